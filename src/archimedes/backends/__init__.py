@@ -1,0 +1,1 @@
+"""What runs a graph. The interpreter is the reference that every other backend must equal."""

@@ -1,0 +1,21 @@
+"""Errors that users meet. Each says what happened, where, and what to write instead."""
+
+from __future__ import annotations
+
+__all__ = ["ArchimedesError", "GraphError", "StructError", "TraceError"]
+
+
+class ArchimedesError(Exception):
+    """Base class of every error raised by this package on purpose."""
+
+
+class TraceError(ArchimedesError, TypeError):
+    """A NumPy program did something that cannot be recorded as a graph."""
+
+
+class GraphError(ArchimedesError, ValueError):
+    """A graph breaks the rules of ``archimedes.graph.spec``."""
+
+
+class StructError(ArchimedesError, TypeError):
+    """A struct definition or a tree does not have the form that is needed."""

@@ -1,0 +1,48 @@
+"""Arrays that can hold traced values: what ``np.zeros`` and its like give inside a recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic import is_tracing, lift
+
+__all__ = ["array", "eye", "ones", "ones_like", "zeros", "zeros_like"]
+
+
+def array(x: Any, dtype: Any = None) -> Any:
+    """Return a new array of numbers and traced values, nested lists included.
+
+    >>> array([1.0, 2.0])
+    array([1., 2.])
+    """
+    if not is_tracing():
+        return np.array(x, dtype=dtype)
+    made = lift(x)
+    return made.copy() if dtype is None else made.astype(dtype)
+
+
+def zeros(shape: Any, dtype: Any = float) -> Any:
+    """Return an array of zeros that traced values can be written to."""
+    return array(np.zeros(shape, dtype))
+
+
+def ones(shape: Any, dtype: Any = float) -> Any:
+    """Return an array of ones that traced values can be written to."""
+    return array(np.ones(shape, dtype))
+
+
+def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
+    """Return an identity matrix that traced values can be written to."""
+    return array(np.eye(n, m, k, dtype))
+
+
+def zeros_like(x: Any, dtype: Any = None) -> Any:
+    """Return zeros in the shape and dtype of ``x``."""
+    return np.zeros_like(x, dtype=dtype)
+
+
+def ones_like(x: Any, dtype: Any = None) -> Any:
+    """Return ones in the shape and dtype of ``x``."""
+    return np.ones_like(x, dtype=dtype)

@@ -1,0 +1,236 @@
+"""``vmap``: run a function over many instances at once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function.compiled import Compiled
+from archimedes.function.recording import LeafSpec, OutLeaf, Recording, leaf_ids
+from archimedes.function.regions import any_traced, static_out_graph
+from archimedes.graph.passes import inline
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Map
+from archimedes.symbolic import SymbolicArray, current_trace, wrap
+
+__all__ = ["vmap"]
+
+#: Inside a recording, maps of at most this many operations in all are written out.
+UNROLL_LIMIT = 256
+
+
+class Batched:
+    """The result of :func:`vmap`."""
+
+    def __init__(
+        self, function: Callable[..., Any], in_axes: Any, out_axes: Any, name: str | None
+    ) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"vmap needs a function, got {type(function).__name__}: write arc.vmap(f)(x)"
+            )
+        self.compiled = function if isinstance(function, Compiled) else Compiled(function)
+        functools.update_wrapper(self, self.compiled.function)
+        self.name = name or f"vmap_{self.compiled.name}"
+        self.__name__ = self.name
+        self.in_axes = in_axes
+        self.out_axes = out_axes
+        self.__signature__ = inspect.signature(self.compiled.function)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.compiled!r} over axes {self.in_axes}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate all instances; keyword arguments are shared by all of them."""
+        axes = self._axes(args)
+        leaves, treedef = tree.flatten(args)
+        count = self._count(leaves, axes, treedef)
+        fronted = [
+            leaf if axis is None else _front(leaf, axis) for leaf, axis in zip(leaves, axes)
+        ]
+        sample = treedef.unflatten(
+            [leaf if axis is None else _instance(leaf) for leaf, axis in zip(fronted, axes)]
+        )
+        _, recording, executor = self.compiled._lookup(sample, kwargs)
+        every, batched = self._line_up(sample, kwargs, fronted, axes)
+        if executor is not None and not any_traced(args, kwargs):
+            result = executor.batch(every, batched, count)
+        else:
+            result = _mapped(recording, every, batched, count)
+        return self._place(recording, result, count)
+
+    def _line_up(
+        self, sample: Any, kwargs: dict[str, Any], fronted: list[Any], axes: list[int | None]
+    ) -> tuple[list[Any], list[bool]]:
+        """Put leaves in the recording's order: arguments as bound, defaults and keywords shared."""
+        signature = self.compiled.signature
+
+        def bound(arguments: Any) -> list[Any]:
+            values = signature.bind(arguments, kwargs)
+            return tree.leaves(tuple(v for k, v in values.items() if k not in signature.static))
+
+        marks = [_Mark(k) for k in range(len(fronted))]
+        every, batched = [], []
+        for mark in bound(tree.structure(sample).unflatten(marks)):
+            mine = isinstance(mark, _Mark)
+            every.append(fronted[mark.position] if mine else mark)
+            batched.append(mine and axes[mark.position] is not None)
+        return every, batched
+
+    def _axes(self, args: tuple[Any, ...]) -> list[int | None]:
+        """Return the batch axis of every leaf, None where it is shared."""
+        given = self.in_axes
+        if given is None or isinstance(given, int):
+            given = (given,) * len(args)
+        if len(given) != len(args):
+            raise ValueError(
+                f"vmap: in_axes has {len(given)} entries, but {self.compiled.name}() was given "
+                f"{len(args)} arguments"
+            )
+        axes: list[int | None] = []
+        for arg, axis in zip(args, given):
+            if axis is None or isinstance(axis, (int, np.integer)):
+                count = len(tree.leaves(arg))
+                axes.extend([None if axis is None else int(axis)] * count)
+            else:
+                axes.extend(_spread_axes(axis, arg))
+        return axes
+
+    def _count(self, leaves: list[Any], axes: list[int | None], treedef: Any) -> int:
+        sizes: dict[str, int] = {}
+        for leaf, axis, path in zip(leaves, axes, treedef.paths()):
+            if axis is None:
+                continue
+            shape = np.shape(leaf)
+            if not -len(shape) <= axis < len(shape):
+                raise ValueError(
+                    f"vmap: argument {path} has shape {shape}, which has no axis {axis} to map "
+                    "over; set its entry of in_axes to None to share it"
+                )
+            sizes[path] = shape[axis]
+        if not sizes:
+            raise ValueError("vmap: no argument has an axis to map over (in_axes is None)")
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"vmap: the mapped axes have different lengths: {sizes}")
+        return next(iter(sizes.values()))
+
+    def _place(self, recording: Recording, result: Any, count: int) -> Any:
+        """Move the batch axis of each result leaf to where ``out_axes`` wants it."""
+        axes = self.out_axes
+        leaves, treedef = tree.flatten(result)
+        if axes is None or isinstance(axes, int):
+            per_leaf = [axes] * len(leaves)
+        else:
+            per_leaf = _spread_axes(axes, result)
+        placed = []
+        for leaf, axis, out in zip(leaves, per_leaf, recording.outs):
+            if axis is None:
+                placed.append(leaf[0] if out.spec.code >= 0 else leaf)
+                continue
+            if out.spec.code < 0:
+                leaf = np.broadcast_to(leaf, (count, *np.shape(leaf))).copy()
+            placed.append(np.moveaxis(leaf, 0, axis) if axis else leaf)
+        return treedef.unflatten(placed)
+
+
+class _Mark:
+    """Stands for an argument leaf while its place among all leaves is looked up."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+def _front(leaf: Any, axis: int) -> Any:
+    array = leaf if isinstance(leaf, SymbolicArray) else np.asarray(leaf)
+    return np.moveaxis(array, axis, 0) if axis else array
+
+
+def _instance(leaf: Any) -> Any:
+    """Something with the shape and dtype of one instance (also of an empty batch)."""
+    if isinstance(leaf, SymbolicArray):
+        if len(leaf):
+            return leaf[0]
+        return wrap(np.zeros(leaf.shape[1:], dtype=np.int64), leaf.code, leaf.owner)
+    return np.zeros(leaf.shape[1:], dtype=leaf.dtype)
+
+
+def _spread_axes(axes: Any, value: Any) -> list[int | None]:
+    """Match a tree of axes, which may be a prefix of the value's tree, to its leaves."""
+    if axes is None or isinstance(axes, (int, np.integer)):
+        return [None if axes is None else int(axes)] * len(tree.leaves(value))
+    parts = tree.leaves(value, is_leaf=lambda x: x is not value)
+    entries = tree.leaves(axes, is_leaf=lambda x: x is not axes)
+    if len(parts) != len(entries):
+        raise ValueError(
+            f"vmap: axes {axes!r} do not match a {type(value).__name__} with {len(parts)} parts"
+        )
+    return [axis for a, v in zip(entries, parts) for axis in _spread_axes(a, v)]
+
+
+def _mapped(recording: Recording, leaves: list[Any], batched: list[bool], count: int) -> Any:
+    """Record a map over instances in the current trace."""
+    recording = static_out_graph(recording)
+    trace = current_trace()
+    rows, shared = [], []
+    order: list[int] = []
+    later: list[int] = []
+    offsets = recording.offsets()
+    for leaf, spec, many, start in zip(leaves, recording.leaves, batched, offsets):
+        if spec.code < 0:
+            continue
+        place = range(start, start + spec.size)
+        if many:
+            ids = leaf_ids(leaf, LeafSpec(spec.code, (count, *spec.shape)))
+            rows.append(np.array(ids, dtype=np.int64).reshape(count, spec.size))
+            order.extend(place)
+        else:
+            shared.extend(leaf_ids(leaf, spec))
+            later.extend(place)
+    own = len(order) + len(later)
+    block = np.concatenate(rows, axis=1)
+    shared += recording.captured
+    places = [*order, *later, *range(own, own + len(recording.captured))]
+    body = _permuted(recording, places)
+    if count * len(body) <= UNROLL_LIMIT:
+        outs = [inline(trace.graph, body, [*row, *shared]) for row in block.tolist()]
+        table = np.array(outs, dtype=np.int64).reshape(count, len(body.outputs))
+    else:
+        region = Map(np.array([*block.reshape(-1), *shared]), body, count, block.shape[1])
+        table = trace.graph.region(region).reshape(count, len(body.outputs))
+
+    def take(out: OutLeaf) -> Any:
+        return wrap(table[:, out.start : out.stop].reshape(count, *out.spec.shape), out.spec.code)
+
+    return recording.rebuild(take)
+
+
+def _permuted(recording: Recording, places: list[int]) -> Graph:
+    """Return the graph with inputs in another order: new input k is old input places[k]."""
+    if places == sorted(places):
+        return recording.graph
+    g = Graph()
+    dtypes = recording.graph.input_dtypes
+    old = {place: g.input(dtypes[place]) for place in places}
+    g.outputs = inline(g, recording.graph, [old[k] for k in range(len(dtypes))])
+    return g
+
+
+def vmap(
+    func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, name: str | None = None
+) -> Batched:
+    """Return a function that maps ``func`` over an axis of its arguments.
+
+    ``in_axes`` is one axis for all arguments, or a tuple with an axis, None (shared by all
+    instances) or a tree of those per argument; ``out_axes`` likewise for the result. Calls may
+    be nested. Keyword arguments are shared.
+
+    >>> import numpy as np
+    >>> vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    return Batched(func, in_axes, out_axes, name)

@@ -1,0 +1,316 @@
+"""``compile``: a NumPy function becomes a graph, once for each kind of arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function.execution import Executor
+from archimedes.function.recording import (
+    LeafSpec,
+    Recording,
+    describe_leaves,
+    leaf_ids,
+    out_array,
+    record,
+)
+from archimedes.graph import Call, Graph, Statistics, inline, statistics
+from archimedes.symbolic import SymbolicArray, current_trace, is_tracing
+from archimedes.tree.content import content_key
+
+__all__ = ["Compiled", "compile"]
+
+#: A recorded function called from another is copied into it up to this many operations.
+INLINE_LIMIT = 1000
+
+
+class Signature:
+    """How a function takes its arguments: names, defaults, which are static."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Sequence[int] | None,
+        static_argnames: str | Sequence[str] | None,
+    ) -> None:
+        self.name = getattr(function, "__name__", type(function).__name__)
+        try:
+            self.parameters = inspect.signature(function)
+        except (TypeError, ValueError):
+            any_args = inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)
+            self.parameters = inspect.Signature([any_args])
+        kinds = inspect.Parameter
+        params = list(self.parameters.parameters.values())
+        self.positional = [
+            p.name for p in params if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        ]
+        self.plain = len(self.positional) == len(params)
+        numbers = _as_tuple(static_argnums)
+        names = _as_tuple(static_argnames)
+        known = [p.name for p in params]
+        for number in numbers:
+            if not -len(self.positional) <= number < len(self.positional):
+                raise ValueError(
+                    f"static_argnums={number} is out of range: {self.name}() has "
+                    f"{len(self.positional)} positional parameters {self.positional}"
+                )
+        has_any = any(p.kind == kinds.VAR_KEYWORD for p in params)
+        for name in names:
+            if name not in known and not has_any:
+                raise ValueError(
+                    f"static_argnames names {name!r}, which is not a parameter of "
+                    f"{self.name}(): {known}"
+                )
+        self.static = {*(self.positional[n] for n in numbers), *names}
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name, defaults filled in."""
+        if self.plain and not kwargs and len(args) == len(self.positional):
+            return dict(zip(self.positional, args))
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
+        bound.apply_defaults()
+        flat: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            kind = self.parameters.parameters[name].kind
+            if kind == inspect.Parameter.VAR_POSITIONAL:
+                flat.update({f"{name}[{k}]": v for k, v in enumerate(value)})
+            elif kind == inspect.Parameter.VAR_KEYWORD:
+                flat.update(value)
+            else:
+                flat[name] = value
+        return flat
+
+    def unbind(self, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return positional and keyword arguments from values by name."""
+        if self.plain:
+            return tuple(values.values()), {}
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for name, value in values.items():
+            parameter = self.parameters.parameters.get(name)
+            if parameter is None:
+                if name.endswith("]"):
+                    args.append(value)
+                else:
+                    kwargs[name] = value
+            elif parameter.kind == inspect.Parameter.KEYWORD_ONLY:
+                kwargs[name] = value
+            else:
+                args.append(value)
+        return tuple(args), kwargs
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    if x is None:
+        return ()
+    return (x,) if isinstance(x, (int, str)) else tuple(x)
+
+
+class Compiled:
+    """A function that is recorded once for each structure, shape and dtype of its arguments.
+
+    Made by :func:`compile` and by the derivative functions. Call it like the original; called
+    with traced values it becomes part of the enclosing recording.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        return_names: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"compile needs a function, got {type(function).__name__}: write "
+                "arc.compile(f), not arc.compile(f(x))"
+            )
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.__name__ = self.name
+        self.return_names = tuple(return_names) if return_names is not None else None
+        self.signature = Signature(function, static_argnums, static_argnames)
+        self.__signature__ = self.signature.parameters
+        self._cache: dict[Any, tuple[Recording, Executor]] = {}
+        self._lock = threading.Lock()
+        self._log: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.name}{self.signature.parameters}, {len(self._cache)} recorded>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    # ---- calling ---------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate; the first call with a new kind of arguments records the function."""
+        leaves, recording, executor = self._lookup(args, kwargs)
+        if executor is not None and not _has_traced(leaves):
+            return executor(leaves)
+        return apply_recording(recording, leaves)
+
+    def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:
+        values = self.signature.bind(args, kwargs)
+        static = self.signature.static
+        dynamic = {k: v for k, v in values.items() if k not in static} if static else values
+        leaves, treedef = tree.flatten(tuple(dynamic.values()))
+        specs = describe_leaves(leaves, treedef, list(dynamic))
+        fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
+        # A recording made inside a trace may hold its values: those are not kept.
+        key = (treedef, specs, tuple(values), fixed)
+        found = self._cache.get(key)
+        if found is None:
+            # No lock is held while recording: two threads may do the same work once, but
+            # functions that call each other can never wait for each other.
+            recording = self._record(values, dynamic, treedef, specs)
+            if recording.captured:
+                return leaves, recording, None
+            found = self._keep(key, recording, list(dynamic))
+        return leaves, *found
+
+    def _keep(self, key: Any, recording: Recording, names: list[str]) -> tuple[Recording, Executor]:
+        with self._lock:
+            if key not in self._cache:
+                self._log.append(_reason(self.name, key, list(self._cache), names))
+                self._cache[key] = (recording, Executor(recording))
+            return self._cache[key]
+
+    def _record(
+        self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
+    ) -> Recording:
+        def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            rebuilt = dict(zip(dynamic, treedef.unflatten(symbols)))
+            return self.signature.unbind({k: rebuilt.get(k, v) for k, v in values.items()})
+
+        names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
+        recording = record(self.function, specs, build, names)
+        if self.return_names is not None:
+            self._check_names(recording)
+        return recording
+
+    def _check_names(self, recording: Recording) -> None:
+        count = len(recording.out_tree.children) if recording.out_tree.children else 1
+        names = self.return_names or ()
+        if count != len(names):
+            raise TraceError(
+                f"{self.name}() returns {count} values but return_names lists {len(names)}: "
+                f"{list(names)}"
+            )
+
+    # ---- looking inside --------------------------------------------------------------------
+
+    def recording(self, *args: Any, **kwargs: Any) -> Recording:
+        """Return the recording used for these arguments, making it if needed."""
+        return self._lookup(args, kwargs)[1]
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """Return the graph used for these arguments; printing it shows the program."""
+        return self.recording(*args, **kwargs).graph
+
+    def statistics(self, *args: Any, **kwargs: Any) -> Statistics:
+        """Return figures about the graph used for these arguments."""
+        return statistics(self.graph(*args, **kwargs))
+
+    def explain(self) -> str:
+        """Say what was recorded and why, one line a recording."""
+        if not self._log:
+            return f"{self.name}: nothing recorded yet"
+        return "\n".join(f"{k + 1}. {line}" for k, line in enumerate(self._log))
+
+    def clear_cache(self) -> None:
+        """Forget all recordings, for example after a global that the function reads changed."""
+        with self._lock:
+            self._cache.clear()
+            self._log.clear()
+
+
+def _has_traced(leaves: list[Any]) -> bool:
+    if not is_tracing():
+        return False
+    return any(
+        isinstance(x, SymbolicArray) or (isinstance(x, np.ndarray) and x.dtype == object)
+        for x in leaves
+    )
+
+
+def apply_recording(recording: Recording, leaves: Sequence[Any]) -> Any:
+    """Use a recording inside the current trace: inlined if small, as a Call otherwise."""
+    graph = recording.graph
+    inputs: list[int] = []
+    for leaf, spec in zip(leaves, recording.leaves):
+        if spec.code >= 0:
+            inputs.extend(leaf_ids(leaf, spec))
+    inputs.extend(recording.captured)
+    into = current_trace().graph
+    if len(graph) <= INLINE_LIMIT:
+        outs = inline(into, graph, inputs)
+    else:
+        outs = into.region(Call(np.array(inputs), graph)).tolist()
+    return recording.rebuild(lambda out: out_array(outs, out))
+
+
+def _reason(name: str, key: Any, earlier: list[Any], names: list[str]) -> str:
+    """Say in one line why a call was recorded: what differs from the nearest earlier one."""
+    treedef, specs, _, _ = key
+    text = f"{name}({', '.join(_describe(treedef, specs, names))})"
+    if not earlier:
+        return f"{text}: first call"
+    same_tree = [k for k in earlier if k[0] is treedef or k[0] == treedef]
+    if not same_tree:
+        return f"{text}: arguments of another structure"
+    last = same_tree[-1]
+    for mine, old, path in zip(specs, last[1], treedef.paths()):
+        if mine != old:
+            position, _, rest = path[1:].partition("]")
+            return f"{text}: {names[int(position)]}{rest} was {old}, now {mine}"
+    return f"{text}: another value of a static argument"
+
+
+def _describe(treedef: Any, specs: Sequence[LeafSpec], names: list[str]) -> list[str]:
+    paths = [p for name, sub in zip(names, treedef.children) for p in sub.paths(name)]
+    return [f"{path}: {spec}" for path, spec in zip(paths, specs)]
+
+
+def compile(
+    func: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    return_names: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Turn a NumPy function into a recorded one; also usable as a decorator.
+
+    Arguments and results may be any trees of structs, containers, arrays and numbers. The
+    function is recorded at the first call with a new structure, shape or dtype, or a new value
+    of a static argument (compared by content). Python bools, strings and functions are static
+    by themselves. Values of globals and closures are those of the recording.
+
+    >>> import numpy as np
+    >>> f = compile(lambda x: np.sum(x**2))
+    >>> float(f(np.array([3.0, 4.0])))
+    25.0
+    """
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "return_names": return_names,
+        "name": name,
+    }
+    if func is None:
+        return functools.partial(compile, **options)
+    return Compiled(func, **options)  # type: ignore[arg-type]

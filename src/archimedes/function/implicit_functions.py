@@ -1,0 +1,207 @@
+"""``root`` and ``implicit``: solutions of equations as functions, with implicit derivatives.
+
+The solver is Newton's method with step halving, recorded as a bounded loop. The derivative does
+not go through the iterations: from F(x(p), p) = 0 follows dx = -(dF/dx)^-1 (dF/dp) dp.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import ArchimedesError
+from archimedes.function.branches import cond
+from archimedes.function.compiled import Compiled
+from archimedes.function.custom import custom_jvp
+from archimedes.function.derivatives import jac, jvp
+from archimedes.function.loops import while_loop
+from archimedes.tree import struct
+
+__all__ = ["ConvergenceError", "RootInfo", "implicit", "root"]
+
+SOLVERS = ("newton",)
+
+
+class ConvergenceError(ArchimedesError, RuntimeError):
+    """A solver stopped without reaching its tolerance."""
+
+
+@struct
+class RootInfo:
+    """How a solve ended: whether it converged, after how many steps, and what is left of F."""
+
+    success: Any
+    steps: Any
+    residual: Any
+
+
+class Implicit:
+    """The function x(p) defined by F(x, p) = 0; made by :func:`implicit`."""
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        static_argnames: Any,
+        solver: str,
+        name: str | None,
+        tol: float | None,
+        max_steps: int,
+    ) -> None:
+        if solver not in SOLVERS:
+            raise ValueError(f"implicit: solver={solver!r} is not one of {SOLVERS}")
+        if tol is not None and not tol > 0:
+            raise ValueError(f"implicit: tol={tol} must be positive")
+        if max_steps < 1:
+            raise ValueError(f"implicit: max_steps={max_steps} must be at least 1")
+        functools.update_wrapper(self, func)
+        self.func = func
+        self.tol = 1e-10 if tol is None else float(tol)
+        self.max_steps = int(max_steps)
+        self.name = name or getattr(func, "__name__", "implicit")
+        self._compiled = Compiled(self._solve, name=self.name)
+        self._static = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
+
+    def __call__(self, x0: Any, *args: Any) -> Any:
+        """Return the solution, starting the iteration at ``x0``.
+
+        Outside a recording, no convergence raises ConvergenceError; inside one, use
+        :meth:`solve`, which returns the status as well.
+        """
+        x, info = self.solve(x0, *args)
+        if isinstance(info.success, (bool, np.bool_)) and not info.success:
+            raise ConvergenceError(
+                f"{self.name}: Newton's method did not converge: after {int(info.steps)} steps "
+                f"the largest residual is {float(info.residual):.3g}, the tolerance is "
+                f"{self.tol:.3g}. Give a better starting value, or raise max_steps or tol."
+            )
+        return x
+
+    def solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
+        """Return the solution and a :class:`RootInfo`."""
+        return self._compiled(x0, *args)
+
+    def _solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
+        start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
+        if start.ndim != 1 or start.size == 0:
+            raise ValueError(f"{self.name}: x0 holds no numbers to solve for")
+        values, rebuild = tree.ravel(args) if tree.leaves(args) else (np.zeros(0), lambda _: args)
+        fixed = not tree.leaves(args)
+
+        def residual(x: Any, p: Any) -> Any:
+            result = self.func(unravel(x), *(args if fixed else rebuild(p)))
+            flat, _ = tree.ravel(result)
+            if flat.shape != start.shape:
+                raise ValueError(
+                    f"{self.name}: the function returns {flat.size} equations for {start.size} "
+                    "unknowns; Newton's method needs as many"
+                )
+            return flat
+
+        @custom_jvp
+        def solution(x: Any, p: Any) -> Any:
+            return self._newton(residual, x, p)
+
+        @solution.defjvp
+        def derivative(primals: Any, tangents: Any) -> Any:
+            out = solution(*primals)
+            x = out[: start.size]
+            p = primals[1]
+            change = jvp(residual, argnums=1)(x, p, tangents[1])
+            dx = -np.linalg.solve(jac(residual)(x, p), change)
+            return out, np.concatenate([dx, np.zeros_like(out[start.size :])])
+
+        out = solution(start, values)
+        x, size, steps = out[: start.size], out[start.size], out[start.size + 1]
+        info = RootInfo(success=size <= self.tol, steps=steps.astype(np.int64), residual=size)
+        return unravel(x), info
+
+    def _newton(self, residual: Any, x: Any, p: Any) -> Any:
+        """Iterate; returns x, the largest residual and the number of steps in one array."""
+
+        def size(f: Any) -> Any:
+            largest = np.max(np.abs(f))
+            return np.where(np.isnan(largest), np.inf, largest)
+
+        def halve(x: Any, dx: Any, before: Any) -> tuple[Any, Any]:
+            # Halve the step until the residual falls; after ten halvings take what there is.
+            def test(state: Any) -> Any:
+                step, _, now = state
+                return (now > before) & (step > 1e-3)
+
+            def shorter(state: Any) -> Any:
+                step = state[0] / 2
+                new = x + step * dx
+                return step, new, size(residual(new, p))
+
+            first = x + dx
+            _, new, now = while_loop(
+                test, shorter, (np.float64(1.0), first, size(residual(first, p))), max_steps=10
+            )
+            return new, now
+
+        def going(state: Any) -> Any:
+            _, now, steps, moved = state
+            return (now > self.tol) & (steps < self.max_steps) & moved
+
+        def step(state: Any) -> Any:
+            x, now, steps, _ = state
+            dx = -np.linalg.solve(jac(residual)(x, p), residual(x, p))
+            finite = np.all(np.isfinite(dx))
+            new, after = cond(
+                finite, lambda: halve(x, np.where(np.isfinite(dx), dx, 0.0), now), lambda: (x, now)
+            )
+            return new, after, steps + 1, finite & np.any(new != x)
+
+        start = (x, size(residual(x, p)), np.float64(0.0), np.bool_(True))
+        x, now, steps, _ = while_loop(going, step, start, max_steps=self.max_steps)
+        return np.concatenate([x, np.stack([now, steps])])
+
+
+def implicit(
+    func: Callable[..., Any],
+    static_argnames: Any = None,
+    solver: str = "newton",
+    name: str | None = None,
+    *,
+    tol: float | None = None,
+    max_steps: int = 50,
+) -> Implicit:
+    """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
+
+    ``x`` may be any tree; ``func`` returns as many values as x has. ``tol`` bounds the largest
+    residual (default 1e-10). The result is differentiable in ``args`` by the implicit function
+    theorem, and does not depend on ``x0`` as far as derivatives go. ``g.solve(...)`` also returns
+    a :class:`RootInfo`.
+
+    >>> sqrt = implicit(lambda x, p: x**2 - p)
+    >>> round(float(sqrt(1.0, 2.0)), 12)
+    1.414213562373
+    """
+    return Implicit(func, static_argnames, solver, name, tol, max_steps)
+
+
+def root(
+    func: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    static_argnames: Any = None,
+    method: str = "newton",
+    tol: float | None = None,
+    *,
+    max_steps: int = 50,
+    full_output: bool = False,
+) -> Any:
+    """Solve ``func(x, *args) = 0`` from the starting value ``x0``.
+
+    Returns x, or ``(x, RootInfo)`` with ``full_output``. See :func:`implicit`.
+
+    >>> round(float(root(lambda x: x**2 - 2.0, 1.0)), 12)
+    1.414213562373
+    """
+    given = args if isinstance(args, tuple) else (args,)
+    solver = implicit(func, static_argnames, method, tol=tol, max_steps=max_steps)
+    return solver.solve(x0, *given) if full_output else solver(x0, *given)

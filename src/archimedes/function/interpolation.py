@@ -1,0 +1,231 @@
+"""``interpolant``: tables as functions, 1-D to n-D, linear and cubic.
+
+Written in plain NumPy, so that it runs eagerly, recorded and in every backend alike. Tables are
+constants; reading one at a computed index becomes a lookup.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic import is_traced
+from archimedes.symbolic.indexing import read_table
+
+__all__ = ["Interpolant", "interpolant"]
+
+_OUTSIDE = ("clamp", "extrapolate", "nan")
+
+
+def _read(table: np.ndarray, index: Any) -> Any:
+    """Read a constant table; NumPy offers no protocol for traced indices into plain arrays."""
+    return read_table(table, index) if is_traced(index) else np.take(table, index)
+
+
+class Axis:
+    """One grid axis: finds the interval of a point, evenly spaced grids without a search."""
+
+    def __init__(self, points: Any, name: str) -> None:
+        grid = np.array(points, dtype=np.float64)
+        if grid.ndim != 1 or len(grid) < 2:
+            raise ValueError(
+                f"interpolant: grid axis {name} must be a 1-D array of at least 2 points, got "
+                f"shape {grid.shape}"
+            )
+        if not np.all(np.isfinite(grid)):
+            raise ValueError(f"interpolant: grid axis {name} holds nan or inf")
+        if not np.all(np.diff(grid) > 0):
+            raise ValueError(f"interpolant: grid axis {name} must increase strictly")
+        self.grid = grid
+        self.name = name
+
+    def interval(self, x: Any) -> Any:
+        """Index k of the last interval [grid[k], grid[k+1]] that starts at or before x."""
+        last = len(self.grid) - 2
+        index = np.zeros_like(x, dtype=np.int64)
+        # Binary search by powers of two, from the largest jump down.
+        jump = 1 << max(last.bit_length() - 1, 0)
+        while jump:
+            ahead = np.minimum(index + jump, last)
+            index = np.where(x >= _read(self.grid, ahead), np.maximum(index, ahead), index)
+            jump //= 2
+        # Jumps that were cut at the end may leave one step to take.
+        ahead = np.minimum(index + 1, last)
+        return np.where(x >= _read(self.grid, ahead), ahead, index)
+
+
+class Interpolant:
+    """A table as a function of its grid's coordinates; made by :func:`interpolant`."""
+
+    def __init__(self, axes: list[Axis], data: np.ndarray, method: str, outside: str, name: str):
+        self.axes = axes
+        self.data = data
+        self.method = method
+        self.outside = outside
+        self.__name__ = name
+        self._basis = [_basis(axis, method) for axis in axes]
+        coefficients = data
+        for k, basis in enumerate(self._basis):
+            coefficients = basis.fit(coefficients, k)
+        self._flat = np.ascontiguousarray(coefficients).ravel()
+        self._shape = coefficients.shape
+
+    def __repr__(self) -> str:
+        names = ", ".join(axis.name for axis in self.axes)
+        return f"<interpolant {self.__name__}({names}), {self.method}, {self.data.shape} points>"
+
+    def __call__(self, *coordinates: Any) -> Any:
+        """Evaluate at coordinates, one argument an axis; arrays are taken elementwise."""
+        if len(coordinates) != len(self.axes):
+            names = [axis.name for axis in self.axes]
+            raise TypeError(
+                f"{self.__name__}() takes {len(names)} coordinates {names}, got "
+                f"{len(coordinates)}"
+            )
+        points = [c if hasattr(c, "ndim") else np.asarray(c, dtype=float) for c in coordinates]
+        inside: Any = True
+        weights, starts = [], []
+        for axis, basis, x in zip(self.axes, self._basis, points):
+            x = x * 1.0
+            low, high = axis.grid[0], axis.grid[-1]
+            if self.outside == "nan":
+                inside = inside & (x >= low) & (x <= high)
+            if self.outside != "extrapolate":
+                x = np.clip(x, low, high)
+            k = axis.interval(x)
+            weights.append(basis.weights(x, k))
+            starts.append(basis.start(k))
+        strides = [int(np.prod(self._shape[k + 1 :], dtype=int)) for k in range(len(starts))]
+        base = sum(k * stride for k, stride in zip(starts, strides))
+        total: Any = 0.0
+        for corner in itertools.product(*(range(len(w)) for w in weights)):
+            offset = sum(c * stride for c, stride in zip(corner, strides))
+            term = _read(self._flat, base + offset)
+            for c, w in zip(corner, weights):
+                term = term * w[c]
+            total = total + term
+        if self.outside == "nan":
+            total = np.where(inside, total, np.nan)
+        return total
+
+
+class Linear:
+    """Weights of the two ends of an interval."""
+
+    def __init__(self, axis: Axis) -> None:
+        self.grid = axis.grid
+
+    def fit(self, data: np.ndarray, axis: int) -> np.ndarray:
+        """Linear interpolation uses the data as they are."""
+        return data
+
+    def start(self, k: Any) -> Any:
+        """Return the first row of the table that interval k reads."""
+        return k
+
+    def weights(self, x: Any, k: Any) -> list[Any]:
+        """Return the weights of points k and k + 1."""
+        left, right = _read(self.grid, k), _read(self.grid, k + 1)
+        s = (x - left) / (right - left)
+        return [1.0 - s, s]
+
+
+class Cubic:
+    """Weights of the four B-splines that cover an interval (not-a-knot end conditions)."""
+
+    def __init__(self, axis: Axis) -> None:
+        if len(axis.grid) < 4:
+            raise ValueError(
+                f"interpolant: method='cubic' needs at least 4 points along {axis.name}, got "
+                f"{len(axis.grid)}; use method='linear'"
+            )
+        self.grid = axis.grid
+        # Not-a-knot: the second and the last but one grid points are not knots.
+        inner = axis.grid[2:-2]
+        self.knots = np.concatenate([[axis.grid[0]] * 4, inner, [axis.grid[-1]] * 4])
+        last = len(axis.grid) - 2
+        # Grid interval -> first of the four splines that are non-zero there.
+        self.first = np.clip(np.arange(last + 1) - 1, 0, len(axis.grid) - 4)
+
+    def fit(self, data: np.ndarray, axis: int) -> np.ndarray:
+        """Return spline coefficients along one axis of the data."""
+        from scipy.interpolate import make_interp_spline
+
+        rows = make_interp_spline(self.grid, np.moveaxis(data, axis, 0), k=3, t=self.knots).c
+        return np.moveaxis(rows, 0, axis)
+
+    def start(self, k: Any) -> Any:
+        """Return the first row of the table that interval k reads."""
+        return _read(self.first, k)
+
+    def weights(self, x: Any, k: Any) -> list[Any]:
+        """Return the four B-spline values at x."""
+        first = self.start(k)
+        return _cubic_basis(x, [_read(self.knots, first + 1 + j) for j in range(6)])
+
+
+def _cubic_basis(x: Any, t: Sequence[Any]) -> list[Any]:
+    """Values of the four cubic B-splines on [t[2], t[3]], from the six knots around it.
+
+    de Boor, A Practical Guide to Splines, chapter X, (8).
+    """
+    values = [1.0]
+    for degree in (1, 2, 3):
+        right = [t[2 + r] - x for r in range(1, degree + 1)]
+        left = [x - t[3 - r] for r in range(1, degree + 1)]
+        saved: Any = 0.0
+        new = []
+        for r in range(degree):
+            part = values[r] / (right[r] + left[degree - 1 - r])
+            new.append(saved + right[r] * part)
+            saved = left[degree - 1 - r] * part
+        values = [*new, saved]
+    return values
+
+
+def _basis(axis: Axis, method: str) -> Linear | Cubic:
+    return Linear(axis) if method == "linear" else Cubic(axis)
+
+
+def interpolant(
+    grid: Any,
+    data: Any,
+    method: str = "linear",
+    arg_names: Sequence[str] | None = None,
+    ret_name: str | None = None,
+    name: str | None = None,
+    *,
+    outside: str = "clamp",
+) -> Interpolant:
+    """Return a function that interpolates tabulated data.
+
+    ``grid`` is a list of 1-D coordinate arrays (or one array for a 1-D table), ``data`` has one
+    axis each. ``method`` is "linear" or "cubic" (C2 tensor-product spline, not-a-knot ends).
+    ``outside`` says what happens beyond the grid: "clamp" (the value at the edge, with zero
+    slope), "extrapolate" (continue the outermost piece) or "nan".
+
+    >>> f = interpolant([[0.0, 1.0, 2.0]], [0.0, 10.0, 40.0])
+    >>> float(f(1.5)), float(f(9.0))
+    (25.0, 40.0)
+    """
+    values = np.array(data, dtype=np.float64)
+    axes_given = [grid] if np.ndim(grid[0]) == 0 else list(grid)
+    names = list(arg_names) if arg_names is not None else [f"x{k}" for k in range(len(axes_given))]
+    if len(names) != len(axes_given):
+        raise ValueError(
+            f"interpolant: arg_names lists {len(names)} names for {len(axes_given)} axes"
+        )
+    if method not in ("linear", "cubic"):
+        raise ValueError(f"interpolant: method={method!r} is not one of 'linear', 'cubic'")
+    if outside not in _OUTSIDE:
+        raise ValueError(f"interpolant: outside={outside!r} is not one of {_OUTSIDE}")
+    axes = [Axis(points, axis_name) for points, axis_name in zip(axes_given, names)]
+    shape = tuple(len(axis.grid) for axis in axes)
+    if values.shape != shape:
+        raise ValueError(f"interpolant: data has shape {values.shape}, but the grid is {shape}")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("interpolant: data holds nan or inf")
+    return Interpolant(axes, values, method, outside, name or ret_name or "interpolant")

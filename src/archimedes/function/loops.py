@@ -1,0 +1,201 @@
+"""Loops: ``scan``, ``while_loop``, ``fori_loop``.
+
+Outside a recording they run as plain Python loops on the values given; inside one they become
+regions, whose size does not depend on the number of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.regions import (
+    Flat,
+    align,
+    any_traced,
+    flatten_traced,
+    promoted_code,
+    record_body,
+    static_out_graph,
+    with_output_codes,
+)
+from archimedes.graph.dtypes import B8
+from archimedes.graph.regions import Scan, While
+from archimedes.symbolic import current_trace, wrap
+
+__all__ = ["fori_loop", "scan", "while_loop"]
+
+
+def _length(xs: Any, length: int | None) -> int:
+    sizes = {np.shape(leaf)[0] if np.ndim(leaf) else -1 for leaf in tree.leaves(xs)}
+    if -1 in sizes:
+        raise ValueError("scan: every leaf of xs needs a leading axis to step along, one is 0-d")
+    if len(sizes) > 1:
+        raise ValueError(f"scan: leaves of xs have different lengths {sorted(sizes)}")
+    if not sizes and length is None:
+        raise ValueError("scan: give xs or length, to say how many steps to take")
+    found = sizes.pop() if sizes else int(length)  # type: ignore[arg-type]
+    if length is not None and found != int(length):
+        raise ValueError(f"scan: length={length}, but xs has {found} steps")
+    if found < 0:
+        raise ValueError(f"scan: length={found} is negative")
+    return found
+
+
+def scan(
+    func: Callable[[Any, Any], tuple[Any, Any]],
+    init_carry: Any,
+    xs: Any = None,
+    length: int | None = None,
+) -> tuple[Any, Any]:
+    """Step ``carry, y = func(carry, x)`` along the leading axis of ``xs``.
+
+    Returns the last carry and the ``y`` of all steps, stacked along a new leading axis. ``carry``
+    and ``y`` may be any trees; without ``xs``, ``func`` gets None and ``length`` counts the steps.
+
+    >>> carry, ys = scan(lambda c, x: (c + x, c * x), 0.0, np.array([1.0, 2.0, 3.0]))
+    >>> float(carry), ys.tolist()
+    (6.0, [0.0, 2.0, 9.0])
+    """
+    steps = _length(xs, length)
+    if not any_traced(init_carry, xs):
+        return _scan_eagerly(func, init_carry, xs, steps)
+    init = flatten_traced(init_carry, "init_carry")
+    stacked = flatten_traced(xs, "xs")
+    slices = ([LeafSpec(a.code, a.shape[1:]) for a in stacked.arrays], stacked.treedef)
+    init, body = _record_step(lambda carry: record_body(func, [carry, slices]), init, "scan")
+    n = sum(a.size for a in init.arrays)
+    wide = sum(spec.size for spec in slices[0])
+    trace = current_trace()
+    rows = [trace.ids_of(a).reshape(steps, -1) for a in stacked.arrays if a.size or steps]
+    block = np.concatenate(rows, axis=1) if rows else np.zeros((steps, 0), dtype=np.int64)
+    region = Scan(
+        np.array([*init.ids(), *block.reshape(-1), *body.captured], dtype=np.int64),
+        body.graph, steps, n, wide,
+    )
+    outs = trace.graph.region(region)
+    return init.rebuild(outs[:n].tolist()), _stacked(body, outs[n:].reshape(steps, -1)
+                                                     if steps else outs[n:].reshape(0, _outs(body, n)), n)
+
+
+def _outs(body: Recording, carry: int) -> int:
+    return len(body.graph.outputs) - carry
+
+
+def _stacked(body: Recording, rows: np.ndarray, carry: int) -> Any:
+    """Build the tree of stacked results; the body returns a pair (carry, y)."""
+    leaves = []
+    for out in _second(body):
+        columns = rows[:, out.start - carry : out.stop - carry]
+        leaves.append(wrap(columns.reshape(len(rows), *out.spec.shape), out.spec.code))
+    return body.out_tree.children[1].unflatten(leaves)
+
+
+def _second(body: Recording) -> list[Any]:
+    return body.outs[body.out_tree.children[0].num_leaves :]
+
+
+def _record_step(
+    record: Callable[[Flat], Recording], init: Flat, what: str, pair: bool = True
+) -> tuple[Flat, Recording]:
+    """Record a loop's body; carry dtypes are widened until the body returns what it takes."""
+    for _ in range(4):
+        body = static_out_graph(record(init))
+        if pair:
+            children = body.out_tree.children
+            if body.out_tree.kind.name != "tuple" or len(children) != 2:
+                raise TraceError(
+                    f"{what}: the function must return a pair (carry, y), it returned "
+                    f"{body.out_tree!r}; write `return carry, None` where there is no y"
+                )
+            carry_tree = children[0]
+        else:
+            carry_tree = body.out_tree
+        difference = init.treedef.difference(carry_tree, "carry")
+        if difference is not None:
+            raise TraceError(
+                f"{what}: the function must return a carry of the structure it was given; {difference}"
+            )
+        outs = body.outs[: carry_tree.num_leaves]
+        for a, out, path in zip(init.arrays, outs, init.treedef.paths("carry")):
+            if a.shape != out.spec.shape:
+                raise TraceError(
+                    f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after a "
+                    "step; a carry keeps its shape"
+                )
+        codes = [promoted_code(a.code, out.spec.code) for a, out in zip(init.arrays, outs)]
+        if codes == [a.code for a in init.arrays]:
+            flat = [c for c, a in zip(codes, init.arrays) for _ in range(a.size)]
+            rest = body.graph.output_dtypes[len(flat) :]
+            body.graph = with_output_codes(body.graph, flat + rest)
+            return init, body
+        init = init.cast(codes)
+    raise AssertionError("dtypes only widen, and there are four")
+
+
+def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
+    ys = []
+    for k in range(steps):
+        carry, y = func(carry, tree.map(lambda leaf, k=k: leaf[k], xs))
+        ys.append(y)
+    if not ys:
+        return carry, None
+    return carry, tree.map(lambda *leaves: np.stack(leaves), *ys)
+
+
+def while_loop(
+    cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int = 1000
+) -> Any:
+    """Repeat ``x = body(x)`` while ``cond(x)`` holds, at most ``max_steps`` times.
+
+    The bound makes the loop differentiable in reverse mode and safe on a target; a loop that
+    reaches it returns the value it has by then.
+
+    >>> float(while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0))
+    192.0
+    """
+    if int(max_steps) < 0:
+        raise ValueError(f"while_loop: max_steps={max_steps} is negative")
+    if not any_traced(init):
+        for _ in range(max_steps):
+            if not cond(init):
+                break
+            init = body(init)
+        return init
+    start = flatten_traced(init, "init")
+    start, step = _record_step(lambda x: record_body(body, [x]), start, "while_loop", pair=False)
+    test = static_out_graph(record_body(cond, [start]))
+    if [out.spec.shape for out in test.outs] != [()]:
+        raise TraceError("while_loop: the condition must return one bool")
+    n = sum(a.size for a in start.arrays)
+    (test_graph, step_graph), shared = align([test, step], n)
+    region = While(
+        np.array([*start.ids(), *shared], dtype=np.int64),
+        with_output_codes(test_graph, [B8]), step_graph, n, int(max_steps),
+    )
+    return start.rebuild(current_trace().graph.region(region).tolist())
+
+
+def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Repeat ``x = body(i, x)`` for i from ``lower`` to ``upper - 1`` (static bounds).
+
+    >>> float(fori_loop(0, 4, lambda i, x: x + i, 0.0))
+    6.0
+    """
+    count = max(int(upper) - int(lower), 0)
+    if not any_traced(init):
+        for i in range(int(lower), int(lower) + count):
+            init = body(i, init)
+        return init
+
+    def step(carry: Any, _: Any) -> tuple[Any, None]:
+        i, x = carry
+        return (i + 1, body(i, x)), None
+
+    (_, last), _ = scan(step, (np.int64(lower), init), length=count)
+    return last

@@ -1,0 +1,230 @@
+"""Recording: call a Python function once with traced leaves and keep the graph.
+
+A *leaf* is what is left of the arguments when structs and containers are taken apart. Numbers
+and arrays of numbers are traced; Python bools, strings, functions and other objects are static:
+they are part of what a recording is specialised for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.graph.dtypes import DTYPES, F64, I64, code_of
+from archimedes.graph.passes import prune
+from archimedes.graph.program import Graph
+from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.tree.content import content_key
+from archimedes.tree.treedef import TreeDef
+
+__all__ = ["LeafSpec", "Recording", "describe_leaves", "record", "sym_leaf"]
+
+
+@dataclass(frozen=True)
+class LeafSpec:
+    """What a recording needs to know of one argument leaf.
+
+    ``code`` is the dtype code of a traced leaf, or -1 for a static one, whose content is ``key``
+    (and ``value``, not compared). ``weak`` marks Python numbers, which do not widen arrays.
+    """
+
+    code: int
+    shape: tuple[int, ...] = ()
+    weak: bool = False
+    key: Any = None
+    value: Any = field(default=None, compare=False)
+
+    @property
+    def size(self) -> int:
+        """Number of scalars in the leaf."""
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    def __str__(self) -> str:
+        if self.code < 0:
+            return f"static {self.value!r}"
+        kind = "Python number" if self.weak else f"{DTYPES[self.code]}{list(self.shape)}"
+        return kind
+
+
+_FLOAT = LeafSpec(F64, weak=True)
+_INT = LeafSpec(I64, weak=True)
+
+
+def _array_spec(x: np.ndarray | np.generic, path: str) -> LeafSpec:
+    code = code_of(x.dtype)
+    if code is None:
+        if x.dtype == object and x.size and isinstance(x.ravel()[0], SymbolicArray):
+            x = lift(x)
+            return LeafSpec(x.code, x.shape)
+        raise TraceError(
+            f"argument {path} has dtype {x.dtype}, which cannot be traced: convert it to float64, "
+            "float32, int64 or bool, or declare the argument static (static_argnames)."
+        )
+    return LeafSpec(code, x.shape)
+
+
+def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
+    """Describe one argument leaf; ``path`` names it in errors."""
+    kind = type(x)
+    if kind is float:
+        return _FLOAT
+    if kind is int:
+        return _INT
+    if kind is np.ndarray or isinstance(x, (np.ndarray, np.generic)):
+        return _array_spec(x, path())
+    if isinstance(x, SymbolicArray):
+        return LeafSpec(x.code, x.shape, x.weak)
+    if kind is complex:
+        raise TraceError(
+            f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
+            "parts as two arguments."
+        )
+    try:
+        return LeafSpec(-1, key=(kind, content_key(x)), value=x)
+    except TypeError as error:
+        raise TraceError(
+            f"argument {path()} is a {kind.__name__}, neither a number, an array nor a struct, "
+            "and cannot be compared by content: make its class a struct (@arc.struct), or give "
+            "it __eq__ and __hash__."
+        ) from error
+
+
+def describe_leaves(leaves: Sequence[Any], treedef: TreeDef, names: Sequence[str]) -> tuple:
+    """Describe all leaves of a tuple of arguments."""
+
+    def namer(k: int) -> Callable[[], str]:
+        def path() -> str:
+            text = treedef.paths()[k]  # such as "[0].att"
+            position, _, rest = text[1:].partition("]")
+            return names[int(position)] + rest
+
+        return path
+
+    return tuple(leaf_spec(x, namer(k)) for k, x in enumerate(leaves))
+
+
+def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
+    """Append a leaf's inputs to a trace and return what stands for it in the function."""
+    if spec.code < 0:
+        return spec.value
+    ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
+    return SymbolicArray(ids, spec.code, trace, spec.weak)
+
+
+@dataclass(frozen=True)
+class OutLeaf:
+    """One leaf of a result: a block of the graph's outputs, or a value known while recording."""
+
+    spec: LeafSpec
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """End of the block in the graph's outputs."""
+        return self.start + (self.spec.size if self.spec.code >= 0 else 0)
+
+
+@dataclass
+class Recording:
+    """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
+
+    Inputs of the graph are the traced leaves, one after the other, then ``captured`` (ids in the
+    graph of the enclosing trace).
+    """
+
+    graph: Graph
+    leaves: tuple[LeafSpec, ...]
+    out_tree: TreeDef
+    outs: list[OutLeaf]
+    captured: list[int]
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+    def offsets(self) -> list[int]:
+        """Position of each leaf's first input (static leaves take none)."""
+        starts, at = [], 0
+        for spec in self.leaves:
+            starts.append(at)
+            at += spec.size if spec.code >= 0 else 0
+        return starts
+
+    def rebuild(self, values: Callable[[OutLeaf], Any]) -> Any:
+        """Build the result tree, taking traced leaves from a function of their place."""
+        return self.out_tree.unflatten(
+            [values(out) if out.spec.code >= 0 else _fresh(out.spec.value) for out in self.outs]
+        )
+
+
+def _fresh(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def record(
+    function: Callable[..., Any],
+    leaves: Sequence[LeafSpec],
+    build: Callable[[list[Any]], tuple[tuple[Any, ...], dict[str, Any]]],
+    names: Sequence[str] | None = None,
+) -> Recording:
+    """Call ``function`` with traced leaves; ``build`` makes its arguments from them."""
+    with Trace() as trace:
+        args, kwargs = build([sym_leaf(trace, spec) for spec in leaves])
+        result = function(*args, **kwargs)
+        out_leaves, out_tree = tree.flatten(result)
+        outs: list[OutLeaf] = []
+        ids: list[int] = []
+        for leaf in out_leaves:
+            outs.append(_record_out(trace, leaf, ids))
+    trace.graph.outputs = ids
+    graph = prune(trace.graph)
+    if names is not None:
+        graph.input_names = input_names(leaves, names)
+    return Recording(graph, tuple(leaves), out_tree, outs, trace.captured)
+
+
+def _record_out(trace: Trace, leaf: Any, ids: list[int]) -> OutLeaf:
+    start = len(ids)
+    traced = isinstance(leaf, np.ndarray) and leaf.dtype == object
+    if isinstance(leaf, SymbolicArray) or traced:
+        array = lift(leaf)
+        ids.extend(trace.ids_of(array).ravel().tolist())
+        return OutLeaf(LeafSpec(array.code, array.shape), start)
+    return OutLeaf(LeafSpec(-1, value=leaf), start)
+
+
+def input_names(leaves: Sequence[LeafSpec], names: Sequence[str]) -> list[str] | None:
+    """Name each scalar input after its leaf (none for very long lists: they serve reading)."""
+    if sum(spec.size for spec in leaves if spec.code >= 0) > 2000:
+        return None
+    result = []
+    for spec, name in zip(leaves, names):
+        if spec.code < 0:
+            continue
+        if spec.shape == ():
+            result.append(name)
+        else:
+            result.extend(
+                name + "".join(f"[{k}]" for k in at) for at in np.ndindex(*spec.shape)
+            )
+    return result
+
+
+def leaf_ids(leaf: Any, spec: LeafSpec) -> list[int]:
+    """Return ids in the current trace of a leaf that matches ``spec``."""
+    trace = current_trace()
+    array = leaf if isinstance(leaf, SymbolicArray) else lift(leaf)
+    if array.code != spec.code:
+        array = array.astype(DTYPES[spec.code])
+    return trace.ids_of(array).ravel().tolist()
+
+
+def out_array(outs: Sequence[int], out: OutLeaf) -> SymbolicArray:
+    """Return the traced array of one result leaf from the ids of all outputs."""
+    block = np.array(outs[out.start : out.stop], dtype=np.int64)
+    return wrap(block.reshape(out.spec.shape), out.spec.code)

@@ -1,0 +1,1 @@
+"""Derivatives of graphs: rules of ops and regions, sweeps, sparsity, colouring, Jacobians."""

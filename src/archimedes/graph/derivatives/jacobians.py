@@ -1,0 +1,195 @@
+"""Derivative programs: Graph to Graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archimedes.graph.derivatives import regions as _regions  # registers the rules of regions
+from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
+from archimedes.graph.derivatives.sparsity import dependence, work
+from archimedes.graph.derivatives.sweeps import Directions, forward_sweep, reverse_sweep
+from archimedes.graph.passes import prune
+from archimedes.graph.program import Graph
+
+__all__ = ["Entries", "forward_graph", "jacobian_graph", "pattern", "reverse_graph"]
+
+_ = _regions
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A derivative graph that computes the structurally non-zero entries of a matrix.
+
+    Output k of ``graph`` is the entry at (``rows[k]``, ``columns[k]``) of a matrix of ``shape``.
+    ``mode`` and ``colors`` say how it was made.
+    """
+
+    graph: Graph
+    rows: np.ndarray
+    columns: np.ndarray
+    shape: tuple[int, int]
+    mode: str
+    colors: int
+
+
+def _copy_signature(src: Graph) -> tuple[Graph, list[int]]:
+    g = Graph()
+    g.input_names = src.input_names
+    return g, [g.input(dtype) for dtype in src.input_dtypes]
+
+
+def pattern(src: Graph, wrt: Sequence[int]) -> list[int]:
+    """Return for each output the set of positions in ``wrt`` it depends on."""
+    seeds = [0] * len(src.inputs)
+    for k, position in enumerate(wrt):
+        seeds[position] |= 1 << k
+    return dependence(src, seeds)
+
+
+def _color_seeds(count: int, wrt: Sequence[int], colors: np.ndarray) -> list[int]:
+    seeds = [0] * count
+    for k, position in enumerate(wrt):
+        if colors[k] >= 0:
+            seeds[position] |= 1 << int(colors[k])
+    return seeds
+
+
+def jacobian_graph(
+    src: Graph, wrt: Sequence[int], *, mode: str = "auto", symmetric: bool = False
+) -> Entries:
+    """Return the graph of the non-zero entries of d(outputs)/d(inputs at ``wrt``).
+
+    ``mode`` is "forward", "reverse" or "auto" (whichever needs less work on this graph).
+    ``symmetric`` says that the matrix is a Hessian, so that a star colouring may be used.
+    """
+    rows = pattern(src, wrt)
+    shape = (len(src.outputs), len(wrt))
+    if symmetric:
+        colors = star_colors([a | b for a, b in zip(rows, transpose(rows, shape[1]))], shape[1])
+        return _forward(src, wrt, rows, colors, shape, symmetric=True)
+    columns = column_colors(rows, shape[1])
+    if mode == "auto":
+        across = column_colors(transpose(rows, shape[1]), shape[0])
+        cost_forward = work(src, _color_seeds(len(src.inputs), wrt, columns))
+        cost_reverse = _reverse_work(src, wrt, rows, across)
+        mode = "forward" if cost_forward <= cost_reverse else "reverse"
+        if mode == "reverse":
+            return _reverse(src, wrt, rows, across, shape)
+    elif mode == "reverse":
+        return _reverse(
+            src, wrt, rows, column_colors(transpose(rows, shape[1]), shape[0]), shape
+        )
+    return _forward(src, wrt, rows, columns, shape, symmetric=False)
+
+
+def _reverse_work(src: Graph, wrt: Sequence[int], rows: list[int], colors: np.ndarray) -> int:
+    """Estimate the (node, direction) pairs of a reverse sweep: paths from wrt to outputs."""
+    reach = [0] * len(src.op)
+    relevant = bytearray(len(src.op))
+    for position in wrt:
+        relevant[src.inputs[position]] = 1
+    live = src.live()
+    for i in live:
+        if not relevant[i] and any(relevant[j] for j in src.operands(i)):
+            relevant[i] = 1
+    for k, i in enumerate(src.outputs):
+        if colors[k] >= 0:
+            reach[i] |= 1 << int(colors[k])
+    total = 0
+    for i in reversed(live):
+        if relevant[i] and reach[i]:
+            total += reach[i].bit_count()
+            for j in src.operands(i):
+                reach[j] |= reach[i]
+    return total
+
+
+def _forward(
+    src: Graph,
+    wrt: Sequence[int],
+    rows: list[int],
+    colors: np.ndarray,
+    shape: tuple[int, int],
+    *,
+    symmetric: bool,
+) -> Entries:
+    g, inputs = _copy_signature(src)
+    seeds: list[Directions] = [{} for _ in inputs]
+    for k, position in enumerate(wrt):
+        if colors[k] >= 0:
+            seeds[position][int(colors[k])] = g.const(1.0, src.dtype[src.inputs[position]])
+    _, tangents = forward_sweep(g, src, inputs, seeds)
+    where: list[tuple[int, int]] = []
+    for i, row in enumerate(rows):
+        mine = bits(row)
+        crowd = np.bincount(colors[mine], minlength=1) if mine else np.zeros(1, dtype=int)
+        for j in mine:
+            alone = crowd[colors[j]] == 1
+            # In a star colouring the entry not alone in row i is alone in row j, by symmetry.
+            source = (i, int(colors[j])) if alone or not symmetric else (j, int(colors[i]))
+            value = tangents[source[0]].get(source[1])
+            if value is not None:
+                where.append((i, j))
+                g.outputs.append(value)
+    return _entries(g, where, shape, "forward", colors)
+
+
+def _reverse(
+    src: Graph, wrt: Sequence[int], rows: list[int], colors: np.ndarray, shape: tuple[int, int]
+) -> Entries:
+    g, inputs = _copy_signature(src)
+    dtypes = src.output_dtypes
+    seeds = [
+        {int(colors[i]): g.const(1.0, dtypes[i])} if colors[i] >= 0 else {}
+        for i in range(len(dtypes))
+    ]
+    wanted = [False] * len(inputs)
+    for position in wrt:
+        wanted[position] = True
+    _, adjoints = reverse_sweep(g, src, inputs, seeds, wanted)
+    where: list[tuple[int, int]] = []
+    for i, row in enumerate(rows):
+        for j in bits(row):
+            value = adjoints[wrt[j]].get(int(colors[i]))
+            if value is not None:
+                where.append((i, j))
+                g.outputs.append(value)
+    return _entries(g, where, shape, "reverse", colors)
+
+
+def _entries(
+    g: Graph, where: list[tuple[int, int]], shape: tuple[int, int], mode: str, colors: np.ndarray
+) -> Entries:
+    places = np.array(where, dtype=np.int64).reshape(-1, 2)
+    count = int(colors.max()) + 1 if colors.size else 0
+    return Entries(prune(g), places[:, 0], places[:, 1], shape, mode, count)
+
+
+def forward_graph(src: Graph, wrt: Sequence[int]) -> Graph:
+    """Return the graph (inputs, tangents of ``wrt``) -> (outputs, tangents of outputs)."""
+    g, inputs = _copy_signature(src)
+    seeds: list[Directions] = [{} for _ in inputs]
+    for position in wrt:
+        seeds[position] = {0: g.input(src.input_dtypes[position])}
+    outs, tangents = forward_sweep(g, src, inputs, seeds)
+    zeros = [g.const(0.0, dtype) for dtype in src.output_dtypes]
+    g.outputs = outs + [t.get(0, zero) for t, zero in zip(tangents, zeros)]
+    g.input_names = None
+    return prune(g)
+
+
+def reverse_graph(src: Graph, wrt: Sequence[int]) -> Graph:
+    """Return the graph (inputs, adjoints of outputs) -> (outputs, adjoints of ``wrt``)."""
+    g, inputs = _copy_signature(src)
+    seeds = [{0: g.input(dtype)} for dtype in src.output_dtypes]
+    wanted = [False] * len(inputs)
+    for position in wrt:
+        wanted[position] = True
+    outs, adjoints = reverse_sweep(g, src, inputs, seeds, wanted)
+    zeros = [g.const(0.0, src.input_dtypes[p]) for p in wrt]
+    g.outputs = outs + [adjoints[p].get(0, zero) for p, zero in zip(wrt, zeros)]
+    g.input_names = None
+    return prune(g)

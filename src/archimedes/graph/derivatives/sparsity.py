@@ -1,0 +1,142 @@
+"""Which outputs depend on which inputs, found from the structure of the graph alone.
+
+Sets of inputs are Python ints used as bit sets: bit j stands for input j. Only dependence that
+can carry a derivative counts: a comparison or a floor has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
+from archimedes.graph.dtypes import is_float
+from archimedes.graph.ops import TABLE
+from archimedes.graph.program import INPUT, OUT, REGION, Graph
+from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
+
+__all__ = ["dependence", "work"]
+
+_SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
+_ARITY = tuple(op.arity for op in TABLE)
+
+
+def _propagate(g: Graph, seeds: Sequence[int], visit: Callable[[int], None] | None = None):
+    sets = [0] * len(g.op)
+    outs: dict[int, list[int]] = {}
+    for i in g.live():
+        op = g.op[i]
+        if op == INPUT:
+            mine = seeds[g.a[i]] if is_float(g.dtype[i]) else 0
+        elif op == REGION:
+            region = g.regions[i]
+            outs[i] = _REGIONS[type(region)](region, [sets[j] for j in region.inputs.tolist()])
+            mine = 0
+        elif op == OUT:
+            mine = outs[g.a[i]][g.b[i]] if is_float(g.dtype[i]) else 0
+        elif _SMOOTH[op] and is_float(g.dtype[i]):
+            mine = 0
+            for j in g.operands(i):
+                mine |= sets[j]
+        else:
+            mine = 0
+        sets[i] = mine
+        if visit is not None and mine:
+            visit(mine)
+    return [sets[i] for i in g.outputs]
+
+
+def dependence(g: Graph, seeds: Sequence[int] | None = None) -> list[int]:
+    """Return for each output the set of inputs (or the union of their seeds) it depends on."""
+    return _propagate(g, [1 << k for k in range(len(g.inputs))] if seeds is None else seeds)
+
+
+def work(g: Graph, seeds: Sequence[int]) -> int:
+    """Count the (node, direction) pairs of a forward sweep with these directions."""
+    total = 0
+
+    def visit(mine: int) -> None:
+        nonlocal total
+        total += mine.bit_count()
+
+    _propagate(g, seeds, visit)
+    return total
+
+
+def _all(region: Region, sets: list[int]) -> list[int]:
+    union = 0
+    for s in sets:
+        union |= s
+    return [union] * len(region.out_dtypes)
+
+
+def _scan(region: Scan, sets: list[int]) -> list[int]:
+    n, m, s = region.carry, region.length * region.slices, region.slices
+    carry, shared = sets[:n], sets[n + m :]
+    steps = range(region.length)
+    rows: dict[int, list[int]] = {}
+    for step in reversed(steps) if region.reverse else steps:
+        slices = sets[n + step * s : n + (step + 1) * s]
+        out = dependence(region.body, [*carry, *slices, *shared])
+        stable = out[:n] == carry and not s
+        carry, rows[step] = out[:n], out[n:]
+        if stable:
+            # Nothing new can enter: all later steps look the same.
+            return carry + [x for k in steps for x in rows.get(k, out[n:])]
+    return carry + [x for step in steps for x in rows[step]]
+
+
+def _while(region: While, sets: list[int]) -> list[int]:
+    # A loop that may stop at any step passes the union of what each step gives.
+    n = region.carry
+    carry, shared = sets[:n], sets[n:]
+    while True:
+        out = dependence(region.body, [*carry, *shared])
+        grown = [a | b for a, b in zip(carry, out)]
+        if grown == carry:
+            return carry
+        carry = grown
+
+
+def _switch(region: Switch, sets: list[int]) -> list[int]:
+    rows = [dependence(body, sets[1:]) for body in region.branches]
+    merged = rows[0]
+    for row in rows[1:]:
+        merged = [a | b for a, b in zip(merged, row)]
+    return merged
+
+
+def _map(region: Map, sets: list[int]) -> list[int]:
+    s, m = region.slices, region.length * region.slices
+    local = dependence(region.body)
+    result = []
+    for k in range(region.length):
+        given = [*sets[k * s : (k + 1) * s], *sets[m:]]
+        result.extend(_substitute(mask, given) for mask in local)
+    return result
+
+
+def _substitute(mask: int, given: list[int]) -> int:
+    total = 0
+    while mask:
+        low = mask & -mask
+        total |= given[low.bit_length() - 1]
+        mask ^= low
+    return total
+
+
+def _call(region: Call, sets: list[int]) -> list[int]:
+    if region.derivative is not None:
+        return _all(region, sets)
+    return [_substitute(mask, sets) for mask in dependence(region.body)]
+
+
+_REGIONS: dict[type[Region], Callable[[Any, list[int]], list[int]]] = {
+    Call: _call,
+    Scan: _scan,
+    While: _while,
+    Switch: _switch,
+    Map: _map,
+    Solve: _all,
+    Host: _all,
+}

@@ -1,0 +1,21 @@
+"""Transcendental functions as programs of exact primitives.
+
+Each function is written once and runs on any provider of the primitives: eagerly on NumPy arrays,
+or as nodes of a graph. No libm is called, so results are equal to the bit everywhere.
+"""
+
+from __future__ import annotations
+
+from archimedes.graph.elementary.primitives import NUMPY, NumpyPrimitives, Primitives, Value
+from archimedes.graph.elementary.table import ELEMENTARY, Elementary, evaluate, in_float32
+
+__all__ = [
+    "ELEMENTARY",
+    "NUMPY",
+    "Elementary",
+    "NumpyPrimitives",
+    "Primitives",
+    "Value",
+    "evaluate",
+    "in_float32",
+]

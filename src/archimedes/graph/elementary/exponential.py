@@ -1,0 +1,137 @@
+"""exp, exp2, expm1 and the pieces that hyperbolic functions and pow share with them.
+
+Method (Muller, Elementary Functions, 3rd ed., 11.1): ``x = k ln2 + r`` with ``|r| <= ln2/2``,
+``exp(x) = 2^k exp(r)``. ``r`` is kept as ``hi - lo``: ``hi`` is exact, ``lo`` holds what is left,
+and the sum ``1 + hi - (lo - r**2 P(r))`` is rounded late.
+
+Rounding to an integer is the addition of ``1.5 * 2^52``: the low bits of the sum then hold the
+integer, so no float-to-int conversion is needed (AVX2 has none for int64).
+
+Legend: ``k`` integer exponent (float), ``biased`` int64 ``k + bias`` in the low 12 bits,
+``hi, lo`` reduced argument ``hi - lo``, ``tail`` what ``1 + hi`` lacks.
+"""
+
+from __future__ import annotations
+
+from archimedes.graph.elementary.coefficients import EXP, EXPM1
+from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial
+from archimedes.graph.elementary.primitives import Primitives, Value
+
+__all__ = [
+    "BIAS",
+    "EXP_LIMIT",
+    "LN2_HIGH",
+    "LN2_LOW",
+    "ROUNDER",
+    "clamp",
+    "exp",
+    "exp2",
+    "exp_of_pair",
+    "expm1",
+    "expm1_scaled",
+    "inverse_power",
+    "reduce_exponent",
+    "scale",
+]
+
+LN2_HIGH = float.fromhex("0x1.62e42fefa38p-1")
+"""Upper 42 bits of ln 2: its product with an 11-bit integer is exact."""
+LN2_LOW = float.fromhex("0x1.ef35793c7673p-45")
+"""ln 2 minus LN2_HIGH, to 95 bits in all."""
+LN2_UPPER = float.fromhex("0x1.62e42f8p-1")
+"""Upper 26 bits of ln 2, for exact products of halves."""
+LN2_REST = float.fromhex("0x1.be8e7bcd5e4f2p-27")
+"""ln 2 minus LN2_UPPER."""
+LOG2_E = 1.4426950408889634
+"""1 / ln 2."""
+ROUNDER = 1.5 * 2.0**52
+"""Added to a float below 2^51, leaves its nearest integer in the low bits."""
+BIAS = 2046
+"""Twice the float64 exponent bias, so that half of ``k + BIAS`` is a biased exponent."""
+EXP_LIMIT = (-746.0, 710.0)
+"""Beyond these exp is 0 or infinite in float64."""
+
+
+def clamp(p: Primitives, x: Value, low: float, high: float) -> Value:
+    """``x`` limited to ``[low, high]``; nan stays nan."""
+    x = p.where(x > high, high, x)
+    return p.where(x < low, low, x)
+
+
+def _round_biased(p: Primitives, x: Value, bias: int = BIAS) -> tuple[Value, Value]:
+    """Nearest integer ``k`` of ``x`` as a float, and ``k + bias`` as a 12-bit int64."""
+    shifted = x + (ROUNDER + bias)
+    return shifted - (ROUNDER + bias), p.bits(shifted) & 0xFFF
+
+
+def scale(p: Primitives, x: Value, biased: Value) -> Value:
+    """``x * 2**(biased - BIAS)`` in two exact steps or with one rounding where subnormal."""
+    half = p.shift_right_logical(biased, 1)
+    return (x * p.from_bits(half << 52)) * p.from_bits((biased - half) << 52)
+
+
+def inverse_power(p: Primitives, k: Value, field: Value) -> Value:
+    """``2**(field - 1023)``, or zero for ``k > 60``, where it would not matter or not exist."""
+    return p.where(k > 60.0, 0.0, p.from_bits(field << 52))
+
+
+def reduce_exponent(p: Primitives, x: Value, bias: int = BIAS) -> tuple[Value, ...]:
+    """``(k, biased, hi, lo)`` with ``x = k ln2 + hi - lo``, for ``|x|`` below 750."""
+    k, biased = _round_biased(p, x * LOG2_E, bias)
+    return k, biased, x - k * LN2_HIGH, k * LN2_LOW
+
+
+def _exp_tail(hi: Value, lo: Value) -> Value:
+    """``exp(hi - lo) - 1 - hi`` to about 2^-58."""
+    r = hi - lo
+    rr = r * r
+    return rr * polynomial(r, rr, EXP.c) - lo
+
+
+def exp(p: Primitives, x: Value) -> Value:
+    """e to the power x."""
+    _, biased, hi, lo = reduce_exponent(p, clamp(p, x, *EXP_LIMIT))
+    return scale(p, 1.0 + (hi + _exp_tail(hi, lo)), biased)
+
+
+def exp_of_pair(p: Primitives, h: Value, low: Value) -> Value:
+    """exp(h + low) for a pair: about 0.55 ulp."""
+    inside = (h > EXP_LIMIT[0]) & (h < EXP_LIMIT[1])
+    _, biased, hi, lo = reduce_exponent(p, clamp(p, h, *EXP_LIMIT))
+    one, error = fast_two_sum(1.0, hi)
+    tail = _exp_tail(hi, lo - p.where(inside, low, 0.0))
+    return scale(p, one + (error + tail), biased)
+
+
+def exp2(p: Primitives, x: Value) -> Value:
+    """2 to the power x."""
+    x = clamp(p, x, -1080.0, 1025.0)
+    k, biased = _round_biased(p, x)
+    f = x - k
+    high, low = halves(p, f)
+    hi, lo = high * LN2_UPPER, -(low * LN2_UPPER + f * LN2_REST)
+    return scale(p, 1.0 + (hi + _exp_tail(hi, lo)), biased)
+
+
+def expm1_scaled(p: Primitives, x: Value) -> tuple[Value, ...]:
+    """``(s, tail, 2**-k, biased)``: ``expm1(x) = 2**k (s + tail)``, for x from -60 to 710.
+
+    ``1 - 2**-k + hi + r**2/2`` is summed without error, which is what keeps the result right for
+    k = 1, where it cancels.
+    """
+    k, biased, hi, lo = reduce_exponent(p, x)
+    power = inverse_power(p, k, (BIAS + 1023) - biased)
+    r = hi - lo
+    rr = r * r
+    one, lost = fast_two_sum(1.0, -power)
+    s1, e1 = fast_two_sum(one, hi)
+    s2, e2 = fast_two_sum(s1, 0.5 * rr)
+    r_error = (hi - r) - lo
+    small = r * rr * polynomial(r, rr, EXPM1.c[1:]) + (r * r_error - lo)
+    return s2, ((e1 + lost) + e2) + small, power, biased
+
+
+def expm1(p: Primitives, x: Value) -> Value:
+    """exp(x) - 1, accurate near zero."""
+    s, tail, _, biased = expm1_scaled(p, clamp(p, x, -50.0, EXP_LIMIT[1]))
+    return p.copysign(scale(p, s + tail, biased), x)

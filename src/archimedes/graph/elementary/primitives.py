@@ -1,0 +1,236 @@
+"""The primitives that elementary programs are made of, and their NumPy provider.
+
+A program is a function ``program(p, *operands)`` of a provider ``p``. It may use
+
+* operators on values: ``+ - * /`` and unary ``-`` on floats, ``+ - * & | ^ << >>`` on int64,
+  ``& | ~`` on bools, comparisons, with Python literals mixed in;
+* the methods of :class:`Primitives`.
+
+Each of these is exact or correctly rounded in IEEE 754, so a program gives the same bits whoever
+provides the primitives: NumPy here, graph nodes in a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["NUMPY", "NumpyPrimitives", "Primitives", "Value"]
+
+Value = Any
+"""A float64, int64 or bool operand: an array, a NumPy scalar, a graph value or a literal."""
+
+
+class Primitives(Protocol):
+    """What a program may ask of its provider.
+
+    Functions given to ``branch`` and ``loop`` see only their arguments and literals, never values
+    of the enclosing program: a batch provider calls them on the subset of elements concerned.
+
+    Example::
+
+        def clip_to_one(p, x):
+            return p.where(p.abs(x) > 1.0, p.copysign(1.0, x), x)
+    """
+
+    def abs(self, x: Value) -> Value:
+        """Magnitude of a float: clears the sign bit."""
+
+    def sqrt(self, x: Value) -> Value:
+        """Correctly rounded square root; nan below zero."""
+
+    def floor(self, x: Value) -> Value:
+        """Largest integer not above a float, as a float."""
+
+    def trunc(self, x: Value) -> Value:
+        """A float without its fraction, as a float."""
+
+    def rint(self, x: Value) -> Value:
+        """Nearest integer as a float, halves to even."""
+
+    def copysign(self, a: Value, b: Value) -> Value:
+        """Magnitude of ``a`` with the sign bit of ``b``."""
+
+    def where(self, c: Value, a: Value, b: Value) -> Value:
+        """``a`` where ``c`` holds, else ``b``; both are evaluated."""
+
+    def shift_right_logical(self, i: Value, n: int) -> Value:
+        """Shift an int64 right, filling with zeros."""
+
+    def int_rem(self, a: Value, b: Value) -> Value:
+        """Remainder of int64 ``a >= 0`` by ``b > 0``."""
+
+    def bits(self, x: Value) -> Value:
+        """The bits of a float64 as int64."""
+
+    def from_bits(self, i: Value) -> Value:
+        """The float64 whose bits are ``i``."""
+
+    def bits32(self, x: Value) -> Value:
+        """The bits of a float32 as int64, zero-extended."""
+
+    def from_bits32(self, i: Value) -> Value:
+        """The float32 whose bits are the low half of ``i``."""
+
+    def to_int(self, x: Value) -> Value:
+        """A float64 within the int64 range, truncated to int64."""
+
+    def to_float(self, i: Value) -> Value:
+        """An int64 rounded to float64."""
+
+    def f64(self, x: Value) -> Value:
+        """A float32 as float64."""
+
+    def f32(self, x: Value) -> Value:
+        """A float64 rounded to float32."""
+
+    def lookup(self, table: tuple[float, ...] | tuple[int, ...], i: Value) -> Value:
+        """Entry ``i`` of a constant table of floats or of ints; ``i`` is clamped to the table."""
+
+    def branch(
+        self,
+        cond: Value,
+        f_true: Callable[..., tuple[Value, ...]],
+        f_false: Callable[..., tuple[Value, ...]],
+        *args: Value,
+    ) -> tuple[Value, ...]:
+        """``f_true(*args)`` where ``cond`` holds, else ``f_false(*args)``; only that side runs."""
+
+    def loop(
+        self,
+        cond: Callable[..., Value],
+        body: Callable[..., tuple[Value, ...]],
+        state: tuple[Value, ...],
+        limit: int,
+    ) -> tuple[Value, ...]:
+        """Repeat ``state = body(*state)`` while ``cond(*state)``, at most ``limit`` times."""
+
+
+_SCALARS = (np.float64, np.int64, np.float32, np.bool_)
+
+
+def _scalar(x: Value) -> Value:
+    """Give a literal the type a value of the program has; Python floats trap on division by 0."""
+    if isinstance(x, _SCALARS):
+        return x
+    return np.float64(x) if isinstance(x, float) else np.int64(x)
+
+
+@lru_cache(maxsize=64)
+def _array(table: tuple[float, ...] | tuple[int, ...]) -> np.ndarray:
+    return np.array(table)
+
+
+class NumpyPrimitives:
+    """Primitives on NumPy arrays of any shape and on NumPy scalars.
+
+    Use :meth:`run` to call a program: it silences the warnings that intermediate infinities and
+    nans would raise.
+
+    Example::
+
+        NUMPY.run(lambda p, x: p.sqrt(x) + 1.0, np.array([4.0, 9.0]))   # array([3., 4.])
+    """
+
+    abs = staticmethod(np.fabs)
+    sqrt = staticmethod(np.sqrt)
+    floor = staticmethod(np.floor)
+    trunc = staticmethod(np.trunc)
+    rint = staticmethod(np.rint)
+    copysign = staticmethod(np.copysign)
+    int_rem = staticmethod(np.fmod)
+    to_int = staticmethod(np.int64)
+    to_float = staticmethod(np.float64)
+    f64 = staticmethod(np.float64)
+    f32 = staticmethod(np.float32)
+
+    def run(self, program: Callable[..., Value], *operands: Value) -> Value:
+        """``program(self, *operands)`` on arrays or NumPy scalars of broadcastable shapes."""
+        with np.errstate(all="ignore"):
+            return program(self, *operands)
+
+    @staticmethod
+    def where(c: Value, a: Value, b: Value) -> Value:
+        """``a`` where ``c`` holds, else ``b``."""
+        if isinstance(c, np.bool_):
+            chosen = a if c else b
+            return chosen if isinstance(chosen, np.ndarray) else _scalar(chosen)
+        return np.where(c, a, b)
+
+    @staticmethod
+    def shift_right_logical(i: Value, n: int) -> Value:
+        """Shift right, filling with zeros."""
+        return (i.view(np.uint64) >> np.uint64(n)).view(np.int64)
+
+    @staticmethod
+    def bits(x: Value) -> Value:
+        """The bits of a float64 as int64."""
+        return x.view(np.int64)
+
+    @staticmethod
+    def from_bits(i: Value) -> Value:
+        """The float64 whose bits are ``i``."""
+        return i.view(np.float64)
+
+    @staticmethod
+    def bits32(x: Value) -> Value:
+        """The bits of a float32 as int64, zero-extended."""
+        return np.int64(x.view(np.uint32))
+
+    @staticmethod
+    def from_bits32(i: Value) -> Value:
+        """The float32 whose bits are the low half of ``i``."""
+        return (i & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
+
+    @staticmethod
+    def lookup(table: tuple[float, ...] | tuple[int, ...], i: Value) -> Value:
+        """Entry ``i`` of a constant table, ``i`` clamped."""
+        return _array(table)[np.clip(i, 0, len(table) - 1)]
+
+    def branch(
+        self,
+        cond: Value,
+        f_true: Callable[..., tuple[Value, ...]],
+        f_false: Callable[..., tuple[Value, ...]],
+        *args: Value,
+    ) -> tuple[Value, ...]:
+        """Evaluate each side on the elements that take it."""
+        if np.all(cond):
+            return f_true(*args)
+        if not np.any(cond):
+            return f_false(*args)
+        cond, *arrays = np.broadcast_arrays(cond, *args)
+        results: list[np.ndarray] = []
+        for mask, side in ((cond, f_true), (~cond, f_false)):
+            parts = side(*(a[mask] for a in arrays))
+            if not results:
+                results = [np.empty(cond.shape, np.asarray(part).dtype) for part in parts]
+            for result, part in zip(results, parts, strict=True):
+                result[mask] = part
+        return tuple(results)
+
+    def loop(
+        self,
+        cond: Callable[..., Value],
+        body: Callable[..., tuple[Value, ...]],
+        state: tuple[Value, ...],
+        limit: int,
+    ) -> tuple[Value, ...]:
+        """Repeat ``body`` on the elements whose ``cond`` still holds."""
+        for _ in range(limit):
+            going = cond(*state)
+            if not np.any(going):
+                break
+            state = self.branch(going, body, _unchanged, *state)
+        return state
+
+
+def _unchanged(*state: Value) -> tuple[Value, ...]:
+    return state
+
+
+NUMPY = NumpyPrimitives()
+"""The NumPy provider; it has no state."""

@@ -1,0 +1,253 @@
+"""Replace elementary functions by the programs of exact primitives that define them.
+
+A backend that lowers the exact rows of the op table lowers everything: ``expand`` traces each
+program of ``graph/elementary`` once, as a graph, and copies it to where it is called. Equal
+parts (the argument reduction that sin and cos share) become one by hash-consing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8, F32, F64, I64
+from archimedes.graph.elementary.table import ELEMENTARY, in_float32
+from archimedes.graph.ops import CODES, TABLE
+from archimedes.graph.passes import inline
+from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
+from archimedes.graph.regions import Call, Map, Region, Scan, Switch, While
+
+__all__ = ["GraphPrimitives", "GraphValue", "expand", "program"]
+
+_IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
+_ARITY = tuple(op.arity for op in TABLE)
+
+
+class GraphValue:
+    """A scalar of a graph with Python's operators; literals take the dtype of their partner.
+
+    >>> g = Graph()
+    >>> x = GraphValue(g, g.input(F64))
+    >>> g.outputs = [(2.0 * x + 1.0).id]
+    """
+
+    __slots__ = ("graph", "id")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, graph: Graph, i: int) -> None:
+        self.graph = graph
+        self.id = i
+
+    def __neg__(self) -> GraphValue:
+        return _emit("neg", self)
+
+    def __invert__(self) -> GraphValue:
+        return _emit("not", self)
+
+
+Operand = GraphValue | float | int
+_LITERALS = {bool: B8, int: I64, float: F64}
+
+
+def _id_of(graph: Graph, x: Operand, dtype: int | None) -> int:
+    if isinstance(x, GraphValue):
+        return x.id
+    return graph.const(x, _LITERALS[type(x)] if dtype is None else dtype)
+
+
+def _emit(name: str, *operands: Operand) -> GraphValue:
+    """Append an op to the graph its operands belong to."""
+    first = next(x for x in operands if isinstance(x, GraphValue))
+    graph = first.graph
+    dtype = graph.dtype[first.id]
+    return GraphValue(graph, graph.emit(CODES[name], *(_id_of(graph, x, dtype) for x in operands)))
+
+
+def _operator(name: str, swapped: bool) -> Callable[[GraphValue, Operand], GraphValue]:
+    if swapped:
+        return lambda self, other: _emit(name, other, self)
+    return lambda self, other: _emit(name, self, other)
+
+
+_OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+    "lshift": "shl",
+    "rshift": "shr",
+}
+for _python, _name in _OPERATORS.items():
+    setattr(GraphValue, f"__{_python}__", _operator(_name, swapped=False))
+    setattr(GraphValue, f"__r{_python}__", _operator(_name, swapped=True))
+for _python, _name, _swapped in (
+    ("lt", "lt", False),
+    ("le", "le", False),
+    ("gt", "lt", True),
+    ("ge", "le", True),
+    ("eq", "eq", False),
+    ("ne", "ne", False),
+):
+    setattr(GraphValue, f"__{_python}__", _operator(_name, _swapped))
+
+
+def _method(name: str) -> Callable[..., GraphValue]:
+    return staticmethod(lambda *operands: _emit(name, *operands))  # type: ignore[return-value]
+
+
+class GraphPrimitives:
+    """The primitives of ``elementary`` programs as nodes of the graph their operands live in.
+
+    ``branch`` makes a ``Switch`` whose first branch is the ordinary side, ``loop`` a ``While``.
+
+    >>> g = Graph()
+    >>> x = GraphValue(g, g.input(F64))
+    >>> g.outputs = [ELEMENTARY["sin"].program(GraphPrimitives(), x).id]
+    """
+
+    abs = _method("abs")
+    sqrt = _method("sqrt")
+    floor = _method("floor")
+    trunc = _method("trunc")
+    rint = _method("rint")
+    copysign = _method("copysign")
+    shift_right_logical = _method("lshr")
+    int_rem = _method("modulo")
+    bits = _method("bits")
+    from_bits = _method("from_bits")
+    bits32 = _method("bits32")
+    from_bits32 = _method("from_bits32")
+    to_int = _method("truncate")
+    to_float = _method("f64")
+    f64 = _method("f64")
+    f32 = _method("f32")
+
+    @staticmethod
+    def where(c: GraphValue, a: Operand, b: Operand) -> GraphValue:
+        """``a`` where ``c`` holds, else ``b``; two literals give a float64 or an int64."""
+        graph = c.graph
+        typed = next((x for x in (a, b) if isinstance(x, GraphValue)), None)
+        dtype = None if typed is None else graph.dtype[typed.id]
+        ids = _id_of(graph, a, dtype), _id_of(graph, b, dtype)
+        return GraphValue(graph, graph.emit(CODES["select"], c.id, *ids))
+
+    @staticmethod
+    def lookup(table: Sequence[float] | Sequence[int], i: GraphValue) -> GraphValue:
+        """Entry ``i`` of a constant table, ``i`` clamped."""
+        return GraphValue(i.graph, i.graph.lookup(np.asarray(table), i.id))
+
+    @staticmethod
+    def branch(
+        cond: GraphValue,
+        f_true: Callable[..., tuple[Operand, ...]],
+        f_false: Callable[..., tuple[Operand, ...]],
+        *args: Operand,
+    ) -> tuple[GraphValue, ...]:
+        """Make a ``Switch`` on ``cond``; branch 0 is ``f_false``."""
+        graph = cond.graph
+        ids = [_id_of(graph, x, None) for x in args]
+        dtypes = [graph.dtype[i] for i in ids]
+        branches = tuple(_traced(side, dtypes) for side in (f_false, f_true))
+        index = graph.emit(CODES["i64"], cond.id)
+        return _values(graph, graph.region(Switch(np.array([index, *ids]), branches)))
+
+    @staticmethod
+    def loop(
+        cond: Callable[..., Operand],
+        body: Callable[..., tuple[Operand, ...]],
+        state: tuple[Operand, ...],
+        limit: int,
+    ) -> tuple[GraphValue, ...]:
+        """Make a ``While`` that carries the whole state."""
+        graph = next(x.graph for x in state if isinstance(x, GraphValue))
+        ids = [_id_of(graph, x, None) for x in state]
+        dtypes = [graph.dtype[i] for i in ids]
+        condition = _traced(lambda *values: (cond(*values),), dtypes)
+        region = While(np.array(ids), condition, _traced(body, dtypes), len(ids), limit)
+        return _values(graph, graph.region(region))
+
+
+def _values(graph: Graph, ids: np.ndarray) -> tuple[GraphValue, ...]:
+    return tuple(GraphValue(graph, i) for i in ids.tolist())
+
+
+def _traced(function: Callable[..., tuple[Operand, ...]], dtypes: Sequence[int]) -> Graph:
+    """Run a function on the inputs of a new graph."""
+    graph = Graph()
+    values = [GraphValue(graph, graph.input(d)) for d in dtypes]
+    graph.outputs = [_id_of(graph, x, None) for x in function(*values)]
+    return graph
+
+
+@lru_cache(maxsize=None)
+def program(name: str, dtype: int) -> Graph:
+    """Return the graph of an elementary function on float64 or float32 operands.
+
+    Example: ``program("sin", F64)`` has one input and one output.
+    """
+    row = ELEMENTARY[name]
+    text = in_float32(row.program) if dtype == F32 else row.program
+    primitives = GraphPrimitives()
+    return _traced(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
+
+
+_REBUILD: dict[type[Region], Callable[[Any, Callable[[Graph], Graph]], Region]] = {
+    # A derivative rule has done its work by now, and is no part of the kernel.
+    Call: lambda r, to: replace(r, body=to(r.body), derivative=None),
+    Scan: lambda r, to: replace(r, body=to(r.body)),
+    Map: lambda r, to: replace(r, body=to(r.body)),
+    While: lambda r, to: replace(r, condition=to(r.condition), body=to(r.body)),
+    Switch: lambda r, to: replace(r, branches=tuple(to(body) for body in r.branches)),
+}
+
+
+def expand(graph: Graph) -> Graph:
+    """Return an equal graph without elementary functions, in all bodies of regions too.
+
+    Live nodes only; all inputs stay. The interpreter gives the same bits for both graphs.
+    """
+    return _expand(graph, {})
+
+
+def _expand(src: Graph, known: dict[str, Graph]) -> Graph:
+    found = known.get(src.digest())
+    if found is not None:
+        return found
+    dst = Graph()
+    inputs = [dst.input(src.dtype[i]) for i in src.inputs]
+    to = [-1] * len(src.op)
+    outs: dict[int, list[int]] = {}
+    op, a, b, c = src.op, src.a, src.b, src.c
+    for i in src.live():
+        code = op[i]
+        arity = _ARITY[code]
+        if _IS_ELEMENTARY[code]:
+            operands = (to[a[i]], to[b[i]])[:arity]
+            to[i] = inline(dst, program(TABLE[code].name, src.dtype[i]), operands)[0]
+        elif code == OUT:
+            to[i] = outs[a[i]][b[i]]
+        elif code == LOOKUP:
+            to[i] = dst.lookup(src.tables[b[i]], to[a[i]])
+        elif arity:
+            to[i] = dst.emit(code, *(to[j] for j in (a[i], b[i], c[i])[:arity]))
+        elif code == CONST:
+            to[i] = dst.const(src.value[i], src.dtype[i])
+        elif code == INPUT:
+            to[i] = inputs[a[i]]
+        elif code == REGION:
+            region = src.regions[i].with_inputs([to[j] for j in src.regions[i].inputs.tolist()])
+            rebuild = _REBUILD.get(type(region))
+            if rebuild is not None:
+                region = rebuild(region, lambda body: _expand(body, known))
+            outs[i] = dst.region(region).tolist()
+    dst.outputs = [to[i] for i in src.outputs]
+    dst.input_names, dst.output_names = src.input_names, src.output_names
+    known[src.digest()] = dst
+    return dst

@@ -1,0 +1,165 @@
+"""The table of scalar operations.
+
+One row an op: name, arity, the rule for its result's dtype, the dtypes it takes, and what it
+means in NumPy. Derivatives (``derivatives/rules.py``) and renderers are tables keyed by the same
+names, so that a new op is one row in each and is tested everywhere by being listed.
+
+Operands of one node share one dtype unless the row says otherwise; the symbolic layer inserts
+casts. ``a``, ``b``, ``c`` of a node are ids for the first ``arity`` of them, and immediate
+integers (an input's position, a region's output number, a table's number) after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8, F32, F64, I64
+
+__all__ = ["BY_NAME", "CODES", "Op", "TABLE"]
+
+FLOATS = (F64, F32)
+NUMBERS = (F64, F32, I64)
+ANY = (F64, F32, I64, B8)
+INTS = (I64,)
+BITS = (I64, B8)
+
+
+@dataclass(frozen=True)
+class Op:
+    """A row of the table.
+
+    ``result`` is a dtype code, or "same" (of the last operand), or "given" (stored with the node).
+    ``numpy`` evaluates the op on scalars or arrays; structural ops have none.
+    ``elementary`` marks functions that backends expand into programs of the exact rows.
+    """
+
+    code: int
+    name: str
+    arity: int
+    result: int | str
+    takes: tuple[int, ...]
+    numpy: Callable[..., Any] | None = None
+    elementary: bool = False
+    commutative: bool = False
+
+
+def _shift_right_logical(a: Any, n: Any) -> Any:
+    return (np.asarray(a).view(np.uint64) >> np.asarray(n).astype(np.uint64)).view(np.int64)[()]
+
+
+def _view(x: Any, source: Any, target: Any) -> Any:
+    return np.asarray(x, dtype=source).view(target)[()]
+
+
+def _int_division(a: Any, b: Any) -> tuple[Any, Any]:
+    """Quotient toward zero and remainder; a zero divisor gives zero for both, as NumPy's does."""
+    a, b = np.asarray(a), np.asarray(b)
+    safe = np.where(b == 0, 1, b)
+    remainder = np.fmod(a, safe)
+    return np.where(b == 0, 0, (a - remainder) // safe)[()], np.where(b == 0, 0, remainder)[()]
+
+
+def _truncate(x: Any) -> Any:
+    """Float to int64 toward zero; nan and values outside int64 give its minimum, as on x86."""
+    x = np.asarray(x)
+    inside = (x >= -(2.0**63)) & (x < 2.0**63)
+    return np.where(inside, np.where(inside, x, 0).astype(np.int64), np.iinfo(np.int64).min)[()]
+
+
+def _elementary(name: str) -> Callable[..., Any]:
+    def evaluate(*args: Any) -> Any:
+        from archimedes.graph.elementary.table import evaluate as run
+
+        return run(name, *args)
+
+    return evaluate
+
+
+_EXACT: tuple[tuple[Any, ...], ...] = (
+    # name, arity, result, takes, numpy, commutative
+    ("add", 2, "same", NUMBERS, np.add, True),
+    ("sub", 2, "same", NUMBERS, np.subtract),
+    ("mul", 2, "same", NUMBERS, np.multiply, True),
+    ("div", 2, "same", FLOATS, np.divide),
+    ("neg", 1, "same", NUMBERS, np.negative),
+    ("abs", 1, "same", NUMBERS, np.absolute),
+    ("sqrt", 1, "same", FLOATS, np.sqrt),
+    ("floor", 1, "same", FLOATS, np.floor),
+    ("ceil", 1, "same", FLOATS, np.ceil),
+    ("trunc", 1, "same", FLOATS, np.trunc),
+    ("rint", 1, "same", FLOATS, np.rint),
+    ("copysign", 2, "same", FLOATS, np.copysign),
+    ("min", 2, "same", NUMBERS, np.minimum),
+    ("max", 2, "same", NUMBERS, np.maximum),
+    ("quotient", 2, "same", INTS, lambda a, b: _int_division(a, b)[0]),
+    ("modulo", 2, "same", INTS, lambda a, b: _int_division(a, b)[1]),
+    ("lt", 2, B8, ANY, np.less),
+    ("le", 2, B8, ANY, np.less_equal),
+    ("eq", 2, B8, ANY, np.equal, True),
+    ("ne", 2, B8, ANY, np.not_equal, True),
+    ("and", 2, "same", BITS, np.bitwise_and, True),
+    ("or", 2, "same", BITS, np.bitwise_or, True),
+    ("xor", 2, "same", BITS, np.bitwise_xor, True),
+    ("not", 1, "same", BITS, np.invert),
+    ("shl", 2, "same", INTS, np.left_shift),
+    ("shr", 2, "same", INTS, np.right_shift),
+    ("lshr", 2, "same", INTS, _shift_right_logical),
+    ("select", 3, "same", ANY, lambda c, a, b: np.where(c, a, b)[()]),
+    ("f64", 1, F64, ANY, lambda x: np.asarray(x).astype(np.float64)[()]),
+    ("f32", 1, F32, ANY, lambda x: np.asarray(x).astype(np.float32)[()]),
+    ("i64", 1, I64, (I64, B8), lambda x: np.asarray(x).astype(np.int64)[()]),
+    ("truncate", 1, I64, FLOATS, _truncate),
+    ("bits", 1, I64, (F64,), lambda x: _view(x, np.float64, np.int64)),
+    ("from_bits", 1, F64, (I64,), lambda x: _view(x, np.int64, np.float64)),
+    (
+        "bits32",
+        1,
+        I64,
+        (F32,),
+        lambda x: np.asarray(_view(x, np.float32, np.uint32)).astype(np.int64)[()],
+    ),
+    (
+        "from_bits32",
+        1,
+        F32,
+        (I64,),
+        lambda x: np.asarray(np.asarray(x).astype(np.uint32)).view(np.float32)[()],
+    ),
+    ("stop", 1, "same", ANY, lambda x: x),
+)
+
+_ELEMENTARY: tuple[tuple[str, int], ...] = (
+    *((name, 1) for name in ("sin", "cos", "tan", "arcsin", "arccos", "arctan")),
+    *((name, 1) for name in ("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh")),
+    *((name, 1) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")),
+    *((name, 2) for name in ("arctan2", "pow", "hypot", "fmod")),
+)
+
+_STRUCTURAL: tuple[tuple[Any, ...], ...] = (
+    ("const", 0, "given", ANY),
+    ("input", 0, "given", ANY),
+    ("region", 0, "given", ANY),
+    ("out", 1, "given", ANY),
+    ("lookup", 1, "given", INTS),
+)
+
+
+def _table() -> tuple[Op, ...]:
+    rows = [Op(i, *row) for i, row in enumerate(_STRUCTURAL)]
+    for name, arity, result, takes, function, *commutes in _EXACT:
+        rows.append(
+            Op(len(rows), name, arity, result, takes, function, commutative=bool(commutes))
+        )
+    for name, arity in _ELEMENTARY:
+        rows.append(Op(len(rows), name, arity, "same", FLOATS, _elementary(name), elementary=True))
+    return tuple(rows)
+
+
+#: Every op, indexed by its code.
+TABLE = _table()
+BY_NAME = {op.name: op for op in TABLE}
+CODES = {op.name: op.code for op in TABLE}

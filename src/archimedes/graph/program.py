@@ -1,0 +1,279 @@
+"""The program: an append-only list of scalar operations in single-assignment form.
+
+A node is an opcode and up to three operands, held in parallel lists and named by its position.
+Making a node folds constants, applies exact identities (``simplify.py``) and returns an equal
+node where there is one already, so that the trace is the optimiser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.errors import GraphError
+from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64
+from archimedes.graph.ops import CODES, TABLE
+
+if TYPE_CHECKING:
+    from archimedes.graph.regions import Region
+
+__all__ = ["Graph", "MAX_NODES"]
+
+#: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
+MAX_NODES = 8_000_000
+
+CONST, INPUT, REGION, OUT, LOOKUP = (
+    CODES[n] for n in ("const", "input", "region", "out", "lookup")
+)
+_ARITY = tuple(op.arity for op in TABLE)
+_RESULT = tuple(op.result for op in TABLE)
+#: Simplification rule of each op, filled in by ``simplify.py``: ``rule(graph, a, b, c)``.
+RULES: list[Any] = [None] * len(TABLE)
+
+
+def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
+    """Identify a constant by its bits, so that -0.0 differs from 0.0 and nan equals nan."""
+    if dtype == F64 or dtype == F32:
+        return (CONST, dtype, struct.pack("<d", value) if value == value else b"nan")
+    return (CONST, dtype, value)
+
+
+class Graph:
+    """A scalar program with inputs and outputs.
+
+    ``op``, ``a``, ``b``, ``c`` and ``dtype`` are parallel lists over nodes; ``value`` maps the id
+    of a constant to its Python number; ``regions`` maps the id of a region node to its region;
+    ``tables`` are the constant arrays that ``lookup`` nodes read. ``inputs`` and ``outputs`` are
+    lists of ids.
+
+    >>> g = Graph()
+    >>> x = g.input(F64)
+    >>> g.outputs = [g.emit(CODES["mul"], x, g.const(1.0))]
+    >>> g.outputs == [x]
+    True
+    """
+
+    __slots__ = (
+        "_digest",
+        "_index",
+        "a",
+        "b",
+        "c",
+        "dtype",
+        "input_names",
+        "inputs",
+        "op",
+        "output_names",
+        "outputs",
+        "regions",
+        "tables",
+        "value",
+    )
+
+    def __init__(self) -> None:
+        self.op: list[int] = []
+        self.a: list[int] = []
+        self.b: list[int] = []
+        self.c: list[int] = []
+        self.dtype: list[int] = []
+        self.value: dict[int, Any] = {}
+        self.regions: dict[int, Region] = {}
+        self.tables: list[np.ndarray] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
+        self.input_names: list[str] | None = None
+        self.output_names: list[str] | None = None
+        self._index: dict[tuple[Any, ...], int] = {}
+        self._digest: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    # ---- making nodes ------------------------------------------------------------------
+
+    def _append(self, op: int, a: int, b: int, c: int, dtype: int) -> int:
+        i = len(self.op)
+        if i >= MAX_NODES:
+            raise GraphError(
+                f"the trace has passed {MAX_NODES:,} operations. Arrays are traced element by "
+                "element, so long data belongs in arc.vmap (over instances) or arc.scan (over "
+                "steps), which are recorded once whatever their length."
+            )
+        self.op.append(op)
+        self.a.append(a)
+        self.b.append(b)
+        self.c.append(c)
+        self.dtype.append(dtype)
+        return i
+
+    def emit(self, op: int, a: int, b: int = -1, c: int = -1) -> int:
+        """Return the node for an operation, simplified or shared where possible."""
+        key = (op, a, b, c)
+        index = self._index
+        found = index.get(key)
+        if found is not None:
+            return found
+        rule = RULES[op]
+        if rule is not None:
+            simpler = rule(self, a, b, c)
+            if simpler is not None:
+                index[key] = simpler
+                return simpler
+        result = _RESULT[op]
+        if result == "same":
+            result = self.dtype[c if c >= 0 else b if b >= 0 else a]
+        i = self._append(op, a, b, c, result)  # type: ignore[arg-type]
+        index[key] = i
+        return i
+
+    def const(self, value: Any, dtype: int = F64) -> int:
+        """Return the node of a constant; ``value`` is converted to ``dtype`` (default float64)."""
+        if dtype == F64:
+            value = float(value)
+        elif dtype == F32:
+            value = float(np.float32(value))
+        elif dtype == I64:
+            value = (int(value) + 2**63) % 2**64 - 2**63
+        else:
+            value = bool(value)
+        key = constant_key(value, dtype)
+        i = self._index.get(key)
+        if i is None:
+            i = self._append(CONST, -1, -1, -1, dtype)
+            self._index[key] = i
+            self.value[i] = value
+        return i
+
+    def constants(self, array: np.ndarray) -> np.ndarray:
+        """Return ids, in the array's shape, of the constants in a float, int or bool array."""
+        array = np.asarray(array)
+        codes = {"f": F32 if array.dtype.itemsize == 4 else F64, "b": B8}
+        dtype = codes.get(array.dtype.kind, I64)
+        ids = np.empty(array.size, dtype=np.int64)
+        for k, value in enumerate(array.ravel().tolist()):
+            ids[k] = self.const(value, dtype)
+        return ids.reshape(array.shape)
+
+    def input(self, dtype: int) -> int:
+        """Append an input and return its id."""
+        i = self._append(INPUT, len(self.inputs), -1, -1, dtype)
+        self.inputs.append(i)
+        return i
+
+    def add_inputs(self, dtype: int, count: int) -> np.ndarray:
+        """Append many inputs of one dtype and return their ids."""
+        return np.array([self.input(dtype) for _ in range(count)], dtype=np.int64)
+
+    def lookup(self, table: np.ndarray, index: int) -> int:
+        """Return ``table[clip(index, 0, len(table) - 1)]`` for a constant 1-D table."""
+        table = np.ascontiguousarray(table)
+        if index in self.value:
+            at = min(max(self.value[index], 0), len(table) - 1)
+            return int(self.constants(table[at : at + 1])[0])
+        codes = {"f": F32 if table.dtype.itemsize == 4 else F64, "b": B8}
+        dtype = codes.get(table.dtype.kind, I64)
+        table_key = ("table", dtype, table.tobytes())
+        number = self._index.get(table_key)
+        if number is None:
+            number = len(self.tables)
+            self.tables.append(table.astype(DTYPES[dtype]))
+            self._index[table_key] = number
+        key = (LOOKUP, index, number, -1)
+        i = self._index.get(key)
+        if i is None:
+            i = self._append(LOOKUP, index, number, -1, dtype)
+            self._index[key] = i
+        return i
+
+    def region(self, region: Region) -> np.ndarray:
+        """Append a region and return the ids of its outputs."""
+        key = (REGION, region.key())
+        i = self._index.get(key)
+        if i is None:
+            i = self._append(REGION, -1, -1, -1, B8)
+            self._index[key] = i
+            self.regions[i] = region
+        out_index = self._index
+        ids = np.empty(len(region.out_dtypes), dtype=np.int64)
+        for k, dtype in enumerate(region.out_dtypes):
+            out_key = (OUT, i, k, -1)
+            o = out_index.get(out_key)
+            if o is None:
+                o = self._append(OUT, i, k, -1, dtype)
+                out_index[out_key] = o
+            ids[k] = o
+        return ids
+
+    # ---- reading -----------------------------------------------------------------------
+
+    def operands(self, i: int) -> Iterable[int]:
+        """Return the ids a node reads."""
+        op = self.op[i]
+        if op == REGION:
+            return self.regions[i].inputs.tolist()
+        arity = _ARITY[op]
+        if arity == 2:
+            return (self.a[i], self.b[i])
+        if arity == 1:
+            return (self.a[i],)
+        if arity == 3:
+            return (self.a[i], self.b[i], self.c[i])
+        return ()
+
+    def live(self, outputs: Sequence[int] | None = None) -> list[int]:
+        """Return, ascending, the ids that the outputs depend on (inputs only where used)."""
+        wanted = bytearray(len(self.op))
+        top = -1
+        for i in self.outputs if outputs is None else outputs:
+            wanted[i] = 1
+            top = max(top, i)
+        op, a, b, c = self.op, self.a, self.b, self.c
+        for i in range(top, -1, -1):
+            if not wanted[i]:
+                continue
+            arity = _ARITY[op[i]]
+            if arity:
+                wanted[a[i]] = 1
+                if arity > 1:
+                    wanted[b[i]] = 1
+                    if arity > 2:
+                        wanted[c[i]] = 1
+            elif op[i] == REGION:
+                for j in self.regions[i].inputs.tolist():
+                    wanted[j] = 1
+        return [i for i in range(top + 1) if wanted[i]]
+
+    def digest(self) -> str:
+        """Return a hash of the program's content. Call it only on finished graphs."""
+        if self._digest is None:
+            h = hashlib.blake2b(digest_size=16)
+            for part in (self.op, self.a, self.b, self.c, self.dtype, self.inputs, self.outputs):
+                h.update(np.asarray(part, dtype=np.int64).tobytes())
+                h.update(b"|")
+            for i, value in self.value.items():
+                h.update(repr((i, constant_key(value, self.dtype[i]))).encode())
+            for table in self.tables:
+                h.update(str(table.dtype).encode() + table.tobytes())
+            for i, region in self.regions.items():
+                h.update(repr((i, region.key())).encode())
+            self._digest = h.hexdigest()
+        return self._digest
+
+    @property
+    def input_dtypes(self) -> list[int]:
+        """Dtype codes of the inputs."""
+        return [self.dtype[i] for i in self.inputs]
+
+    @property
+    def output_dtypes(self) -> list[int]:
+        """Dtype codes of the outputs."""
+        return [self.dtype[i] for i in self.outputs]
+
+    def __repr__(self) -> str:
+        from archimedes.graph.text import render
+
+        return render(self)

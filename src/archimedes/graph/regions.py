@@ -1,0 +1,247 @@
+"""Regions: nodes with bodies, for what a straight line of scalars should not spell out.
+
+Each region lists the ids it reads (``inputs``), the bodies it runs and the dtypes it returns.
+Evaluation lives in the backends and derivatives in ``derivatives/regions.py``, both as tables
+keyed by region class. ``Lookup`` (a constant table read at a computed index) is a plain node,
+see ``Graph.lookup``; ``Implicit`` is a ``Call`` with a derivative of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from archimedes.graph.program import Graph
+
+__all__ = ["Call", "DerivativeRule", "Host", "Map", "Region", "Scan", "Solve", "Switch", "While"]
+
+
+class DerivativeRule(Protocol):
+    """A derivative that a ``Call`` brings with it instead of differentiating its body.
+
+    ``forward`` gets the graph to emit into, the ids of inputs and outputs, and for each direction
+    one tangent id (or None for zero) per input; it returns one list of output tangents a
+    direction. ``reverse`` is its transpose. A rule may have only one of them (``None`` there).
+    """
+
+    name: str
+    forward: Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any] | None
+    reverse: Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any] | None
+
+
+def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Base of all regions."""
+
+    inputs: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", _ids(self.inputs))
+
+    @property
+    def kind(self) -> str:
+        """Name of the region in text and tables."""
+        return type(self).__name__.lower()
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        """The graphs it runs."""
+        return ()
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        """Dtype codes of its outputs."""
+        raise NotImplementedError
+
+    def settings(self) -> tuple[Any, ...]:
+        """Everything but inputs and bodies that makes two regions different."""
+        return ()
+
+    def key(self) -> tuple[Any, ...]:
+        """Content of the region, for sharing equal ones."""
+        return (
+            self.kind,
+            self.inputs.tobytes(),
+            tuple(body.digest() for body in self.bodies),
+            self.settings(),
+        )
+
+    def with_inputs(self, inputs: Sequence[int] | np.ndarray) -> Any:
+        """Return the same region reading other ids."""
+        return replace(self, inputs=_ids(inputs))
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Region):
+    """Run a body once: reuse without inlining, optionally with a derivative of its own."""
+
+    body: Graph
+    derivative: DerivativeRule | None = None
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return (self.body,)
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.body.output_dtypes
+
+    def settings(self) -> tuple[Any, ...]:
+        return (None if self.derivative is None else id(self.derivative),)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Region):
+    """Run a body a fixed number of times.
+
+    Inputs: ``carry`` values, then ``length * slices`` values (step after step), then shared ones.
+    Body: (carry, slice, shared) -> (carry, out). Outputs: the last carry, then all outs, step
+    after step. ``reverse`` takes the steps from last to first; positions stay as they are.
+    """
+
+    body: Graph
+    length: int
+    carry: int
+    slices: int
+    reverse: bool = False
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return (self.body,)
+
+    @property
+    def outs(self) -> int:
+        """Number of values each step puts out besides the carry."""
+        return len(self.body.outputs) - self.carry
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        dtypes = self.body.output_dtypes
+        return dtypes[: self.carry] + dtypes[self.carry :] * self.length
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.length, self.carry, self.slices, self.reverse)
+
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Split the inputs into carry, slices of shape (length, slices) and shared."""
+        n, m = self.carry, self.length * self.slices
+        stacked = self.inputs[n : n + m].reshape(self.length, self.slices)
+        return self.inputs[:n], stacked, self.inputs[n + m :]
+
+
+@dataclass(frozen=True, eq=False)
+class While(Region):
+    """Repeat a body while a condition holds, at most ``limit`` times.
+
+    Inputs: ``carry`` values, then shared ones. Condition: (carry, shared) -> bool; body:
+    (carry, shared) -> carry. Outputs: the last carry.
+    """
+
+    condition: Graph
+    body: Graph
+    carry: int
+    limit: int
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return (self.condition, self.body)
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.body.output_dtypes
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.carry, self.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class Switch(Region):
+    """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
+
+    branches: tuple[Graph, ...]
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return self.branches
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.branches[0].output_dtypes
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Region):
+    """Run a body for each of ``length`` instances.
+
+    Inputs: ``length * slices`` values (instance after instance), then shared ones. Body:
+    (slice, shared) -> out. Outputs: all outs, instance after instance.
+    """
+
+    body: Graph
+    length: int
+    slices: int
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return (self.body,)
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return self.body.output_dtypes * self.length
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.length, self.slices)
+
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Split the inputs into slices of shape (length, slices) and shared."""
+        m = self.length * self.slices
+        return self.inputs[:m].reshape(self.length, self.slices), self.inputs[m:]
+
+
+@dataclass(frozen=True, eq=False)
+class Solve(Region):
+    """Solve ``A X = B`` by elimination with partial pivoting: n*n values of A, then n*columns of B.
+
+    The order of operations is part of the contract (see the interpreter): every backend gives
+    the same bits. A singular matrix gives inf or nan.
+    """
+
+    size: int
+    columns: int
+    dtype: int
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return [self.dtype] * (self.size * self.columns)
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.size, self.columns, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Host(Region):
+    """Call back into Python with the input values (as one flat list), get a flat list of values.
+
+    ``derivative`` is as in ``Call``. ``label`` names the function in text and errors.
+    """
+
+    function: Callable[[list[Any]], list[Any]]
+    dtypes: tuple[int, ...]
+    label: str
+    derivative: DerivativeRule | None = None
+    #: Calls are kept apart even when equal: a host function may have effects.
+    serial: object = field(default_factory=object)
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        return list(self.dtypes)
+
+    def settings(self) -> tuple[Any, ...]:
+        return (id(self.function), id(self.serial))

@@ -1,0 +1,144 @@
+"""Readable text of a graph, and figures about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from archimedes.graph.dtypes import DTYPE_NAMES
+from archimedes.graph.ops import TABLE
+from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
+
+__all__ = ["Statistics", "render", "statistics"]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures about the live part of a graph.
+
+    ``nodes`` counts operations (no inputs, no constants), ``by_op`` the same by name, ``depth`` is
+    the longest chain of operations, ``live_values`` the most values held at once in program
+    order, ``regions`` the figures of each region's bodies.
+    """
+
+    nodes: int
+    inputs: int
+    outputs: int
+    constants: int
+    depth: int
+    live_values: int
+    by_op: dict[str, int]
+    regions: tuple[tuple[str, tuple[Statistics, ...]], ...]
+
+    @property
+    def total(self) -> int:
+        """Operations including those in the bodies of regions."""
+        return self.nodes + sum(s.total for _, bodies in self.regions for s in bodies)
+
+    def __str__(self) -> str:
+        ops = ", ".join(f"{name} {count}" for name, count in self.by_op.items())
+        return (
+            f"{self.nodes} operations ({ops}), {self.constants} constants, depth {self.depth}, "
+            f"at most {self.live_values} live values, {self.inputs} inputs, {self.outputs} outputs"
+        )
+
+
+def statistics(g: Graph) -> Statistics:
+    """Measure a graph."""
+    live = g.live()
+    counts: Counter[str] = Counter()
+    depth: dict[int, int] = {}
+    last_use: dict[int, int] = {}
+    regions = []
+    constants = 0
+    for i in live:
+        op = g.op[i]
+        if op == CONST:
+            constants += 1
+        operands = list(g.operands(i))
+        for j in operands:
+            last_use[j] = i
+        work = 0 if op in (CONST, INPUT, OUT) else 1
+        depth[i] = max((depth[j] for j in operands), default=0) + work
+        if op == REGION:
+            region = g.regions[i]
+            counts[region.kind] += 1
+            regions.append((region.kind, tuple(statistics(body) for body in region.bodies)))
+        elif work:
+            counts[TABLE[op].name] += 1
+    for i in g.outputs:
+        last_use[i] = len(g.op)
+    held = most = 0
+    ends = Counter(last_use[i] for i in live if g.op[i] != CONST and i in last_use)
+    for i in live:
+        if g.op[i] != CONST and i in last_use:
+            held += 1
+        most = max(most, held)
+        held -= ends.get(i, 0)
+    return Statistics(
+        nodes=sum(counts.values()),
+        inputs=len(g.inputs),
+        outputs=len(g.outputs),
+        constants=constants,
+        depth=max((depth[i] for i in g.outputs), default=0),
+        live_values=most,
+        by_op=dict(counts.most_common()),
+        regions=tuple(regions),
+    )
+
+
+def _ranges(ids: np.ndarray | list[int]) -> str:
+    """Write ids with runs shortened: ``%3..%15 %20``."""
+    words: list[str] = []
+    ids = [int(i) for i in ids]
+    k = 0
+    while k < len(ids):
+        end = k
+        while end + 1 < len(ids) and ids[end + 1] == ids[end] + 1:
+            end += 1
+        if end - k >= 3:
+            words.append(f"%{ids[k]}..%{ids[end]}")
+        else:
+            words.extend(f"%{i}" for i in ids[k : end + 1])
+        k = end + 1
+    return " ".join(words)
+
+
+def _line(g: Graph, i: int) -> str:
+    op = g.op[i]
+    if op == CONST:
+        return f"const {g.value[i]!r}"
+    if op == INPUT:
+        position = g.a[i]
+        name = f"  # {g.input_names[position]}" if g.input_names else ""
+        return f"input {position}{name}"
+    if op == OUT:
+        return f"out %{g.a[i]} [{g.b[i]}]"
+    if op == LOOKUP:
+        return f"lookup table{g.b[i]} %{g.a[i]}"
+    if op == REGION:
+        region = g.regions[i]
+        settings = " ".join(str(s) for s in region.settings() if isinstance(s, (int, bool)))
+        return f"{region.kind} {settings}".rstrip() + f" ({_ranges(region.inputs)})"
+    return f"{TABLE[op].name} " + " ".join(f"%{j}" for j in g.operands(i))
+
+
+def render(g: Graph, indent: str = "") -> str:
+    """Write a graph as text, one node a line, bodies of regions indented.
+
+    Unused inputs are counted in the first line but not listed.
+    """
+    kinds = Counter(DTYPE_NAMES[d] for d in g.input_dtypes)
+    signature = ", ".join(f"{count} {name}" for name, count in kinds.items()) or "no inputs"
+    lines = [f"{indent}graph ({signature})"]
+    for k, table in enumerate(g.tables):
+        lines.append(f"{indent}  table{k} = {table.dtype}[{len(table)}]")
+    for i in g.live():
+        suffix = "" if g.op[i] == REGION else f" : {DTYPE_NAMES[g.dtype[i]]}"
+        lines.append(f"{indent}  %{i} = {_line(g, i)}{suffix}")
+        if g.op[i] == REGION:
+            lines.extend(render(body, indent + "      ") for body in g.regions[i].bodies)
+    lines.append(f"{indent}  return {_ranges(g.outputs)}")
+    return "\n".join(lines)

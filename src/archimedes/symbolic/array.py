@@ -1,0 +1,402 @@
+"""The traced array: a NumPy integer array of node ids, plus a dtype.
+
+Structural operations run NumPy itself on the ids, so that their meaning is NumPy's. Basic slices
+are views of the ids: writing through one changes the original, as in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import DTYPES, I64, code_of
+from archimedes.symbolic import indexing
+from archimedes.symbolic.dispatch import cast_ids, lift
+from archimedes.symbolic.trace import Trace, current_trace, trace_error
+
+__all__ = ["SymbolicArray", "is_traced"]
+
+
+class SymbolicArray:
+    """An n-dimensional array whose values are nodes of a graph under construction.
+
+    ``ids`` are node ids, ``code`` the dtype code, ``owner`` the trace it belongs to. ``weak``
+    marks a Python number given as an argument, which does not widen the arrays it meets.
+    """
+
+    __slots__ = ("__weakref__", "code", "ids", "owner", "weak")
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, ids: np.ndarray, code: int, trace: Trace, weak: bool = False) -> None:
+        self.ids = ids
+        self.code = code
+        self.owner = trace
+        self.weak = weak
+
+    # ---- description -------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape, as a tuple of ints."""
+        return self.ids.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.ids.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.ids.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy dtype."""
+        return DTYPES[self.code]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the elements take."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> SymbolicArray:
+        """The transpose."""
+        return self._like(self.ids.T)
+
+    @property
+    def mT(self) -> SymbolicArray:
+        """The array with its last two axes swapped."""
+        return self._like(self.ids.mT)
+
+    @property
+    def real(self) -> SymbolicArray:
+        """The array itself: traced arrays are real."""
+        return self
+
+    @property
+    def imag(self) -> SymbolicArray:
+        """Zeros of the same shape and dtype."""
+        return np.zeros_like(self)  # type: ignore[return-value]
+
+    @property
+    def flat(self) -> Iterator[SymbolicArray]:
+        """Iterator over the elements."""
+        return iter(self._like(self.ids.ravel()))
+
+    def __repr__(self) -> str:
+        value = self.constant()
+        if value is not None:
+            return f"Traced({value!r})"
+        return f"Traced({self.dtype}, shape={self.shape})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        value = self.constant()
+        return repr(self) if value is None else format(value[()], spec)
+
+    # ---- conversion to plain values ----------------------------------------------------
+
+    def constant(self) -> np.ndarray | None:
+        """Return the values as a NumPy array where all are known, else None."""
+        values = self.owner.graph.value
+        try:
+            flat = [values[i] for i in self.ids.ravel().tolist()]
+        except KeyError:
+            return None
+        return np.array(flat, dtype=self.dtype).reshape(self.shape)
+
+    def _scalar(self, what: str, remedy: str) -> Any:
+        if self.size == 1:
+            value = self.owner.graph.value.get(int(self.ids.ravel()[0]))
+            if value is not None:
+                return value
+        elif self.size != 1 and what != "bool(x)":
+            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        raise trace_error(f"{what} needs the value of a traced {self.dtype}", remedy)
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            raise trace_error(
+                "the truth value of a traced array with more than one element is ambiguous",
+                "Use np.all(x) or np.any(x), and np.where or arc.cond to choose by it.",
+            )
+        return bool(
+            self._scalar(
+                "bool(x)",
+                "A branch on a value cannot be recorded. Write np.where(test, a, b) to choose "
+                "between values, arc.cond(test, f, g, *args) to choose between computations, "
+                "np.logical_and/or (& |) instead of and/or, or declare the argument static.",
+            )
+        )
+
+    _NUMBER = (
+        "Keep it an array: np.sin(x) instead of math.sin(x), x[()] or x.astype(...) instead of "
+        "float(x) or int(x), np.zeros(3, like=x) or np.zeros_like(x) to fill by assignment; for "
+        "Python code that needs numbers use arc.callback; for a setting, declare it static."
+    )
+
+    def __float__(self) -> float:
+        return float(self._scalar("float(x)", self._NUMBER))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int(x)", self._NUMBER))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex(x)", self._NUMBER))
+
+    def __index__(self) -> int:
+        if self.code != I64:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(
+            self._scalar(
+                "use as an index or a count",
+                "Sizes and loop counts are fixed when a function is recorded: declare the "
+                "argument static (static_argnames), index a traced array, or use "
+                "arc.fori_loop / arc.while_loop.",
+            )
+        )
+
+    def item(self, *args: int) -> Any:
+        """Return one element as a Python number, where its value is known."""
+        chosen = self if not args else self[args if len(args) > 1 else args[0]]
+        return chosen._scalar("x.item()", self._NUMBER)
+
+    def tolist(self) -> Any:
+        """Return nested lists of traced scalars."""
+        return self if self.ndim == 0 else [row.tolist() for row in self]
+
+    @property
+    def __array__(self) -> Any:
+        # NumPy asks for this attribute; only arrays of known values have it.
+        value = self.constant()
+        if value is None:
+            raise AttributeError("__array__")
+
+        def convert(dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return value if dtype is None else value.astype(dtype)
+
+        return convert
+
+    # ---- indexing ----------------------------------------------------------------------
+
+    def _like(self, ids: Any) -> SymbolicArray:
+        return SymbolicArray(np.asarray(ids, dtype=np.int64), self.code, self.owner)
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[SymbolicArray]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return (self._like(row) for row in self.ids)
+
+    def __getitem__(self, key: Any) -> SymbolicArray:
+        static = indexing.static_key(key)
+        if static is not None:
+            return self._like(self.ids[static[0]])
+        return indexing.take(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.owner is not current_trace():
+            raise trace_error(
+                "a function recorded inside another writes to the outer one's array",
+                "Copy it first (y = x.copy()), and return the result.",
+            )
+        g = self.owner.graph
+        source = lift(value)
+        ids = cast_ids(g, self.owner.ids_of(source), source.code, self.code)
+        static = indexing.static_key(key)
+        if static is not None:
+            self.ids[static[0]] = ids
+        else:
+            indexing.put(self, key, ids)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    # ---- NumPy's protocols -------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from archimedes.symbolic.ufunc_methods import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from archimedes.symbolic.functions import call_function
+
+        return call_function(func, args, kwargs)
+
+    # ---- methods that are not functions of the same name -------------------------------
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> SymbolicArray:
+        """Convert to another dtype; floats are truncated toward zero, as in NumPy."""
+        code = code_of(np.dtype(dtype))
+        if code is None:
+            raise trace_error(
+                f"dtype {np.dtype(dtype)} cannot be traced",
+                "Use float64, float32, int64 or bool.",
+            )
+        trace = current_trace()
+        return SymbolicArray(
+            cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(), code, trace
+        )
+
+    def copy(self, order: str = "C") -> SymbolicArray:
+        """Return a copy that can be written to."""
+        trace = current_trace()
+        return SymbolicArray(trace.ids_of(self).copy(), self.code, trace)
+
+    def __copy__(self) -> SymbolicArray:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> SymbolicArray:
+        return self.copy()
+
+    def flatten(self, order: Any = "C") -> SymbolicArray:
+        """Return a copy collapsed into one dimension."""
+        return self._like(self.ids.flatten(order))
+
+    def reshape(self, *shape: Any, order: Any = "C") -> SymbolicArray:
+        """Return the array in another shape."""
+        wanted = shape[0] if len(shape) == 1 else shape
+        return self._like(self.ids.reshape(wanted, order=order))
+
+    def transpose(self, *axes: Any) -> SymbolicArray:
+        """Return the array with its axes permuted."""
+        return self._like(self.ids.transpose(*axes))
+
+    def fill(self, value: Any) -> None:
+        """Set every element."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **kwargs: Any) -> None:
+        """Sort in place."""
+        self[...] = np.sort(self, axis=axis, **kwargs)  # type: ignore[call-overload]
+
+    def conj(self) -> SymbolicArray:
+        """Return the array: traced arrays are real."""
+        return self
+
+    conjugate = conj
+
+
+def is_traced(x: Any) -> bool:
+    """Tell whether a value is a traced array."""
+    return isinstance(x, SymbolicArray)
+
+
+def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
+    def method(self: SymbolicArray, other: Any) -> Any:
+        if getattr(other, "__array_ufunc__", False) is None or isinstance(other, str):
+            return NotImplemented
+        return ufunc(other, self) if swap else ufunc(self, other)
+
+    return method
+
+
+def _inplace(ufunc: np.ufunc) -> Any:
+    def method(self: SymbolicArray, other: Any) -> SymbolicArray:
+        result = ufunc(self, other)
+        if self.ndim == 0:
+            return result  # a scalar is a value: it is replaced, not written to
+        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast ufunc '{ufunc.__name__}' output from {result.dtype!r} to "
+                f"{self.dtype!r} with casting rule 'same_kind'"
+            )
+        if result.shape != self.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {self.shape} doesn't match the "
+                f"broadcast shape {result.shape}"
+            )
+        self[...] = result
+        return self
+
+    return method
+
+
+def _unary(ufunc: np.ufunc) -> Any:
+    def method(self: SymbolicArray) -> Any:
+        return ufunc(self)
+
+    return method
+
+
+def _power(self: SymbolicArray, exponent: Any) -> Any:
+    # NumPy's operator, unlike np.power, takes the square root for an exponent of 0.5.
+    if type(exponent) is float and exponent == 0.5:
+        return np.sqrt(self)
+    return np.power(self, exponent)
+
+
+_BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "divmod": np.divmod,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+for _name, _ufunc in _BINARY.items():
+    setattr(SymbolicArray, f"__{_name}__", _operator(_ufunc))
+    setattr(SymbolicArray, f"__r{_name}__", _operator(_ufunc, swap=True))
+    setattr(SymbolicArray, f"__i{_name}__", _inplace(_ufunc))
+SymbolicArray.__pow__ = _power  # type: ignore[attr-defined]
+SymbolicArray.__rpow__ = _operator(np.power, swap=True)  # type: ignore[attr-defined]
+SymbolicArray.__ipow__ = _inplace(np.power)  # type: ignore[attr-defined]
+for _name, _ufunc in {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+}.items():
+    setattr(SymbolicArray, f"__{_name}__", _operator(_ufunc))
+for _name, _ufunc in {
+    "neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert,
+}.items():
+    setattr(SymbolicArray, f"__{_name}__", _unary(_ufunc))
+
+# Object arrays of traced scalars call methods named like ufuncs: np.sin(a) calls a[i].sin().
+for _name in (
+    "sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh exp exp2 "
+    "expm1 log log2 log10 log1p cbrt hypot floor ceil trunc rint sign square degrees radians "
+    "deg2rad rad2deg isnan isfinite isinf fabs"
+).split():
+    setattr(SymbolicArray, _name, _operator(getattr(np, _name)) if getattr(np, _name).nin == 2
+            else _unary(getattr(np, _name)))
+
+
+def _function_method(name: str) -> Any:
+    def method(self: SymbolicArray, *args: Any, **kwargs: Any) -> Any:
+        return getattr(np, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"Return ``np.{name}(self, ...)``."
+    return method
+
+
+for _name in (
+    "sum prod mean std var max min argmax argmin any all cumsum cumprod dot ravel squeeze swapaxes "
+    "repeat take diagonal trace clip round argsort nonzero searchsorted choose compress partition "
+    "ptp put"
+).split():
+    setattr(SymbolicArray, _name, _function_method(_name))
+

@@ -1,0 +1,81 @@
+"""Entry point of ``__array_function__``: the table, its modules, and the error for the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archimedes.symbolic import (
+    calculus,
+    construction,
+    linalg,
+    polynomials,
+    products,
+    quantiles,
+    reductions,
+    rounding,
+    selection,
+    sorting,
+    statistics,
+    structural,
+)
+from archimedes.symbolic.registry import FUNCTIONS, known
+from archimedes.symbolic.trace import trace_error
+
+__all__ = ["call_function"]
+
+#: Imported for their rows.
+MODULES = (
+    calculus,
+    construction,
+    linalg,
+    polynomials,
+    products,
+    quantiles,
+    reductions,
+    rounding,
+    selection,
+    sorting,
+    statistics,
+    structural,
+)
+
+_VALUE_DEPENDENT = {
+    "unique": "keep all elements, or sort them with np.sort",
+    "nonzero": "use np.where(condition, x, y), which keeps the shape",
+    "argwhere": "use np.where(condition, x, y), which keeps the shape",
+    "flatnonzero": "use np.where(condition, x, y), which keeps the shape",
+    "extract": "use np.where(condition, x, 0), which keeps the shape",
+    "roots": "use arc.root with a starting value",
+    "array_repr": "print the result of the compiled function instead",
+    "array2string": "print the result of the compiled function instead",
+}
+
+
+def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Handle ``__array_function__`` for traced arrays."""
+    implementation = FUNCTIONS.get(function)
+    if implementation is not None:
+        return implementation(*args, **kwargs)
+    plain_args = [known(a) for a in args]
+    plain_kwargs = {k: known(v) for k, v in kwargs.items()}
+    if not _any_traced(plain_args) and not _any_traced(list(plain_kwargs.values())):
+        return function(*plain_args, **plain_kwargs)
+    name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
+    remedy = _VALUE_DEPENDENT.get(function.__name__)
+    if remedy is not None:
+        raise trace_error(
+            f"{name} gives a result whose shape or value cannot be recorded",
+            f"Instead, {remedy}; or wrap the call in arc.callback.",
+        )
+    raise trace_error(
+        f"{name} is not available for traced arrays",
+        "Write it with other NumPy functions, or wrap the call in arc.callback.",
+    )
+
+
+def _any_traced(items: Any) -> bool:
+    from archimedes.symbolic.array import SymbolicArray
+
+    if isinstance(items, (list, tuple)):
+        return any(_any_traced(i) for i in items)
+    return isinstance(items, SymbolicArray)

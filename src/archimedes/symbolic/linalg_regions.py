@@ -1,0 +1,203 @@
+"""Matrix functions recorded as ``Call`` regions that bring their own derivative.
+
+A body is recorded once for the literals among its operands, so that zeros and constants fold
+inside it; literals among its results are visible outside. A rule is written with arrays:
+``push`` maps tangents of operands to tangents of results, ``pull`` is its transpose (left out
+where the graph may transpose ``push`` by itself).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.ops import CODES
+from archimedes.graph.passes import prune
+from archimedes.graph.program import CONST, Graph
+from archimedes.graph.regions import Call, While
+from archimedes.symbolic.dispatch import wrap
+from archimedes.symbolic.trace import Trace, current_trace
+
+__all__ = ["Formula", "MatrixFunction", "call", "repeat_while"]
+
+#: ``formula(operands, results, rows)``: ``rows`` holds, for each direction, one array an operand
+#: (push) or a result (pull); so does the answer, for results (push) or operands (pull).
+Formula = Callable[[Sequence[Any], Sequence[Any], list[list[Any]]], list[list[Any]]]
+
+_ADD = CODES["add"]
+
+
+@dataclass(frozen=True)
+class MatrixFunction:
+    """A function of arrays with a derivative in closed form.
+
+    ``body`` takes arrays and returns a tuple of arrays, all of one floating dtype.
+    """
+
+    name: str
+    body: Callable[..., tuple[Any, ...]]
+    push: Formula
+    pull: Formula | None = None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the elements of several arrays are: at a position of a flat list, or literal."""
+
+    code: int
+    shapes: tuple[tuple[int, ...], ...]
+    places: tuple[int, ...]
+    literals: tuple[float, ...]  # one an element; meaningful where the place is -1
+
+    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Any]:
+        """Lay out ids of values."""
+        const = trace.graph.const
+        ids = [
+            int(flat[place]) if place >= 0 else const(literal, self.code)
+            for place, literal in zip(self.places, self.literals)
+        ]
+        return self._split(trace, ids)
+
+    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Any]:
+        """Lay out ids of tangents or adjoints; those of literals are zero."""
+        zero = trace.graph.const(0.0, self.code)
+        given = [None if place < 0 else flat[place] for place in self.places]
+        return self._split(trace, [zero if i is None else int(i) for i in given])
+
+    def _split(self, trace: Trace, ids: list[int]) -> list[Any]:
+        arrays, start = [], 0
+        for shape in self.shapes:
+            count = int(np.prod(shape, dtype=int))
+            part = np.array(ids[start : start + count], dtype=np.int64)
+            arrays.append(wrap(part.reshape(shape), self.code, trace))
+            start += count
+        return arrays
+
+    def gather(self, trace: Trace, arrays: Sequence[Any], count: int) -> list[int | None]:
+        """Collect tangents or adjoints by position, adding where an element appears twice."""
+        g = trace.graph
+        flat: list[int | None] = [None] * count
+        ids = [i for array in arrays for i in trace.ids_of(array).ravel().tolist()]
+        for place, i in zip(self.places, ids):
+            if place >= 0 and g.value.get(i) != 0:
+                old = flat[place]
+                flat[place] = i if old is None else g.emit(_ADD, old, i)
+        return flat
+
+
+class _Rule:
+    """A formula on arrays as the graph's derivative rule on ids."""
+
+    def __init__(self, function: MatrixFunction, takes: _Layout, gives: _Layout) -> None:
+        self.name = function.name
+        self._function = function
+        self._takes = takes
+        self._gives = gives
+        self.reverse = None if function.pull is None else self._reverse
+
+    def forward(
+        self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
+    ) -> list[list[int | None]]:
+        """Return one list of output tangents a direction."""
+        with _emitting(g) as trace:
+            operands = self._takes.arrays(trace, inputs.tolist())
+            results = self._gives.arrays(trace, outs.tolist())
+            given = [self._takes.changes(trace, row) for row in rows]
+            found = self._function.push(operands, results, given)
+            return [self._gives.gather(trace, row, len(outs)) for row in found]
+
+    def _reverse(
+        self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
+    ) -> list[list[int | None]]:
+        assert self._function.pull is not None
+        with _emitting(g) as trace:
+            operands = self._takes.arrays(trace, inputs.tolist())
+            results = self._gives.arrays(trace, outs.tolist())
+            given = [self._gives.changes(trace, row) for row in rows]
+            found = self._function.pull(operands, results, given)
+            return [self._takes.gather(trace, row, len(inputs)) for row in found]
+
+
+@lru_cache(maxsize=4096)
+def _rule(function: MatrixFunction, takes: _Layout, gives: _Layout) -> _Rule:
+    """Return one rule object for equal layouts, so that equal calls are shared in a graph."""
+    return _Rule(function, takes, gives)
+
+
+@contextmanager
+def _emitting(g: Graph) -> Any:
+    """Let array code append to a given graph."""
+    trace = Trace()
+    trace.graph = g
+    with trace:
+        yield trace
+
+
+def _layout(trace: Trace, arrays: Sequence[Any], position: dict[int, int] | None) -> _Layout:
+    """Describe arrays of a trace; without ``position`` each element gets a place of its own."""
+    value = trace.graph.value
+    places: list[int] = []
+    literals: list[float] = []
+    count = 0
+    for i in (i for array in arrays for i in trace.ids_of(array).ravel().tolist()):
+        literal = value.get(i)
+        literals.append(0.0 if literal is None else literal)
+        if literal is not None:
+            places.append(-1)
+        elif position is None:
+            places.append(count)
+            count += 1
+        else:
+            places.append(position[i])
+    return _Layout(arrays[0].code, tuple(a.shape for a in arrays), tuple(places), tuple(literals))
+
+
+def call(function: MatrixFunction, *arrays: Any) -> tuple[Any, ...]:
+    """Record ``function.body(*arrays)`` as a region with the function's own derivative.
+
+    Where every operand is a literal the body is recorded in place, and folds.
+    """
+    trace = current_trace()
+    outer = [trace.ids_of(a) for a in arrays]
+    known = trace.graph.value
+    if all(i in known for ids in outer for i in ids.ravel().tolist()):
+        return function.body(*arrays)
+    with Trace() as inner:
+        # Operands are captured in order before the body sees them.
+        mine = [wrap(inner.ids_of(a), a.code, inner) for a in arrays]
+        results = function.body(*mine)
+        ids = [i for r in results for i in inner.ids_of(r).ravel().tolist()]
+        gives = _layout(inner, results, None)
+        inner.graph.outputs = [i for i in ids if inner.graph.op[i] != CONST]
+    position = {outer_id: k for k, outer_id in enumerate(inner.captured)}
+    takes = _layout(trace, [wrap(i, a.code, trace) for i, a in zip(outer, arrays)], position)
+    rule = _rule(function, takes, gives)
+    outs = trace.graph.region(Call(inner.captured, prune(inner.graph), rule))
+    return tuple(gives.arrays(trace, outs.tolist()))
+
+
+def repeat_while(
+    g: Graph,
+    carry: Sequence[int],
+    shared: Sequence[int],
+    test: Callable[[Graph, list[int], list[int]], int],
+    step: Callable[[Graph, list[int], list[int]], list[int]],
+    limit: int,
+) -> list[int]:
+    """Emit a bounded loop: ``carry = step(carry, shared)`` while ``test(carry, shared)``."""
+    n = len(carry)
+
+    def record(function: Callable[..., Any]) -> Graph:
+        body = Graph()
+        ids = [body.input(g.dtype[i]) for i in [*carry, *shared]]
+        outs = function(body, ids[:n], ids[n:])
+        body.outputs = list(outs) if isinstance(outs, list) else [outs]
+        return prune(body)
+
+    region = While([*carry, *shared], record(test), record(step), n, limit)
+    return g.region(region).tolist()

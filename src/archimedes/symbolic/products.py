@@ -1,0 +1,274 @@
+"""Products of arrays: matmul and its family, einsum, outer, cross."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.symbolic.dispatch import lift, lift_many, wrap
+from archimedes.symbolic.registry import implements
+from archimedes.symbolic.trace import current_trace, trace_error
+
+__all__ = ["GUFUNCS", "einsum", "matmul"]
+
+_ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
+
+
+def _pair(a: Any, b: Any) -> tuple[Any, Any]:
+    a, b = lift_many([a, b])
+    return a, b
+
+
+def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[list[int]]):
+    """Emit every row-by-column product, skipping literal zeros."""
+    emit, value = g.emit, g.value
+    add, mul = (_OR, _AND) if code == B8 else (_ADD, _MUL)
+    zero = g.const(0, code)
+    out = []
+    for row in rows:
+        # Literal zeros of the row drop out of all its products.
+        terms = [(k, i) for k, i in enumerate(row) if value.get(i) != 0]
+        for column in columns:
+            total = zero
+            for k, i in terms:
+                j = column[k]
+                if value.get(j) != 0:
+                    total = emit(add, total, emit(mul, i, j))
+            out.append(total)
+    return out
+
+
+def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
+    """Multiply matrices as ``np.matmul``: 1-D operands are vectors, leading axes broadcast."""
+    dtype = kwargs.pop("dtype", None)
+    if kwargs.pop("axes", None) is not None or kwargs.pop("axis", None) is not None:
+        raise trace_error("np.matmul with axes= cannot be traced", "Use np.moveaxis first.")
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError("matmul: Input operand does not have enough dimensions")
+    trace = current_trace()
+    left, right = trace.ids_of(a), trace.ids_of(b)
+    left = left[None, :] if a.ndim == 1 else left
+    right = right[:, None] if b.ndim == 1 else right
+    n, k, m = left.shape[-2], left.shape[-1], right.shape[-1]
+    if right.shape[-2] != k:
+        raise ValueError(
+            f"matmul: Input operand 1 has a mismatch in its core dimension 0, shapes {a.shape} "
+            f"and {b.shape} (size {right.shape[-2]} is different from {k})"
+        )
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left = np.broadcast_to(left, (*batch, n, k)).reshape(-1, n, k)
+    right = np.broadcast_to(right, (*batch, k, m)).reshape(-1, k, m)
+    flat: list[int] = []
+    for x, y in zip(left, right):
+        flat += _inner_products(trace.graph, a.code, x.tolist(), y.T.tolist())
+    ids = np.array(flat, dtype=np.int64).reshape(*batch, n, m)
+    if a.ndim == 1:
+        ids = ids[..., 0, :]
+    if b.ndim == 1:
+        ids = ids[..., 0]
+    result = wrap(ids, a.code, trace)
+    return result if dtype is None else result.astype(dtype)
+
+
+def _vecdot(a: Any, b: Any, axis: int = -1, **kwargs: Any) -> Any:
+    a, b = _pair(a, b)
+    if axis != -1:
+        a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+    return matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
+
+
+def _matvec(a: Any, b: Any, **kwargs: Any) -> Any:
+    return matmul(a, lift(b)[..., :, None])[..., 0]
+
+
+def _vecmat(a: Any, b: Any, **kwargs: Any) -> Any:
+    return matmul(lift(a)[..., None, :], b)[..., 0, :]
+
+
+#: Generalised ufuncs, by function (newer ones only where NumPy has them).
+GUFUNCS: dict[Any, Callable[..., Any]] = {np.matmul: matmul}
+for _name, _function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _vecmat)):
+    if hasattr(np, _name):
+        GUFUNCS[getattr(np, _name)] = _function
+
+
+@implements(np.dot)
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if b.ndim <= 2:
+        return matmul(a, b)
+    return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2]))
+
+
+@implements(np.vdot)
+def _vdot(a: Any, b: Any) -> Any:
+    return matmul(lift(a).reshape(-1), lift(b).reshape(-1))
+
+
+@implements(np.inner)
+def _inner(a: Any, b: Any) -> Any:
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 1]))
+
+
+@implements(np.outer)
+def _outer(a: Any, b: Any, out: Any = None) -> Any:
+    return lift(a).reshape(-1, 1) * lift(b).reshape(1, -1)
+
+
+@implements(np.linalg.outer)
+def _linalg_outer(x1: Any, x2: Any) -> Any:
+    return _outer(x1, x2)
+
+
+@implements(np.tensordot)
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = _pair(a, b)
+    if isinstance(axes, (int, np.integer)):
+        axes_a = list(range(a.ndim - int(axes), a.ndim))
+        axes_b = list(range(int(axes)))
+    else:
+        axes_a, axes_b = (
+            [x] if isinstance(x, (int, np.integer)) else list(x) for x in axes
+        )
+    axes_a = [x % a.ndim for x in axes_a]
+    axes_b = [x % b.ndim for x in axes_b]
+    if [a.shape[x] for x in axes_a] != [b.shape[x] for x in axes_b]:
+        raise ValueError("shape-mismatch for sum")
+    free_a = [x for x in range(a.ndim) if x not in axes_a]
+    free_b = [x for x in range(b.ndim) if x not in axes_b]
+    size = int(np.prod([a.shape[x] for x in axes_a], dtype=int))
+    shape = [a.shape[x] for x in free_a] + [b.shape[x] for x in free_b]
+    rows = a.transpose(free_a + axes_a).reshape(-1, size)
+    columns = b.transpose(axes_b + free_b).reshape(size, -1)
+    return matmul(rows, columns).reshape(shape)
+
+
+def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[Any]], list[Any]]:
+    """Split einsum subscripts into labels; axes under an ellipsis get numbered labels."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ValueError(
+            f"einsum: {subscripts!r} names {len(terms)} operands, {len(shapes)} were given"
+        )
+    labels: list[list[Any]] = []
+    most = 0
+    for term, shape in zip(terms, shapes):
+        named = len(term.replace("...", ""))
+        extra = len(shape) - named
+        if extra < 0 or (extra > 0 and "..." not in term):
+            raise ValueError(f"einsum: operand of shape {shape} does not fit {term!r}")
+        most = max(most, extra)
+        before, _, after = term.partition("...")
+        hidden = list(range(-extra, 0)) if "..." in term else []
+        labels.append([*before, *hidden, *after])
+    if arrow:
+        before, dots, after = right.partition("...")
+        output: list[Any] = [*before, *(range(-most, 0) if dots else []), *after]
+    else:
+        flat = [x for row in labels for x in row]
+        named = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
+        output = [*range(-most, 0), *named]
+    return labels, output
+
+
+@implements(np.einsum)
+def einsum(subscripts: Any, *operands: Any, out: Any = None, optimize: Any = False,
+           **kwargs: Any) -> Any:
+    """Evaluate the Einstein summation convention, any number of operands, with ellipsis."""
+    if not isinstance(subscripts, str):
+        raise trace_error(
+            "np.einsum with lists of axes cannot be traced", "Use a subscript string."
+        )
+    arrays = lift_many(list(operands))
+    labels, output = _parse(subscripts, [a.shape for a in arrays])
+    sizes: dict[Any, int] = {}
+    for row, array in zip(labels, arrays):
+        for label, size in zip(row, array.shape):
+            if sizes.get(label, 1) not in (1, size) and size != 1:
+                raise ValueError(f"einsum: axes labelled {label!r} have sizes that differ")
+            sizes[label] = max(size, sizes.get(label, size)) if size != 1 else sizes.get(label, 1)
+    summed = [x for x in dict.fromkeys(x for row in labels for x in row) if x not in output]
+    order = output + summed
+    product = None
+    for row, array in zip(labels, arrays):
+        spread = _spread(array, row, order)
+        product = spread if product is None else product * spread
+    assert product is not None
+    product = np.broadcast_to(product, [sizes[x] for x in order])
+    if not summed:
+        return product if len(arrays) > 1 else product.copy()
+    return np.sum(product, axis=tuple(range(len(output), len(order))))
+
+
+def _spread(array: Any, labels: list[Any], order: list[Any]) -> Any:
+    """Bring an operand's axes into the given order, taking diagonals of repeated labels."""
+    ids = array.ids
+    labels = list(labels)
+    for label in list(dict.fromkeys(labels)):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            ids = np.diagonal(ids, axis1=first, axis2=second)
+            del labels[second], labels[first]
+            labels.append(label)
+    present = [x for x in order if x in labels]
+    moved = ids.transpose([labels.index(x) for x in present])
+    shape = [moved.shape[present.index(x)] if x in present else 1 for x in order]
+    return wrap(moved.reshape(shape), array.code, array.owner)
+
+
+@implements(np.cross)
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+           axis: Any = None) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _pair(a, b)
+    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError(
+            f"np.cross needs vectors of length 3 along the axis, got {a.shape} and {b.shape}"
+        )
+    a0, a1, a2 = (a[..., k] for k in range(3))
+    b0, b1, b2 = (b[..., k] for k in range(3))
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
+
+
+@implements(np.linalg.cross)
+def _linalg_cross(x1: Any, x2: Any, axis: int = -1) -> Any:
+    return _cross(x1, x2, axis=axis)
+
+
+@implements(np.kron)
+def _kron(a: Any, b: Any) -> Any:
+    a, b = _pair(a, b)
+    n = max(a.ndim, b.ndim)
+    a = a.reshape((1,) * (n - a.ndim) + a.shape)
+    b = b.reshape((1,) * (n - b.ndim) + b.shape)
+    wide_a = np.expand_dims(a, tuple(range(1, 2 * n, 2)))
+    wide_b = np.expand_dims(b, tuple(range(0, 2 * n, 2)))
+    return (wide_a * wide_b).reshape([i * j for i, j in zip(a.shape, b.shape)])
+
+
+@implements(np.trace)
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+           out: Any = None) -> Any:
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@implements(np.linalg.matmul)
+def _linalg_matmul(x1: Any, x2: Any) -> Any:
+    return matmul(x1, x2)

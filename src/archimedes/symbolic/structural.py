@@ -1,0 +1,251 @@
+"""Functions that only move elements: NumPy runs them on the ids.
+
+Three shapes of function cover nearly all: one array in (``MOVE``), one array in with zeros
+filled in (``FILL``), and several arrays joined (``JOIN``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import code_of
+from archimedes.symbolic.array import SymbolicArray
+from archimedes.symbolic.dispatch import cast_ids, lift, lift_many, wrap
+from archimedes.symbolic.registry import FUNCTIONS, implements, known
+from archimedes.symbolic.trace import current_trace, trace_error
+
+__all__: list[str] = []
+
+
+def _wrap_all(result: Any, code: int, trace: Any) -> Any:
+    if isinstance(result, (list, tuple)):
+        return type(result)(_wrap_all(r, code, trace) for r in result)
+    return wrap(result, code, trace)
+
+
+def _move(function: Any) -> Callable[..., Any]:
+    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+        x = lift(x)
+        args = tuple(known(a) for a in args)
+        kwargs = {k: known(v) for k, v in kwargs.items()}
+        return _wrap_all(function(x.ids, *args, **kwargs), x.code, x.owner)
+
+    return run
+
+
+def _fill(function: Any) -> Callable[..., Any]:
+    """Ids are raised by one, so that the zeros NumPy fills in can be told from ids."""
+
+    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+        x = lift(x)
+        trace = current_trace()
+        moved = function(trace.ids_of(x) + 1, *args, **kwargs)
+        zero = trace.graph.const(0, x.code)
+        return wrap(np.where(moved == 0, zero, moved - 1), x.code, trace)
+
+    return run
+
+
+def _join(function: Any) -> Callable[..., Any]:
+    def run(arrays: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        kwargs.pop("casting", None)
+        out = kwargs.pop("out", None)
+        if out is not None:
+            raise trace_error(f"np.{function.__name__} with out=", "Use the returned array.")
+        ready = lift_many(list(arrays))
+        result = wrap(function([a.ids for a in ready], *args, **kwargs), ready[0].code)
+        return result if dtype is None else result.astype(dtype)
+
+    return run
+
+
+def _each(function: Any) -> Callable[..., Any]:
+    """Functions of any number of arrays that treat each alone or only broadcast them."""
+
+    def run(*arrays: Any, **kwargs: Any) -> Any:
+        ready = [lift(a) for a in arrays]
+        trace = current_trace()
+        results = function(*(trace.ids_of(a) for a in ready), **kwargs)
+        if len(ready) == 1 and not isinstance(results, (list, tuple)):
+            return wrap(results, ready[0].code, trace)
+        return type(results)(wrap(r, a.code, trace) for r, a in zip(results, ready))
+
+    return run
+
+
+_MOVE = (
+    "reshape ravel transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to tile "
+    "repeat roll flip fliplr flipud rot90 delete diagonal compress take_along_axis split "
+    "array_split hsplit vsplit dsplit resize permute_dims matrix_transpose unstack"
+)
+_FILL = "diag diagflat tril triu"
+_JOIN = "concatenate stack vstack hstack dstack column_stack"
+_EACH = "broadcast_arrays atleast_1d atleast_2d atleast_3d meshgrid"
+
+for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _each)):
+    for _name in _names.split():
+        if hasattr(np, _name):  # a few exist only in newer NumPy
+            FUNCTIONS[getattr(np, _name)] = _make(getattr(np, _name))
+
+
+@implements(np.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return lift(a).copy()
+
+
+@implements(np.take)
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    a = lift(a)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    indices = known(indices)
+    if isinstance(indices, SymbolicArray):
+        return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    return wrap(np.take(a.ids, indices, axis=axis, mode=mode), a.code, a.owner)  # type: ignore[call-overload]
+
+
+@implements(np.block)
+def _block(arrays: Any) -> Any:
+    leaves: list[Any] = []
+
+    def collect(x: Any) -> Any:
+        if isinstance(x, list):
+            return [collect(i) for i in x]
+        leaves.append(x)
+        return len(leaves) - 1
+
+    def restore(x: Any) -> Any:
+        return [restore(i) for i in x] if isinstance(x, list) else ready[x].ids
+
+    nest = collect(arrays)
+    ready = lift_many(leaves)
+    return wrap(np.block(restore(nest)), ready[0].code)
+
+
+@implements(np.append)
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    arr, values = lift_many([arr, values])
+    if axis is None:
+        return np.concatenate([arr.reshape(-1), values.reshape(-1)])
+    return np.concatenate([arr, values], axis=axis)
+
+
+@implements(np.insert)
+def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    a = lift(arr)
+    trace = current_trace()
+    v = lift(values)
+    ids = cast_ids(trace.graph, trace.ids_of(v), v.code, a.code)
+    return wrap(np.insert(trace.ids_of(a), known(obj), ids, axis=axis), a.code, trace)
+
+
+def _filled(value: float) -> Callable[..., Any]:
+    def like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+             *, device: Any = None) -> Any:
+        return full_like(a, value, dtype=dtype, shape=shape)
+
+    return like
+
+
+@implements(np.full_like)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+              shape: Any = None, *, device: Any = None) -> Any:
+    """Return a new traced array of one value, in the shape and dtype of another."""
+    code = lift(a).code if dtype is None else code_of(np.dtype(dtype))
+    if code is None:
+        raise trace_error(f"dtype {dtype} cannot be traced", "Use float64, float32, int64 or bool.")
+    trace = current_trace()
+    value = lift(fill_value)
+    ids = cast_ids(trace.graph, trace.ids_of(value), value.code, code)
+    wanted = np.shape(a) if shape is None else shape
+    return wrap(np.broadcast_to(ids, wanted).copy(), code, trace)
+
+
+FUNCTIONS[np.zeros_like] = _filled(0)
+FUNCTIONS[np.ones_like] = _filled(1)
+FUNCTIONS[np.empty_like] = _filled(0)
+
+
+@implements(np.shape)
+def _shape(a: Any) -> tuple[int, ...]:
+    return lift(a).shape
+
+
+@implements(np.ndim)
+def _ndim(a: Any) -> int:
+    return lift(a).ndim
+
+
+@implements(np.size)
+def _size(a: Any, axis: Any = None) -> int:
+    a = lift(a)
+    return a.size if axis is None else a.shape[axis]
+
+
+@implements(np.result_type)
+def _result_type(*args: Any) -> np.dtype:
+    return np.result_type(*(a.dtype if isinstance(a, SymbolicArray) else a for a in args))
+
+
+@implements(np.can_cast)
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    source = from_.dtype if isinstance(from_, SymbolicArray) else from_
+    return np.can_cast(source, to, casting)
+
+
+@implements(np.iscomplexobj)
+def _iscomplexobj(x: Any) -> bool:
+    return False
+
+
+@implements(np.isrealobj)
+def _isrealobj(x: Any) -> bool:
+    return True
+
+
+@implements(np.real)
+def _real(val: Any) -> Any:
+    return lift(val)
+
+
+@implements(np.imag)
+def _imag(val: Any) -> Any:
+    return np.zeros_like(val)
+
+
+@implements(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if not isinstance(dst, SymbolicArray):
+        raise trace_error(
+            "np.copyto writes a traced value into a plain NumPy array made outside the trace",
+            "Make the array inside the function.",
+        )
+    dst[...] = src if where is True else np.where(where, src, dst)
+
+
+@implements(np.pad)
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """Pad by letting NumPy pad an array of positions; constants are laid around it."""
+    x = lift(array)
+    if mode == "constant":
+        values = kwargs.get("constant_values", 0)
+        marks = np.pad(x.ids * 0, pad_width, constant_values=1)
+        ids = np.pad(x.ids, pad_width)
+        inside = wrap(ids, x.code, x.owner)
+        if np.ndim(known(values)) == 0:
+            fill = np.full_like(inside, values)
+        else:
+            fill = lift(np.pad(np.zeros(x.shape), pad_width, constant_values=values)).astype(x.dtype)
+        trace = current_trace()
+        return wrap(np.where(marks, trace.ids_of(fill), trace.ids_of(inside)), x.code, trace)
+    if mode in ("edge", "reflect", "symmetric", "wrap"):
+        return wrap(np.pad(x.ids, pad_width, mode=mode, **kwargs), x.code, x.owner)
+    raise trace_error(
+        f"np.pad with mode={mode!r} cannot be traced",
+        "Use constant, edge, reflect, symmetric or wrap.",
+    )
+
+

@@ -1,0 +1,134 @@
+"""Traces: which graph is being recorded, and how values of enclosing traces enter it."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.errors import TraceError
+from archimedes.graph.program import CONST, Graph
+
+if TYPE_CHECKING:
+    from archimedes.symbolic.array import SymbolicArray
+
+__all__ = ["Trace", "current_trace", "is_tracing", "trace_error", "user_line"]
+
+
+class _Stack(threading.local):
+    """The traces under way in this thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+
+
+_stack = _Stack()
+
+
+class Trace:
+    """One recording: a graph, and the values of enclosing traces it has come to use.
+
+    Use it as a context manager; while it is active, NumPy calls on traced arrays append to its
+    graph. A value of an enclosing trace becomes an extra input, listed in ``captured`` (ids in
+    the enclosing graph) with its place in ``graph.inputs`` after those made explicitly. Given a
+    ``graph``, it appends to that one.
+    """
+
+    __slots__ = ("_inner", "captured", "graph", "parent")
+
+    def __init__(self, graph: Graph | None = None) -> None:
+        self.graph = Graph() if graph is None else graph
+        self.parent: Trace | None = None
+        self.captured: list[int] = []
+        self._inner: dict[int, int] = {}
+
+    def __enter__(self) -> Trace:
+        self.parent = _stack.traces[-1] if _stack.traces else None
+        _stack.traces.append(self)
+        if len(_stack.traces) == 1:
+            from archimedes.symbolic import creation
+
+            creation.install()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _stack.traces.pop()
+        if not _stack.traces:
+            from archimedes.symbolic import creation
+
+            creation.uninstall()
+
+    def ids_of(self, array: SymbolicArray) -> np.ndarray:
+        """Return ids in this trace's graph of an array of this or an enclosing trace."""
+        if array.owner is self:
+            return array.ids
+        if self.parent is None:
+            raise trace_error(
+                "a traced value was used after its trace had ended",
+                "Return it from the compiled function, or pass it as an argument, instead of "
+                "storing it in a global, an attribute or a mutable default.",
+            )
+        outer = self.parent.ids_of(array)
+        return self._capture(outer)
+
+    def _capture(self, outer: np.ndarray) -> np.ndarray:
+        assert self.parent is not None
+        source, known = self.parent.graph, self._inner
+        ids = np.empty(outer.size, dtype=np.int64)
+        for k, i in enumerate(outer.ravel().tolist()):
+            mine = known.get(i)
+            if mine is None:
+                if source.op[i] == CONST:
+                    mine = self.graph.const(source.value[i], source.dtype[i])
+                else:
+                    mine = self.graph.input(source.dtype[i])
+                    self.captured.append(i)
+                known[i] = mine
+            ids[k] = mine
+        return ids.reshape(outer.shape)
+
+
+def current_trace() -> Trace:
+    """Return the innermost active trace of this thread."""
+    if not _stack.traces:
+        raise trace_error(
+            "a traced value was used outside any trace",
+            "Values of a trace live only while the compiled function is being recorded; "
+            "return what you need from the function.",
+        )
+    return _stack.traces[-1]
+
+
+def is_tracing() -> bool:
+    """Tell whether this thread is recording a function."""
+    return bool(_stack.traces)
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
+#: Packages of this project that hold physics: their lines are a user's as far as errors go.
+_TRANSPARENT = tuple(
+    os.path.join(_HERE, name) + os.sep for name in ("tree", "graph", "symbolic", "function", "backends")
+)
+
+
+def user_line() -> str:
+    """Describe the innermost line of the running code that belongs to the user."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((*_TRANSPARENT, _NUMPY)) and not name.startswith("<frozen"):
+            text = linecache.getline(name, frame.f_lineno).strip()
+            where = f"{name}:{frame.f_lineno}, in {frame.f_code.co_name}"
+            return f"{where}\n    {text}" if text else where
+        frame = frame.f_back  # type: ignore[assignment]
+    return "an unknown line"
+
+
+def trace_error(what: str, remedy: str) -> TraceError:
+    """Build the one error of tracing: what happened, on which line, what to write instead."""
+    return TraceError(f"{what}, at\n  {user_line()}\n{remedy}")

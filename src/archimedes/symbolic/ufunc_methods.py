@@ -1,0 +1,163 @@
+"""The ways NumPy calls a ufunc: plain, reduce, accumulate, outer, and with out/where/dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic.array import SymbolicArray
+from archimedes.symbolic.dispatch import apply_ufunc, lift, wrap
+from archimedes.symbolic.trace import trace_error
+from archimedes.symbolic.ufuncs import UFUNCS
+
+__all__ = ["call_ufunc", "finish", "fold_axis"]
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Handle ``__array_ufunc__`` for traced arrays."""
+    from archimedes.symbolic.products import GUFUNCS
+
+    out = kwargs.pop("out", None)
+    if ufunc in GUFUNCS:
+        result = GUFUNCS[ufunc](*inputs, **kwargs)
+    elif ufunc not in UFUNCS:
+        raise trace_error(
+            f"np.{ufunc.__name__} cannot be traced",
+            "Write it with other NumPy functions, or wrap it in arc.callback.",
+        )
+    elif method == "__call__":
+        result = _call(ufunc, inputs, out, kwargs)
+    elif method in _METHODS:
+        result = _METHODS[method](ufunc, *inputs, **kwargs)
+    else:
+        raise trace_error(
+            f"np.{ufunc.__name__}.{method} cannot be traced", "Use reduce, accumulate or outer."
+        )
+    return result if out is None else _write(out, result)
+
+
+def _call(ufunc: np.ufunc, inputs: Sequence[Any], out: Any, kwargs: dict[str, Any]) -> Any:
+    where = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("casting", None)
+    kwargs.pop("order", None)
+    kwargs.pop("subok", None)
+    if kwargs:
+        raise trace_error(
+            f"np.{ufunc.__name__} was given {sorted(kwargs)}, which cannot be traced",
+            "Leave these keywords out.",
+        )
+    result = apply_ufunc(ufunc, UFUNCS[ufunc], inputs, dtype)
+    if where is not True:
+        if out is None:
+            raise trace_error(
+                f"np.{ufunc.__name__}(..., where=mask) without out= leaves values undefined",
+                "Give out=, or write np.where(mask, f(x), other).",
+            )
+        result = np.where(where, result, out[0])
+    return result
+
+
+def _write(out: Any, result: Any) -> Any:
+    """Store results in the arrays given as ``out=``."""
+    results = result if isinstance(result, tuple) else (result,)
+    written = []
+    for target, value in zip(out, results):
+        if target is None:
+            written.append(value)
+            continue
+        if not isinstance(target, SymbolicArray):
+            raise trace_error(
+                "a traced result cannot be written into a plain NumPy array made outside the "
+                "trace (out=, or an operator such as a += x)",
+                "Write a = a + x, or copy the array inside the function first: a = np.array(a).",
+            )
+        if not np.can_cast(value.dtype, target.dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast ufunc output from {value.dtype!r} to {target.dtype!r} with casting "
+                "rule 'same_kind'"
+            )
+        if np.broadcast_shapes(target.shape, value.shape) != target.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {target.shape} doesn't match the "
+                f"broadcast shape {value.shape}"
+            )
+        target[...] = value
+        written.append(target)
+    return written[0] if len(written) == 1 else tuple(written)
+
+
+def finish(out: Any, result: Any) -> Any:
+    """Return a function's result, stored in its ``out=`` argument where one was given."""
+    return result if out is None else _write((out,), result)
+
+
+def fold_axis(
+    x: SymbolicArray, axis: Any, keepdims: bool, combine: Callable[[Any, Any], Any], start: Any
+) -> Any:
+    """Combine the slices of an array along one or several axes, pairwise where there are many.
+
+    ``start`` is the first value, or None to start with the first slice (an error if empty).
+    """
+    if axis is None:
+        axes = tuple(range(x.ndim))
+    else:
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    moved = np.moveaxis(x.ids, axes, range(len(axes)))
+    rest = moved.shape[len(axes) :]
+    count = int(np.prod(moved.shape[: len(axes)], dtype=int))
+    rows = moved.reshape(count, *rest)
+    items = [wrap(row, x.code, x.owner) for row in rows]
+    if start is not None:
+        items.insert(0, np.broadcast_to(lift(start), rest) if rest else lift(start))
+    if not items:
+        raise ValueError("zero-size array to reduction operation which has no identity")
+    result = _pairwise(items, combine)
+    if keepdims:
+        result = np.expand_dims(result, tuple(sorted(axes)))
+    return result
+
+
+def _pairwise(items: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Left to right up to eight items, halves beyond that: rounding errors grow with log n."""
+    if len(items) > 8:
+        half = len(items) // 2
+        return combine(_pairwise(items[:half], combine), _pairwise(items[half:], combine))
+    total = items[0]
+    for item in items[1:]:
+        total = combine(total, item)
+    return total
+
+
+def _reduce(
+    ufunc: np.ufunc,
+    x: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Any:
+    from archimedes.symbolic.reductions import reduce_ufunc
+
+    return reduce_ufunc(ufunc, lift(x), axis, dtype, keepdims, initial, where)
+
+
+def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    x = lift(x) if dtype is None else lift(x).astype(dtype)
+    rows = [wrap(row, x.code, x.owner) for row in np.moveaxis(x.ids, axis, 0)]
+    totals = rows[:1]
+    for row in rows[1:]:
+        totals.append(ufunc(totals[-1], row))
+    return np.moveaxis(np.stack(totals), 0, axis) if totals else x.copy()
+
+
+def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
+    a, b = lift(a), lift(b)
+    return ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
+
+
+_METHODS = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer}

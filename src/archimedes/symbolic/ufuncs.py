@@ -1,0 +1,265 @@
+"""What each NumPy ufunc becomes: an opcode, or a short formula in ops.
+
+A formula is ``f(e, *ids) -> id`` with ``e`` a ``Loop``: the graph, the dtype
+of NumPy's loop, and short names for emitting. Adding a ufunc means adding a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8, I64, is_float
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+
+__all__ = ["UFUNCS"]
+
+
+class Loop:
+    """Emits nodes for one element of a ufunc's loop."""
+
+    __slots__ = ("dtype", "g")
+
+    def __init__(self, g: Graph, dtype: int) -> None:
+        self.g = g
+        self.dtype = dtype
+
+    def __call__(self, name: str, *ids: int) -> int:
+        """Emit an op by name."""
+        return self.g.emit(CODES[name], *ids)
+
+    def c(self, value: float) -> int:
+        """Emit a constant of the loop's dtype."""
+        return self.g.const(value, self.dtype)
+
+    def where(self, test: int, a: int, b: int) -> int:
+        """Emit a select."""
+        return self.g.emit(CODES["select"], test, a, b)
+
+
+def _formula(function: Callable[..., Any]) -> Callable[..., Any]:
+    def build(g: Graph, dtype: int, *ids: int) -> Any:
+        return function(Loop(g, dtype), *ids)
+
+    return build
+
+
+def _by_kind(floats: Any, ints: Any, bools: Any = None) -> Callable[..., Any]:
+    """Choose a formula (or op name) by the dtype of the loop."""
+
+    def build(g: Graph, dtype: int, *ids: int) -> Any:
+        chosen = floats if is_float(dtype) else ints if dtype == I64 else bools
+        if isinstance(chosen, str):
+            return g.emit(CODES[chosen], *ids)
+        return chosen(Loop(g, dtype), *ids)
+
+    return build
+
+
+def _same(e: Loop, x: int) -> int:
+    return x
+
+
+def _is_nan(e: Loop, x: int) -> int:
+    return e("ne", x, x)
+
+
+def _sign(e: Loop, x: int) -> int:
+    # The last choice is x itself: nan stays nan, zero stays zero.
+    zero = e.c(0)
+    return e.where(e("lt", zero, x), e.c(1), e.where(e("lt", x, zero), e.c(-1), x))
+
+
+def _float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
+    """Floor division as NumPy defines it: exact remainder first, then a rounded quotient."""
+    zero, one = e.c(0.0), e.c(1.0)
+    rest = e("fmod", a, b)
+    quotient = e("div", e("sub", a, rest), b)
+    has_rest = e("ne", rest, zero)
+    opposite = e("ne", e("lt", b, zero), e("lt", rest, zero))
+    adjust = e("and", has_rest, opposite)
+    modulus = e.where(
+        adjust, e("add", rest, b), e.where(has_rest, rest, e("copysign", zero, b))
+    )
+    quotient = e.where(adjust, e("sub", quotient, one), quotient)
+    whole = e("floor", quotient)
+    nearest = e.where(e("lt", e.c(0.5), e("sub", quotient, whole)), e("add", whole, one), whole)
+    ratio = e("div", a, b)
+    floored = e.where(e("ne", quotient, zero), nearest, e("copysign", zero, ratio))
+    by_zero = e("eq", b, zero)
+    return e.where(by_zero, ratio, floored), e.where(by_zero, rest, modulus)
+
+
+def _int_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
+    zero, one = e.c(0), e.c(1)
+    quotient, rest = e("quotient", a, b), e("modulo", a, b)
+    opposite = e("ne", e("lt", b, zero), e("lt", rest, zero))
+    adjust = e("and", e("ne", rest, zero), opposite)
+    return (
+        e.where(adjust, e("sub", quotient, one), quotient),
+        e.where(adjust, e("add", rest, b), rest),
+    )
+
+
+def _int_power(e: Loop, base: int, exponent: int) -> int:
+    """Square and multiply over the exponent's bits; a literal exponent needs only its own."""
+    literal = e.g.value.get(exponent)
+    if literal is not None and literal < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    width = 63 if literal is None else literal.bit_length()
+    result, square = e.c(1), base
+    for bit in range(width):
+        odd = e("ne", e("and", exponent, e.c(1 << bit)), e.c(0))
+        result = e.where(odd, e("mul", result, square), result)
+        square = e("mul", square, square)
+    return result
+
+
+def _fmax(name: str) -> Callable[[Loop, int, int], int]:
+    def build(e: Loop, a: int, b: int) -> int:
+        return e.where(_is_nan(e, b), a, e.where(_is_nan(e, a), b, e(name, a, b)))
+
+    return build
+
+
+def _logaddexp(exp: str, log1p: Callable[[Loop, int], int], ln2: float):
+    def build(e: Loop, a: int, b: int) -> int:
+        equal = e.where(e("eq", a, b), e("add", a, e.c(ln2)), e("add", a, b))
+        big, small = e("max", a, b), e("min", a, b)
+        general = e("add", big, log1p(e, e(exp, e("sub", small, big))))
+        return e.where(e("lt", small, big), general, equal)
+
+    return build
+
+
+def _modf(e: Loop, x: int) -> tuple[int, int]:
+    whole = e("trunc", x)
+    infinite = e("eq", e("abs", x), e.c(math.inf))
+    rest = e.where(infinite, e.c(0.0), e("sub", x, whole))
+    return e("copysign", rest, x), whole
+
+
+def _heaviside(e: Loop, x: int, at_zero: int) -> int:
+    zero = e.c(0.0)
+    below = e.where(e("lt", x, zero), zero, x)  # nan stays nan
+    return e.where(e("eq", x, zero), at_zero, e.where(e("lt", zero, x), e.c(1.0), below))
+
+
+def _compare(name: str, *, swap: bool = False) -> Callable[..., Any]:
+    op = CODES[name]
+
+    def build(g: Graph, dtype: int, a: int, b: int) -> int:
+        return g.emit(op, b, a) if swap else g.emit(op, a, b)
+
+    return build
+
+
+def _truth(e: Loop, x: int) -> int:
+    return x if e.dtype == B8 else e("ne", x, e.c(0))
+
+
+def _logical(name: str) -> Callable[..., Any]:
+    return _formula(lambda e, *ids: e(name, *(_truth(e, i) for i in ids)))
+
+
+def _shift(name: str) -> Callable[..., Any]:
+    def build(e: Loop, a: int, n: int) -> int:
+        # NumPy: a shift by 64 or more (or by a negative count) gives 0, or the sign for >>.
+        out = e("lt", n, e.c(0)), e("lt", e.c(63), n)
+        outside = e("or", *out)
+        full = e.c(0) if name == "shl" else e("shr", a, e.c(63))
+        return e.where(outside, full, e(name, a, e("and", n, e.c(63))))
+
+    return _formula(build)
+
+
+def _scaled(factor: float) -> Callable[..., Any]:
+    return _formula(lambda e, x: e("mul", x, e.c(factor)))
+
+
+_FLOAT_OPS = (
+    "sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh "
+    "exp exp2 expm1 log log2 log10 log1p cbrt hypot copysign"
+).split()
+
+#: ufunc -> opcode or ``build(graph, dtype, *ids)``.
+UFUNCS: dict[np.ufunc, Any] = {
+    **{getattr(np, name): CODES[name] for name in _FLOAT_OPS},
+    np.add: _by_kind("add", "add", "or"),
+    np.subtract: CODES["sub"],
+    np.multiply: _by_kind("mul", "mul", "and"),
+    np.true_divide: CODES["div"],
+    np.negative: CODES["neg"],
+    np.positive: _formula(_same),
+    np.conjugate: _formula(_same),
+    np.absolute: _by_kind("abs", "abs", _same),
+    np.fabs: CODES["abs"],
+    np.square: _formula(lambda e, x: e("mul", x, x)),
+    np.reciprocal: _by_kind(
+        lambda e, x: e("div", e.c(1.0), x), lambda e, x: e("quotient", e.c(1), x)
+    ),
+    np.floor: _by_kind("floor", _same, _same),
+    np.ceil: _by_kind("ceil", _same, _same),
+    np.trunc: _by_kind("trunc", _same, _same),
+    np.rint: CODES["rint"],
+    np.sign: _formula(_sign),
+    np.signbit: _formula(
+        lambda e, x: e("lt", e("copysign", e.c(1.0), x), e.c(0.0)) if is_float(e.dtype)
+        else e("lt", x, e.c(0))
+    ),
+    np.maximum: _by_kind("max", "max", "or"),
+    np.minimum: _by_kind("min", "min", "and"),
+    np.fmax: _by_kind(_fmax("max"), "max", "or"),
+    np.fmin: _by_kind(_fmax("min"), "min", "and"),
+    np.floor_divide: _by_kind(
+        lambda e, a, b: _float_divmod(e, a, b)[0], lambda e, a, b: _int_divmod(e, a, b)[0]
+    ),
+    np.remainder: _by_kind(
+        lambda e, a, b: _float_divmod(e, a, b)[1], lambda e, a, b: _int_divmod(e, a, b)[1]
+    ),
+    np.divmod: _by_kind(_float_divmod, _int_divmod),
+    np.fmod: _by_kind("fmod", "modulo"),
+    np.power: _by_kind("pow", _int_power),
+    np.float_power: CODES["pow"],
+    np.deg2rad: _scaled(math.pi / 180),
+    np.radians: _scaled(math.pi / 180),
+    np.rad2deg: _scaled(180 / math.pi),
+    np.degrees: _scaled(180 / math.pi),
+    np.logaddexp: _formula(_logaddexp("exp", lambda e, x: e("log1p", x), math.log(2))),
+    np.logaddexp2: _formula(
+        _logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(1 / math.log(2))), 1.0)
+    ),
+    np.heaviside: _formula(_heaviside),
+    np.modf: _formula(_modf),
+    np.isnan: _by_kind(_is_nan, lambda e, x: e.g.const(False, B8), lambda e, x: e.c(False)),
+    np.isinf: _by_kind(
+        lambda e, x: e("eq", e("abs", x), e.c(math.inf)),
+        lambda e, x: e.g.const(False, B8),
+        lambda e, x: e.c(False),
+    ),
+    np.isfinite: _by_kind(
+        lambda e, x: e("lt", e("abs", x), e.c(math.inf)),
+        lambda e, x: e.g.const(True, B8),
+        lambda e, x: e.c(True),
+    ),
+    np.less: _compare("lt"),
+    np.less_equal: _compare("le"),
+    np.greater: _compare("lt", swap=True),
+    np.greater_equal: _compare("le", swap=True),
+    np.equal: _compare("eq"),
+    np.not_equal: _compare("ne"),
+    np.logical_and: _logical("and"),
+    np.logical_or: _logical("or"),
+    np.logical_xor: _logical("xor"),
+    np.logical_not: _logical("not"),
+    np.bitwise_and: CODES["and"],
+    np.bitwise_or: CODES["or"],
+    np.bitwise_xor: CODES["xor"],
+    np.invert: CODES["not"],
+    np.left_shift: _shift("shl"),
+    np.right_shift: _shift("shr"),
+}

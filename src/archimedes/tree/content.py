@@ -1,0 +1,186 @@
+"""Static values by content: a hashable key for each, and a copy that nobody else can change.
+
+Static values decide which program is traced, so ``1``, ``1.0`` and ``True`` have different keys,
+as have ``0.0`` and ``-0.0``; a nan equals itself. Arrays, lists and dicts, which Python cannot
+hash, are compared by what they hold. An object of another type is its own key.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.errors import StructError
+
+__all__ = ["content_key", "is_mutable", "snapshot"]
+
+
+class Rule(NamedTuple):
+    """How values of one type are compared, copied, and searched for things that can change."""
+
+    key: Callable[[Any], Hashable]
+    copy: Callable[[Any], Any] = lambda value: value
+    mutable: Callable[[Any], bool] = lambda value: False
+
+
+def content_key(value: Any) -> Hashable:
+    """Return a hashable key that is equal for values of the same type and content.
+
+    Raises StructError for a value that is neither hashable nor of a known container type.
+
+    >>> content_key([1.0, 2.0]) == content_key([1.0, 2.0])
+    True
+    >>> content_key(1) == content_key(True)
+    False
+    """
+    cls = type(value)
+    rule = RULES.get(cls)
+    if rule is None:
+        rule = RULES[cls] = make_rule(cls)
+    return rule.key(value)
+
+
+def snapshot(value: Any) -> Any:
+    """Return `value` in a form that later changes to the original cannot reach.
+
+    Arrays become read-only copies; lists, dicts, sets and dataclasses are copied with what they
+    hold; objects of other types are kept, because a copy of them would not be equal.
+    """
+    cls = type(value)
+    return (RULES.get(cls) or make_rule(cls)).copy(value)
+
+
+def is_mutable(value: Any) -> bool:
+    """Tell whether `value` is or holds a list, dict, set or bytearray (arrays are read-only)."""
+    cls = type(value)
+    return (RULES.get(cls) or make_rule(cls)).mutable(value)
+
+
+def typed_key(value: Any) -> Hashable:
+    return (type(value), value)
+
+
+def float_key(value: float) -> Hashable:
+    # The hex form separates -0.0 from 0.0 and lets a nan equal itself.
+    return (float, value) if value == value and value != 0.0 else (float, value.hex())
+
+
+def complex_key(value: complex) -> Hashable:
+    return (complex, float_key(value.real), float_key(value.imag))
+
+
+def scalar_key(value: np.generic) -> Hashable:
+    return (type(value), value.dtype, value.tobytes())
+
+
+def opaque_key(value: Any) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:
+        raise StructError(
+            f"a static value of type {type(value).__qualname__} cannot be compared by content: it "
+            "is not hashable. Give the type __eq__ and __hash__, or let the field be an ordinary "
+            "one (static=False)."
+        ) from None
+    return (type(value), value)
+
+
+def array_key(value: np.ndarray) -> Hashable:
+    if value.dtype.hasobject:
+        content: Hashable = tuple(map(content_key, value.ravel().tolist()))
+    else:
+        content = value.tobytes()
+    return (type(value), value.dtype, value.shape, content)
+
+
+def copy_array(value: np.ndarray) -> np.ndarray:
+    frozen = value.copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def sequence_key(value: Iterable) -> Hashable:
+    return (type(value), tuple(map(content_key, value)))
+
+
+def set_key(value: Iterable) -> Hashable:
+    return (type(value), frozenset(map(content_key, value)))
+
+
+def items_key(collect: Callable[[Iterable], Hashable]) -> Callable[[dict], Hashable]:
+    return lambda value: (
+        type(value),
+        collect((content_key(k), content_key(v)) for k, v in value.items()),
+    )
+
+
+def copy_items(value: dict) -> dict:
+    made = copy.copy(value)
+    made.update((k, snapshot(v)) for k, v in value.items())
+    return made
+
+
+def slice_key(value: slice) -> Hashable:
+    return (slice, *map(content_key, (value.start, value.stop, value.step)))
+
+
+def field_values(value: Any) -> dict[str, Any]:
+    return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+
+
+def dataclass_key(value: Any) -> Hashable:
+    return (type(value), tuple(map(content_key, field_values(value).values())))
+
+
+def copy_dataclass(value: Any) -> Any:
+    made = copy.copy(value)
+    for name, part in field_values(value).items():
+        object.__setattr__(made, name, snapshot(part))
+    return made
+
+
+def always(value: Any) -> bool:
+    return True
+
+
+def any_item(value: Iterable) -> bool:
+    return any(map(is_mutable, value))
+
+
+ATOM = Rule(typed_key)
+ARRAY = Rule(array_key, copy_array)
+DATACLASS = Rule(dataclass_key, copy_dataclass, lambda v: any_item(field_values(v).values()))
+
+RULES: dict[type, Rule] = {
+    **dict.fromkeys((bool, int, str, bytes, type(None), type), ATOM),
+    float: Rule(float_key),
+    complex: Rule(complex_key),
+    slice: Rule(slice_key),
+    np.ndarray: ARRAY,
+    tuple: Rule(sequence_key, lambda v: tuple(map(snapshot, v)), any_item),
+    frozenset: Rule(set_key),
+    list: Rule(sequence_key, lambda v: list(map(snapshot, v)), always),
+    set: Rule(set_key, set, always),
+    bytearray: Rule(lambda v: (bytearray, bytes(v)), bytearray, always),
+    dict: Rule(items_key(frozenset), copy_items, always),
+    defaultdict: Rule(items_key(frozenset), copy_items, always),
+    OrderedDict: Rule(items_key(tuple), copy_items, always),
+}
+
+
+def make_rule(cls: type) -> Rule:
+    """Choose the rule of a type met for the first time."""
+    if issubclass(cls, np.ndarray):
+        return ARRAY
+    if issubclass(cls, np.generic):
+        return Rule(scalar_key)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return Rule(sequence_key, lambda v: tuple.__new__(cls, map(snapshot, v)), any_item)
+    if dataclasses.is_dataclass(cls) and cls.__eq__ is not object.__eq__:
+        return DATACLASS
+    return Rule(opaque_key)

@@ -1,0 +1,211 @@
+"""The registry of node types: what is taken apart, and how it is put together again.
+
+`FLATTENERS` maps a type to a function ``flatten(obj, append, stop) -> TreeDef`` that appends the
+leaves of `obj`, or to None where objects of that type are leaves. A type not listed yet is looked
+at once, by `resolve`, and then listed; that keeps the test for a leaf at one dict lookup.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from archimedes.errors import StructError
+from archimedes.tree.content import content_key, snapshot
+from archimedes.tree.treedef import LEAF, LEAF_KIND, LOCK, NodeKind, Take, TreeDef, intern
+
+__all__ = ["register_node"]
+
+Stop = Callable[[Any], bool]
+Flattener = Callable[[Any, Callable[[Any], None], Stop | None], TreeDef]
+
+FLATTENERS: dict[type, Flattener | None] = {}
+KINDS: dict[type, NodeKind] = {LEAF_KIND.cls: LEAF_KIND}
+RESOLVERS: list[Callable[[type], bool]] = []
+
+# A structure with ever-changing static values must not grow a cache without bound.
+CACHE_LIMIT = 512
+
+
+def resolve(obj: Any, append: Callable[[Any], None], stop: Stop | None) -> TreeDef:
+    """Flatten an object of a type met for the first time, and list the type."""
+    flattener = flattener_of(type(obj))
+    if flattener is None:
+        append(obj)
+        return LEAF
+    return flattener(obj, append, stop)
+
+
+def flattener_of(cls: type) -> Flattener | None:
+    """Return the flattener of `cls`, or None if its instances are leaves."""
+    with LOCK:  # two kinds for one class would make equal structures differ
+        if cls not in FLATTENERS and not any(register(cls) for register in RESOLVERS):
+            FLATTENERS[cls] = None
+        return FLATTENERS[cls]
+
+
+def kind_of(cls: type) -> NodeKind:
+    """Return the NodeKind of a node type."""
+    if cls is not LEAF_KIND.cls and flattener_of(cls) is None:
+        raise StructError(f"{cls.__qualname__} is not registered as a node of trees")
+    return KINDS[cls]
+
+
+def install(kind: NodeKind, flattener: Flattener) -> None:
+    """List a node type; the flattener last, because other threads look there first."""
+    KINDS[kind.cls] = kind
+    FLATTENERS[kind.cls] = flattener
+
+
+def make_lookup(kind: NodeKind) -> tuple[Callable, Callable]:
+    """Return (find, make) of a bounded cache in front of the intern table.
+
+    ``find(key)`` gives a TreeDef or None; ``make(key, children, aux)`` interns one.
+    """
+    cache: dict[Hashable, TreeDef] = {}
+
+    def make(key: Hashable, children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
+        if len(cache) >= CACHE_LIMIT:
+            cache.clear()
+        treedef = cache[key] = intern(kind, children, aux)
+        return treedef
+
+    return cache.get, make
+
+
+def make_flattener(kind: NodeKind, take_apart: Callable[[Any], tuple[Iterable, Any]]) -> Flattener:
+    """Return a flattener for a node type whose `take_apart` gives (children, aux)."""
+    find, make = make_lookup(kind)
+    get = FLATTENERS.get
+    aux_key = kind.aux_key
+
+    def flatten(obj: Any, append: Callable[[Any], None], stop: Stop | None) -> TreeDef:
+        children, aux = take_apart(obj)
+        defs = []
+        for child in children:
+            f = get(type(child), resolve) if stop is None or not stop(child) else None
+            if f is None:
+                append(child)
+                defs.append(LEAF)
+            else:
+                defs.append(f(child, append, stop))
+        key = (aux_key(aux), *defs)
+        treedef = find(key)
+        return treedef if treedef is not None else make(key, tuple(defs), aux)
+
+    return flatten
+
+
+def own_aux(treedef: TreeDef) -> Any:
+    """Return the static data of a node in a form that the new object may keep."""
+    return treedef.aux if treedef.shared else snapshot(treedef.aux)
+
+
+def make_builder(put_together: Callable[[Any, list], Any]) -> Callable[[TreeDef, Take], Any]:
+    """Return ``build(treedef, take)`` from ``put_together(aux, children)``."""
+
+    def build(treedef: TreeDef, take: Take) -> Any:
+        children = [take() if c is LEAF else c.build(c, take) for c in treedef.children]
+        return put_together(own_aux(treedef), children)
+
+    return build
+
+
+def index_labels(aux: Any, n: int) -> list[str]:
+    return [f"[{i}]" for i in range(n)]
+
+
+def named(name: str, labels: Sequence[str], children: Sequence[str]) -> str:
+    return f"{name}({', '.join(f'{a}={b}' for a, b in zip(labels, children))})"
+
+
+def install_node(
+    cls: type,
+    take_apart: Callable[[Any], tuple[Iterable, Any]],
+    put_together: Callable[[Any, list], Any],
+    labels: Callable[[Any, int], Sequence[str]] = index_labels,
+    show: Callable[[Any, Sequence[str]], str] | None = None,
+    differ: Callable[[Any, Any], tuple[str, str]] | None = None,
+    aux_key: Callable[[Any], Hashable] = content_key,
+) -> None:
+    """List a node type given by plain functions; see NodeKind for their meaning."""
+    name = cls.__qualname__
+
+    def show_call(aux: Any, children: Sequence[str]) -> str:
+        head = name if aux is None else f"{name}[{aux!r}]"
+        return f"{head}({', '.join(children)})"
+
+    def differ_aux(aux: Any, other: Any) -> tuple[str, str]:
+        return (f"{name} with {aux!r}", f"{name} with {other!r}")
+
+    kind = NodeKind(
+        cls=cls,
+        name=name,
+        build=make_builder(put_together),
+        labels=labels,
+        show=show or show_call,
+        differ=differ or differ_aux,
+        aux_key=aux_key,
+    )
+    install(kind, make_flattener(kind, take_apart))
+
+
+def register_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable, Any]],
+    unflatten_fn: Callable[[Any, list], Any],
+    paths_fn: Callable[[Any], Sequence[str]] | None = None,
+) -> type:
+    """Make instances of a foreign class `cls` inner nodes of trees, and return `cls`.
+
+    ``flatten_fn(obj)`` returns ``(children, aux)``: the parts, and static data that belong to the
+    structure (compared by content). ``unflatten_fn(aux, children)`` rebuilds the object; it must
+    accept any objects as children. ``paths_fn(aux)`` returns a label for each child, such as
+    ``".real"`` or ``"['mass']"``; without it they are ``[0]``, ``[1]``, ...
+
+    >>> from types import SimpleNamespace
+    >>> from archimedes import tree
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> _ = tree.register_node(Pair, lambda p: ((p.a, p.b), None), lambda aux, ab: Pair(*ab))
+    >>> tree.leaves(Pair(1.0, [2.0, 3.0]))
+    [1.0, 2.0, 3.0]
+    """
+    if not isinstance(cls, type):
+        raise StructError(f"register_node: expected a class, got {cls!r}")
+    if FLATTENERS.get(cls) is not None:
+        raise StructError(f"register_node: {cls.__qualname__} is already registered")
+
+    def take_apart(obj: Any) -> tuple[Iterable, Any]:
+        result = flatten_fn(obj)
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise StructError(
+                f"the flatten function of {cls.__qualname__} must return (children, aux), "
+                f"got {result!r}"
+            )
+        return result
+
+    def labels(aux: Any, n: int) -> Sequence[str]:
+        given = index_labels(aux, n) if paths_fn is None else list(paths_fn(aux))
+        if len(given) != n:
+            raise StructError(
+                f"the path function of {cls.__qualname__} gave {len(given)} labels for {n} children"
+            )
+        return given
+
+    install_node(cls, take_apart, unflatten_fn, labels)
+    return cls
+
+
+def pickle_treedef(treedef: TreeDef) -> Any:
+    return (restore_treedef, (treedef.kind.cls, treedef.children, treedef.aux))
+
+
+def restore_treedef(cls: type, children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
+    return LEAF if cls is LEAF_KIND.cls else intern(kind_of(cls), children, aux)
+
+
+# TreeDef cannot look up node types itself: the registry is above it.
+copyreg.pickle(TreeDef, pickle_treedef)

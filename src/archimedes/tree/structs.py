@@ -1,0 +1,246 @@
+"""The `@struct` decorator: frozen dataclasses that are nodes of trees."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar
+from typing import Any, TypeVar, dataclass_transform, overload
+
+from archimedes.errors import StructError
+from archimedes.tree.field_rules import prepare_fields
+from archimedes.tree.nodes import FLATTENERS, RESOLVERS, flattener_of, register_node
+from archimedes.tree.printing import struct_html, struct_repr
+from archimedes.tree.specialise import field_names, install_fields
+from archimedes.tree.struct_methods import nearest, replace, struct_eq, struct_hash
+
+__all__ = [
+    "InitVar",
+    "field",
+    "fields",
+    "is_struct",
+    "register_dataclass",
+    "register_struct",
+    "struct",
+]
+
+T = TypeVar("T")
+
+STRUCTS: set[type] = set()
+
+
+def field(
+    static: bool = False,
+    *,
+    units: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Describe a field of a struct; takes the keywords of `dataclasses.field` as well.
+
+    A `static` field is part of the tree's structure instead of its leaves: it is compared by
+    content, decides which program is traced, and is never differentiated. `units` is a text such
+    as ``"m/s"`` for people and displays. An array given as `default` is copied for each instance.
+
+    >>> import numpy as np
+    >>> from archimedes.tree import field, struct
+    >>> @struct
+    ... class Wing:
+    ...     area: float = field(units="m^2")
+    ...     polar: np.ndarray = field(default=np.zeros(2))
+    ...     airfoil: str = field(static=True, default="naca0012")
+    >>> Wing(16.2)
+    Wing(area=16.2, polar=array([0., 0.]), airfoil='naca0012')
+    """
+    if not isinstance(static, bool):
+        raise StructError(
+            f"field: static must be True or False, got {static!r}; "
+            "for a default value write field(default=...)"
+        )
+    tags = {"static": static} | ({} if units is None else {"units": units})
+    return dataclasses.field(metadata={**(metadata or {}), **tags}, **kwargs)
+
+
+@overload
+def struct(cls: type[T], /, **kwargs: Any) -> type[T]: ...
+@overload
+def struct(cls: None = None, /, **kwargs: Any) -> Callable[[type[T]], type[T]]: ...
+@dataclass_transform(field_specifiers=(field, dataclasses.field), frozen_default=True)
+def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
+    """Turn a class into a frozen dataclass whose instances are nodes of trees.
+
+    Fields are data (leaves or further trees) unless declared with ``field(static=True)``. The
+    class gets ``.replace(**changes)``, equality and hash by content, and a repr; methods it
+    defines itself are kept. A field without a default that follows inherited defaults is
+    keyword-only. Keywords are those of `dataclasses.dataclass`.
+
+    >>> import numpy as np
+    >>> from archimedes.tree import struct
+    >>> @struct
+    ... class Body:
+    ...     mass: float = 1.0
+    ...     @struct
+    ...     class State:
+    ...         pos: np.ndarray
+    ...         vel: np.ndarray
+    >>> x = Body.State(pos=np.zeros(2), vel=np.ones(2))
+    >>> x.replace(pos=np.ones(2))
+    Body.State(pos=array([1., 1.]), vel=array([1., 1.]))
+    """
+    if cls is None:
+        return functools.partial(struct, **kwargs)
+    if not isinstance(cls, type):
+        raise StructError(f"struct decorates a class, got {cls!r}")
+    options = {"frozen": True, "order": False, "kw_only": False, **kwargs}
+    add_methods(cls, options.pop("repr", True), options.pop("eq", True), options["frozen"])
+    again = prepare_fields(cls, options["kw_only"])
+    try:
+        made: type = dataclasses.dataclass(repr=False, eq=options["order"], **options)(cls)
+    except (TypeError, ValueError) as error:
+        raise StructError(
+            f"struct {cls.__qualname__}: {error}. A required field after one with a default needs "
+            "a default too, or field(kw_only=True)."
+            if "non-default argument" in str(error)
+            else f"struct {cls.__qualname__}: {error}"
+        ) from error
+    for name in again:
+        del made.__annotations__[name]
+    install_fields(made, *field_names(made))
+    STRUCTS.add(made)
+    return made
+
+
+def add_methods(cls: type, with_repr: bool, with_eq: bool, frozen: bool) -> None:
+    """Give `cls` the methods of structs, each only where it has none of its own."""
+    if "replace" in inspect.get_annotations(cls):
+        raise StructError(f"{cls.__qualname__}: a field cannot be called 'replace', the method is")
+    methods: list[tuple[str, Any, Any]] = [
+        ("replace", None, replace),
+        ("_repr_html_", None, struct_html),
+    ]
+    if with_repr:
+        methods.append(("__repr__", object.__repr__, struct_repr))
+    if with_eq and cls.__eq__ in (object.__eq__, struct_eq):
+        methods.append(("__eq__", object.__eq__, struct_eq))
+        methods.append(("__hash__", object.__hash__, struct_hash if frozen else None))
+    for name, plain, ours in methods:
+        if getattr(cls, name, None) in (plain, ours):
+            setattr(cls, name, ours)
+
+
+def register_struct(
+    cls: type[T],
+    flatten_fn: Callable[[Any], tuple[Iterable, Any]] | None = None,
+    unflatten_fn: Callable[[Any, list], Any] | None = None,
+) -> type[T]:
+    """Make a class a struct for the functions of this package, and return it.
+
+    A dataclass is taken by its fields (static ones by their metadata, as `field` writes it). Any
+    other class needs the two functions of :func:`register_node`.
+
+    >>> from dataclasses import dataclass
+    >>> from archimedes import tree
+    >>> @tree.register_struct
+    ... @dataclass
+    ... class Point:
+    ...     x: float
+    ...     y: float
+    >>> tree.leaves(Point(1.0, 2.0))
+    [1.0, 2.0]
+    """
+    if flatten_fn is not None and unflatten_fn is not None:
+        register_node(cls, flatten_fn, unflatten_fn)
+    elif flatten_fn is not None or unflatten_fn is not None:
+        raise StructError("register_struct: give both flatten_fn and unflatten_fn, or neither")
+    elif cls not in STRUCTS:
+        register_dataclass(cls)
+    STRUCTS.add(cls)
+    return cls
+
+
+def register_dataclass(
+    cls: type[T],
+    data_fields: Sequence[str] | None = None,
+    static_fields: Sequence[str] | None = None,
+) -> type[T]:
+    """Make instances of a dataclass nodes of trees, and return the class.
+
+    `data_fields` are its children and `static_fields` part of the structure. Where one list is
+    missing it holds the remaining fields; where both are, field metadata decide.
+
+    >>> from dataclasses import dataclass
+    >>> from archimedes import tree
+    >>> @dataclass
+    ... class Link:
+    ...     mass: float
+    ...     name: str
+    >>> tree.structure(tree.register_dataclass(Link, static_fields=["name"])(1.0, "arm"))
+    TreeDef(Link(mass=*, name='arm'))
+    """
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        raise StructError(
+            f"{cls!r} is not a dataclass: decorate it with @struct or @dataclass, or give its "
+            "flatten and unflatten functions to register_node"
+        )
+    if FLATTENERS.get(cls) is not None:
+        raise StructError(f"{cls.__qualname__} is already registered")
+    data, static = field_names(cls)
+    known = [*data, *static]
+    for name in (*(data_fields or ()), *(static_fields or ())):
+        if name not in known:
+            raise StructError(f"{cls.__qualname__} has no field {name!r}; {nearest(name, known)}")
+    if data_fields is not None or static_fields is not None:
+        named = (data_fields or (), static_fields or ())
+        data = [n for n in known if n not in named[1]] if data_fields is None else list(named[0])
+        static = (
+            [n for n in known if n not in named[0]] if static_fields is None else list(named[1])
+        )
+    if sorted(data + static) != sorted(known):
+        raise StructError(
+            f"{cls.__qualname__}: each of the fields {known} must be data or static, once; "
+            f"got data {data} and static {static}"
+        )
+    install_fields(cls, data, static)
+    return cls
+
+
+def register_subclass(cls: type) -> bool:
+    """List an undecorated subclass of a struct: it has the fields of its base."""
+    if dataclasses.is_dataclass(cls) and any(base in STRUCTS for base in cls.__mro__):
+        register_struct(cls)
+        return True
+    return False
+
+
+RESOLVERS.append(register_subclass)
+
+
+def fields(struct: Any) -> tuple[dataclasses.Field, ...]:
+    """Return the `dataclasses.Field` objects of a struct or struct type, in order.
+
+    >>> from archimedes.tree import field, fields, struct
+    >>> @struct
+    ... class Tank:
+    ...     volume: float = field(units="m^3")
+    >>> [(f.name, f.metadata["units"]) for f in fields(Tank)]
+    [('volume', 'm^3')]
+    """
+    if not dataclasses.is_dataclass(struct):
+        raise StructError(f"fields needs a struct or a dataclass, got {type(struct).__qualname__}")
+    return dataclasses.fields(struct)
+
+
+def is_struct(x: Any) -> bool:
+    """Tell whether `x` is a struct or a struct type.
+
+    >>> from archimedes.tree import is_struct, struct
+    >>> @struct
+    ... class Empty: ...
+    >>> is_struct(Empty()), is_struct(Empty), is_struct({})
+    (True, True, False)
+    """
+    cls = x if isinstance(x, type) else type(x)
+    flattener_of(cls)  # lists an undecorated subclass
+    return cls in STRUCTS
