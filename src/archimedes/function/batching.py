@@ -50,9 +50,7 @@ class Batched:
         axes = self._axes(args)
         leaves, treedef = tree.flatten(args)
         count = self._count(leaves, axes, treedef)
-        fronted = [
-            leaf if axis is None else _front(leaf, axis) for leaf, axis in zip(leaves, axes)
-        ]
+        fronted = [leaf if axis is None else _front(leaf, axis) for leaf, axis in zip(leaves, axes)]
         sample = treedef.unflatten(
             [leaf if axis is None else _instance(leaf) for leaf, axis in zip(fronted, axes)]
         )
@@ -146,7 +144,7 @@ class _Mark:
 
 
 def _front(leaf: Any, axis: int) -> Any:
-    array = leaf if isinstance(leaf, SymbolicArray) else np.asarray(leaf)
+    array: Any = leaf if isinstance(leaf, SymbolicArray) else np.asarray(leaf)
     return np.moveaxis(array, axis, 0) if axis else array
 
 

@@ -58,7 +58,9 @@ def switch(
     for k, other in enumerate(recordings[1:], start=1):
         difference = first.out_tree.difference(other.out_tree, "result")
         if difference is not None:
-            raise TraceError(f"switch: branches 0 and {k} return different structures: {difference}")
+            raise TraceError(
+                f"switch: branches 0 and {k} return different structures: {difference}"
+            )
         for a, b, path in zip(first.outs, other.outs, first.out_tree.paths("result")):
             if a.spec.shape != b.spec.shape:
                 raise TraceError(

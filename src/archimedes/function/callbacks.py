@@ -63,7 +63,10 @@ def callback(
         rule = jvp
         stand_in = Recording(Graph(), tuple(given.specs()), out_tree, outs, [])
         derivative = Rule(
-            name, stand_in, given.treedef, False,
+            name,
+            stand_in,
+            given.treedef,
+            False,
             lambda primals, result, tangents: rule(primals, tangents),
         )
     dtypes = tuple(spec.code for spec in specs for _ in range(spec.size))

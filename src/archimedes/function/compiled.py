@@ -139,7 +139,7 @@ class Compiled:
             )
         functools.update_wrapper(self, function)
         self.function = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = str(name or getattr(function, "__name__", type(function).__name__))
         self.__name__ = self.name
         self.return_names = tuple(return_names) if return_names is not None else None
         self.signature = Signature(function, static_argnums, static_argnames)
@@ -305,7 +305,7 @@ def compile(
     >>> float(f(np.array([3.0, 4.0])))
     25.0
     """
-    options = {
+    options: dict[str, Any] = {
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
         "return_names": return_names,
@@ -313,4 +313,4 @@ def compile(
     }
     if func is None:
         return functools.partial(compile, **options)
-    return Compiled(func, **options)  # type: ignore[arg-type]
+    return Compiled(func, **options)

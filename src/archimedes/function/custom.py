@@ -83,12 +83,16 @@ class Rule:
             rows = []
             for given in tangents:
                 full = [
-                    g.const(0.0, g.dtype[i]) if t is None and is_float(g.dtype[i]) else
-                    g.const(0, g.dtype[i]) if t is None else t
+                    g.const(0.0, g.dtype[i])
+                    if t is None and is_float(g.dtype[i])
+                    else g.const(0, g.dtype[i])
+                    if t is None
+                    else t
                     for t, i in zip(given, inputs.tolist())
                 ]
-                result = self.apply(self._arguments(inputs), self._result(outs),
-                                    self._arguments(full))
+                result = self.apply(
+                    self._arguments(inputs), self._result(outs), self._arguments(full)
+                )
                 rows.append(self._ids(trace, result, outs, self.recording.out_tree, "tangent"))
             return rows
 
@@ -102,8 +106,7 @@ class Rule:
                     g.const(0.0, g.dtype[i]) if t is None else t
                     for t, i in zip(given, outs.tolist())
                 ]
-                result = self.apply(self._arguments(inputs), self._result(outs),
-                                    self._result(full))
+                result = self.apply(self._arguments(inputs), self._result(outs), self._result(full))
                 rows.append(self._ids(trace, result, inputs, self.args_tree, "cotangent"))
             return rows
 
@@ -112,7 +115,8 @@ class Rule:
     def _ids(self, trace: Trace, result: Any, like: Any, treedef: Any, what: str) -> list[Any]:
         """Check what the rule returned and return one id (or None) for each value in ``like``."""
         specs = (
-            [out.spec for out in self.recording.outs] if what == "tangent"
+            [out.spec for out in self.recording.outs]
+            if what == "tangent"
             else list(self.recording.leaves)
         )
         leaves = tree.flatten_up_to(treedef, result, what)

@@ -129,7 +129,8 @@ class Derivative:
             spans[name] = range(at, at + child.num_leaves)
             at += child.num_leaves
         offsets = recording.offsets()
-        wanted, wrt = [], []
+        wanted: list[int] = []
+        wrt: list[int] = []
         for name in chosen:
             for k in spans[name]:
                 spec = recording.leaves[k]
@@ -146,9 +147,7 @@ class Derivative:
                 inputs.extend(leaf_ids(leaf, spec))
         inputs.extend(recording.captured)
         trees = [tree.structure(dynamic[name]) for name in chosen]
-        where = trees[0] if self.single else tree.structure(
-            tuple(dynamic[name] for name in chosen)
-        )
+        where = trees[0] if self.single else tree.structure(tuple(dynamic[name] for name in chosen))
         return Point(recording, inputs, wanted, wrt, where, leaves_of(dynamic, chosen))
 
 
@@ -265,9 +264,7 @@ def jac(
         if flat:
             rows = [_rows_of(point, dense, out) for out in outs]
             return wrap(np.concatenate(rows) if rows else dense, _dtype(point))
-        leaves = [
-            _blocks(point, _rows_of(point, dense, out), _out_shape(out)) for out in outs
-        ]
+        leaves = [_blocks(point, _rows_of(point, dense, out), _out_shape(out)) for out in outs]
         return point.recording.out_tree.unflatten(leaves)
 
     return _as_compiled(run, derivative, _named(func, "jac", name))

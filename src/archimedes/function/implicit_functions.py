@@ -143,13 +143,16 @@ class Implicit:
             )
             return new, now
 
+        def newton_step(x: Any) -> Any:
+            return -np.linalg.solve(jac(residual)(x, p), residual(x, p))
+
         def going(state: Any) -> Any:
             _, now, steps, moved = state
             return (now > self.tol) & (steps < self.max_steps) & moved
 
         def step(state: Any) -> Any:
             x, now, steps, _ = state
-            dx = -np.linalg.solve(jac(residual)(x, p), residual(x, p))
+            dx = newton_step(x)
             finite = np.all(np.isfinite(dx))
             new, after = cond(
                 finite, lambda: halve(x, np.where(np.isfinite(dx), dx, 0.0), now), lambda: (x, now)
@@ -158,6 +161,11 @@ class Implicit:
 
         start = (x, size(residual(x, p)), np.float64(0.0), np.bool_(True))
         x, now, steps, _ = while_loop(going, step, start, max_steps=self.max_steps)
+        # One step more, kept if it helps: the last one was taken from outside the tolerance.
+        last = x + newton_step(x)
+        after = size(residual(last, p))
+        better = after < now
+        x, now = np.where(better, last, x), np.where(better, after, now)
         return np.concatenate([x, np.stack([now, steps])])
 
 

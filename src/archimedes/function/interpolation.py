@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic import is_traced
-from archimedes.symbolic.indexing import read_table
+from archimedes.symbolic.tables import read_table
 
 __all__ = ["Interpolant", "interpolant"]
 
@@ -82,8 +82,7 @@ class Interpolant:
         if len(coordinates) != len(self.axes):
             names = [axis.name for axis in self.axes]
             raise TypeError(
-                f"{self.__name__}() takes {len(names)} coordinates {names}, got "
-                f"{len(coordinates)}"
+                f"{self.__name__}() takes {len(names)} coordinates {names}, got {len(coordinates)}"
             )
         points = [c if hasattr(c, "ndim") else np.asarray(c, dtype=float) for c in coordinates]
         inside: Any = True

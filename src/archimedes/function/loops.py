@@ -76,11 +76,15 @@ def scan(
     block = np.concatenate(rows, axis=1) if rows else np.zeros((steps, 0), dtype=np.int64)
     region = Scan(
         np.array([*init.ids(), *block.reshape(-1), *body.captured], dtype=np.int64),
-        body.graph, steps, n, wide,
+        body.graph,
+        steps,
+        n,
+        wide,
     )
     outs = trace.graph.region(region)
-    return init.rebuild(outs[:n].tolist()), _stacked(body, outs[n:].reshape(steps, -1)
-                                                     if steps else outs[n:].reshape(0, _outs(body, n)), n)
+    return init.rebuild(outs[:n].tolist()), _stacked(
+        body, outs[n:].reshape(steps, -1) if steps else outs[n:].reshape(0, _outs(body, n)), n
+    )
 
 
 def _outs(body: Recording, carry: int) -> int:
@@ -119,7 +123,8 @@ def _record_step(
         difference = init.treedef.difference(carry_tree, "carry")
         if difference is not None:
             raise TraceError(
-                f"{what}: the function must return a carry of the structure it was given; {difference}"
+                f"{what}: the function must return a carry of the structure it was given; "
+                f"{difference}"
             )
         outs = body.outs[: carry_tree.num_leaves]
         for a, out, path in zip(init.arrays, outs, init.treedef.paths("carry")):
@@ -176,7 +181,10 @@ def while_loop(
     (test_graph, step_graph), shared = align([test, step], n)
     region = While(
         np.array([*start.ids(), *shared], dtype=np.int64),
-        with_output_codes(test_graph, [B8]), step_graph, n, int(max_steps),
+        with_output_codes(test_graph, [B8]),
+        step_graph,
+        n,
+        int(max_steps),
     )
     return start.rebuild(current_trace().graph.region(region).tolist())
 

@@ -62,8 +62,8 @@ def _array_spec(x: np.ndarray | np.generic, path: str) -> LeafSpec:
     code = code_of(x.dtype)
     if code is None:
         if x.dtype == object and x.size and isinstance(x.ravel()[0], SymbolicArray):
-            x = lift(x)
-            return LeafSpec(x.code, x.shape)
+            traced = lift(x)
+            return LeafSpec(traced.code, traced.shape)
         raise TraceError(
             f"argument {path} has dtype {x.dtype}, which cannot be traced: convert it to float64, "
             "float32, int64 or bool, or declare the argument static (static_argnames)."
@@ -209,9 +209,7 @@ def input_names(leaves: Sequence[LeafSpec], names: Sequence[str]) -> list[str] |
         if spec.shape == ():
             result.append(name)
         else:
-            result.extend(
-                name + "".join(f"[{k}]" for k in at) for at in np.ndindex(*spec.shape)
-            )
+            result.extend(name + "".join(f"[{k}]" for k in at) for at in np.ndindex(*spec.shape))
     return result
 
 

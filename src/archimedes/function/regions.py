@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function.recording import LeafSpec, Recording, record
+from archimedes.function.recording import LeafSpec, OutLeaf, Recording, record
 from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
@@ -112,9 +112,8 @@ def static_out_graph(recording: Recording) -> Recording:
     g = Graph()
     inputs = [g.input(dtype) for dtype in recording.graph.input_dtypes]
     ids = inline(g, recording.graph, inputs)
-    from archimedes.function.recording import OutLeaf
-
-    outs, outputs = [], []
+    outs: list[OutLeaf] = []
+    outputs: list[int] = []
     for out, path in zip(recording.outs, recording.out_tree.paths("result")):
         start = len(outputs)
         if out.spec.code >= 0:
@@ -164,8 +163,6 @@ def align(recordings: Sequence[Recording], own: int) -> tuple[list[Graph], list[
         g = Graph()
         inputs = [g.input(dtype) for dtype in recording.graph.input_dtypes[:own]]
         shared = {i: g.input(source.dtype[i]) for i in union}
-        g.outputs = inline(
-            g, recording.graph, [*inputs, *(shared[i] for i in recording.captured)]
-        )
+        g.outputs = inline(g, recording.graph, [*inputs, *(shared[i] for i in recording.captured)])
         graphs.append(prune(g))
     return graphs, union

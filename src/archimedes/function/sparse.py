@@ -119,5 +119,3 @@ def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
             raise ValueError("coloring: mode='star' needs a symmetric pattern")
         return star_colors(rows, dense.shape[1])
     raise ValueError(f"coloring: mode={mode!r} is not one of 'column', 'row', 'star'")
-
-

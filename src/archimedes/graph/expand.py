@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -186,7 +186,7 @@ def _traced(function: Callable[..., tuple[Operand, ...]], dtypes: Sequence[int])
     return graph
 
 
-@lru_cache(maxsize=None)
+@cache
 def program(name: str, dtype: int) -> Graph:
     """Return the graph of an elementary function on float64 or float32 operands.
 

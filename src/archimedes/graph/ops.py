@@ -19,7 +19,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
 
-__all__ = ["BY_NAME", "CODES", "Op", "TABLE"]
+__all__ = ["BY_NAME", "CODES", "TABLE", "Op"]
 
 FLOATS = (F64, F32)
 NUMBERS = (F64, F32, I64)
@@ -61,6 +61,11 @@ def _int_division(a: Any, b: Any) -> tuple[Any, Any]:
     safe = np.where(b == 0, 1, b)
     remainder = np.fmod(a, safe)
     return np.where(b == 0, 0, (a - remainder) // safe)[()], np.where(b == 0, 0, remainder)[()]
+
+
+def _select(c: Any, a: Any, b: Any) -> Any:
+    chosen: Any = np.where(c, a, b)
+    return chosen[()]
 
 
 def _truncate(x: Any) -> Any:
@@ -108,7 +113,7 @@ _EXACT: tuple[tuple[Any, ...], ...] = (
     ("shl", 2, "same", INTS, np.left_shift),
     ("shr", 2, "same", INTS, np.right_shift),
     ("lshr", 2, "same", INTS, _shift_right_logical),
-    ("select", 3, "same", ANY, lambda c, a, b: np.where(c, a, b)[()]),
+    ("select", 3, "same", ANY, _select),
     ("f64", 1, F64, ANY, lambda x: np.asarray(x).astype(np.float64)[()]),
     ("f32", 1, F32, ANY, lambda x: np.asarray(x).astype(np.float32)[()]),
     ("i64", 1, I64, (I64, B8), lambda x: np.asarray(x).astype(np.int64)[()]),
@@ -151,9 +156,7 @@ _STRUCTURAL: tuple[tuple[Any, ...], ...] = (
 def _table() -> tuple[Op, ...]:
     rows = [Op(i, *row) for i, row in enumerate(_STRUCTURAL)]
     for name, arity, result, takes, function, *commutes in _EXACT:
-        rows.append(
-            Op(len(rows), name, arity, result, takes, function, commutative=bool(commutes))
-        )
+        rows.append(Op(len(rows), name, arity, result, takes, function, commutative=bool(commutes)))
     for name, arity in _ELEMENTARY:
         rows.append(Op(len(rows), name, arity, "same", FLOATS, _elementary(name), elementary=True))
     return tuple(rows)

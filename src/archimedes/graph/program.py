@@ -21,7 +21,7 @@ from archimedes.graph.ops import CODES, TABLE
 if TYPE_CHECKING:
     from archimedes.graph.regions import Region
 
-__all__ = ["Graph", "MAX_NODES"]
+__all__ = ["MAX_NODES", "Graph"]
 
 #: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
 MAX_NODES = 8_000_000
@@ -37,7 +37,7 @@ RULES: list[Any] = [None] * len(TABLE)
 
 def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
     """Identify a constant by its bits, so that -0.0 differs from 0.0 and nan equals nan."""
-    if dtype == F64 or dtype == F32:
+    if dtype in (F64, F32):
         return (CONST, dtype, struct.pack("<d", value) if value == value else b"nan")
     return (CONST, dtype, value)
 

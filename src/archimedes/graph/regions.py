@@ -38,9 +38,9 @@ def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Base of all regions."""
+    """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array."""
 
-    inputs: np.ndarray
+    inputs: Any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _ids(self.inputs))

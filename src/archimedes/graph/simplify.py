@@ -121,9 +121,8 @@ def _sub(g: Graph, a: int, b: int, c: int) -> int | None:
 @rule("mul")
 def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
     va, vb = g.value.get(a), g.value.get(b)
-    if va is not None:
-        if vb is not None:
-            return _arithmetic(g, MUL, a, b, va, vb)
+    if va is not None and vb is not None:
+        return _arithmetic(g, MUL, a, b, va, vb)
     literal, other = (vb, a) if va is None else (va, b)
     if literal is not None:
         if literal == 0:

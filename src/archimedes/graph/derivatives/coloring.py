@@ -42,11 +42,9 @@ def column_colors(rows: Sequence[int], columns: int) -> np.ndarray:
     for j in order:
         if not by_column[j]:
             continue
-        for color, covered in enumerate(taken):
-            if not covered & by_column[j]:
-                break
-        else:
-            color = len(taken)
+        free = (color for color, covered in enumerate(taken) if not covered & by_column[j])
+        color = next(free, len(taken))
+        if color == len(taken):
             taken.append(0)
         taken[color] |= by_column[j]
         colors[j] = color
@@ -59,9 +57,7 @@ def star_colors(rows: Sequence[int], columns: int) -> np.ndarray:
     Every off-diagonal entry (i, j) is then alone in its row i among columns of j's colour, or
     alone in row j among columns of i's colour.
     """
-    neighbours = [
-        [j for j in bits(rows[i]) if j != i] for i in range(columns)
-    ]
+    neighbours = [[j for j in bits(rows[i]) if j != i] for i in range(columns)]
     order = sorted(range(columns), key=lambda i: -len(neighbours[i]))
     colors = np.full(columns, -1, dtype=np.int64)
     for v in order:

@@ -79,9 +79,7 @@ def jacobian_graph(
         if mode == "reverse":
             return _reverse(src, wrt, rows, across, shape)
     elif mode == "reverse":
-        return _reverse(
-            src, wrt, rows, column_colors(transpose(rows, shape[1]), shape[0]), shape
-        )
+        return _reverse(src, wrt, rows, column_colors(transpose(rows, shape[1]), shape[0]), shape)
     return _forward(src, wrt, rows, columns, shape, symmetric=False)
 
 

@@ -118,9 +118,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "sin": (lambda e, o, a, b: e("cos", a),),
     "cos": (lambda e, o, a, b: e.neg(e("sin", a)),),
     "tan": (lambda e, o, a, b: e.add(e.c(1.0), e.mul(o, o)),),
-    "arcsin": (
-        lambda e, o, a, b: _recip_root(e, e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a))),
-    ),
+    "arcsin": (lambda e, o, a, b: _recip_root(e, e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a))),),
     "arccos": (
         lambda e, o, a, b: e.neg(_recip_root(e, e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a)))),
     ),
@@ -133,12 +131,8 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "cosh": (lambda e, o, a, b: e("sinh", a),),
     "tanh": (lambda e, o, a, b: e.sub(e.c(1.0), e.mul(o, o)),),
     "arcsinh": (lambda e, o, a, b: e.div(e.c(1.0), e("hypot", e.c(1.0), a)),),
-    "arccosh": (
-        lambda e, o, a, b: _recip_root(e, e.mul(e.sub(a, e.c(1.0)), e.add(a, e.c(1.0)))),
-    ),
-    "arctanh": (
-        lambda e, o, a, b: e.div(e.c(1.0), e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a))),
-    ),
+    "arccosh": (lambda e, o, a, b: _recip_root(e, e.mul(e.sub(a, e.c(1.0)), e.add(a, e.c(1.0)))),),
+    "arctanh": (lambda e, o, a, b: e.div(e.c(1.0), e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a))),),
     "exp": (lambda e, o, a, b: o,),
     "exp2": (lambda e, o, a, b: e.mul(e.c(_LN2), o),),
     "expm1": (lambda e, o, a, b: e.add(o, e.c(1.0)),),

@@ -109,7 +109,7 @@ def _switch(region: Switch, sets: list[int]) -> list[int]:
 def _map(region: Map, sets: list[int]) -> list[int]:
     s, m = region.slices, region.length * region.slices
     local = dependence(region.body)
-    result = []
+    result: list[int] = []
     for k in range(region.length):
         given = [*sets[k * s : (k + 1) * s], *sets[m:]]
         result.extend(_substitute(mask, given) for mask in local)

@@ -18,7 +18,7 @@ from archimedes.graph.passes import copy_into
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Region
 
-__all__ = ["Directions", "FORWARD", "REVERSE", "forward_sweep", "reverse_sweep"]
+__all__ = ["FORWARD", "REVERSE", "Directions", "forward_sweep", "reverse_sweep"]
 
 Directions = dict[int, int]
 
@@ -65,8 +65,8 @@ def forward_sweep(
             to[i] = dst.const(src.value[i], src.dtype[i])
             continue
         if code == OUT:
-            ids, region_tangents = outs[a[i]]
-            to[i], tangents[i] = ids[b[i]], region_tangents[b[i]]
+            made, region_tangents = outs[a[i]]
+            to[i], tangents[i] = made[b[i]], region_tangents[b[i]]
             continue
         if code == LOOKUP:
             to[i] = dst.lookup(src.tables[b[i]], to[a[i]])
@@ -77,11 +77,11 @@ def forward_sweep(
             moved = region.with_inputs([to[j] for j in reads])
             given = [tangents[j] for j in reads]
             if any(given):
-                ids, region_tangents = FORWARD[type(region)](dst, moved, given)
+                placed, region_tangents = FORWARD[type(region)](dst, moved, given)
             else:
-                ids = dst.region(moved)
-                region_tangents = [{}] * len(ids)
-            outs[i] = (ids.tolist() if isinstance(ids, np.ndarray) else ids, region_tangents)
+                placed = dst.region(moved)
+                region_tangents = [{}] * len(placed)
+            outs[i] = ([int(k) for k in placed], region_tangents)
             continue
         arity = _ARITY[code]
         mine = (a[i], b[i], c[i])[:arity]
@@ -159,7 +159,10 @@ def reverse_sweep(
             moved = region.with_inputs([to[j] for j in reads])
             count = len(region.out_dtypes)
             results = REVERSE[type(region)](
-                dst, moved, [mine.get(k, {}) for k in range(count)], saved[i],
+                dst,
+                moved,
+                [mine.get(k, {}) for k in range(count)],
+                saved[i],
                 [bool(active[j]) for j in reads],
             )
             for j, result in zip(reads, results):
@@ -173,9 +176,7 @@ def reverse_sweep(
             region_adjoints.setdefault(a[i], {})[b[i]] = adjoint
             continue
         arity = _ARITY[code]
-        _pass_back(
-            dst, code, to[i], (a[i], b[i], c[i])[:arity], to, active, adjoint, adjoints
-        )
+        _pass_back(dst, code, to[i], (a[i], b[i], c[i])[:arity], to, active, adjoint, adjoints)
     return out_ids, [adjoints.get(i, {}) if active[i] else {} for i in src.inputs]
 
 

@@ -1,0 +1,97 @@
+"""Regions that bring their own derivative: calls with a rule, and host functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import GraphError
+from archimedes.graph.derivatives.sweeps import Directions, reverse_sweep
+from archimedes.graph.dtypes import is_float
+from archimedes.graph.passes import prune
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call, DerivativeRule, Host
+
+__all__ = ["rule_forward", "rule_reverse"]
+
+
+def _missing_rule(region: Any) -> GraphError:
+    name = getattr(region, "label", region.kind)
+    return GraphError(
+        f"the callback {name!r} has no derivative: give it one with "
+        f"arc.callback(..., jvp=...) or wrap the function in arc.custom_jvp."
+    )
+
+
+def _by_direction(values: Sequence[Directions]) -> tuple[list[int], list[list[int | None]]]:
+    directions = sorted({d for value in values for d in value})
+    return directions, [[value.get(d) for value in values] for d in directions]
+
+
+def _collect(directions: list[int], rows: Sequence[Sequence[int | None]], count: int):
+    values: list[Directions] = [{} for _ in range(count)]
+    for d, row in zip(directions, rows):
+        for k, i in enumerate(row):
+            if i is not None:
+                values[k][d] = int(i)
+    return values
+
+
+def rule_forward(dst: Graph, region: Call | Host, given: list[Directions]) -> Any:
+    """Apply a region's own forward rule, or the transpose of its reverse rule."""
+    rule = region.derivative
+    if rule is None:
+        raise _missing_rule(region)
+    outs = dst.region(region)
+    directions, rows = _by_direction(given)
+    if rule.forward is not None:
+        results = rule.forward(dst, region.inputs, outs, rows)
+    else:
+        results = _transposed(dst, rule, region, outs, rows, forward=True)
+    return outs, _collect(directions, results, len(outs))
+
+
+def rule_reverse(dst: Graph, region: Call | Host, adjoints: list[Directions], outs: Any) -> Any:
+    """Apply a region's own reverse rule, or the transpose of its forward rule."""
+    rule = region.derivative
+    if rule is None:
+        raise _missing_rule(region)
+    directions, rows = _by_direction(adjoints)
+    if rule.reverse is not None:
+        results = rule.reverse(dst, region.inputs, outs, rows)
+    else:
+        results = _transposed(dst, rule, region, outs, rows, forward=False)
+    return _collect(directions, results, len(region.inputs))
+
+
+def _transposed(dst, rule: DerivativeRule, region, outs, rows, *, forward: bool):
+    """Transpose a rule: it is linear in its tangents, so its own reverse sweep is its transpose."""
+    primal = [*region.inputs.tolist(), *outs.tolist()]
+    dtypes = [dst.dtype[i] for i in primal]
+    n = len(region.inputs)
+    g = Graph()
+    ids = [g.input(dtype) for dtype in dtypes]
+    args, results = np.array(ids[:n]), np.array(ids[n:])
+    source = dtypes[n:] if forward else dtypes[:n]
+    seeds = [g.input(dtype) if is_float(dtype) else None for dtype in source]
+    apply = rule.reverse if forward else rule.forward
+    assert apply is not None
+    (row,) = apply(g, args, results, [seeds])
+    target = [i for i, value in enumerate(row) if value is not None]
+    g.outputs = [row[i] for i in target]
+    positions = [k for k, seed in enumerate(seeds) if seed is not None]
+    linear = prune(g)
+    wanted = [False] * len(primal) + [True] * len(positions)
+    size = n if not forward else len(outs)
+    answers = []
+    for given in rows:
+        zeros = [dst.const(0.0, source[k]) for k in positions]
+        out_seeds = [{0: given[i]} if given[i] is not None else {} for i in target]
+        _, adjoints = reverse_sweep(dst, linear, [*primal, *zeros], out_seeds, wanted)
+        answer: list[int | None] = [None] * size
+        for k, adjoint in zip(positions, adjoints[len(primal) :]):
+            answer[k] = adjoint.get(0)
+        answers.append(answer)
+    return answers

@@ -1,0 +1,159 @@
+"""What a valid graph is.
+
+1. Ids only point back: operands of a node come before it.
+2. Operands have the dtypes the op's row takes, and agree with each other (a select's test is
+   bool, a lookup's index int64); the stored dtype is what the row's result rule gives.
+3. Constants hold a Python number of their dtype; inputs are numbered in order.
+4. Regions read existing ids, in number and dtypes as their bodies take them; loop bodies return
+   a carry of the dtypes they take; branches agree; every body is itself valid.
+5. Outputs exist.
+
+Passes and derivative rules must keep these; ``validate`` is run on every graph in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from archimedes.errors import GraphError
+from archimedes.graph.dtypes import B8, DTYPE_NAMES, F32, F64, I64
+from archimedes.graph.ops import TABLE
+from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
+from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
+
+__all__ = ["validate"]
+
+_PYTHON_TYPE = {F64: float, F32: float, I64: int, B8: bool}
+
+
+def _fail(i: int, g: Graph, text: str) -> GraphError:
+    return GraphError(f"node %{i} ({TABLE[g.op[i]].name}): {text}")
+
+
+def validate(g: Graph) -> None:
+    """Raise GraphError, naming the node, if the graph breaks a rule above."""
+    count = len(g.op)
+    for i in range(count):
+        for j in g.operands(i):
+            if not 0 <= j < i:
+                raise _fail(i, g, f"reads %{j}, which does not come before it")
+        _check_node(g, i)
+    for k, i in enumerate(g.inputs):
+        if g.op[i] != INPUT or g.a[i] != k:
+            raise GraphError(f"input {k} is not an input node of that number")
+    for k, i in enumerate(g.outputs):
+        if not 0 <= i < count or g.op[i] == REGION:
+            raise GraphError(f"output {k} is %{i}, which is not a value of the graph")
+
+
+def _check_node(g: Graph, i: int) -> None:
+    op = g.op[i]
+    row = TABLE[op]
+    dtype = g.dtype[i]
+    if op == CONST:
+        value = g.value.get(i)
+        if type(value) is not _PYTHON_TYPE[dtype]:
+            raise _fail(i, g, f"holds {value!r}, which is not a {DTYPE_NAMES[dtype]}")
+    elif op == OUT:
+        region = g.regions.get(g.a[i])
+        if region is None:
+            raise _fail(i, g, f"reads %{g.a[i]}, which is not a region")
+        if not 0 <= g.b[i] < len(region.out_dtypes) or region.out_dtypes[g.b[i]] != dtype:
+            raise _fail(i, g, f"is not an output of %{g.a[i]}")
+    elif op == LOOKUP:
+        if not 0 <= g.b[i] < len(g.tables) or g.tables[g.b[i]].size == 0:
+            raise _fail(i, g, f"reads table {g.b[i]}, which does not exist or is empty")
+        if g.dtype[g.a[i]] != I64:
+            raise _fail(i, g, "has an index that is not int64")
+    elif op == REGION:
+        region = g.regions[i]
+        _REGIONS[type(region)](g, i, region)
+        for body in region.bodies:
+            validate(body)
+    elif row.arity:
+        _check_types(g, i)
+
+
+def _check_types(g: Graph, i: int) -> None:
+    row, dtype = TABLE[g.op[i]], g.dtype[i]
+    kinds = [g.dtype[j] for j in g.operands(i)]
+    if row.name == "select" and kinds.pop(0) != B8:
+        raise _fail(i, g, "has a test that is not bool")
+    if len(set(kinds)) != 1 or kinds[0] not in row.takes:
+        names = [DTYPE_NAMES[k] for k in kinds]
+        raise _fail(i, g, f"does not take operands of {names}")
+    wanted = kinds[-1] if row.result == "same" else row.result
+    if dtype != wanted:
+        raise _fail(i, g, f"is stored as {DTYPE_NAMES[dtype]}, its rule gives another dtype")
+
+
+def _match(g: Graph, i: int, ids: Any, body: Graph, what: str) -> None:
+    given = [g.dtype[j] for j in ids]
+    if given != body.input_dtypes:
+        raise _fail(i, g, f"gives its {what} other inputs than it takes")
+
+
+def _loop(g: Graph, i: int, body: Graph, carry: int) -> None:
+    if body.output_dtypes[:carry] != body.input_dtypes[:carry]:
+        raise _fail(i, g, "has a body that changes the dtypes of the carry")
+
+
+def _call(g: Graph, i: int, region: Call) -> None:
+    _match(g, i, region.inputs.tolist(), region.body, "body")
+
+
+def _scan(g: Graph, i: int, region: Scan) -> None:
+    carry, stacked, shared = region.parts()
+    for row in stacked:
+        _match(g, i, [*carry.tolist(), *row.tolist(), *shared.tolist()], region.body, "body")
+    _loop(g, i, region.body, region.carry)
+
+
+def _while(g: Graph, i: int, region: While) -> None:
+    for body, what in ((region.condition, "condition"), (region.body, "body")):
+        _match(g, i, region.inputs.tolist(), body, what)
+    _loop(g, i, region.body, region.carry)
+    if region.condition.output_dtypes != [B8]:
+        raise _fail(i, g, "has a condition that does not return one bool")
+    if region.limit < 0:
+        raise _fail(i, g, "has a negative limit")
+
+
+def _switch(g: Graph, i: int, region: Switch) -> None:
+    if g.dtype[region.inputs[0]] != I64:
+        raise _fail(i, g, "has an index that is not int64")
+    for k, body in enumerate(region.branches):
+        _match(g, i, region.inputs[1:].tolist(), body, f"branch {k}")
+        if body.output_dtypes != region.out_dtypes:
+            raise _fail(i, g, f"has a branch {k} that returns other dtypes than the first")
+
+
+def _map(g: Graph, i: int, region: Map) -> None:
+    stacked, shared = region.parts()
+    for row in stacked:
+        _match(g, i, [*row.tolist(), *shared.tolist()], region.body, "body")
+
+
+def _solve(g: Graph, i: int, region: Solve) -> None:
+    expected = region.size * (region.size + region.columns)
+    if len(region.inputs) != expected or region.dtype not in (F64, F32):
+        raise _fail(i, g, f"needs {expected} floating-point operands")
+    if any(g.dtype[j] != region.dtype for j in region.inputs.tolist()):
+        raise _fail(i, g, "has operands of mixed dtypes")
+
+
+def _host(g: Graph, i: int, region: Host) -> None:
+    if not callable(region.function):
+        raise _fail(i, g, "has no function to call")
+
+
+_REGIONS: dict[type[Region], Callable[[Graph, int, Any], None]] = {
+    Call: _call,
+    Scan: _scan,
+    While: _while,
+    Switch: _switch,
+    Map: _map,
+    Solve: _solve,
+    Host: _host,
+}
