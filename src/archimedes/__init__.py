@@ -7,42 +7,49 @@ array([[1.   , 0.   ],
        [0.841, 0.   ]])
 """
 
-from archimedes import tree
-from archimedes.errors import ArchimedesError, GraphError, StructError, TraceError
-from archimedes.function import (
-    Compiled,
-    ConvergenceError,
-    Interpolant,
-    RootInfo,
-    array,
-    callback,
-    coloring,
-    compile,
-    cond,
-    custom_jvp,
-    custom_vjp,
-    eye,
-    fori_loop,
-    grad,
-    hess,
-    implicit,
-    interpolant,
-    jac,
-    jvp,
-    ones,
-    ones_like,
-    root,
-    scan,
-    sparsity,
-    stop_gradient,
-    switch,
-    vjp,
-    vmap,
-    while_loop,
-    zeros,
-    zeros_like,
-)
-from archimedes.tree import StructConfig, UnionConfig, field, struct
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archimedes import spatial, tree
+    from archimedes.errors import ArchimedesError, GraphError, StructError, TraceError
+    from archimedes.function import (
+        Compiled,
+        ConvergenceError,
+        Interpolant,
+        RootInfo,
+        array,
+        callback,
+        coloring,
+        compile,
+        cond,
+        custom_jvp,
+        custom_vjp,
+        expm,
+        eye,
+        fori_loop,
+        grad,
+        hess,
+        implicit,
+        interpolant,
+        jac,
+        jvp,
+        ones,
+        ones_like,
+        root,
+        scan,
+        sparsity,
+        stop_gradient,
+        switch,
+        vjp,
+        vmap,
+        while_loop,
+        zeros,
+        zeros_like,
+    )
+    from archimedes.tree import StructConfig, UnionConfig, field, struct
 
 __version__ = "0.1.0"
 
@@ -64,6 +71,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "expm",
     "eye",
     "field",
     "fori_loop",
@@ -78,6 +86,7 @@ __all__ = [
     "root",
     "scan",
     "sparsity",
+    "spatial",
     "stop_gradient",
     "struct",
     "switch",
@@ -88,3 +97,25 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+# Names are imported when they are first used: `import archimedes` itself costs almost nothing.
+_PACKAGES = ("tree", "spatial", "graph", "symbolic", "backends", "function")
+_ELSEWHERE = {
+    **dict.fromkeys(("ArchimedesError", "GraphError", "StructError", "TraceError"), "errors"),
+    **dict.fromkeys(("StructConfig", "UnionConfig", "field", "struct"), "tree"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"archimedes.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'archimedes' has no attribute {name!r}")
+    home = import_module(f"archimedes.{_ELSEWHERE.get(name, 'function')}")
+    value = getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
