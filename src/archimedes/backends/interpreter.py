@@ -31,7 +31,7 @@ _QUICK = {
     "eq": operator.eq,
     "ne": operator.ne,
 }
-_FUNCTIONS = tuple(_QUICK.get(op.name, op.numpy) for op in TABLE)
+_FUNCTIONS: tuple[Any, ...] = tuple(_QUICK.get(op.name, op.numpy) for op in TABLE)
 _ARITY = tuple(op.arity for op in TABLE)
 _MAKE = tuple(dtype.type for dtype in DTYPES)
 
@@ -55,16 +55,16 @@ def evaluate(g: Graph, inputs: Sequence[Any]) -> list[Any]:
         code = op[i]
         arity = _ARITY[code]
         if arity == 2:
-            v[i] = _FUNCTIONS[code](v[a[i]], v[b[i]])  # type: ignore[misc]
+            v[i] = _FUNCTIONS[code](v[a[i]], v[b[i]])
         elif code == OUT:
             v[i] = v[a[i]][b[i]]
         elif code == LOOKUP:
             table = g.tables[b[i]]
             v[i] = table[np.clip(v[a[i]], 0, len(table) - 1)]
         elif arity == 1:
-            v[i] = _FUNCTIONS[code](v[a[i]])  # type: ignore[misc]
+            v[i] = _FUNCTIONS[code](v[a[i]])
         elif arity == 3:
-            v[i] = _FUNCTIONS[code](v[a[i]], v[b[i]], v[c[i]])  # type: ignore[misc]
+            v[i] = _FUNCTIONS[code](v[a[i]], v[b[i]], v[c[i]])
         elif code == INPUT:
             v[i] = inputs[a[i]]
         elif code == CONST:
@@ -123,7 +123,7 @@ def _switch(region: Switch, values: list[Any]) -> list[Any]:
             chosen = [x if np.ndim(x) == 0 else np.broadcast_to(x, shape)[mine] for x in values[1:]]
             for result, out in zip(results, evaluate(body, chosen)):
                 result[mine] = out
-    return results  # type: ignore[return-value]
+    return results
 
 
 def _map(region: Map, values: list[Any]) -> list[Any]:
@@ -191,7 +191,7 @@ def _host(region: Host, values: list[Any]) -> list[Any]:
     for at in np.ndindex(*shape):
         for result, out in zip(results, region.function([x[at] for x in wide])):
             result[at] = out
-    return results  # type: ignore[return-value]
+    return results
 
 
 _REGIONS: dict[type[Region], Callable[[Any, list[Any]], list[Any]]] = {

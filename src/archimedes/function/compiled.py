@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function.execution import Executor
+from archimedes.function.execution import BACKENDS, Executor, default_backend
 from archimedes.function.recording import (
     LeafSpec,
     Recording,
@@ -131,6 +131,7 @@ class Compiled:
         static_argnames: str | Sequence[str] | None = None,
         return_names: Sequence[str] | None = None,
         name: str | None = None,
+        backend: str | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(
@@ -144,7 +145,12 @@ class Compiled:
         self.return_names = tuple(return_names) if return_names is not None else None
         self.signature = Signature(function, static_argnums, static_argnames)
         self.__signature__ = self.signature.parameters
+        self.backend = default_backend() if backend is None else backend
+        if self.backend not in BACKENDS:
+            raise ValueError(f"compile: backend={backend!r} is not one of {BACKENDS}")
         self._cache: dict[Any, tuple[Recording, Executor]] = {}
+        #: The executor that last ran for a structure of arguments: tried first.
+        self._last: dict[Any, Executor] = {}
         self._lock = threading.Lock()
         self._log: list[str] = []
 
@@ -158,9 +164,19 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate; the first call with a new kind of arguments records the function."""
+        if not kwargs and self._last and len(args) == len(self.signature.positional):
+            leaves, treedef = tree.flatten(args)
+            last = self._last.get(treedef)
+            if last is not None:
+                values = last._entry(*leaves)  # type: ignore[misc]
+                if values is not NotImplemented:
+                    return last.finish(values)
         leaves, recording, executor = self._lookup(args, kwargs)
         if executor is not None and not _has_traced(leaves):
-            return executor(leaves)
+            result = executor(leaves)
+            if executor._entry is not None and self.signature.plain and not self.signature.static:
+                self._last[tree.structure(tuple(self.signature.bind(args, kwargs).values()))] = executor
+            return result
         return apply_recording(recording, leaves)
 
     def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:
@@ -186,7 +202,7 @@ class Compiled:
         with self._lock:
             if key not in self._cache:
                 self._log.append(_reason(self.name, key, list(self._cache), names))
-                self._cache[key] = (recording, Executor(recording))
+                self._cache[key] = (recording, Executor(recording, self.backend))
             return self._cache[key]
 
     def _record(
@@ -235,6 +251,7 @@ class Compiled:
         """Forget all recordings, for example after a global that the function reads changed."""
         with self._lock:
             self._cache.clear()
+            self._last.clear()
             self._log.clear()
 
 
@@ -292,13 +309,16 @@ def compile(
     static_argnames: str | Sequence[str] | None = None,
     return_names: Sequence[str] | None = None,
     name: str | None = None,
+    backend: str | None = None,
 ) -> Any:
     """Turn a NumPy function into a recorded one; also usable as a decorator.
 
     Arguments and results may be any trees of structs, containers, arrays and numbers. The
     function is recorded at the first call with a new structure, shape or dtype, or a new value
     of a static argument (compared by content). Python bools, strings and functions are static
-    by themselves. Values of globals and closures are those of the recording.
+    by themselves. Values of globals and closures are those of the recording. ``backend`` is
+    "auto" (interpret a little, then compile to native code), "llvm" or "interpreter"; all give
+    the same bits.
 
     >>> import numpy as np
     >>> f = compile(lambda x: np.sum(x**2))
@@ -310,6 +330,7 @@ def compile(
         "static_argnames": static_argnames,
         "return_names": return_names,
         "name": name,
+        "backend": backend,
     }
     if func is None:
         return functools.partial(compile, **options)

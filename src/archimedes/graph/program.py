@@ -135,7 +135,8 @@ class Graph:
         if dtype == F64:
             value = float(value)
         elif dtype == F32:
-            value = float(np.float32(value))
+            with np.errstate(over="ignore"):  # a number beyond float32 is inf, as when it is cast
+                value = float(np.float32(value))
         elif dtype == I64:
             value = (int(value) + 2**63) % 2**64 - 2**63
         else:

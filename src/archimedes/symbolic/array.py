@@ -6,6 +6,7 @@ are views of the ids: writing through one changes the original, as in NumPy.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,12 +15,14 @@ import numpy as np
 from archimedes.graph.dtypes import DTYPES, I64, code_of
 from archimedes.symbolic import indexing
 from archimedes.symbolic.dispatch import cast_ids, lift
-from archimedes.symbolic.trace import Trace, current_trace, trace_error
+from archimedes.symbolic.flat_view import FlatView
+from archimedes.symbolic.operators import Operators
+from archimedes.symbolic.trace import Trace, current_trace, is_user_code, trace_error
 
 __all__ = ["SymbolicArray", "is_traced"]
 
 
-class SymbolicArray:
+class SymbolicArray(Operators):
     """An n-dimensional array whose values are nodes of a graph under construction.
 
     ``ids`` are node ids, ``code`` the dtype code, ``owner`` the trace it belongs to. ``weak``
@@ -40,8 +43,18 @@ class SymbolicArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape, as a tuple of ints."""
+        """Shape, as a tuple of ints; assigning one reshapes in place, where no copy is needed."""
         return self.ids.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        ids = self.ids.reshape(shape)
+        if not np.may_share_memory(ids, self.ids):
+            raise AttributeError(
+                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
+                "with the desired shape."
+            )
+        self.ids = ids
 
     @property
     def ndim(self) -> int:
@@ -89,9 +102,13 @@ class SymbolicArray:
         return np.zeros_like(self)  # type: ignore[return-value]
 
     @property
-    def flat(self) -> Iterator[SymbolicArray]:
-        """Iterator over the elements."""
-        return iter(self._like(self.ids.ravel()))
+    def flat(self) -> FlatView:
+        """The elements in C order, to iterate over, index and assign to."""
+        return FlatView(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        FlatView(self)[...] = values
 
     def __repr__(self) -> str:
         value = self.constant()
@@ -103,7 +120,14 @@ class SymbolicArray:
 
     def __format__(self, spec: str) -> str:
         value = self.constant()
-        return repr(self) if value is None else format(value[()], spec)
+        if value is not None:
+            return format(value[()], spec)
+        if not spec:
+            return repr(self)
+        raise trace_error(
+            f"format(x, {spec!r}) needs the value of a traced {self.dtype}",
+            "Print results of the compiled function, or use arc.callback to print while it runs.",
+        )
 
     # ---- conversion to plain values ----------------------------------------------------
 
@@ -168,9 +192,13 @@ class SymbolicArray:
         )
 
     def item(self, *args: int) -> Any:
-        """Return one element as a Python number, where its value is known."""
-        chosen = self if not args else self[args if len(args) > 1 else args[0]]
-        return chosen._scalar("x.item()", self._NUMBER)
+        """Return one element: a Python number where its value is known, else a traced scalar."""
+        if not args and self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        at = args[0] if len(args) == 1 else args
+        chosen = self[at] if isinstance(at, tuple) and at else self.flat[at or 0]
+        value = chosen.constant()
+        return chosen if value is None else value.item()
 
     def tolist(self) -> Any:
         """Return nested lists of traced scalars."""
@@ -178,9 +206,17 @@ class SymbolicArray:
 
     @property
     def __array__(self) -> Any:
-        # NumPy asks for this attribute; only arrays of known values have it.
+        # NumPy asks for this attribute; only arrays of known values have it. NumPy's own code may
+        # go on with an array of objects, which is lifted again; a statement of the user's cannot.
         value = self.constant()
         if value is None:
+            if is_user_code(sys._getframe(1)):
+                raise trace_error(
+                    f"the values of a traced {self.dtype} array are needed (to index or fill a "
+                    "plain NumPy array, or to enter compiled code)",
+                    "Make the array inside the function or from np.array(table), which can hold "
+                    "and take traced values; or call the code through arc.callback.",
+                )
             raise AttributeError("__array__")
 
         def convert(dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -191,7 +227,11 @@ class SymbolicArray:
     # ---- indexing ----------------------------------------------------------------------
 
     def _like(self, ids: Any) -> SymbolicArray:
-        return SymbolicArray(np.asarray(ids, dtype=np.int64), self.code, self.owner)
+        """Wrap ids made from this array's by NumPy: a view belongs where the array does."""
+        made = SymbolicArray(np.asarray(ids, dtype=np.int64), self.code, self.owner)
+        if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
+            return made
+        return made.copy()
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -269,6 +309,10 @@ class SymbolicArray:
         """Return a copy collapsed into one dimension."""
         return self._like(self.ids.flatten(order))
 
+    def view(self) -> SymbolicArray:
+        """Return another array of the same elements: writing to one changes both."""
+        return self._like(self.ids.view())
+
     def reshape(self, *shape: Any, order: Any = "C") -> SymbolicArray:
         """Return the array in another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
@@ -284,7 +328,30 @@ class SymbolicArray:
 
     def sort(self, axis: int = -1, **kwargs: Any) -> None:
         """Sort in place."""
-        self[...] = np.sort(self, axis=axis, **kwargs)  # type: ignore[call-overload]
+        self[...] = np.sort(self, axis=axis, **kwargs)
+
+    def partition(self, kth: Any, axis: int = -1, **kwargs: Any) -> None:
+        """Partition in place (by a full sort)."""
+        self[...] = np.partition(self, kth, axis=axis, **kwargs)
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> SymbolicArray:
+        """Return the slices along an axis that a static condition selects."""
+        return np.compress(condition, self, axis=axis, out=out)
+
+    def __round__(self, ndigits: int | None = None) -> SymbolicArray:
+        # As NumPy's scalars: without digits the result is an integer.
+        digits = 0 if ndigits is None else ndigits
+        rounded: Any = np.round(self, digits)
+        return rounded.astype(np.int64) if ndigits is None else rounded
+
+    def __floor__(self) -> SymbolicArray:
+        return np.floor(self).astype(np.int64)  # type: ignore[return-value]
+
+    def __ceil__(self) -> SymbolicArray:
+        return np.ceil(self).astype(np.int64)  # type: ignore[return-value]
+
+    def __trunc__(self) -> SymbolicArray:
+        return np.trunc(self).astype(np.int64)  # type: ignore[return-value]
 
     def conj(self) -> SymbolicArray:
         """Return the array: traced arrays are real."""
@@ -296,107 +363,3 @@ class SymbolicArray:
 def is_traced(x: Any) -> bool:
     """Tell whether a value is a traced array."""
     return isinstance(x, SymbolicArray)
-
-
-def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
-    def method(self: SymbolicArray, other: Any) -> Any:
-        if getattr(other, "__array_ufunc__", False) is None or isinstance(other, str):
-            return NotImplemented
-        return ufunc(other, self) if swap else ufunc(self, other)
-
-    return method
-
-
-def _inplace(ufunc: np.ufunc) -> Any:
-    def method(self: SymbolicArray, other: Any) -> SymbolicArray:
-        result = ufunc(self, other)
-        if self.ndim == 0:
-            return result  # a scalar is a value: it is replaced, not written to
-        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            raise TypeError(
-                f"Cannot cast ufunc '{ufunc.__name__}' output from {result.dtype!r} to "
-                f"{self.dtype!r} with casting rule 'same_kind'"
-            )
-        if result.shape != self.shape:
-            raise ValueError(
-                f"non-broadcastable output operand with shape {self.shape} doesn't match the "
-                f"broadcast shape {result.shape}"
-            )
-        self[...] = result
-        return self
-
-    return method
-
-
-def _unary(ufunc: np.ufunc) -> Any:
-    def method(self: SymbolicArray) -> Any:
-        return ufunc(self)
-
-    return method
-
-
-def _power(self: SymbolicArray, exponent: Any) -> Any:
-    # NumPy's operator, unlike np.power, takes the square root for an exponent of 0.5.
-    if type(exponent) is float and exponent == 0.5:
-        return np.sqrt(self)
-    return np.power(self, exponent)
-
-
-_BINARY = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "divmod": np.divmod,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}
-for _name, _ufunc in _BINARY.items():
-    setattr(SymbolicArray, f"__{_name}__", _operator(_ufunc))
-    setattr(SymbolicArray, f"__r{_name}__", _operator(_ufunc, swap=True))
-    setattr(SymbolicArray, f"__i{_name}__", _inplace(_ufunc))
-SymbolicArray.__pow__ = _power  # type: ignore[attr-defined]
-SymbolicArray.__rpow__ = _operator(np.power, swap=True)  # type: ignore[attr-defined]
-SymbolicArray.__ipow__ = _inplace(np.power)  # type: ignore[attr-defined]
-for _name, _ufunc in {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal,
-}.items():
-    setattr(SymbolicArray, f"__{_name}__", _operator(_ufunc))
-for _name, _ufunc in {
-    "neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert,
-}.items():
-    setattr(SymbolicArray, f"__{_name}__", _unary(_ufunc))
-
-# Object arrays of traced scalars call methods named like ufuncs: np.sin(a) calls a[i].sin().
-for _name in (
-    "sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh exp exp2 "
-    "expm1 log log2 log10 log1p cbrt hypot floor ceil trunc rint sign square degrees radians "
-    "deg2rad rad2deg isnan isfinite isinf fabs"
-).split():
-    setattr(SymbolicArray, _name, _operator(getattr(np, _name)) if getattr(np, _name).nin == 2
-            else _unary(getattr(np, _name)))
-
-
-def _function_method(name: str) -> Any:
-    def method(self: SymbolicArray, *args: Any, **kwargs: Any) -> Any:
-        return getattr(np, name)(self, *args, **kwargs)
-
-    method.__name__ = name
-    method.__doc__ = f"Return ``np.{name}(self, ...)``."
-    return method
-
-
-for _name in (
-    "sum prod mean std var max min argmax argmin any all cumsum cumprod dot ravel squeeze swapaxes "
-    "repeat take diagonal trace clip round argsort nonzero searchsorted choose compress partition "
-    "ptp put"
-).split():
-    setattr(SymbolicArray, _name, _function_method(_name))
-

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, F64, is_float
-from archimedes.symbolic.dispatch import lift, lift_many, wrap
+from archimedes.graph.dtypes import is_float
+from archimedes.symbolic.dispatch import lift, lift_many
 from archimedes.symbolic.registry import as_float, implements, known
 from archimedes.symbolic.sorting import count_below
-from archimedes.symbolic.trace import current_trace
+from archimedes.symbolic.tables import read_table
 
 __all__: list[str] = []
 
@@ -31,15 +31,16 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any =
     ends = []
     for end in (prepend, append):
         if end is not _NONE:
-            one = x.shape[:axis] + (1,) + x.shape[axis % x.ndim + 1 :]
+            one = (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])
             end = np.broadcast_to(lift(end), one) if np.ndim(end) == 0 else lift(end)
             ends.append(end)
         else:
             ends.append(None)
     parts = [p for p in (ends[0], x, ends[1]) if p is not None]
     x = np.moveaxis(np.concatenate(parts, axis=axis) if len(parts) > 1 else x, axis, 0)
+    step = np.not_equal if x.dtype == bool else np.subtract
     for _ in range(n):
-        x = x[1:] != x[:-1] if x.code == B8 else x[1:] - x[:-1]
+        x = step(x[1:], x[:-1])
     return np.moveaxis(x, 0, axis)
 
 
@@ -105,9 +106,7 @@ def _gradient_along(f: Any, h: Any, edge_order: int) -> Any:
 @implements(np.gradient)
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = as_float(f)
-    axes = np.lib.array_utils.normalize_axis_tuple(
-        range(f.ndim) if axis is None else axis, f.ndim
-    )
+    axes = np.lib.array_utils.normalize_axis_tuple(range(f.ndim) if axis is None else axis, f.ndim)
     if len(varargs) not in (0, 1, len(axes)) or (
         len(varargs) == 1 != len(axes) and np.ndim(varargs[0]) != 0
     ):
@@ -148,8 +147,9 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * ma
 
 
 @implements(np.interp)
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
-            period: Any = None) -> Any:
+def _interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
     """Interpolate linearly, exact at the points; derivatives are those of the segment to the right.
 
     Cost: log2 of the number of points a value where both ``xp`` and ``fp`` are static, else
@@ -196,7 +196,7 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
         if np.all(np.isfinite(slopes)):
             # Every comparison is with a static table: search it, then read three more.
             at = count_below(points[1:-1], x, "right")
-            slope, start, value = (_read(t, at) for t in (slopes, points[:-1], values[:-1]))
+            slope, start, value = (read_table(t, at) for t in (slopes, points[:-1], values[:-1]))
             return slope * (x - start) + value
     x0, x1, f0, f1 = (np.broadcast_to(v, x.shape) for v in (xp[0], xp[1], fp[0], fp[1]))
     for k in range(1, xp.size - 1):
@@ -211,12 +211,6 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
     return np.where(np.isnan(result), np.where(x == x0, f0, other), result)
 
 
-def _read(table: np.ndarray, at: Any) -> Any:
-    g = current_trace().graph
-    flat = [g.lookup(table, i) for i in current_trace().ids_of(at).ravel().tolist()]
-    return wrap(np.array(flat, dtype=np.int64).reshape(at.shape), F64)
-
-
 # ---- convolution -------------------------------------------------------------------------------
 
 
@@ -224,8 +218,12 @@ def _slide(a: Any, v: Any, mode: Any) -> Any:
     """Dot products of the shorter array v with the stretches of a that overlap it."""
     n, m = a.size, v.size
     starts = {
-        "full": (1 - m, n), "same": (-(m // 2), n - m // 2), "valid": (0, n - m + 1),
-        2: (1 - m, n), 1: (-(m // 2), n - m // 2), 0: (0, n - m + 1),
+        "full": (1 - m, n),
+        "same": (-(m // 2), n - m // 2),
+        "valid": (0, n - m + 1),
+        2: (1 - m, n),
+        1: (-(m // 2), n - m // 2),
+        0: (0, n - m + 1),
     }
     if mode not in starts:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
@@ -259,5 +257,3 @@ def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     if v.size > a.size:
         return _slide(v, a, mode)[::-1]
     return _slide(a, v, mode)
-
-

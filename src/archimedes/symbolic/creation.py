@@ -20,7 +20,8 @@ import numpy as np
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift, wrap
-from archimedes.symbolic.trace import current_trace, is_tracing
+from archimedes.symbolic.registry import known
+from archimedes.symbolic.trace import current_trace, is_tracing, trace_error
 
 __all__ = ["install", "uninstall"]
 
@@ -30,13 +31,16 @@ _originals: dict[str, Any] = {}
 
 
 #: Code that makes arrays for its own use, not for the function being recorded.
-_INTERNAL = ("numpy", "scipy", *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends",
-             "function", "tree")))
+_INTERNAL = (
+    "numpy",
+    "scipy",
+    *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends", "function", "tree")),
+)
 
 
 @functools.cache
 def _internal(module: str) -> bool:
-    return module.startswith(_INTERNAL)
+    return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
 
 
 def _recording() -> bool:
@@ -46,10 +50,22 @@ def _recording() -> bool:
 
 def _constant(array: np.ndarray) -> Any:
     """Return a traced copy of a fresh array, or the array where its dtype cannot be traced."""
-    if code_of(array.dtype) is None or array.dtype.itemsize < 4 and array.dtype.kind != "b":
+    if code_of(array.dtype) is None or (array.dtype.itemsize < 4 and array.dtype.kind != "b"):
         return array
     trace = current_trace()
     return SymbolicArray(trace.graph.constants(array), code_of(array.dtype), trace)  # type: ignore[arg-type]
+
+
+def _size(name: str, x: Any) -> Any:
+    """Return a size or shape with known traced numbers made concrete."""
+    x = known(x)
+    if _contains_traced(x):
+        raise trace_error(
+            f"np.{name} was given a traced size",
+            "Sizes are fixed when a function is recorded: take them from x.shape or len(x), or "
+            "declare the argument static (static_argnames).",
+        )
+    return x
 
 
 def _fresh(original: Any) -> Callable[..., Any]:
@@ -60,6 +76,7 @@ def _fresh(original: Any) -> Callable[..., Any]:
         if not _recording():
             return original(*args, **kwargs)
         like = kwargs.pop("like", None)
+        args = tuple(_size(original.__name__, a) for a in args)
         array = original(*args, **kwargs)
         if like is None or isinstance(like, SymbolicArray):
             return _constant(np.nan_to_num(array) if original is _originals["empty"] else array)
@@ -77,7 +94,8 @@ def _full(original: Any) -> Callable[..., Any]:
         if dtype is not None:
             value = value.astype(dtype)
         trace = current_trace()
-        return wrap(np.broadcast_to(trace.ids_of(value), shape).copy(), value.code, trace)
+        ids = np.broadcast_to(trace.ids_of(value), _size("full", shape))
+        return wrap(ids.copy(), value.code, trace)
 
     return full
 
@@ -124,6 +142,7 @@ _REPLACED: dict[str, Callable[[Any], Any]] = {
     "array": functools.partial(_array, copies=True),
     "asarray": functools.partial(_array, copies=False),
     "asanyarray": functools.partial(_array, copies=False),
+    "asfortranarray": functools.partial(_array, copies=False),
     "ascontiguousarray": functools.partial(_array, copies=False),
     "asarray_chkfinite": functools.partial(_array, copies=False),
 }
@@ -135,7 +154,7 @@ def install() -> None:
     with _lock:
         _active += 1
         if _active == 1:
-            for name, make in _REPLACED.items():
+            for name in _REPLACED:
                 _originals[name] = getattr(np, name)
             for name, make in _REPLACED.items():
                 setattr(np, name, make(_originals[name]))

@@ -77,9 +77,7 @@ def _from_sequence(x: Sequence[Any]) -> Any:
     """Build an array from a nested list; traced parts make it traced."""
     from archimedes.symbolic.array import SymbolicArray
 
-    parts = [
-        _from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x
-    ]
+    parts = [_from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x]
     if any(isinstance(p, SymbolicArray) or _has_objects(p) for p in parts):
         arrays = lift_many(parts)
         shapes = {a.shape for a in arrays}
@@ -246,15 +244,20 @@ def apply_ufunc(
     if ufunc.nout == 1:
         return wrap(np.array(flat, dtype=np.int64).reshape(shape), gives[0], trace, weak)
     rows = np.array(flat, dtype=np.int64).reshape(-1, ufunc.nout)
-    return tuple(
-        wrap(rows[:, k].reshape(shape), gives[k], trace, weak) for k in range(ufunc.nout)
-    )
+    return tuple(wrap(rows[:, k].reshape(shape), gives[k], trace, weak) for k in range(ufunc.nout))
 
 
 #: Python's own operators keep Python numbers weak; functions such as np.sin do not.
 _PYTHON_OPERATORS = frozenset(
     {
-        np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder,
-        np.negative, np.positive, np.absolute,
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.true_divide,
+        np.floor_divide,
+        np.remainder,
+        np.negative,
+        np.positive,
+        np.absolute,
     }
 )

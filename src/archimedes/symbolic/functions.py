@@ -7,6 +7,7 @@ from typing import Any
 from archimedes.symbolic import (
     calculus,
     construction,
+    inspection,
     linalg,
     polynomials,
     products,
@@ -27,6 +28,7 @@ __all__ = ["call_function"]
 MODULES = (
     calculus,
     construction,
+    inspection,
     linalg,
     polynomials,
     products,
@@ -39,12 +41,19 @@ MODULES = (
     structural,
 )
 
+_SETS = (
+    "union1d intersect1d setdiff1d setxor1d trim_zeros unique_all unique_counts unique_inverse "
+    "unique_values"
+)
 _VALUE_DEPENDENT = {
     "unique": "keep all elements, or sort them with np.sort",
     "nonzero": "use np.where(condition, x, y), which keeps the shape",
     "argwhere": "use np.where(condition, x, y), which keeps the shape",
     "flatnonzero": "use np.where(condition, x, y), which keeps the shape",
     "extract": "use np.where(condition, x, 0), which keeps the shape",
+    **dict.fromkeys(_SETS.split(), "keep all elements, and choose with np.isin and np.where"),
+    "bincount": "count with np.histogram and static edges, or np.sum(x == k)",
+    "polydiv": "give the degrees statically and use np.linalg.solve",
     "roots": "use arc.root with a starting value",
     "array_repr": "print the result of the compiled function instead",
     "array2string": "print the result of the compiled function instead",

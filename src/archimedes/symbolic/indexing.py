@@ -1,13 +1,20 @@
-"""Indexing traced arrays: static keys are NumPy's business, traced ones become selections."""
+"""Indexing traced arrays: static keys are NumPy's business, traced ones become selections.
+
+A key with traced integers is first read as a static key of the same form: NumPy applies it to
+arrays of coordinates, which tells for every element of the result which coordinates are static
+and which are elements of a traced index. So all of NumPy's rules (broadcasting of index arrays,
+their place in the result, np.newaxis, ellipsis) hold by construction.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, I64, code_of
+from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CODES
 from archimedes.symbolic.dispatch import lift, wrap
 from archimedes.symbolic.trace import Trace, current_trace, trace_error
@@ -15,9 +22,9 @@ from archimedes.symbolic.trace import Trace, current_trace, trace_error
 if TYPE_CHECKING:
     from archimedes.symbolic.array import SymbolicArray
 
-__all__ = ["put", "read_table", "static_key", "take"]
+__all__ = ["put", "static_key", "take"]
 
-_SELECT, _EQ, _ADD, _LT, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "and"))
+_SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "le", "and"))
 
 
 def _traced(x: Any) -> bool:
@@ -42,8 +49,13 @@ def static_key(key: Any) -> tuple[Any] | None:
     return (tuple(known) if isinstance(key, tuple) else known[0],)
 
 
-def _no_mask(key: Any) -> None:
-    for part in key if isinstance(key, tuple) else (key,):
+def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
+    """Split a key into its parts and the axis each begins at."""
+    parts = [
+        lift(p) if isinstance(p, list) and any(map(_traced, p)) else p
+        for p in (key if isinstance(key, tuple) else (key,))
+    ]
+    for part in parts:
         if _traced(part) and part.code == B8:
             raise trace_error(
                 "x[mask] with a traced mask has a shape that depends on values",
@@ -52,49 +64,62 @@ def _no_mask(key: Any) -> None:
             )
         if _traced(part) and part.code != I64:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
-
-
-def _expand(key: Any, ndim: int) -> list[Any]:
-    """Spell out a key of ints, slices, an ellipsis and traced ints, one entry an axis."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    if any(p is None or isinstance(p, (list, np.ndarray)) and np.ndim(p) > 0 for p in parts):
-        raise trace_error(
-            "this index mixes traced integers with arrays or np.newaxis",
-            "Index in two steps: first the static part, then the traced integer.",
+    widths = [_width(p) for p in parts]
+    rest = ndim - sum(w for w in widths if w is not None)
+    if rest < 0:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {ndim - rest} were "
+            "indexed"
         )
-    if Ellipsis in [p for p in parts if not _traced(p)]:
-        at = next(i for i, p in enumerate(parts) if p is Ellipsis)
-        parts[at : at + 1] = [slice(None)] * (ndim - len(parts) + 1)
-    if len(parts) > ndim:
-        raise IndexError(f"too many indices for array: array is {ndim}-dimensional")
-    return parts + [slice(None)] * (ndim - len(parts))
+    placed, axis = [], 0
+    for part, width in zip(parts, widths):
+        placed.append((part, axis))
+        axis += rest if width is None else width
+    return placed
 
 
-def take(x: SymbolicArray, key: Any) -> SymbolicArray:
-    """Read at traced integer positions; positions outside the array are clamped to its ends."""
-    _no_mask(key)
-    trace = current_trace()
-    parts = _expand(key, x.ndim)
-    result = wrap(trace.ids_of(x), x.code, trace)
-    axis = 0
-    for part in parts:
-        if _traced(part):
-            result = _take_axis(result, part, axis, trace)
-            axis += part.ndim
-        else:
-            ids = result.ids[(slice(None),) * axis + (part,)]
-            result = wrap(ids, x.code, trace)
-            axis += isinstance(part, slice)
-    return result
+def _width(part: Any) -> int | None:
+    """Number of axes a part of a key uses up; None for the ellipsis, which takes the rest."""
+    if part is Ellipsis:
+        return None
+    if part is None:
+        return 0
+    mask = isinstance(part, (list, np.ndarray, bool, np.bool_)) and np.asarray(part)
+    return mask.ndim if isinstance(mask, np.ndarray) and mask.dtype == bool else 1
 
 
-def read_table(table: np.ndarray, index: SymbolicArray) -> SymbolicArray:
-    """Read a constant 1-D array at traced positions, clamped to its range."""
-    trace = current_trace()
-    flat = [trace.graph.lookup(table, i) for i in trace.ids_of(index).ravel().tolist()]
-    code = code_of(table.dtype)
-    assert code is not None
-    return wrap(np.array(flat, dtype=np.int64).reshape(index.shape), code, trace)
+class _Places:
+    """Where each element of ``x[key]`` comes from, for a key with traced integers.
+
+    ``shape`` is the result's; iteration yields, in the result's order, the coordinates of an
+    element, one an axis of x: an int, or the id of a traced one in ``traced_axes``.
+    """
+
+    def __init__(self, x: SymbolicArray, key: Any, trace: Trace) -> None:
+        placed = _parts(key, x.ndim)
+        self.traced_axes = [axis for part, axis in placed if _traced(part)]
+        positions: dict[int, np.ndarray] = {}
+        shape, static = list(x.shape), []
+        for part, axis in placed:
+            if _traced(part):
+                if x.shape[axis] == 0 and part.size:
+                    raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+                positions[axis] = _wrapped(trace, part, x.shape[axis])
+                shape[axis] = part.size
+                numbers = np.arange(part.size).reshape(part.shape)
+                part = numbers if part.ndim else 0
+            static.append(part)
+        whole = tuple(static)
+        self.coordinates = []
+        for axis, n in enumerate(shape):
+            line = np.arange(n).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+            chosen = np.asarray(np.broadcast_to(line, shape)[whole])
+            self.shape = chosen.shape
+            flat = chosen.ravel()
+            self.coordinates.append((positions[axis][flat] if axis in positions else flat).tolist())
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return zip(*self.coordinates)
 
 
 def _wrapped(trace: Trace, index: SymbolicArray, size: int) -> np.ndarray:
@@ -105,82 +130,80 @@ def _wrapped(trace: Trace, index: SymbolicArray, size: int) -> np.ndarray:
         g.emit(_SELECT, g.emit(_LT, i, zero), g.emit(_ADD, i, n), i)
         for i in trace.ids_of(index).ravel().tolist()
     ]
-    return np.array(flat, dtype=np.int64).reshape(index.shape)
+    return np.array(flat, dtype=np.int64)
 
 
-def _take_axis(x: SymbolicArray, index: SymbolicArray, axis: int, trace: Trace) -> Any:
+def take(x: SymbolicArray, key: Any) -> SymbolicArray:
+    """Read at traced integer positions; positions outside the array are clamped to its ends."""
+    trace = current_trace()
+    ids = trace.ids_of(x)
+    places = _Places(x, key, trace)
+    flat = []
+    for at in places:
+        where: list[Any] = list(at)
+        for axis in places.traced_axes:
+            where[axis] = slice(None)
+        flat.append(_choose(trace, ids[tuple(where)], [at[k] for k in places.traced_axes], x.dtype))
+    return wrap(np.array(flat, dtype=np.int64).reshape(places.shape), x.code, trace)
+
+
+def _choose(trace: Trace, choices: np.ndarray, positions: list[int], dtype: Any) -> int:
+    """Select one element of an array by a traced position an axis."""
     g = trace.graph
-    columns = np.moveaxis(x.ids, axis, 0)
-    size = len(columns)
-    if size == 0:
-        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-    rest = columns.reshape(size, -1)
-    positions = _wrapped(trace, index, size).ravel().tolist()
-    picked = np.empty((len(positions), rest.shape[1]), dtype=np.int64)
-    for k in range(rest.shape[1]):
-        choices = rest[:, k].tolist()
-        known = [g.value.get(i) for i in choices]
-        table = None if None in known else np.array(known, dtype=x.dtype)
-        for j, position in enumerate(positions):
-            picked[j, k] = _choose(g, choices, table, position)
-    shaped = picked.reshape(*index.shape, *columns.shape[1:])
-    order = [*range(index.ndim, index.ndim + axis), *range(index.ndim)]
-    order += range(index.ndim + axis, shaped.ndim)
-    return wrap(shaped.transpose(order), x.code, trace)
-
-
-def _choose(g: Any, choices: list[int], table: np.ndarray | None, position: int) -> int:
-    if len(set(choices)) == 1:
-        return choices[0]
-    if table is not None:
-        return g.lookup(table, position)
+    if choices.ndim > 1:
+        inner = [_choose(trace, row, positions[1:], dtype) for row in choices]
+        return _choose(trace, np.array(inner, dtype=np.int64), positions[:1], dtype)
+    options, position = choices.tolist(), positions[0]
+    if len(set(options)) == 1:
+        return options[0]
+    known = [g.value.get(i) for i in options]
+    if None not in known:
+        return g.lookup(np.array(known, dtype=dtype), position)
     # From the ends inward, so that positions beyond them give the nearest element.
-    chosen = choices[-1]
-    for k in reversed(range(len(choices) - 1)):
-        test = g.emit(CODES["le"], position, g.const(k, I64))
-        chosen = g.emit(_SELECT, test, choices[k], chosen)
+    chosen = options[-1]
+    for k in reversed(range(len(options) - 1)):
+        test = g.emit(_LE, position, g.const(k, I64))
+        chosen = g.emit(_SELECT, test, options[k], chosen)
     return chosen
 
 
 def put(x: SymbolicArray, key: Any, ids: np.ndarray) -> None:
-    """Write at traced integer positions, or one value under a traced mask."""
+    """Write at traced integer positions (none outside the array), or under a traced mask."""
     trace = current_trace()
-    g = trace.graph
     if _traced(key) and key.code == B8:
-        if ids.size != 1 or key.shape != x.shape[: key.ndim]:
-            raise trace_error(
-                "x[mask] = values with a traced mask works for one value and a mask of x's shape",
-                "Write x = np.where(mask, values_everywhere, x).",
-            )
-        mask = trace.ids_of(key).reshape(key.shape + (1,) * (x.ndim - key.ndim))
-        tests = np.broadcast_to(mask, x.shape)
-        value = int(ids.ravel()[0])
-        flat = [
-            g.emit(_SELECT, t, value, old)
-            for t, old in zip(tests.ravel().tolist(), x.ids.ravel().tolist())
-        ]
-        x.ids[...] = np.array(flat, dtype=np.int64).reshape(x.shape)
+        _put_masked(trace, x, key, ids)
         return
-    _no_mask(key)
-    parts = _expand(key, x.ndim)
-    axes = [axis for axis, part in enumerate(parts) if _traced(part)]
-    if any(parts[axis].ndim for axis in axes):
+    g = trace.graph
+    places = _Places(x, key, trace)
+    try:
+        values = np.broadcast_to(ids, places.shape).ravel().tolist()
+    except ValueError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {ids.shape} could not be broadcast to indexing "
+            f"result of shape {places.shape}"
+        ) from None
+    ranges = [range(x.shape[axis]) for axis in places.traced_axes]
+    for at, value in zip(places, values):
+        where = list(at)
+        for spot in itertools.product(*ranges):
+            test = g.const(True, B8)
+            for axis, k in zip(places.traced_axes, spot):
+                test = g.emit(_AND, test, g.emit(_EQ, at[axis], g.const(k, I64)))
+                where[axis] = k
+            x.ids[tuple(where)] = g.emit(_SELECT, test, value, int(x.ids[tuple(where)]))
+
+
+def _put_masked(trace: Trace, x: SymbolicArray, mask: SymbolicArray, ids: np.ndarray) -> None:
+    rows = x.shape[mask.ndim :]
+    pairs = zip(reversed(ids.shape), reversed((1, *rows)))
+    fits = ids.ndim <= len(rows) + 1 and all(n in (1, wanted) for n, wanted in pairs)
+    if mask.shape != x.shape[: mask.ndim] or not fits:
         raise trace_error(
-            "assignment at an array of traced positions is not recorded",
-            "Assign at one traced position at a time, or use np.where.",
+            "x[mask] = values with a traced mask works for one value and a mask of x's shape",
+            "Write x = np.where(mask, values_everywhere, x).",
         )
-    positions = {
-        axis: int(_wrapped(trace, parts[axis], x.shape[axis])[()]) for axis in axes
-    }
-    for spot in itertools.product(*(range(x.shape[axis]) for axis in axes)):
-        test = g.const(True, B8)
-        where = list(parts)
-        for axis, k in zip(axes, spot):
-            test = g.emit(_AND, test, g.emit(_EQ, positions[axis], g.const(k, I64)))
-            where[axis] = k
-        old = x.ids[tuple(where)]
-        new = np.broadcast_to(ids, np.shape(old))
-        flat = [
-            g.emit(_SELECT, test, n, o) for n, o in zip(new.ravel().tolist(), np.ravel(old).tolist())
-        ]
-        x.ids[tuple(where)] = np.array(flat, dtype=np.int64).reshape(np.shape(old))
+    tests = np.broadcast_to(trace.ids_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)
+    values = np.broadcast_to(ids.reshape(ids.shape[-len(rows) :] if rows else ()), x.shape)
+    columns = (a.ravel().tolist() for a in (tests, values, x.ids))
+    flat = [trace.graph.emit(_SELECT, t, value, old) for t, value, old in zip(*columns)]
+    x.ids[...] = np.array(flat, dtype=np.int64).reshape(x.shape)

@@ -11,9 +11,20 @@ from archimedes.symbolic.dispatch import lift_many, wrap
 from archimedes.symbolic.registry import as_float
 from archimedes.symbolic.trace import current_trace, trace_error
 
-__all__ = ["LinAlgError", "check_square", "check_stacked", "floats", "over_stack", "values_of"]
+__all__ = [
+    "MAX_SPECTRAL",
+    "LinAlgError",
+    "check_square",
+    "check_stacked",
+    "floats",
+    "over_stack",
+    "values_of",
+]
 
 LinAlgError = np.linalg.LinAlgError
+
+#: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations a sweep.
+MAX_SPECTRAL = 16
 
 
 def floats(*arrays: Any) -> list[Any]:
@@ -64,16 +75,17 @@ def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any)
             f"np.linalg was given an empty stack of matrices (leading shape {stack})",
             "Leave the call out where there is nothing to compute.",
         )
-    spread = [
-        np.broadcast_to(x, stack + x.shape[x.ndim - core :]) for x, core in zip(ids, cores)
-    ]
+    spread = [np.broadcast_to(x, stack + x.shape[x.ndim - core :]) for x, core in zip(ids, cores)]
     rows = []
     for at in np.ndindex(*stack):
         result = function(*(wrap(x[at], code, trace) for x, code in zip(spread, codes)))
         rows.append(result if isinstance(result, tuple) else (result,))
     joined = tuple(
-        wrap(np.stack([trace.ids_of(x) for x in column]).reshape(stack + column[0].shape),
-             column[0].code, trace)
+        wrap(
+            np.stack([trace.ids_of(x) for x in column]).reshape(stack + column[0].shape),
+            column[0].code,
+            trace,
+        )
         for column in zip(*rows)
     )
     return joined if isinstance(result, tuple) else joined[0]

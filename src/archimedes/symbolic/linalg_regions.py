@@ -8,7 +8,7 @@ where the graph may transpose ``push`` by itself).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,11 +23,14 @@ from archimedes.graph.regions import Call, While
 from archimedes.symbolic.dispatch import wrap
 from archimedes.symbolic.trace import Trace, current_trace
 
-__all__ = ["Formula", "MatrixFunction", "call", "repeat_while"]
+__all__ = ["Formula", "MatrixFunction", "call", "emitting", "repeat_while"]
 
 #: ``formula(operands, results, rows)``: ``rows`` holds, for each direction, one array an operand
 #: (push) or a result (pull); so does the answer, for results (push) or operands (pull).
 Formula = Callable[[Sequence[Any], Sequence[Any], list[list[Any]]], list[list[Any]]]
+
+#: What the graph expects of a rule; see ``DerivativeRule``.
+Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any] | None
 
 _ADD = CODES["add"]
 
@@ -98,13 +101,13 @@ class _Rule:
         self._function = function
         self._takes = takes
         self._gives = gives
-        self.reverse = None if function.pull is None else self._reverse
+        self.forward: Pass = self._forward
+        self.reverse: Pass = None if function.pull is None else self._reverse
 
-    def forward(
+    def _forward(
         self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
     ) -> list[list[int | None]]:
-        """Return one list of output tangents a direction."""
-        with _emitting(g) as trace:
+        with emitting(g) as trace:
             operands = self._takes.arrays(trace, inputs.tolist())
             results = self._gives.arrays(trace, outs.tolist())
             given = [self._takes.changes(trace, row) for row in rows]
@@ -115,7 +118,7 @@ class _Rule:
         self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
     ) -> list[list[int | None]]:
         assert self._function.pull is not None
-        with _emitting(g) as trace:
+        with emitting(g) as trace:
             operands = self._takes.arrays(trace, inputs.tolist())
             results = self._gives.arrays(trace, outs.tolist())
             given = [self._gives.changes(trace, row) for row in rows]
@@ -123,14 +126,8 @@ class _Rule:
             return [self._takes.gather(trace, row, len(inputs)) for row in found]
 
 
-@lru_cache(maxsize=4096)
-def _rule(function: MatrixFunction, takes: _Layout, gives: _Layout) -> _Rule:
-    """Return one rule object for equal layouts, so that equal calls are shared in a graph."""
-    return _Rule(function, takes, gives)
-
-
 @contextmanager
-def _emitting(g: Graph) -> Any:
+def emitting(g: Graph) -> Iterator[Trace]:
     """Let array code append to a given graph."""
     trace = Trace()
     trace.graph = g
@@ -138,8 +135,23 @@ def _emitting(g: Graph) -> Any:
         yield trace
 
 
+@lru_cache(maxsize=1024)
+def _recorded(function: MatrixFunction, takes: _Layout) -> tuple[Graph, _Layout, _Rule]:
+    """Record a body for one layout of operands, once: equal calls share body and rule."""
+    with Trace() as trace:
+        ids = trace.graph.add_inputs(takes.code, max(takes.places, default=-1) + 1)
+        results = function.body(*takes.arrays(trace, ids.tolist()))
+        flat = [i for r in results for i in trace.ids_of(r).ravel().tolist()]
+        trace.graph.outputs = [i for i in flat if trace.graph.op[i] != CONST]
+        gives = _layout(trace, results, None)
+    return prune(trace.graph), gives, _Rule(function, takes, gives)
+
+
 def _layout(trace: Trace, arrays: Sequence[Any], position: dict[int, int] | None) -> _Layout:
-    """Describe arrays of a trace; without ``position`` each element gets a place of its own."""
+    """Describe arrays of a trace: equal ids share a place in ``position``, which is filled in.
+
+    Without ``position`` each element gets a place of its own.
+    """
     value = trace.graph.value
     places: list[int] = []
     literals: list[float] = []
@@ -153,7 +165,7 @@ def _layout(trace: Trace, arrays: Sequence[Any], position: dict[int, int] | None
             places.append(count)
             count += 1
         else:
-            places.append(position[i])
+            places.append(position.setdefault(i, len(position)))
     return _Layout(arrays[0].code, tuple(a.shape for a in arrays), tuple(places), tuple(literals))
 
 
@@ -163,21 +175,12 @@ def call(function: MatrixFunction, *arrays: Any) -> tuple[Any, ...]:
     Where every operand is a literal the body is recorded in place, and folds.
     """
     trace = current_trace()
-    outer = [trace.ids_of(a) for a in arrays]
-    known = trace.graph.value
-    if all(i in known for ids in outer for i in ids.ravel().tolist()):
+    position: dict[int, int] = {}
+    takes = _layout(trace, arrays, position)
+    if not position:
         return function.body(*arrays)
-    with Trace() as inner:
-        # Operands are captured in order before the body sees them.
-        mine = [wrap(inner.ids_of(a), a.code, inner) for a in arrays]
-        results = function.body(*mine)
-        ids = [i for r in results for i in inner.ids_of(r).ravel().tolist()]
-        gives = _layout(inner, results, None)
-        inner.graph.outputs = [i for i in ids if inner.graph.op[i] != CONST]
-    position = {outer_id: k for k, outer_id in enumerate(inner.captured)}
-    takes = _layout(trace, [wrap(i, a.code, trace) for i, a in zip(outer, arrays)], position)
-    rule = _rule(function, takes, gives)
-    outs = trace.graph.region(Call(inner.captured, prune(inner.graph), rule))
+    body, gives, rule = _recorded(function, takes)
+    outs = trace.graph.region(Call(list(position), body, rule))
     return tuple(gives.arrays(trace, outs.tolist()))
 
 

@@ -52,9 +52,7 @@ def block_triangular(nonzero: np.ndarray) -> list[Block] | None:
     if row_of is None:
         return None
     needs = [np.flatnonzero(nonzero[row_of[j]]).tolist() for j in range(n)]
-    return [
-        (sorted(row_of[j] for j in part), sorted(part)) for part in _strong_components(needs)
-    ]
+    return [(sorted(row_of[j] for j in part), sorted(part)) for part in _strong_components(needs)]
 
 
 def _strong_components(needs: list[list[int]]) -> list[list[int]]:

@@ -90,8 +90,9 @@ def _poly(seq_of_zeros: Any) -> Any:
 
 
 @implements(np.polyfit)
-def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
-             cov: Any = False) -> Any:
+def _polyfit(
+    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
     """Fit by least squares with scaled columns, as NumPy does; only the coefficients."""
     if full or cov:
         raise trace_error(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.registry import implements
 from archimedes.symbolic.trace import current_trace, trace_error
+from archimedes.symbolic.ufunc_methods import finish
 
 __all__ = ["GUFUNCS", "einsum", "matmul"]
 
@@ -102,10 +104,10 @@ for _name, _function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _v
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
     a, b = _pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return a * b
+        return finish(out, a * b)
     if b.ndim <= 2:
-        return matmul(a, b)
-    return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2]))
+        return finish(out, matmul(a, b))
+    return finish(out, np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2])))
 
 
 @implements(np.vdot)
@@ -123,7 +125,7 @@ def _inner(a: Any, b: Any) -> Any:
 
 @implements(np.outer)
 def _outer(a: Any, b: Any, out: Any = None) -> Any:
-    return lift(a).reshape(-1, 1) * lift(b).reshape(1, -1)
+    return finish(out, lift(a).reshape(-1, 1) * lift(b).reshape(1, -1))
 
 
 @implements(np.linalg.outer)
@@ -134,13 +136,13 @@ def _linalg_outer(x1: Any, x2: Any) -> Any:
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a, b = _pair(a, b)
+    axes_a: list[Any]
+    axes_b: list[Any]
     if isinstance(axes, (int, np.integer)):
         axes_a = list(range(a.ndim - int(axes), a.ndim))
         axes_b = list(range(int(axes)))
     else:
-        axes_a, axes_b = (
-            [x] if isinstance(x, (int, np.integer)) else list(x) for x in axes
-        )
+        axes_a, axes_b = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
     axes_a = [x % a.ndim for x in axes_a]
     axes_b = [x % b.ndim for x in axes_b]
     if [a.shape[x] for x in axes_a] != [b.shape[x] for x in axes_b]:
@@ -179,19 +181,18 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[An
         output: list[Any] = [*before, *(range(-most, 0) if dots else []), *after]
     else:
         flat = [x for row in labels for x in row]
-        named = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
-        output = [*range(-most, 0), *named]
+        once = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
+        output = [*range(-most, 0), *once]
     return labels, output
 
 
 @implements(np.einsum)
-def einsum(subscripts: Any, *operands: Any, out: Any = None, optimize: Any = False,
-           **kwargs: Any) -> Any:
+def einsum(
+    subscripts: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
+) -> Any:
     """Evaluate the Einstein summation convention, any number of operands, with ellipsis."""
     if not isinstance(subscripts, str):
-        raise trace_error(
-            "np.einsum with lists of axes cannot be traced", "Use a subscript string."
-        )
+        return einsum(*_from_lists(subscripts, *operands), out=out)
     arrays = lift_many(list(operands))
     labels, output = _parse(subscripts, [a.shape for a in arrays])
     sizes: dict[Any, int] = {}
@@ -209,8 +210,20 @@ def einsum(subscripts: Any, *operands: Any, out: Any = None, optimize: Any = Fal
     assert product is not None
     product = np.broadcast_to(product, [sizes[x] for x in order])
     if not summed:
-        return product if len(arrays) > 1 else product.copy()
-    return np.sum(product, axis=tuple(range(len(output), len(order))))
+        return finish(out, product.copy())
+    return finish(out, np.sum(product, axis=tuple(range(len(output), len(order)))))
+
+
+def _from_lists(*given: Any) -> tuple[Any, ...]:
+    """Turn NumPy's other form, einsum(a, [0, 1], b, [1], [0]), into subscripts and operands."""
+
+    def text(labels: Any) -> str:
+        return "".join("..." if k is Ellipsis else string.ascii_letters[k] for k in labels)
+
+    pairs = len(given) // 2 * 2
+    terms = ",".join(text(labels) for labels in given[1:pairs:2])
+    output = f"->{text(given[-1])}" if len(given) > pairs else ""
+    return terms + output, *given[:pairs:2]
 
 
 def _spread(array: Any, labels: list[Any], order: list[Any]) -> Any:
@@ -231,8 +244,9 @@ def _spread(array: Any, labels: list[Any], order: list[Any]) -> Any:
 
 
 @implements(np.cross)
-def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
-           axis: Any = None) -> Any:
+def _cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = _pair(a, b)
@@ -264,9 +278,10 @@ def _kron(a: Any, b: Any) -> Any:
 
 
 @implements(np.trace)
-def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-           out: Any = None) -> Any:
-    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+def _trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
 @implements(np.linalg.matmul)

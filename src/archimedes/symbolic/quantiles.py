@@ -21,9 +21,7 @@ __all__: list[str] = []
 def _lines(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """Bring the axes to reduce to the front, as one; returns it and the shape with ones kept."""
     x = lift(a)
-    axes = np.lib.array_utils.normalize_axis_tuple(
-        range(x.ndim) if axis is None else axis, x.ndim
-    )
+    axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     rest = tuple(k for k in range(x.ndim) if k not in axes)
     kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
     count = int(np.prod([x.shape[k] for k in axes], dtype=int))
@@ -55,8 +53,13 @@ def _median_of(lines: Any, skip_nan: bool) -> Any:
 
 
 def _median(skip_nan: bool) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-            keepdims: Any = False) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        keepdims: Any = False,
+    ) -> Any:
         lines, kept = _lines(a, axis)
         result = _median_of(lines, skip_nan)
         keep = keepdims is not np._NoValue and keepdims
@@ -134,8 +137,17 @@ def _traced(lines: Any, q: Any, method: str, weak: bool, skip_nan: bool) -> Any:
 
 
 def _quantile(scale: float, skip_nan: bool) -> Callable[..., Any]:
-    def run(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-            method: str = "linear", keepdims: Any = False, *, weights: Any = None) -> Any:
+    def run(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
         if weights is not None:
             raise trace_error(
                 "quantiles with weights cannot be traced", "Leave weights out, or use arc.callback."
@@ -147,7 +159,7 @@ def _quantile(scale: float, skip_nan: bool) -> Callable[..., Any]:
         q = known(q)
         skips = skip_nan and is_float(lines.code)
         if isinstance(q, SymbolicArray):
-            q = q if scale == 1 else q / scale
+            q = q if scale == 1 else np.true_divide(q, scale)
             result = _traced(lines, q, method, weak, skips)
         else:
             q = np.asanyarray(q)

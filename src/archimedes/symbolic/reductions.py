@@ -29,10 +29,12 @@ def reduce_ufunc(
         x = x.astype(dtype)
     elif ufunc in (np.add, np.multiply) and x.code == B8:
         x = x.astype(np.int64)  # NumPy counts bools
-    elif ufunc in (np.logical_and, np.logical_or) and x.code != B8:
+    elif ufunc in (np.logical_and, np.logical_or, np.logical_xor) and x.code != B8:
         x = x.astype(bool)
     identity = ufunc.identity
     start = _given(initial, None)
+    if start is not None:
+        start = lift(start).astype(x.dtype)
     if where is not True and where is not _NONE:
         neutral = start if identity is None else identity
         if neutral is None:
@@ -40,31 +42,45 @@ def reduce_ufunc(
                 f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
                 "where mask one has to specify 'initial'"
             )
-        x = np.where(where, x, np.asarray(neutral).astype(x.dtype))
+        x = np.where(where, x, lift(neutral).astype(x.dtype))
     if start is None and x.size == 0 and identity is not None:
         start = np.asarray(identity).astype(x.dtype)
     return fold_axis(x, axis, bool(_given(keepdims, False)), ufunc, start)
 
 
 def _reduction(ufunc: np.ufunc) -> Any:
-    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _NONE,
-            initial: Any = _NONE, where: Any = _NONE) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = _NONE,
+        initial: Any = _NONE,
+        where: Any = _NONE,
+    ) -> Any:
         return finish(out, reduce_ufunc(ufunc, lift(a), axis, dtype, keepdims, initial, where))
 
     return run
 
 
 def _extreme(ufunc: np.ufunc) -> Any:
-    def run(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE,
-            initial: Any = _NONE, where: Any = _NONE) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = _NONE,
+        initial: Any = _NONE,
+        where: Any = _NONE,
+    ) -> Any:
         return finish(out, reduce_ufunc(ufunc, lift(a), axis, None, keepdims, initial, where))
 
     return run
 
 
 def _logical(ufunc: np.ufunc) -> Any:
-    def run(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE, *,
-            where: Any = _NONE) -> Any:
+    def run(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE, *, where: Any = _NONE
+    ) -> Any:
         return finish(out, reduce_ufunc(ufunc, lift(a), axis, None, keepdims, None, where))
 
     return run
@@ -79,17 +95,26 @@ implements(np.all)(_logical(np.logical_and))
 
 
 def _count(x: Any, axis: Any, where: Any) -> Any:
-    """Number of elements each result is made from; traced only where ``where`` is."""
+    """Number of elements each result is made from: an int, or an array where ``where`` is given."""
     if where is True or where is _NONE:
-        axes = range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+        axes = (
+            range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+        )
         return int(np.prod([x.shape[k] for k in axes], dtype=int))
-    spread = np.broadcast_to(where, x.shape)
-    return np.sum(spread, axis=axis, dtype=np.int64, keepdims=True)
+    spread = np.broadcast_to(lift(where), x.shape)
+    return np.sum(spread, axis=axis, dtype=x.dtype, keepdims=True)
 
 
 @implements(np.mean)
-def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _NONE, *,
-          where: Any = _NONE) -> Any:
+def _mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
     total = reduce_ufunc(np.add, x, axis, None, True, None, where)
     return finish(out, _drop(total / _count(x, axis, where), axis, keepdims, x.ndim))
@@ -103,9 +128,18 @@ def _drop(x: Any, axis: Any, keepdims: Any, ndim: int) -> Any:
 
 
 @implements(np.var)
-def _var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-         keepdims: Any = _NONE, *, where: Any = _NONE, mean: Any = _NONE,
-         correction: Any = _NONE) -> Any:
+def _var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+    mean: Any = _NONE,
+    correction: Any = _NONE,
+) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
     ddof = _given(correction, ddof)
     centre = _given(mean, None)
@@ -114,17 +148,26 @@ def _var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any
     squares = np.square(x - centre)
     total = reduce_ufunc(np.add, squares, axis, None, True, None, where)
     divisor = _count(x, axis, where) - ddof
-    if isinstance(divisor, (int, float)):
-        divisor = max(divisor, 0)
+    divisor = max(divisor, 0) if isinstance(divisor, (int, float)) else np.maximum(divisor, 0)
     return finish(out, _drop(total / divisor, axis, keepdims, x.ndim))
 
 
 @implements(np.std)
-def _std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-         keepdims: Any = _NONE, *, where: Any = _NONE, mean: Any = _NONE,
-         correction: Any = _NONE) -> Any:
-    variance = _var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean,
-                    correction=correction)
+def _std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+    mean: Any = _NONE,
+    correction: Any = _NONE,
+) -> Any:
+    variance = _var(
+        a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
+    )
     return finish(out, np.sqrt(variance))
 
 
@@ -149,3 +192,34 @@ def _cumulative(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
     return ufunc.accumulate(x, axis=axis)
 
 
+def _array_api(cumulative: Any) -> Any:
+    def run(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
+    ) -> Any:
+        x = lift(x)
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError(
+                    "For arrays which have more than one dimension ``axis`` argument is required."
+                )
+            axis = 0
+        result = cumulative(x, axis, dtype)
+        if include_initial:
+            first = cumulative(np.moveaxis(x, axis, 0)[:0], 0, dtype)
+            start = reduce_ufunc(_UFUNC[cumulative], first, 0, dtype, True, None, True)
+            result = np.concatenate([np.moveaxis(start, 0, axis), result], axis=axis)
+        return finish(out, result)
+
+    return run
+
+
+_UFUNC = {_cumsum: np.add, _cumprod: np.multiply}
+if hasattr(np, "cumulative_sum"):
+    implements(np.cumulative_sum)(_array_api(_cumsum))
+    implements(np.cumulative_prod)(_array_api(_cumprod))

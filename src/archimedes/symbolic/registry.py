@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
 from archimedes.symbolic.dispatch import cast_ids, lift, wrap
 from archimedes.symbolic.trace import current_trace
 
@@ -46,5 +45,3 @@ def as_float(x: Any) -> Any:
         return x
     trace = current_trace()
     return wrap(cast_ids(trace.graph, trace.ids_of(x), x.code, 0), 0, trace)
-
-

@@ -37,8 +37,9 @@ def _fix(x: Any, out: Any = None) -> Any:
 
 
 @implements(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
-                neginf: Any = None) -> Any:
+def _nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
     given = lift(x)
     result = given
     if is_float(given.code):
@@ -50,7 +51,7 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     if not copy and given is x:
         given[...] = result
         return given
-    return result
+    return result if result is not x else result.copy()
 
 
 @implements(np.isposinf)
@@ -124,9 +125,7 @@ _SINC = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
 _I0 = [1 / math.factorial(k) ** 2 for k in range(60)]
 
 #: I0(x) ~ exp(x) / sqrt(2 pi x) sum over k of ((2k - 1)!!)^2 / (k! (8 x)^k) (same, 9.7.1).
-_I0_FAR = [
-    math.prod(range(1, 2 * k, 2)) ** 2 / (math.factorial(k) * 8**k) for k in range(24)
-]
+_I0_FAR = [math.prod(range(1, 2 * k, 2)) ** 2 / (math.factorial(k) * 8**k) for k in range(24)]
 
 
 def _series(x: Any, coefficients: list[float]) -> Any:

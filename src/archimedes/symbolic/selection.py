@@ -10,6 +10,7 @@ from archimedes.graph.ops import CODES
 from archimedes.symbolic.dispatch import cast_ids, lift, lift_many, wrap
 from archimedes.symbolic.registry import implements, known
 from archimedes.symbolic.trace import current_trace, trace_error
+from archimedes.symbolic.ufunc_methods import finish
 
 __all__ = ["where"]
 
@@ -44,7 +45,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     for condition, choice in zip(reversed(list(condlist)), reversed(choices)):
         result = where(condition, choice, result)
     shape = np.broadcast_shapes(*(np.shape(c) for c in condlist), result.shape)
-    return np.broadcast_to(result, shape)
+    return np.broadcast_to(result, shape).copy()
 
 
 @implements(np.piecewise)
@@ -56,7 +57,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
     values = [f(x, *args, **kw) if callable(f) else f for f in funclist]
     result = np.zeros_like(x)
     if len(values) == len(conditions) + 1:
-        result = np.broadcast_to(lift(values.pop()).astype(x.dtype), x.shape)
+        result = np.broadcast_to(lift(values.pop()).astype(x.dtype), x.shape).copy()
     elif len(values) != len(conditions):
         raise ValueError(
             f"with {len(conditions)} condition(s), either {len(conditions)} or "
@@ -68,31 +69,37 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
 
 
 @implements(np.clip)
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
-          max: Any = None, **kwargs: Any) -> Any:
+def _clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    **kwargs: Any,
+) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     result = lift(a)
     if low is not None:
         result = np.maximum(result, low)
     if high is not None:
         result = np.minimum(result, high)
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return finish(out, result if result is not a else result.copy())
 
 
 @implements(np.choose)
 def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    index = known(a)
+    index = known(lift(a))
     options = lift_many(list(choices))
     if isinstance(index, np.ndarray):
         spread = np.broadcast_arrays(index, *(o.ids for o in options))
         picked = np.choose(spread[0], spread[1:], mode=mode)  # type: ignore[call-overload]
-        return wrap(picked, options[0].code)
+        return finish(out, wrap(picked, options[0].code))
     if mode == "wrap":
         index = np.remainder(index, len(options))
     result = options[-1]
     for k in reversed(range(len(options) - 1)):
         result = where(index <= k, options[k], result)
-    return np.broadcast_to(result, np.broadcast_shapes(index.shape, result.shape))
+    shape = np.broadcast_shapes(index.shape, *(o.shape for o in options))
+    return finish(out, np.broadcast_to(result, shape).copy())

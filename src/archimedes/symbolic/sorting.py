@@ -109,8 +109,9 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 
 @implements(np.argsort)
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *,
-            stable: Any = None) -> Any:
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
     """Return the positions that sort an array; equal elements keep their order."""
     a, axis = _axis(a, axis)
     return _along(axis, [a])
@@ -124,15 +125,17 @@ def _lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 @implements(np.partition)
-def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect",
-               order: Any = None) -> Any:
+def _partition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Any:
     # A full sort is one of the orders that NumPy may return.
     return sort(a, axis)
 
 
 @implements(np.argpartition)
-def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect",
-                  order: Any = None) -> Any:
+def _argpartition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Any:
     return argsort(a, axis)
 
 
@@ -218,8 +221,14 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 @implements(np.isin)
-def _isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
-          kind: Any = None) -> Any:
+def _isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> Any:
     element, tests = lift_many([element, test_elements])
     found = np.any(element[..., None] == tests.reshape(-1), axis=-1)
     return ~found if invert else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
     for column in lines.reshape(len(lines), -1).T.tolist():
         field = [(value, g.const(k, I64)) for k, value in enumerate(column)]
         while len(field) > 1:
-            pairs = [_winner(g, *field[k : k + 2], largest) for k in range(0, len(field) - 1, 2)]
+            pairs = [_winner(g, largest, *field[k : k + 2]) for k in range(0, len(field) - 1, 2)]
             field = pairs + field[len(field) - len(field) % 2 :]
         flat.append(field[0][1])
     result = wrap(np.array(flat, dtype=np.int64).reshape(shape), I64, trace)
@@ -45,7 +46,7 @@ def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
     return result.reshape((1,) * x.ndim) if axis is None else np.expand_dims(result, axis)
 
 
-def _winner(g: Any, first: tuple[int, int], second: tuple[int, int], largest: bool) -> Any:
+def _winner(g: Any, largest: bool, first: Any, second: Any) -> Any:
     a, b = first[0], second[0]
     better = g.emit(_NOT, g.emit(_LE, b, a) if largest else g.emit(_LE, a, b))
     if is_float(g.dtype[a]):
@@ -89,18 +90,19 @@ def _without_nan(function: Any, neutral: float) -> Callable[..., Any]:
     return run
 
 
-for _function, _plain, _neutral in (
-    (np.nansum, np.sum, 0.0),
-    (np.nanprod, np.prod, 1.0),
-    (np.nancumsum, np.cumsum, 0.0),
-    (np.nancumprod, np.cumprod, 1.0),
-):
-    implements(_function)(_without_nan(_plain, _neutral))
+for _name, _neutral in (("sum", 0.0), ("prod", 1.0), ("cumsum", 0.0), ("cumprod", 1.0)):
+    implements(getattr(np, f"nan{_name}"))(_without_nan(getattr(np, _name), _neutral))
 
 
 def _nan_extreme(ufunc: np.ufunc) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE,
-            initial: Any = _NONE, where: Any = _NONE) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = _NONE,
+        initial: Any = _NONE,
+        where: Any = _NONE,
+    ) -> Any:
         given = {"keepdims": keepdims, "initial": initial, "where": where}
         kwargs = {k: v for k, v in given.items() if v is not _NONE}
         return finish(out, ufunc.reduce(lift(a), axis=axis, **kwargs))
@@ -119,16 +121,32 @@ def _present(x: Any, where: Any) -> Any:
 
 
 @implements(np.nanmean)
-def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _NONE,
-             *, where: Any = _NONE) -> Any:
+def _nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
     return finish(out, np.mean(x, axis=axis, keepdims=keepdims, where=_present(x, where)))
 
 
 @implements(np.nanvar)
-def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-            keepdims: Any = _NONE, *, where: Any = _NONE, mean: Any = _NONE,
-            correction: Any = _NONE) -> Any:
+def _nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+    mean: Any = _NONE,
+    correction: Any = _NONE,
+) -> Any:
     x = as_float(a) if dtype is None else lift(a).astype(dtype)
     ddof = ddof if correction is _NONE else correction
     mask = _present(x, where)
@@ -142,8 +160,15 @@ def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: 
 
 
 @implements(np.nanstd)
-def _nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-            keepdims: Any = _NONE, **kwargs: Any) -> Any:
+def _nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NONE,
+    **kwargs: Any,
+) -> Any:
     return finish(out, np.sqrt(_nanvar(a, axis, dtype, None, ddof, keepdims, **kwargs)))
 
 
@@ -175,8 +200,9 @@ def _weights_like(weights: Any, a: Any, axis: Any) -> Any:
 
 
 @implements(np.average)
-def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
-             keepdims: Any = _NONE) -> Any:
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _NONE
+) -> Any:
     a = lift(a)
     if weights is None:
         average = np.mean(a, axis=axis, keepdims=keepdims)
@@ -192,8 +218,17 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 
 
 @implements(np.cov)
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
-        fweights: Any = None, aweights: Any = None, *, dtype: Any = None) -> Any:
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
     """Estimate a covariance matrix from observations, one variable a row."""
     parts = []
     for k, given in enumerate((m, y)):
@@ -245,19 +280,18 @@ def _edges(bins: Any, given_range: Any) -> np.ndarray:
 
 
 @implements(np.histogram)
-def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None,
-               weights: Any = None) -> Any:
+def _histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
     """Count values between static edges; the last bin includes its upper edge."""
     x = lift(a).reshape(-1)
     edges = _edges(bins, range)
     amounts = 1 if weights is None else lift(weights).reshape(-1)
     counts = []
-    for k, (low, high) in enumerate(zip(edges[:-1], edges[1:])):
+    for k, (low, high) in enumerate(itertools.pairwise(edges)):
         upper = x <= high if k == len(edges) - 2 else x < high
         counts.append(np.sum(np.where((x >= low) & upper, amounts, 0)))
     result = np.stack(counts)
     if density:
         result = result / np.diff(edges) / np.sum(result)
     return result, lift(edges)
-
-

@@ -16,22 +16,35 @@ from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import cast_ids, lift, lift_many, wrap
 from archimedes.symbolic.registry import FUNCTIONS, implements, known
 from archimedes.symbolic.trace import current_trace, trace_error
+from archimedes.symbolic.ufunc_methods import finish
 
 __all__: list[str] = []
 
 
-def _wrap_all(result: Any, code: int, trace: Any) -> Any:
+def _wrap_all(result: Any, x: SymbolicArray) -> Any:
     if isinstance(result, (list, tuple)):
-        return type(result)(_wrap_all(r, code, trace) for r in result)
-    return wrap(result, code, trace)
+        return type(result)(_wrap_all(r, x) for r in result)
+    return x._like(result)
+
+
+def _static(name: str, x: Any) -> Any:
+    """Return an argument that decides a result's shape, which must be known."""
+    x = known(x)
+    if isinstance(x, SymbolicArray):
+        raise trace_error(
+            f"np.{name} was given a traced count or position, so that the shape of its result "
+            "would depend on values",
+            "Declare the argument static (static_argnames), or index with x[k].",
+        )
+    return x
 
 
 def _move(function: Any) -> Callable[..., Any]:
     def run(x: Any, *args: Any, **kwargs: Any) -> Any:
         x = lift(x)
-        args = tuple(known(a) for a in args)
-        kwargs = {k: known(v) for k, v in kwargs.items()}
-        return _wrap_all(function(x.ids, *args, **kwargs), x.code, x.owner)
+        args = tuple(_static(function.__name__, a) for a in args)
+        kwargs = {k: _static(function.__name__, v) for k, v in kwargs.items()}
+        return _wrap_all(function(x.ids, *args, **kwargs), x)
 
     return run
 
@@ -42,6 +55,7 @@ def _fill(function: Any) -> Callable[..., Any]:
     def run(x: Any, *args: Any, **kwargs: Any) -> Any:
         x = lift(x)
         trace = current_trace()
+        args = tuple(_static(function.__name__, a) for a in args)
         moved = function(trace.ids_of(x) + 1, *args, **kwargs)
         zero = trace.graph.const(0, x.code)
         return wrap(np.where(moved == 0, zero, moved - 1), x.code, trace)
@@ -53,11 +67,9 @@ def _join(function: Any) -> Callable[..., Any]:
     def run(arrays: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
         kwargs.pop("casting", None)
         out = kwargs.pop("out", None)
-        if out is not None:
-            raise trace_error(f"np.{function.__name__} with out=", "Use the returned array.")
         ready = lift_many(list(arrays))
         result = wrap(function([a.ids for a in ready], *args, **kwargs), ready[0].code)
-        return result if dtype is None else result.astype(dtype)
+        return finish(out, result if dtype is None else result.astype(dtype))
 
     return run
 
@@ -78,7 +90,7 @@ def _each(function: Any) -> Callable[..., Any]:
 
 _MOVE = (
     "reshape ravel transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to tile "
-    "repeat roll flip fliplr flipud rot90 delete diagonal compress take_along_axis split "
+    "repeat roll flip fliplr flipud rot90 delete diagonal split "
     "array_split hsplit vsplit dsplit resize permute_dims matrix_transpose unstack"
 )
 _FILL = "diag diagflat tril triu"
@@ -89,6 +101,56 @@ for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _e
     for _name in _names.split():
         if hasattr(np, _name):  # a few exist only in newer NumPy
             FUNCTIONS[getattr(np, _name)] = _make(getattr(np, _name))
+
+
+FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _move(
+    np.lib.stride_tricks.sliding_window_view
+)
+
+
+@implements(np.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    a = lift(arr)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    index = known(lift(indices))
+    if not isinstance(index, SymbolicArray):
+        return wrap(np.take_along_axis(a.ids, index, axis), a.code, a.owner)
+    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in a.shape)])
+    grid[axis] = index
+    return a[tuple(grid)]
+
+
+def _static_condition(name: str, condition: Any) -> np.ndarray:
+    test = known(lift(condition))
+    if isinstance(test, SymbolicArray):
+        raise trace_error(
+            f"np.{name} with a traced condition has a shape that depends on values",
+            "Keep the shape: np.where(condition, x, 0.0), or np.sum(x, where=condition).",
+        )
+    return test
+
+
+@implements(np.compress)
+def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    x = lift(a)
+    picked = np.compress(_static_condition("compress", condition), x.ids, axis=axis)
+    return finish(out, wrap(picked, x.code, x.owner))
+
+
+@implements(np.extract)
+def _extract(condition: Any, arr: Any) -> Any:
+    x = lift(arr)
+    return wrap(np.extract(_static_condition("extract", condition), x.ids), x.code, x.owner)
+
+
+def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    return lift(x).astype(dtype)
+
+
+if hasattr(np, "astype"):
+    FUNCTIONS[np.astype] = _astype
 
 
 @implements(np.copy)
@@ -103,8 +165,12 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
         a, axis = a.reshape(-1), 0
     indices = known(indices)
     if isinstance(indices, SymbolicArray):
-        return a[(slice(None),) * (axis % a.ndim) + (indices,)]
-    return wrap(np.take(a.ids, indices, axis=axis, mode=mode), a.code, a.owner)  # type: ignore[call-overload]
+        if mode == "wrap":
+            indices = indices % a.shape[axis]
+        elif mode == "clip":
+            indices = np.clip(indices, 0, a.shape[axis] - 1)
+        return finish(out, a[(slice(None),) * (axis % a.ndim) + (indices,)])
+    return finish(out, a._like(np.take(a.ids, indices, axis=axis, mode=mode)))  # type: ignore[call-overload]
 
 
 @implements(np.block)
@@ -143,16 +209,31 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def _filled(value: float) -> Callable[..., Any]:
-    def like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
-             *, device: Any = None) -> Any:
+    def like(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
         return full_like(a, value, dtype=dtype, shape=shape)
 
     return like
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
-              shape: Any = None, *, device: Any = None) -> Any:
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     """Return a new traced array of one value, in the shape and dtype of another."""
     code = lift(a).code if dtype is None else code_of(np.dtype(dtype))
     if code is None:
@@ -167,43 +248,6 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
 FUNCTIONS[np.zeros_like] = _filled(0)
 FUNCTIONS[np.ones_like] = _filled(1)
 FUNCTIONS[np.empty_like] = _filled(0)
-
-
-@implements(np.shape)
-def _shape(a: Any) -> tuple[int, ...]:
-    return lift(a).shape
-
-
-@implements(np.ndim)
-def _ndim(a: Any) -> int:
-    return lift(a).ndim
-
-
-@implements(np.size)
-def _size(a: Any, axis: Any = None) -> int:
-    a = lift(a)
-    return a.size if axis is None else a.shape[axis]
-
-
-@implements(np.result_type)
-def _result_type(*args: Any) -> np.dtype:
-    return np.result_type(*(a.dtype if isinstance(a, SymbolicArray) else a for a in args))
-
-
-@implements(np.can_cast)
-def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    source = from_.dtype if isinstance(from_, SymbolicArray) else from_
-    return np.can_cast(source, to, casting)
-
-
-@implements(np.iscomplexobj)
-def _iscomplexobj(x: Any) -> bool:
-    return False
-
-
-@implements(np.isrealobj)
-def _isrealobj(x: Any) -> bool:
-    return True
 
 
 @implements(np.real)
@@ -224,28 +268,3 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
             "Make the array inside the function.",
         )
     dst[...] = src if where is True else np.where(where, src, dst)
-
-
-@implements(np.pad)
-def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Pad by letting NumPy pad an array of positions; constants are laid around it."""
-    x = lift(array)
-    if mode == "constant":
-        values = kwargs.get("constant_values", 0)
-        marks = np.pad(x.ids * 0, pad_width, constant_values=1)
-        ids = np.pad(x.ids, pad_width)
-        inside = wrap(ids, x.code, x.owner)
-        if np.ndim(known(values)) == 0:
-            fill = np.full_like(inside, values)
-        else:
-            fill = lift(np.pad(np.zeros(x.shape), pad_width, constant_values=values)).astype(x.dtype)
-        trace = current_trace()
-        return wrap(np.where(marks, trace.ids_of(fill), trace.ids_of(inside)), x.code, trace)
-    if mode in ("edge", "reflect", "symmetric", "wrap"):
-        return wrap(np.pad(x.ids, pad_width, mode=mode, **kwargs), x.code, x.owner)
-    raise trace_error(
-        f"np.pad with mode={mode!r} cannot be traced",
-        "Use constant, edge, reflect, symmetric or wrap.",
-    )
-
-

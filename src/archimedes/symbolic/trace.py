@@ -6,17 +6,20 @@ import linecache
 import os
 import sys
 import threading
+import traceback
+from collections.abc import Iterator
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.errors import TraceError
+from archimedes.errors import GraphError, TraceError
 from archimedes.graph.program import CONST, Graph
 
 if TYPE_CHECKING:
     from archimedes.symbolic.array import SymbolicArray
 
-__all__ = ["Trace", "current_trace", "is_tracing", "trace_error", "user_line"]
+__all__ = ["Trace", "current_trace", "is_tracing", "is_user_code", "trace_error", "user_line"]
 
 
 class _Stack(threading.local):
@@ -55,12 +58,14 @@ class Trace:
             creation.install()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
         _stack.traces.pop()
         if not _stack.traces:
             from archimedes.symbolic import creation
 
             creation.uninstall()
+        if error is not None:
+            _explain(error, where)
 
     def ids_of(self, array: SymbolicArray) -> np.ndarray:
         """Return ids in this trace's graph of an array of this or an enclosing trace."""
@@ -110,25 +115,56 @@ def is_tracing() -> bool:
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
-#: Packages of this project that hold physics: their lines are a user's as far as errors go.
-_TRANSPARENT = tuple(
+#: Machinery; the packages that hold physics are a user's code as far as errors go.
+_MACHINERY = tuple(
     os.path.join(_HERE, name) + os.sep for name in ("tree", "graph", "symbolic", "function", "backends")
 )
 
 
-def user_line() -> str:
-    """Describe the innermost line of the running code that belongs to the user."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith((*_TRANSPARENT, _NUMPY)) and not name.startswith("<frozen"):
-            text = linecache.getline(name, frame.f_lineno).strip()
-            where = f"{name}:{frame.f_lineno}, in {frame.f_code.co_name}"
-            return f"{where}\n    {text}" if text else where
-        frame = frame.f_back  # type: ignore[assignment]
+def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """Yield frames and line numbers, innermost first, of a traceback or of the running code."""
+    if where is not None:
+        yield from reversed(list(traceback.walk_tb(where)))
+    else:
+        yield from traceback.walk_stack(sys._getframe(2))
+
+
+def is_user_code(frame: FrameType) -> bool:
+    """Tell whether a frame runs neither this package's machinery nor NumPy."""
+    name = frame.f_code.co_filename
+    return not name.startswith((*_MACHINERY, _NUMPY, "<frozen"))
+
+
+def user_line(where: TracebackType | None = None) -> str:
+    """Describe the innermost line that belongs to the user, of a traceback or the running code."""
+    for frame, number in _frames(where):
+        if is_user_code(frame):
+            name = frame.f_code.co_filename
+            text = linecache.getline(name, number).strip()
+            place = f"{name}:{number}, in {frame.f_code.co_name}"
+            return f"{place}\n    {text}" if text else place
     return "an unknown line"
 
 
-def trace_error(what: str, remedy: str) -> TraceError:
+def trace_error(what: str, remedy: str, where: TracebackType | None = None) -> TraceError:
     """Build the one error of tracing: what happened, on which line, what to write instead."""
-    return TraceError(f"{what}, at\n  {user_line()}\n{remedy}")
+    return TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}")
+
+
+def _explain(error: BaseException, where: TracebackType | None) -> None:
+    """Turn an error that other code raised about a traced value into the error of tracing."""
+    if isinstance(error, TraceError):
+        return
+    cause = error.__cause__
+    if isinstance(cause, TraceError):
+        raise cause from None  # NumPy wraps what float(x) raises in errors of its own
+    if isinstance(error, GraphError):
+        text = str(error).strip().rstrip(".")
+        raise trace_error(text, "Shorten the recorded program there.", where) from error
+    if "SymbolicArray" in str(error):
+        raise trace_error(
+            f"a traced value was given to code that cannot take it "
+            f"({type(error).__name__}: {error})",
+            "Use NumPy's functions, or call the code through arc.callback.",
+            where,
+        ) from error

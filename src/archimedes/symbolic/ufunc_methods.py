@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.dtypes import B8
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import apply_ufunc, lift, wrap
+from archimedes.symbolic.indexing import static_key
 from archimedes.symbolic.trace import trace_error
 from archimedes.symbolic.ufuncs import UFUNCS
 
@@ -33,7 +35,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
         result = _METHODS[method](ufunc, *inputs, **kwargs)
     else:
         raise trace_error(
-            f"np.{ufunc.__name__}.{method} cannot be traced", "Use reduce, accumulate or outer."
+            f"np.{ufunc.__name__}.{method} cannot be traced",
+            f"Use one of {', '.join(_METHODS)}.",
         )
     return result if out is None else _write(out, result)
 
@@ -60,20 +63,26 @@ def _call(ufunc: np.ufunc, inputs: Sequence[Any], out: Any, kwargs: dict[str, An
     return result
 
 
-def _write(out: Any, result: Any) -> Any:
-    """Store results in the arrays given as ``out=``."""
-    results = result if isinstance(result, tuple) else (result,)
-    written = []
-    for target, value in zip(out, results):
-        if target is None:
-            written.append(value)
-            continue
-        if not isinstance(target, SymbolicArray):
+def _targets(out: Sequence[Any]) -> Sequence[Any]:
+    """Check that arrays to be written to belong to the trace."""
+    for target in out:
+        if target is not None and not isinstance(target, SymbolicArray):
             raise trace_error(
                 "a traced result cannot be written into a plain NumPy array made outside the "
                 "trace (out=, or an operator such as a += x)",
                 "Write a = a + x, or copy the array inside the function first: a = np.array(a).",
             )
+    return out
+
+
+def _write(out: Any, result: Any) -> Any:
+    """Store results in the arrays given as ``out=``."""
+    results = result if isinstance(result, tuple) else (result,)
+    written = []
+    for target, value in zip(_targets(out), results):
+        if target is None:
+            written.append(value)
+            continue
         if not np.can_cast(value.dtype, target.dtype, "same_kind"):
             raise TypeError(
                 f"Cannot cast ufunc output from {value.dtype!r} to {target.dtype!r} with casting "
@@ -114,7 +123,7 @@ def fold_axis(
         items.insert(0, np.broadcast_to(lift(start), rest) if rest else lift(start))
     if not items:
         raise ValueError("zero-size array to reduction operation which has no identity")
-    result = _pairwise(items, combine)
+    result = _pairwise(items, combine) if len(items) > 1 else items[0].copy()
     if keepdims:
         result = np.expand_dims(result, tuple(sorted(axes)))
     return result
@@ -148,6 +157,8 @@ def _reduce(
 
 def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     x = lift(x) if dtype is None else lift(x).astype(dtype)
+    if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
+        x = x.astype(np.int64)  # NumPy counts bools
     rows = [wrap(row, x.code, x.owner) for row in np.moveaxis(x.ids, axis, 0)]
     totals = rows[:1]
     for row in rows[1:]:
@@ -160,4 +171,39 @@ def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
     return ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
 
 
-_METHODS = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer}
+def _reduceat(
+    ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    """Reduce the stretches that begin at static positions; a stretch may be one element."""
+    rows = np.moveaxis(lift(x), axis, 0)
+    starts = [int(k) for k in indices]
+    parts = []
+    for k, start in enumerate(starts):
+        stop = starts[k + 1] if k + 1 < len(starts) else len(rows)
+        parts.append(ufunc.reduce(rows[start : max(stop, start + 1)], axis=0, dtype=dtype))
+    return np.moveaxis(np.stack(parts), 0, axis)
+
+
+def _at(ufunc: np.ufunc, x: Any, indices: Any, *values: Any) -> None:
+    """Apply a ufunc in place, once for every time a static index names an element."""
+    (target,) = _targets((x,))
+    static = static_key(indices)
+    if static is None:
+        raise trace_error(
+            f"np.{ufunc.__name__}.at with a traced index cannot be recorded",
+            "Write x[k] += value for one traced position at a time.",
+        )
+    numbers = np.arange(target.size).reshape(target.shape)[static[0]]
+    operands = [np.broadcast_to(lift(v), numbers.shape).reshape(-1) for v in values]
+    for k, number in enumerate(numbers.ravel().tolist()):
+        place = np.unravel_index(number, target.shape)
+        target[place] = ufunc(target[place], *(v[k] for v in operands))
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "outer": _outer,
+    "reduceat": _reduceat,
+    "at": _at,
+}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, I64, is_float
+from archimedes.graph.dtypes import B8, F32, I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 
@@ -69,9 +69,9 @@ def _is_nan(e: Loop, x: int) -> int:
 
 
 def _sign(e: Loop, x: int) -> int:
-    # The last choice is x itself: nan stays nan, zero stays zero.
+    # The last choice is |x|: nan stays nan, and both zeros give 0.
     zero = e.c(0)
-    return e.where(e("lt", zero, x), e.c(1), e.where(e("lt", x, zero), e.c(-1), x))
+    return e.where(e("lt", zero, x), e.c(1), e.where(e("lt", x, zero), e.c(-1), e("abs", x)))
 
 
 def _float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
@@ -82,9 +82,7 @@ def _float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
     has_rest = e("ne", rest, zero)
     opposite = e("ne", e("lt", b, zero), e("lt", rest, zero))
     adjust = e("and", has_rest, opposite)
-    modulus = e.where(
-        adjust, e("add", rest, b), e.where(has_rest, rest, e("copysign", zero, b))
-    )
+    modulus = e.where(adjust, e("add", rest, b), e.where(has_rest, rest, e("copysign", zero, b)))
     quotient = e.where(adjust, e("sub", quotient, one), quotient)
     whole = e("floor", quotient)
     nearest = e.where(e("lt", e.c(0.5), e("sub", quotient, whole)), e("add", whole, one), whole)
@@ -117,6 +115,44 @@ def _int_power(e: Loop, base: int, exponent: int) -> int:
         result = e.where(odd, e("mul", result, square), result)
         square = e("mul", square, square)
     return result
+
+
+def _gcd(e: Loop, a: int, b: int) -> int:
+    """Euclid's algorithm, as many steps as the operands can need (Lame: 4.785 a decimal digit)."""
+    a, b, zero = e("abs", a), e("abs", b), e.c(0)
+    known = [e.g.value[i] for i in (a, b) if i in e.g.value]
+    for _ in range(min([92, *(2 + math.ceil(4.785 * len(str(v))) for v in known)])):
+        done = e("eq", b, zero)
+        a, b = e.where(done, a, b), e.where(done, zero, e("modulo", a, b))
+    return a
+
+
+def _lcm(e: Loop, a: int, b: int) -> int:
+    divisor = _gcd(e, a, b)
+    # A divisor of zero gives a quotient of zero, which is the multiple NumPy gives too.
+    return e("abs", e("mul", e("quotient", a, divisor), b))
+
+
+def _ldexp(e: Loop, x: int, n: int) -> int:
+    """Return x * 2**n, rounded once: what float64 cannot hold in one factor is split over three.
+
+    After musl's scalbn: the first two factors are at most 2**1023, and at least 2**-969, which
+    keeps the 53 bits of a value that only the last factor makes subnormal.
+    """
+    g, narrow = e.g, e.dtype == F32
+    result = g.emit(CODES["f64"], x)
+    for _ in range(2):
+        high, low = (e("lt", g.const(1023, I64), n), e("lt", n, g.const(-1022, I64)))
+        step = e.where(high, g.const(1023, I64), e.where(low, g.const(-969, I64), g.const(0, I64)))
+        result, n = e("mul", result, _power_of_two(e, step)), e("sub", n, step)
+    n = e("min", e("max", n, g.const(-1022, I64)), g.const(1023, I64))
+    result = e("mul", result, _power_of_two(e, n))
+    return e("f32", result) if narrow else result
+
+
+def _power_of_two(e: Loop, n: int) -> int:
+    biased = e("add", n, e.g.const(1023, I64))
+    return e("from_bits", e("shl", biased, e.g.const(52, I64)))
 
 
 def _fmax(name: str) -> Callable[[Loop, int, int], int]:
@@ -184,11 +220,11 @@ def _scaled(factor: float) -> Callable[..., Any]:
 _FLOAT_OPS = (
     "sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh "
     "exp exp2 expm1 log log2 log10 log1p cbrt hypot copysign"
-).split()
+)
 
 #: ufunc -> opcode or ``build(graph, dtype, *ids)``.
 UFUNCS: dict[np.ufunc, Any] = {
-    **{getattr(np, name): CODES[name] for name in _FLOAT_OPS},
+    **{getattr(np, name): CODES[name] for name in _FLOAT_OPS.split()},
     np.add: _by_kind("add", "add", "or"),
     np.subtract: CODES["sub"],
     np.multiply: _by_kind("mul", "mul", "and"),
@@ -208,8 +244,11 @@ UFUNCS: dict[np.ufunc, Any] = {
     np.rint: CODES["rint"],
     np.sign: _formula(_sign),
     np.signbit: _formula(
-        lambda e, x: e("lt", e("copysign", e.c(1.0), x), e.c(0.0)) if is_float(e.dtype)
-        else e("lt", x, e.c(0))
+        lambda e, x: (
+            e("lt", e("copysign", e.c(1.0), x), e.c(0.0))
+            if is_float(e.dtype)
+            else e("lt", x, e.c(0))
+        )
     ),
     np.maximum: _by_kind("max", "max", "or"),
     np.minimum: _by_kind("min", "min", "and"),
@@ -225,6 +264,7 @@ UFUNCS: dict[np.ufunc, Any] = {
     np.fmod: _by_kind("fmod", "modulo"),
     np.power: _by_kind("pow", _int_power),
     np.float_power: CODES["pow"],
+    np.ldexp: _formula(_ldexp),
     np.deg2rad: _scaled(math.pi / 180),
     np.radians: _scaled(math.pi / 180),
     np.rad2deg: _scaled(180 / math.pi),
@@ -260,6 +300,8 @@ UFUNCS: dict[np.ufunc, Any] = {
     np.bitwise_or: CODES["or"],
     np.bitwise_xor: CODES["xor"],
     np.invert: CODES["not"],
+    np.gcd: _formula(_gcd),
+    np.lcm: _formula(_lcm),
     np.left_shift: _shift("shl"),
     np.right_shift: _shift("shr"),
 }

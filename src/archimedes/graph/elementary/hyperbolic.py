@@ -54,9 +54,10 @@ def sinh(p: Primitives, x: Value) -> Value:
     """Hyperbolic sine."""
     biased, w, hi, even, odd = _parts(p, x)
     one, lost = fast_two_sum(1.0, -w)
-    total, error = fast_two_sum(one, hi)
-    tail = w * hi + (one * even + ((1.0 + w) * odd + lost))
-    return p.copysign(scale(p, total + (error + tail), biased), x)
+    s1, e1 = fast_two_sum(one, hi)
+    s2, e2 = fast_two_sum(s1, w * hi)
+    tail = one * even + ((1.0 + w) * odd + lost)
+    return p.copysign(scale(p, s2 + ((e1 + e2) + tail), biased), x)
 
 
 def cosh(p: Primitives, x: Value) -> Value:

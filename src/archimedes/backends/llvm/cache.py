@@ -1,0 +1,83 @@
+"""Object code on disk, so that a second process starts without compiling.
+
+A file a kernel, named by a hash of everything the code depends on. Files are written beside and
+renamed, so that readers never see half a file; each begins with a checksum, so that a damaged one
+is seen and made anew. A folder that cannot be written to is no error: the cache is only a help.
+
+``ARCHIMEDES_CACHE_DIR`` moves the folder, ``ARCHIMEDES_CACHE=0`` turns the cache off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["cache_folder", "cache_key", "read", "write"]
+
+MAGIC = b"archimedes kernel 1\n"
+CHECKSUM = 32
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of the cache, or None where it is turned off."""
+    if os.environ.get("ARCHIMEDES_CACHE", "").lower() in ("0", "off", "false", "no"):
+        return None
+    own = os.environ.get("ARCHIMEDES_CACHE_DIR")
+    if own:
+        return Path(own)
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home)) / "archimedes" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "archimedes"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "archimedes"
+
+
+def cache_key(*parts: object) -> str:
+    """Return a name for what the parts describe (by their ``repr``)."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+
+
+def _path(folder: Path, key: str) -> Path:
+    return folder / key[:2] / f"{key}.o"
+
+
+def read(key: str) -> bytes | None:
+    """Return the object code stored under a key, or None if there is none or it is damaged."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        data = _path(folder, key).read_bytes()
+    except OSError:
+        return None
+    start = len(MAGIC) + CHECKSUM
+    code = data[start:]
+    sound = data.startswith(MAGIC) and hashlib.sha256(code).digest() == data[len(MAGIC) : start]
+    return code if sound else None
+
+
+def write(key: str, code: bytes) -> bool:
+    """Store object code; return whether that worked."""
+    folder = cache_folder()
+    if folder is None:
+        return False
+    path = _path(folder, key)
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(MAGIC + hashlib.sha256(code).digest() + code)
+        os.replace(temporary, path)
+    except OSError:
+        # Read-only or full: the next process compiles again.
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+        return False
+    return True

@@ -1,0 +1,291 @@
+"""Kernels: a graph as machine code, called on NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import llvmlite
+import numpy as np
+
+from archimedes.backends.llvm import cache
+from archimedes.backends.llvm.entries import (
+    BATCH,
+    NO_MEMORY,
+    SCALAR,
+    Leaf,
+    Program,
+    batch_program,
+    scalar_program,
+)
+from archimedes.backends.llvm.hosting import Hosting
+from archimedes.backends.llvm.lowering import PART
+from archimedes.backends.llvm.machine import NativeCode, Target, host_target
+from archimedes.backends.llvm.schedule import cost, has_host
+from archimedes.backends.llvm.threads import over_chunks
+from archimedes.errors import GraphError
+from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
+from archimedes.graph.expand import expand
+from archimedes.graph.program import Graph
+
+__all__ = ["Kernel", "Statistics", "build"]
+
+_SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_BATCH_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures about a kernel.
+
+    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries made so
+    far; ``compile_seconds``: time to make them, cache or not; ``lanes``: instances computed at
+    once in a batch; ``cached``: entries that came from disk.
+    """
+
+    nodes: int
+    code_bytes: int
+    compile_seconds: float
+    lanes: int
+    cached: int
+
+
+def build(
+    graph: Graph,
+    in_leaves: Sequence[tuple[int, int]],
+    out_leaves: Sequence[tuple[int, int]],
+    *,
+    lanes: int | None = None,
+    target_features: str | None = None,
+    part: int = PART,
+) -> Kernel:
+    """Compile a graph for this machine.
+
+    ``in_leaves`` and ``out_leaves`` list ``(count, dtype code)`` of the arrays that hold the
+    graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
+    at once (default: what the CPU's registers hold); ``target_features`` turns CPU features on or
+    off; ``part`` is the number of operations a native function may have.
+
+    Example::
+
+        kernel = build(graph, [(13, F64), (6, F64)], [(13, F64)])
+        kernel.call([x, u], [xdot])
+    """
+    expanded = expand(graph)
+    inputs = [Leaf(*leaf) for leaf in in_leaves]
+    outputs = [Leaf(*leaf) for leaf in out_leaves]
+    _check_leaves("in_leaves", inputs, expanded.input_dtypes)
+    _check_leaves("out_leaves", outputs, expanded.output_dtypes)
+    target = host_target(target_features)
+    if has_host(expanded):
+        # Callbacks take one instance at a time.
+        lanes = 1
+    return Kernel(expanded, inputs, outputs, target, lanes or target.lanes, part)
+
+
+def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
+    listed = [leaf.dtype for leaf in leaves for _ in range(leaf.count)]
+    if len(listed) != len(dtypes):
+        raise GraphError(
+            f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
+            "array with its number of items"
+        )
+    for k, (mine, other) in enumerate(zip(listed, dtypes)):
+        if mine != other:
+            raise GraphError(
+                f"{name}: value {k} is listed as {DTYPE_NAMES[mine]}, but the graph has "
+                f"{DTYPE_NAMES[other]} there"
+            )
+
+
+def _package_version() -> str:
+    try:
+        return version("archimedes")
+    except PackageNotFoundError:
+        return "source"
+
+
+class Kernel:
+    """A graph as native code, made by :func:`build`.
+
+    ``call`` runs one instance, ``call_batch`` many. Both release the GIL, keep no state, and may
+    run in any number of threads at once. Arrays must be C-contiguous and of the leaves' dtypes
+    (float64, float32, int64, bool); outputs may not overlap inputs. ``address`` is the native
+    function ``int (void **in, void **out)`` for callers that have the pointers already; keep the
+    kernel while using it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Leaf],
+        outputs: Sequence[Leaf],
+        target: Target,
+        lanes: int,
+        part: int,
+    ) -> None:
+        self.graph = graph
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        self.target, self.lanes, self.part = target, lanes, part
+        self._seconds = 0.0
+        self._cached = 0
+        self._codes: list[NativeCode] = []
+        self._hosting: Hosting | None = None
+        self._batches: dict[tuple[bool, ...], _Batch] = {}
+        code = self._make(SCALAR, ())
+        self.address = code.address
+        self._call = _SCALAR_TYPE(code.address)
+        self._in_type = ctypes.c_void_p * max(len(inputs), 1)
+        self._out_type = ctypes.c_void_p * max(len(outputs), 1)
+
+    # ---- making code -------------------------------------------------------------------
+
+    def _program(self, entry: str, batched: tuple[bool, ...]) -> Program:
+        where = (self.target.triple, self.target.rounds_natively, self.part)
+        if entry == SCALAR:
+            return scalar_program(self.graph, self.inputs, self.outputs, *where)
+        return batch_program(self.graph, self.inputs, batched, self.outputs, self.lanes, *where)
+
+    def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
+        begin = time.perf_counter()
+        hosted = has_host(self.graph)
+        key = cache.cache_key(
+            self.graph.digest(),
+            self.inputs,
+            self.outputs,
+            entry,
+            batched,
+            self.lanes,
+            self.part,
+            self.target,
+            self.target.triple,
+            llvmlite.__version__,
+            _package_version(),
+        )
+        code = None if hosted else cache.read(key)
+        imports: dict[str, int] = {}
+        if code is not None:
+            self._cached += 1
+        else:
+            program = self._program(entry, batched)
+            code = self.target.compile(program.text)
+            if hosted:
+                # Both entries lower the same regions in the same order.
+                self._hosting = self._hosting or Hosting(program.hosts)
+                imports = {"arc_host": self._hosting.address}
+            else:
+                cache.write(key, code)
+        native = NativeCode(code, entry, imports)
+        self._codes.append(native)
+        self._seconds += time.perf_counter() - begin
+        return native
+
+    @property
+    def stats(self) -> Statistics:
+        """Figures about the code made so far."""
+        size = sum(code.size for code in self._codes)
+        nodes = cost(self.graph, {})
+        return Statistics(nodes, size, self._seconds, self.lanes, self._cached)
+
+    @property
+    def llvm_ir(self) -> str:
+        """The scalar kernel as LLVM IR."""
+        return self._program(SCALAR, ()).text
+
+    @property
+    def asm(self) -> str:
+        """The scalar kernel as assembly."""
+        return self.target.assembly(self.llvm_ir)
+
+    def batch_source(self, batched: Sequence[bool] | None = None, asm: bool = False) -> str:
+        """Return the batch kernel as LLVM IR or assembly (default: all inputs batched)."""
+        flags = [True] * len(self.inputs) if batched is None else batched
+        text = self._program(BATCH, tuple(map(bool, flags))).text
+        return self.target.assembly(text) if asm else text
+
+    # ---- calling -----------------------------------------------------------------------
+
+    def _pointers(self, kind: str, arrays: Sequence[np.ndarray], sizes: Sequence[int]) -> list[int]:
+        leaves = self.inputs if kind == "input" else self.outputs
+        if len(arrays) != len(leaves):
+            raise ValueError(f"the kernel has {len(leaves)} {kind} arrays, {len(arrays)} given")
+        pointers = []
+        for k, (array, leaf, size) in enumerate(zip(arrays, leaves, sizes)):
+            if array.dtype != DTYPES[leaf.dtype] or not array.flags.c_contiguous:
+                raise ValueError(
+                    f"{kind} array {k} must be C-contiguous {DTYPES[leaf.dtype]}, not "
+                    f"{array.dtype} with strides {array.strides}; use np.ascontiguousarray"
+                )
+            if array.size != size:
+                raise ValueError(f"{kind} array {k} must have {size} items, not {array.size}")
+            pointers.append(array.ctypes.data)
+        return pointers
+
+    def _finish(self, status: int) -> None:
+        if status == 0:
+            return
+        if status == NO_MEMORY:
+            raise MemoryError("no memory for the scratch space of a kernel")
+        assert self._hosting is not None
+        self._hosting.reraise()
+
+    def call(self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]) -> None:
+        """Compute one instance into ``out_arrays``."""
+        sizes_in = [leaf.count for leaf in self.inputs]
+        sizes_out = [leaf.count for leaf in self.outputs]
+        given = self._in_type(*self._pointers("input", in_arrays, sizes_in))
+        to = self._out_type(*self._pointers("output", out_arrays, sizes_out))
+        self._finish(self._call(given, to))
+
+    def batch_address(self, batched: Sequence[bool]) -> int:
+        """Return the native ``int (void **in, void **out, int64_t begin, int64_t end)``."""
+        return self._batch(tuple(map(bool, batched))).address
+
+    def _batch(self, batched: tuple[bool, ...]) -> _Batch:
+        found = self._batches.get(batched)
+        if found is None:
+            if len(batched) != len(self.inputs):
+                raise ValueError(
+                    f"batched has {len(batched)} flags for {len(self.inputs)} input arrays"
+                )
+            code = self._make(BATCH, batched)
+            found = self._batches[batched] = _Batch(code.address, _BATCH_TYPE(code.address))
+        return found
+
+    def call_batch(
+        self,
+        in_arrays: Sequence[np.ndarray],
+        batched: Sequence[bool],
+        out_arrays: Sequence[np.ndarray],
+        n: int,
+        threads: int = 1,
+    ) -> None:
+        """Compute ``n`` instances.
+
+        Input arrays marked in ``batched`` and all output arrays have a leading axis of length
+        ``n``; other inputs are shared by all instances. Results do not depend on ``threads``.
+        """
+        flags = tuple(map(bool, batched))
+        batch = self._batch(flags)
+        sizes = [leaf.count * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
+        given = self._in_type(*self._pointers("input", in_arrays, sizes))
+        sizes = [leaf.count * n for leaf in self.outputs]
+        to = self._out_type(*self._pointers("output", out_arrays, sizes))
+        if n == 0:
+            return
+
+        def run(begin: int, end: int) -> None:
+            self._finish(batch.function(given, to, begin, end))
+
+        over_chunks(run, n, threads, self.lanes)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    address: int
+    function: ctypes._FuncPointer

@@ -1,0 +1,145 @@
+"""The CPU that code is made for, and machine code in the process."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+__all__ = ["NativeCode", "Target", "host_target"]
+
+
+@lru_cache(maxsize=1)
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU by LLVM's name and features.
+
+    ``lanes`` is the number of float64 lanes of its vector registers; ``rounds_natively`` tells
+    that floor and its like are instructions.
+
+    Example: ``Target("x86-64", "").lanes == 2``.
+    """
+
+    cpu: str
+    features: str
+
+    @property
+    def triple(self) -> str:
+        """Name of architecture and system, as LLVM writes it."""
+        return llvm.get_process_triple()
+
+    @cached_property
+    def _has(self) -> set[str]:
+        return {word[1:] for word in self.features.split(",") if word.startswith("+")}
+
+    @property
+    def _is_x86(self) -> bool:
+        return self.triple.split("-")[0] in ("x86_64", "i686", "i386")
+
+    @property
+    def lanes(self) -> int:
+        """Float64 values in a vector register."""
+        if self._is_x86 and "avx512f" in self._has:
+            return 8
+        return 4 if self._is_x86 and "avx" in self._has else 2
+
+    @property
+    def rounds_natively(self) -> bool:
+        """Whether rounding to whole numbers needs no library."""
+        return not self._is_x86 or "sse4.1" in self._has
+
+    @cached_property
+    def _machine(self) -> Any:
+        _initialise()
+        # Level 2 without IR passes: the graph is optimised already.
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small", jit=True
+        )
+
+    def _parsed(self, text: str) -> Any:
+        _initialise()
+        return llvm.parse_assembly(text, llvm.create_context())
+
+    def compile(self, text: str) -> bytes:
+        """Return the object code of a module."""
+        return self._machine.emit_object(self._parsed(text))
+
+    def assembly(self, text: str) -> str:
+        """Return the assembly text of a module."""
+        return self._machine.emit_assembly(self._parsed(text))
+
+
+@lru_cache(maxsize=1)
+def _host_cpu() -> tuple[str, str]:
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.get_host_cpu_name(), features
+
+
+def host_target(features: str | None = None) -> Target:
+    """Return the CPU of this machine; ``features`` ("-avx2,-avx512f") turns some on or off.
+
+    Example: ``host_target("-avx2,-avx,-avx512f").lanes == 2`` on x86-64.
+    """
+    cpu, own = _host_cpu()
+    if not features:
+        return Target(cpu, own)
+    changed = [word for word in features.split(",") if word]
+    if any(word[:1] not in "+-" or len(word) < 2 for word in changed):
+        raise ValueError(
+            f"target_features={features!r}: write features as '+name' or '-name', separated by "
+            "commas, for example '-avx512f,-avx2'"
+        )
+    names = {word[1:] for word in changed}
+    kept = [word for word in own.split(",") if word[1:] not in names]
+    # The CPU's name would bring its features back.
+    return Target("", ",".join([*kept, *changed]))
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+#: What kernels may call: the allocator of the process, which needs no GIL.
+_IMPORTS = {
+    "arc_malloc": _address(ctypes.pythonapi.PyMem_RawMalloc),
+    "arc_free": _address(ctypes.pythonapi.PyMem_RawFree),
+}
+
+
+class NativeCode:
+    """Object code linked into the process; it goes with the last reference.
+
+    Each has a linker of its own, because LLVM keeps the books of a shared one forever.
+    """
+
+    def __init__(self, code: bytes, symbol: str, imports: dict[str, int] | None = None) -> None:
+        _initialise()
+        self._linker = llvm.create_lljit_compiler(use_jit_link=True)
+        builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
+        for name, address in {**_IMPORTS, **(imports or {})}.items():
+            builder.import_symbol(name, address)
+        self._tracker = builder.link(self._linker, "kernel")
+        self.address: int = self._tracker[symbol]
+        self.size = len(code)
+
+    def close(self) -> None:
+        """Unload the code. Nothing may be running it."""
+        self._tracker.close()
+        self._linker.close()
+
+    def __del__(self) -> None:
+        # Order matters: code before the linker that holds it. Half-made objects have less.
+        for name in ("_tracker", "_linker"):
+            part = getattr(self, name, None)
+            if part is not None:
+                part.close()

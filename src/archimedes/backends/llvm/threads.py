@@ -1,0 +1,79 @@
+"""One pool of threads for all batch kernels of the process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+__all__ = ["cpu_count", "over_chunks"]
+
+#: Chunks a thread: a few, so that a slow core does not hold up the others.
+CHUNKS_PER_THREAD = 4
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def cpu_count() -> int:
+    """Return how many CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def _forget() -> None:
+    """Drop the pool in a forked child, which does not have its threads."""
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max(cpu_count(), 2), thread_name_prefix="archimedes")
+        return _pool
+
+
+def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: int) -> None:
+    """Call ``run(begin, end)`` over 0..n in chunks of whole grains.
+
+    The caller's thread takes part, so that ``threads`` is the number of threads at work. The
+    first exception is raised, after all threads have stopped.
+    """
+    grains = -(-n // grain)
+    if threads <= 1 or grains <= 1:
+        run(0, n)
+        return
+    pieces = min(grains, threads * CHUNKS_PER_THREAD)
+    size = -(-grains // pieces) * grain
+    starts = iter(range(0, n, size))
+    lock = threading.Lock()
+    failed = threading.Event()
+
+    def work() -> None:
+        while not failed.is_set():
+            with lock:
+                begin = next(starts, None)
+            if begin is None:
+                return
+            try:
+                run(begin, min(begin + size, n))
+            except BaseException:
+                failed.set()
+                raise
+
+    helpers = [_shared_pool().submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+    finally:
+        # The arrays must outlive every thread that writes to them.
+        wait(helpers)
+    for helper in helpers:
+        helper.result()

@@ -1,0 +1,188 @@
+"""Vectors as components: one set of formulas for a single attitude, a batch and a trace.
+
+Formulas in this package are written on components, ``w, x, y, z = components(q, 4)``. A batch or a
+traced array gives its slices; a single float vector gives Python floats, for which arithmetic and
+`math` are ten times quicker than NumPy calls. The functions here choose between the two by type,
+never by value, so the formulas above them know nothing of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "as_array",
+    "as_scalar",
+    "atan2",
+    "choose",
+    "components",
+    "cos",
+    "cross",
+    "dot",
+    "expand",
+    "join",
+    "join_matrix",
+    "matrix_components",
+    "mul_add",
+    "scaled_norm",
+    "select",
+    "sin",
+    "skew",
+    "sqrt",
+    "transpose",
+]
+
+FLOAT = np.dtype(np.float64)
+NUMBERS = (float, int, np.float64, np.int64, bool)
+
+
+def as_array(x: Any, name: str = "array") -> Any:
+    """Return `x` as an array of floats; traced arrays pass, lists may hold traced scalars."""
+    if type(x) is np.ndarray and x.dtype is FLOAT:
+        return x
+    if isinstance(x, (list, tuple)):
+        if all(type(item) in NUMBERS for item in x):
+            return np.array(x, dtype=float)
+        parts = [as_array(item, name) for item in x]
+        if len({tuple(p.shape) for p in parts}) > 1:
+            raise ValueError(f"{name} has rows of different lengths: {x!r}")
+        return np.stack(parts)
+    if type(x) in NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+        array = np.asarray(x)
+        if array.dtype.kind == "f":
+            return array
+        if array.dtype.kind in "iub":
+            return array.astype(float)
+        if array.dtype == object:  # NumPy's way of storing traced scalars
+            items = array.ravel().tolist()
+            return np.reshape(np.stack([as_array(item, name) for item in items]), array.shape)
+    elif hasattr(x, "__array_function__"):
+        return x if np.dtype(x.dtype).kind == "f" else x.astype(float)
+    raise TypeError(
+        f"{name} must be an array of real numbers, got {type(x).__qualname__}"
+        + ("; pass its .array" if hasattr(x, "array") else "")
+    )
+
+
+def as_scalar(x: Any, name: str) -> Any:
+    """Return `x` as a Python float where it is a plain number, else as an array."""
+    return float(x) if isinstance(x, (int, float, np.floating)) else as_array(x, name)
+
+
+def components(x: Any, n: int) -> Sequence[Any]:
+    """Return the `n` components along the last axis."""
+    if type(x) is np.ndarray and x.ndim == 1 and x.dtype is FLOAT:
+        return x.tolist()
+    return [x[..., k] for k in range(n)]
+
+
+def matrix_components(m: Any) -> Sequence[Sequence[Any]]:
+    """Return the entries of a matrix (..., 3, 3) as three rows of three."""
+    if type(m) is np.ndarray and m.ndim == 2 and m.dtype is FLOAT:
+        return m.tolist()
+    return [[m[..., i, j] for j in range(3)] for i in range(3)]
+
+
+def join(parts: Sequence[Any]) -> Any:
+    """Stack components along a new last axis: the inverse of `components`.
+
+    Either all parts are Python floats or none is.
+    """
+    if type(parts[0]) is float:
+        return np.array(parts)
+    if len({np.shape(part) for part in parts}) > 1:
+        parts = np.broadcast_arrays(*parts)
+    return np.stack(parts, axis=-1)
+
+
+def join_matrix(entries: Sequence[Any]) -> Any:
+    """Make a matrix (..., 3, 3) of nine entries, row by row."""
+    flat = join(entries)
+    return flat.reshape(3, 3) if flat.ndim == 1 else flat.reshape((*flat.shape[:-1], 3, 3))
+
+
+def sqrt(x: Any) -> Any:
+    """Return the square root."""
+    return math.sqrt(x) if type(x) is float else np.sqrt(x)
+
+
+def sin(x: Any) -> Any:
+    """Return the sine."""
+    return math.sin(x) if type(x) is float else np.sin(x)
+
+
+def cos(x: Any) -> Any:
+    """Return the cosine."""
+    return math.cos(x) if type(x) is float else np.cos(x)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """Return the angle of the point (x, y)."""
+    return math.atan2(y, x) if type(y) is float and type(x) is float else np.arctan2(y, x)
+
+
+def select(test: Any, a: Any, b: Any) -> Any:
+    """Return `a` where `test` holds, else `b`; both are computed, so both must be safe."""
+    return (a if test else b) if type(test) is bool else np.where(test, a, b)
+
+
+def choose(test: Any, a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
+    """Apply `select` to each component."""
+    if type(test) is bool:
+        return a if test else b
+    return [np.where(test, p, q) for p, q in zip(a, b, strict=True)]
+
+
+def mul_add(coefficients: Sequence[float], x: Any) -> Any:
+    """Evaluate the polynomial with these coefficients, constant term first, by Horner's rule."""
+    total: Any = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = total * x + c
+    return total
+
+
+def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Return the sum of products of three or four components."""
+    total = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return total + a[3] * b[3] if len(a) == 4 else total
+
+
+def scaled_norm(v: Sequence[Any]) -> Any:
+    """Return the Euclidean norm, also of tiny vectors; its derivative at zero is zero."""
+    if all(type(c) is float for c in v):
+        return math.hypot(*v)
+    size = np.abs(v[0])
+    for c in v[1:]:
+        size = np.maximum(size, np.abs(c))
+    zero = size == 0.0
+    size = np.where(zero, 1.0, size)
+    scaled = [c / size for c in v]
+    return np.where(zero, 0.0, size * np.sqrt(np.where(zero, 1.0, dot(scaled, scaled))))
+
+
+def cross(a: Any, b: Any) -> Any:
+    """Return the vector product of arrays (..., 3), broadcast against each other."""
+    ax, ay, az = components(a, 3)
+    bx, by, bz = components(b, 3)
+    return join([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+
+
+def skew(v: Any) -> Any:
+    """Return the matrix (..., 3, 3) with ``skew(v) @ u == cross(v, u)``."""
+    x, y, z = components(v, 3)
+    zero = 0.0 * x
+    return join_matrix([zero, -z, y, z, zero, -x, -y, x, zero])
+
+
+def transpose(matrix: Any) -> Any:
+    """Return the matrices with their last two axes swapped."""
+    return matrix.T if matrix.ndim == 2 else np.swapaxes(matrix, -1, -2)
+
+
+def expand(x: Any) -> Any:
+    """Add a last axis, so that a value per attitude multiplies its vector."""
+    return x if type(x) is float else x[..., None]

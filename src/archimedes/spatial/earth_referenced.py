@@ -1,0 +1,85 @@
+"""A rigid body described in a frame that rotates with the planet (ECEF).
+
+Legend: E is the planet-fixed frame, which turns at Omega about its z-axis relative to the
+Newtonian frame N with the same origin; pos and v_E are position and velocity relative to E in E
+axes; att is the attitude of B in E; w_B is the angular velocity of B relative to N, in body axes,
+so that Euler's equation holds as it stands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, as_scalar, expand, join
+from archimedes.spatial.pseudo_forces import rotating_frame_acceleration
+from archimedes.spatial.rigid_body import as_attitude, attitude_rate, euler_equation
+from archimedes.spatial.validation import check_inertia, check_mass, check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["EarthReferencedBody"]
+
+
+@struct
+class EarthReferencedBody:
+    """Equations of motion in a planet-fixed frame, with Coriolis and centrifugal terms.
+
+    `rot_earth` is the planet's rate in rad/s. Gravity belongs in ``F_E`` and must be attraction
+    alone, since the centrifugal part is added here.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import EarthReferencedBody, Quaternion
+    >>> body = EarthReferencedBody()
+    >>> x = body.State(np.array([7e6, 0, 0]), Quaternion.identity(), np.zeros(3), np.zeros(3))
+    >>> u = body.Input(F_E=np.zeros(3), M_B=np.zeros(3), m=1.0, J_B=np.eye(3))
+    >>> body.dynamics(0.0, x, u).v_E.round(4)
+    array([0.0372, 0.    , 0.    ])
+    """
+
+    rot_earth: float = field(units="rad/s", default=7.292e-5)
+    baumgarte: float = 1.0
+
+    @struct
+    class State:
+        """Position, attitude and velocity relative to E; inertial angular velocity."""
+
+        pos: Any = field(units="m")
+        att: Any = field()
+        v_E: Any = field(units="m/s")
+        w_B: Any = field(units="rad/s")
+
+    @struct
+    class Input:
+        """Net force in E axes, moment about the centre of mass in body axes; mass and inertia."""
+
+        F_E: Any = field(units="N")
+        M_B: Any = field(units="N m")
+        m: Any = field(units="kg")
+        J_B: Any = field(units="kg m^2")
+
+        def __post_init__(self) -> None:
+            """Check mass and inertia where they are known."""
+            check_mass(self.m, "EarthReferencedBody.Input.m")
+            check_inertia(self.J_B, "EarthReferencedBody.Input.J_B")
+
+    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+        """Return the time derivative of the state `x` as an `EarthReferencedBody.State`."""
+        att = as_attitude(x.att)
+        pos, v_E = check_vector(x.pos, 3, "x.pos"), check_vector(x.v_E, 3, "x.v_E")
+        w_B, F_E = check_vector(x.w_B, 3, "x.w_B"), check_vector(u.F_E, 3, "u.F_E")
+        rate = as_scalar(self.rot_earth, "rot_earth")
+        Omega_E = join([0.0 * rate, 0.0 * rate, rate])
+        apparent = rotating_frame_acceleration(pos, v_E, Omega_E)
+        return EarthReferencedBody.State(
+            pos=v_E,
+            att=attitude_rate(x.att, att, w_B - att.rotate(Omega_E), self.baumgarte),
+            v_E=F_E / expand(as_scalar(u.m, "u.m")) + apparent,
+            w_B=euler_equation(as_array(u.J_B, "u.J_B"), w_B, check_vector(u.M_B, 3, "u.M_B")),
+        )
+
+    def inertial_velocity(self, x: Any) -> Any:
+        """Return the velocity (..., 3) relative to N, in E axes, in m/s."""
+        px, py, pz = (as_array(x.pos, "x.pos")[..., n] for n in range(3))
+        rate = self.rot_earth
+        return as_array(x.v_E, "x.v_E") + np.stack([-rate * py, rate * px, 0.0 * pz], axis=-1)

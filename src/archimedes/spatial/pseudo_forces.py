@@ -1,0 +1,132 @@
+"""Forces and moments that stand for what the equations of `RigidBody` leave out.
+
+Each is added to ``F_B`` or ``M_B`` of the input. Legend: CM is the centre of mass, R a reference
+point fixed in the body, r_CM_B the position of CM from R; all vectors (..., 3) in body axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, as_scalar, cross, expand
+
+__all__ = [
+    "cm_velocity",
+    "exhaust_thrust",
+    "gyroscopic_moment",
+    "inertia_rate_moment",
+    "mass_rate_force",
+    "moment_about_cm",
+    "parallel_axis",
+    "reference_velocity",
+    "rotating_frame_acceleration",
+]
+
+
+def mass_rate_force(dm_dt: Any, v_B: Any) -> Any:
+    """Return ``-dm_dt v_B`` in N: mass that leaves, or comes, with zero inertial velocity.
+
+    Right for a body that collects resting dust, or drops what it first brings to rest. For a
+    rocket use `exhaust_thrust` instead.
+
+    >>> mass_rate_force(-2.0, [10.0, 0.0, 0.0])
+    array([20.,  0.,  0.])
+    """
+    return -expand(as_scalar(dm_dt, "dm_dt")) * as_array(v_B, "v_B")
+
+
+def exhaust_thrust(dm_dt: Any, v_rel_B: Any) -> Any:
+    """Return the thrust ``dm_dt v_rel_B`` in N of mass leaving at `v_rel_B` relative to the body.
+
+    `dm_dt` is negative for a rocket. This is the whole effect on the velocity of the remaining
+    body: with it, ``dm_dt`` of the input stays zero (Tsiolkovsky).
+
+    >>> exhaust_thrust(-2.0, [-3000.0, 0.0, 0.0])
+    array([6000.,   -0.,   -0.])
+    """
+    return expand(as_scalar(dm_dt, "dm_dt")) * as_array(v_rel_B, "v_rel_B")
+
+
+def inertia_rate_moment(dJ_dt: Any, w_B: Any) -> Any:
+    """Return ``-dJ_dt w_B`` in N m: inertia that changes while angular momentum is kept.
+
+    >>> import numpy as np
+    >>> inertia_rate_moment(np.eye(3), [0.0, 0.0, 2.0])
+    array([-0., -0., -2.])
+    """
+    return -np.matmul(as_array(dJ_dt, "dJ_dt"), as_array(w_B, "w_B")[..., None])[..., 0]
+
+
+def cm_velocity(v_ref_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0.0)) -> Any:
+    """Return the velocity of the centre of mass, the state ``v_B``, from that of the reference.
+
+    `dr_CM_B` is the velocity of the centre of mass within the body.
+
+    >>> cm_velocity([1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0])
+    array([0., 0., 0.])
+    """
+    shift = as_array(dr_CM_B, "dr_CM_B") + cross(as_array(w_B, "w_B"), as_array(r_CM_B, "r_CM_B"))
+    return as_array(v_ref_B, "v_ref_B") + shift
+
+
+def reference_velocity(v_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0.0)) -> Any:
+    """Return the velocity of the reference point, at which aerodynamics are often defined.
+
+    >>> reference_velocity([0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0])
+    array([1., 0., 0.])
+    """
+    shift = as_array(dr_CM_B, "dr_CM_B") + cross(as_array(w_B, "w_B"), as_array(r_CM_B, "r_CM_B"))
+    return as_array(v_B, "v_B") - shift
+
+
+def moment_about_cm(M_ref_B: Any, F_B: Any, r_CM_B: Any) -> Any:
+    """Return the moment about the centre of mass of a force `F_B` and moment at the reference.
+
+    >>> moment_about_cm([0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
+    array([0., 1., 0.])
+    """
+    arm = cross(as_array(r_CM_B, "r_CM_B"), as_array(F_B, "F_B"))
+    return as_array(M_ref_B, "M_ref_B") - arm
+
+
+def parallel_axis(J_B: Any, m: Any, r_B: Any) -> Any:
+    """Return the inertia about a point `r_B` from the centre of mass, from that about it.
+
+    >>> import numpy as np
+    >>> parallel_axis(np.eye(3), 2.0, [1.0, 0.0, 0.0]).diagonal()
+    array([1., 3., 3.])
+    """
+    r = as_array(r_B, "r_B")
+    square = np.sum(r * r, axis=-1)[..., None, None] * np.eye(3)
+    m = as_scalar(m, "m")
+    m = m if type(m) is float else m[..., None, None]
+    return as_array(J_B, "J_B") + m * (square - r[..., :, None] * r[..., None, :])
+
+
+def gyroscopic_moment(w_B: Any, h_B: Any, dh_dt: Any = (0.0, 0.0, 0.0)) -> Any:
+    """Return ``-dh_dt - w_B x h_B`` in N m for internal angular momentum `h_B` (rotors, wheels).
+
+    `h_B` is the angular momentum of the internal parts relative to the body, and `dh_dt` its rate
+    of change in body axes: minus the motor's torque on the body.
+
+    >>> gyroscopic_moment([0.0, 1.0, 0.0], [2.0, 0.0, 0.0])
+    array([0., 0., 2.])
+    """
+    turn = cross(as_array(w_B, "w_B"), as_array(h_B, "h_B"))
+    return 0.0 - as_array(dh_dt, "dh_dt") - turn
+
+
+def rotating_frame_acceleration(pos: Any, vel: Any, Omega: Any, dOmega_dt: Any = None) -> Any:
+    """Return the apparent acceleration in a frame that rotates at `Omega`, in its coordinates.
+
+    ``-2 Omega x vel - Omega x (Omega x pos) - dOmega_dt x pos``: Coriolis, centrifugal and Euler.
+
+    >>> rotating_frame_acceleration([1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0])
+    array([4., 0., 0.])
+    """
+    pos, vel = as_array(pos, "pos"), as_array(vel, "vel")
+    Omega = as_array(Omega, "Omega")
+    total = 0.0 - cross(Omega, 2.0 * vel + cross(Omega, pos))
+    return total if dOmega_dt is None else total - cross(as_array(dOmega_dt, "dOmega_dt"), pos)

@@ -1,0 +1,160 @@
+"""Six-degree-of-freedom rigid bodies.
+
+Legend: N is a Newtonian (inertial) frame, B the body frame with its origin at the centre of mass;
+pos is the position of B in N, att the attitude of B in N, v_B and w_B the inertial velocity and
+angular velocity in body axes.
+Source: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 2016, section 1.7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.attitude import Attitude
+from archimedes.spatial.class_methods import on_class_too
+from archimedes.spatial.components import as_array, as_scalar, cross, expand
+from archimedes.spatial.euler_angles import EulerAngles
+from archimedes.spatial.quaternion import Quaternion
+from archimedes.spatial.validation import check_inertia, check_mass, check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["RigidBody", "as_attitude", "attitude_rate", "euler_equation"]
+
+
+def as_attitude(att: Any) -> Any:
+    """Return `att` itself, or for a plain array the attitude it stands for.
+
+    Three numbers are roll, pitch and yaw (``"xyz"``), four a quaternion.
+    """
+    if hasattr(att, "as_matrix"):
+        return att
+    array = as_array(att, "att")
+    kinds: dict[Any, Any] = {(3,): EulerAngles, (4,): Quaternion}
+    kind = kinds.get(tuple(array.shape[-1:]))
+    if kind is None:
+        raise ValueError(
+            "att must be an attitude, an array of 3 (roll, pitch, yaw) or of 4 (quaternion), got "
+            f"shape {tuple(array.shape)}"
+        )
+    return kind(array)
+
+
+def attitude_rate(given: Any, att: Any, w_B: Any, baumgarte: Any) -> Any:
+    """Return the rate of an attitude in the form it was given: an attitude or an array."""
+    if isinstance(att, Quaternion):
+        rate = att.kinematics(w_B, baumgarte)
+    else:
+        rate = att.kinematics(w_B)
+    return rate if given is att else rate.array
+
+
+def matvec(matrix: Any, vector: Any) -> Any:
+    """Return the product of a matrix (..., 3, 3) and a vector (..., 3)."""
+    if matrix.ndim == 2 and vector.ndim == 1:
+        return matrix @ vector
+    return np.matmul(matrix, vector[..., None])[..., 0]
+
+
+def euler_equation(J_B: Any, w_B: Any, M_B: Any) -> Any:
+    """Return the angular acceleration (..., 3): ``J_B^-1 (M_B - w_B x (J_B w_B))``."""
+    moment = M_B - cross(w_B, matvec(J_B, w_B))
+    if moment.ndim == 1:
+        return np.linalg.solve(J_B, moment)
+    return np.linalg.solve(J_B, moment[..., None])[..., 0]
+
+
+@struct
+class RigidBody:
+    """Equations of motion of a rigid body under given force and moment.
+
+    `dynamics` works on the class, on an instance and through ``super()``. The attitude may be of
+    any class with the `Attitude` methods, or a plain array of 3 (roll, pitch, yaw) or 4
+    (quaternion). `rpy_attitude` states that roll, pitch and yaw are meant, and anything else is
+    then an error. `baumgarte` is the rate at which a quaternion's norm is drawn to one.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import Quaternion, RigidBody
+    >>> x = RigidBody.State(np.zeros(3), Quaternion.identity(), np.zeros(3), np.zeros(3))
+    >>> u = RigidBody.Input(F_B=np.array([0, 0, 9.8]), M_B=np.zeros(3), m=10.0, J_B=np.eye(3))
+    >>> RigidBody.dynamics(0.0, x, u).v_B
+    array([0.  , 0.  , 0.98])
+    """
+
+    rpy_attitude: bool = field(static=True, default=False)
+    baumgarte: float = 1.0
+
+    @struct
+    class State:
+        """Position and attitude of the body in N, and its velocities in body axes."""
+
+        pos: Any = field(units="m")
+        att: Any = field()
+        v_B: Any = field(units="m/s")
+        w_B: Any = field(units="rad/s")
+
+    @struct
+    class Input:
+        """Net force and moment about the centre of mass in body axes; mass and inertia.
+
+        `dm_dt` and `dJ_dt` enter as the force ``-dm_dt v_B`` and the moment ``-dJ_dt w_B``: right
+        where mass leaves with zero inertial velocity. A rocket leaves them at zero, since its
+        thrust already carries the momentum of the exhaust (the term depends on the observer).
+        """
+
+        F_B: Any = field(units="N")
+        M_B: Any = field(units="N m")
+        m: Any = field(units="kg")
+        J_B: Any = field(units="kg m^2")
+        dm_dt: Any = field(units="kg/s", default=0.0)
+        dJ_dt: Any = field(units="kg m^2/s", default_factory=lambda: np.zeros((3, 3)))
+
+        def __post_init__(self) -> None:
+            """Check mass and inertia where they are known."""
+            check_mass(self.m, "RigidBody.Input.m")
+            check_inertia(self.J_B, "RigidBody.Input.J_B")
+
+    @on_class_too
+    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+        """Return the time derivative of the state `x` as a `RigidBody.State`."""
+        att = self.attitude(x)
+        v_B, w_B = check_vector(x.v_B, 3, "x.v_B"), check_vector(x.w_B, 3, "x.w_B")
+        F_B, M_B = check_vector(u.F_B, 3, "u.F_B"), check_vector(u.M_B, 3, "u.M_B")
+        J_B, dJ_dt = as_array(u.J_B, "u.J_B"), as_array(u.dJ_dt, "u.dJ_dt")
+        m, dm_dt = expand(as_scalar(u.m, "u.m")), expand(as_scalar(u.dm_dt, "u.dm_dt"))
+        return RigidBody.State(
+            pos=att.rotate(v_B, inverse=True),
+            att=attitude_rate(x.att, att, w_B, self.baumgarte),
+            v_B=(F_B - dm_dt * v_B) / m - cross(w_B, v_B),
+            w_B=euler_equation(J_B, w_B, M_B - matvec(dJ_dt, w_B)),
+        )
+
+    def attitude(self, x: Any) -> Attitude:
+        """Return the attitude of a state, checked against `rpy_attitude`."""
+        att = as_attitude(x.att)
+        if self.rpy_attitude and not (isinstance(att, EulerAngles) and att.seq == "xyz"):
+            raise ValueError(
+                "x.att must be roll, pitch and yaw, EulerAngles(..., 'xyz') or an array of 3, "
+                f"since rpy_attitude is True; got {att!r}"
+            )
+        return att
+
+    @on_class_too
+    def kinetic_energy(self, x: Any, u: Any) -> Any:
+        """Return the kinetic energy in J."""
+        v_B, w_B = as_array(x.v_B), as_array(x.w_B)
+        h_B = matvec(as_array(u.J_B), w_B)
+        return 0.5 * (u.m * np.sum(v_B * v_B, axis=-1) + np.sum(w_B * h_B, axis=-1))
+
+    @on_class_too
+    def linear_momentum(self, x: Any, u: Any) -> Any:
+        """Return the momentum (..., 3) in inertial axes, in kg m/s."""
+        m = expand(as_scalar(u.m, "u.m"))
+        return self.attitude(x).rotate(m * as_array(x.v_B), inverse=True)
+
+    @on_class_too
+    def angular_momentum(self, x: Any, u: Any) -> Any:
+        """Return the angular momentum about the centre of mass in inertial axes, in kg m^2/s."""
+        h_B = matvec(as_array(u.J_B), as_array(x.w_B))
+        return self.attitude(x).rotate(h_B, inverse=True)

@@ -1,0 +1,153 @@
+"""Checks of arguments whose values are known; traced arrays pass without a node added.
+
+Every check names the argument and says what to give instead. A shape is always known, so shapes
+are checked in traces too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import FLOAT, as_array, as_scalar, components
+
+__all__ = [
+    "check_finite",
+    "check_inertia",
+    "check_mass",
+    "check_matrix",
+    "check_norm",
+    "check_rotation",
+    "check_vector",
+    "concrete",
+    "vector_components",
+]
+
+#: How far from orthonormal a matrix may be and still be taken for a rotation.
+ROTATION_TOLERANCE = 1e-6
+
+
+def concrete(x: Any) -> np.ndarray | None:
+    """Return `x` as an array where its values are known numbers, else None.
+
+    >>> concrete(2.0)
+    array(2.)
+    >>> concrete(np.array([object()])) is None
+    True
+    """
+    if not isinstance(x, (np.ndarray, float, int, np.generic)):
+        return None
+    array = np.asarray(x)
+    return None if array.dtype == object else array
+
+
+def check_finite(x: Any, name: str) -> None:
+    """Raise where a known value is nan or infinite."""
+    values = concrete(x)
+    if values is not None and not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite, got {values}")
+
+
+def check_vector(x: Any, n: int, name: str) -> Any:
+    """Return `x` as a finite array (..., n)."""
+    single = type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (n,)
+    if single and math.isfinite(sum(x.tolist())):
+        return x
+    array = as_array(x, name)
+    check_last(array, n, name)
+    check_finite(array, name)
+    return array
+
+
+def check_last(array: Any, n: int, name: str) -> None:
+    """Raise where the last axis is not of length `n`."""
+    if tuple(array.shape[-1:]) != (n,):
+        raise ValueError(f"{name} must have shape ({n},) or (..., {n}), got {tuple(array.shape)}")
+
+
+def vector_components(x: Any, n: int, name: str, finite: bool = True) -> Sequence[Any]:
+    """Return the components of a vector (..., n), checked to be finite if asked.
+
+    Functions that check a norm computed from the components need not ask.
+    """
+    if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (n,):
+        parts = x.tolist()
+        if not finite or math.isfinite(sum(parts)):
+            return parts
+    array = as_array(x, name)
+    check_last(array, n, name)
+    if finite:
+        check_finite(array, name)
+    return components(array, n)
+
+
+def check_matrix(x: Any, n: int, name: str) -> Any:
+    """Return `x` as a finite array (..., n, n)."""
+    array = as_array(x, name)
+    if tuple(array.shape[-2:]) != (n, n):
+        raise ValueError(
+            f"{name} must have shape ({n}, {n}) or (..., {n}, {n}), got {tuple(array.shape)}"
+        )
+    check_finite(array, name)
+    return array
+
+
+def check_norm(squared: Any, name: str) -> None:
+    """Raise where a known squared norm is zero, nan or infinite."""
+    if type(squared) is float:
+        good = 0.0 < squared < math.inf
+    else:
+        values = concrete(squared)
+        good = values is None or bool(np.all((values > 0.0) & (values < np.inf)))
+    if not good:
+        raise ValueError(
+            f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
+            f"{squared}"
+        )
+
+
+def check_rotation(x: Any, name: str) -> Any:
+    """Return `x` as an array (..., 3, 3), checked to be proper and orthonormal if known."""
+    matrix = check_matrix(x, 3, name)
+    values = concrete(matrix)
+    if values is None:
+        return matrix
+    error = np.abs(values @ np.swapaxes(values, -1, -2) - np.eye(3)).max(initial=0.0)
+    if error > ROTATION_TOLERANCE:
+        raise ValueError(
+            f"{name} must be orthogonal: its rows times their transpose differ from the identity "
+            f"by {error:.2g}. If it has only drifted, use RotationMatrix(matrix).normalize()"
+        )
+    if np.any(np.linalg.det(values) < 0.0):
+        raise ValueError(
+            f"{name} is a reflection (determinant -1), not a rotation: check the handedness of "
+            "the axes"
+        )
+    return matrix
+
+
+def check_mass(m: Any, name: str) -> None:
+    """Raise where a known mass is not positive and finite."""
+    values = concrete(as_scalar(m, name))
+    if values is not None and not np.all((values > 0.0) & (values < np.inf)):
+        raise ValueError(f"{name} must be positive and finite, in kg, got {m}")
+
+
+def check_inertia(J: Any, name: str) -> None:
+    """Raise where a known inertia matrix is asymmetric or not positive definite."""
+    matrix = check_matrix(J, 3, name)
+    values = concrete(matrix)
+    if values is None:
+        return
+    scale = np.abs(values).max(initial=0.0)
+    if np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0) > 1e-9 * scale:
+        raise ValueError(f"{name} must be symmetric, got {values}")
+    try:
+        np.linalg.cholesky(values)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"{name} must be positive definite (principal moments greater than zero), got {values}"
+        ) from None

@@ -1,0 +1,241 @@
+"""Eigenvalues of symmetric matrices, singular values, and what is made from them.
+
+Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending. Derivatives are
+in closed form. Where two values are equal the directions of their vectors are arbitrary, and
+the derivative leaves them still: values and everything that does not depend on the choice of
+vectors have the right derivative, and all are finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic.linalg_checks import (
+    MAX_SPECTRAL,
+    check_square,
+    check_stacked,
+    floats,
+    over_stack,
+)
+from archimedes.symbolic.linalg_jacobi import singular, symmetric_eigen
+from archimedes.symbolic.linalg_regions import MatrixFunction, call
+from archimedes.symbolic.registry import implements
+from archimedes.symbolic.structural import full_like
+from archimedes.symbolic.trace import trace_error
+
+__all__: list[str] = []
+
+EighResult = type(np.linalg.eigh(np.eye(1)))
+SVDResult = type(np.linalg.svd(np.eye(1)))
+
+
+def _check_size(name: str, n: int) -> None:
+    if n > MAX_SPECTRAL:
+        raise trace_error(
+            f"np.linalg.{name} of {n} columns is too large to record (at most {MAX_SPECTRAL})",
+            "Wrap the call in arc.callback, or use np.linalg.solve, qr or cholesky where they do.",
+        )
+
+
+def _reciprocal(x: Any) -> Any:
+    """1 / x, and zero where x is zero."""
+    at_zero = x == 0
+    return np.where(at_zero, 0.0, 1.0 / np.where(at_zero, 1.0, x)).astype(x.dtype)
+
+
+# ---- symmetric eigenvalues -----------------------------------------------------------------------
+
+
+def _eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i).
+
+    (Magnus, Econometric Theory 1(2), 1985.)
+    """
+    w, v = results
+    f = _reciprocal(w[None, :] - w[:, None])
+    found = []
+    for (da,) in rows:
+        p = v.T @ (da @ v)
+        found.append([np.diagonal(p), v @ (f * p)])
+    return found
+
+
+def _eigenvalue_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    v = call(_EIGEN, operands[0])[1]
+    return [[np.sum(v * (da @ v), axis=0)] for (da,) in rows]
+
+
+_EIGEN = MatrixFunction("eigh", partial(symmetric_eigen, vectors=True), _eigen_push)
+_EIGENVALUES = MatrixFunction("eigvalsh", partial(symmetric_eigen, vectors=False), _eigenvalue_push)
+
+
+def _symmetric(name: str, a: Any, uplo: str) -> Any:
+    """Fill one triangle from the other, as NumPy, which reads only one."""
+    (a,) = floats(a)
+    check_square(a)
+    if uplo.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    _check_size(name, a.shape[-1])
+    lower = np.tri(a.shape[-1], dtype=bool)
+    first = a if uplo.upper() == "L" else a.mT
+    return np.where(lower, first, first.mT)
+
+
+@implements(np.linalg.eigh)
+def _eigh(a: Any, UPLO: str = "L") -> Any:
+    a = _symmetric("eigh", a, UPLO)
+    return EighResult(*over_stack(partial(call, _EIGEN), (2,), a))
+
+
+@implements(np.linalg.eigvalsh)
+def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    a = _symmetric("eigvalsh", a, UPLO)
+    return over_stack(lambda x: call(_EIGENVALUES, x)[0], (2,), a)
+
+
+def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise trace_error(f"np.linalg.{name} cannot be traced: {what}", remedy)
+
+    return refuse
+
+
+for _name in ("eig", "eigvals"):
+    implements(getattr(np.linalg, _name))(
+        _untraceable(
+            _name,
+            "eigenvalues of a general matrix may be complex",
+            "Use np.linalg.eigh or eigvalsh for a symmetric matrix, np.linalg.svdvals for sizes, "
+            "or wrap the call in arc.callback.",
+        )
+    )
+implements(np.linalg.matrix_rank)(
+    _untraceable(
+        "matrix_rank",
+        "it is a whole number that jumps, meant for decisions while recording",
+        "Count what is large enough: np.sum(np.linalg.svdvals(a) > tol).",
+    )
+)
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+
+def _singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric.
+
+    Columns of U beyond those of V (U2) only turn as U1 makes them. (Townsend, Differentiating
+    the Singular Value Decomposition, 2016.)
+    """
+    u, s, vt = results
+    n = len(s)
+    u1, u2, v = u[:, :n], u[:, n:], vt.T
+    f = _reciprocal((s[None, :] - s[:, None]) * (s[None, :] + s[:, None]))
+    inverse = _reciprocal(s)
+    found = []
+    for (da,) in rows:
+        dav = da @ v
+        p = u1.T @ dav
+        turn_u = f * (p * s[None, :] + s[:, None] * p.T)
+        turn_v = f * (s[:, None] * p + p.T * s[None, :])
+        du = u1 @ turn_u
+        if len(u) > n:
+            out = (dav - u1 @ p) * inverse
+            du = du + out
+            if u2.shape[1]:
+                du = np.concatenate([du, -(u1 @ (out.T @ u2))], axis=1)
+        found.append([du, np.diagonal(p), (v @ turn_v).T])
+    return found
+
+
+def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    u, _, vt = call(_SINGULAR[False], operands[0])
+    return [[np.sum(u * (da @ vt.T), axis=0)] for (da,) in rows]
+
+
+_SINGULAR = {
+    full: MatrixFunction("svd", partial(singular, vectors=True, full=full), _singular_push)
+    for full in (False, True)
+}
+_SINGULAR_VALUES = MatrixFunction("svdvals", partial(singular, vectors=False), _singular_value_push)
+
+
+def _svd_matrix(a: Any, full: bool) -> tuple[Any, Any, Any]:
+    if a.shape[0] >= a.shape[1]:
+        return call(_SINGULAR[full], a)
+    u, s, vt = call(_SINGULAR[full], a.T)
+    return vt.T, s, u.T
+
+
+@implements(np.linalg.svdvals)
+def _svdvals(x: Any, /) -> Any:
+    (x,) = floats(x)
+    check_stacked(x)
+    _check_size("svdvals", min(x.shape[-2:]))
+    tall = x if x.shape[-2] >= x.shape[-1] else x.mT
+    return over_stack(lambda a: call(_SINGULAR_VALUES, a)[0], (2,), tall)
+
+
+@implements(np.linalg.svd)
+def _svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    (a,) = floats(a)
+    check_stacked(a)
+    if hermitian:
+        a = _symmetric("svd", a, "L")
+    if not compute_uv:
+        return _svdvals(a)
+    _check_size("svd", min(a.shape[-2:]))
+    return SVDResult(*over_stack(partial(_svd_matrix, full=bool(full_matrices)), (2,), a))
+
+
+# ---- pseudo-inverse ------------------------------------------------------------------------------
+
+
+def _pseudo_inverse_body(a: Any, rtol: Any) -> tuple[Any]:
+    u, s, vt = singular(a, vectors=True)
+    keep = s > rtol * s[0]
+    inverse = np.where(keep, 1.0 / np.where(keep, s, 1.0), 0.0).astype(a.dtype)
+    return ((vt.T * inverse) @ u.T,)
+
+
+def _pseudo_inverse_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """The derivative at constant rank (Golub, Pereyra, SIAM J. Numer. Anal. 10(2), 1973)."""
+    a, x = operands[0], results[0]
+    eye = np.eye(len(a), dtype=a.dtype)
+    outside, gram = eye - a @ x, x @ x.T
+    inside = np.eye(len(x), dtype=a.dtype) - x @ a
+    found = []
+    for da, _ in rows:
+        dx = gram @ (da.T @ outside) + inside @ (da.T @ (x.T @ x)) - x @ (da @ x)
+        found.append([dx])
+    return found
+
+
+_PSEUDO_INVERSE = MatrixFunction("pinv", _pseudo_inverse_body, _pseudo_inverse_push)
+
+
+@implements(np.linalg.pinv)
+def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+    """Pseudo-inverse by singular values, those below ``rtol`` times the largest left out."""
+    (a,) = floats(a)
+    check_stacked(a)
+    if hermitian:
+        a = _symmetric("pinv", a, "L")
+    if rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else rtol
+    elif rtol is not np._NoValue:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    if rcond is None:
+        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
+    _check_size("pinv", min(a.shape[-2:]))
+    wide = a.shape[-2] < a.shape[-1]
+    cut = full_like(a, rcond, shape=np.shape(rcond))
+    tall = a.mT if wide else a
+    x = over_stack(lambda m, r: call(_PSEUDO_INVERSE, m, r)[0], (2, 0), tall, cut)
+    return x.mT if wide else x

@@ -1,0 +1,103 @@
+"""Constants and polynomials against mpmath."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from archimedes.graph.elementary import coefficients, exponential, log_table, logarithm, reduction
+from archimedes.graph.elementary import inverse_trigonometric as inverse
+
+
+@pytest.mark.parametrize("name", [n for n in coefficients.__all__ if n != "Minimax"])
+def test_polynomial_keeps_its_bound(name):
+    row = getattr(coefficients, name)
+    formula = compile(f"(({row.weight}), ({row.target}))", name, "eval")
+    with mpmath.workdps(50):
+        low, high = map(mpmath.mpf, row.interval)
+        largest = mpmath.mpf(0)
+        for i in range(400):
+            x = (low + high) / 2 + (high - low) / 2 * mpmath.cos(mpmath.pi * (i + 0.5) / 400)
+            weight, target = eval(formula, dict(vars(mpmath)), {"x": x})
+            error = weight * (sum(c * x**n for n, c in enumerate(row.c)) - target)
+            largest = max(largest, abs(error))
+        assert largest <= row.bound
+        assert largest >= row.bound / 2, "the stated bound is too generous"
+
+
+def close(parts: tuple[float, ...], value: str, bits: int) -> bool:
+    with mpmath.workprec(300):
+        exact = mpmath.mpmathify(eval(value, dict(vars(mpmath))))
+        return abs(sum(map(mpmath.mpf, parts)) - exact) < abs(exact) * mpmath.mpf(2) ** -bits
+
+
+@pytest.mark.parametrize(
+    ("parts", "value", "bits"),
+    [
+        ((exponential.LN2_HIGH, exponential.LN2_LOW), "log(2)", 95),
+        ((exponential.LN2_UPPER, exponential.LN2_REST), "log(2)", 79),
+        ((exponential.LOG2_E,), "1/log(2)", 53),
+        ((logarithm.LOG2_E_UPPER, logarithm.LOG2_E_REST), "1/log(2)", 79),
+        ((logarithm.LOG10_E_UPPER, logarithm.LOG10_E_REST), "1/log(10)", 79),
+        ((logarithm.LOG10_2_HIGH, logarithm.LOG10_2_LOW), "log(2)/log(10)", 95),
+        ((reduction.PIECE_1, reduction.PIECE_2, reduction.PIECE_3), "pi/2", 127),
+        ((reduction.HALF_PI_HIGH, reduction.HALF_PI_LOW), "pi/2", 106),
+        ((reduction.TWO_OVER_PI,), "2/pi", 53),
+        ((inverse.QUARTER_PI_HIGH, inverse.QUARTER_PI_LOW), "pi/4", 100),
+    ],
+)
+def test_constant(parts, value, bits):
+    assert close(parts, value, bits)
+
+
+def significant_bits(x: float) -> int:
+    return abs(Fraction(x).numerator).bit_length()
+
+
+@pytest.mark.parametrize(
+    ("x", "bits"),
+    [
+        (exponential.LN2_HIGH, 42),
+        (exponential.LN2_UPPER, 26),
+        (reduction.PIECE_1, 37),
+        (reduction.PIECE_2, 37),
+        (inverse.QUARTER_PI_HIGH, 50),
+        (logarithm.LOG2_E_UPPER, 26),
+        (logarithm.LOG10_E_UPPER, 26),
+        (logarithm.LOG10_2_HIGH, 42),
+    ],
+)
+def test_leading_parts_leave_room_for_exact_products(x, bits):
+    assert significant_bits(x) <= bits
+
+
+def test_digits_of_two_over_pi():
+    with mpmath.workprec(1400):
+        assert (
+            int(mpmath.floor(2 / mpmath.pi * mpmath.mpf(2) ** 1248)) == reduction.TWO_OVER_PI_BITS
+        )
+    limbs = reduction.LIMBS[reduction.LEADING_ZEROS :]
+    assert sum(d << (26 * (47 - j)) for j, d in enumerate(limbs)) == reduction.TWO_OVER_PI_BITS
+
+
+def test_exponent_division_by_limb_size():
+    e = np.arange(0, 2046 - 1075 + reduction.EXPONENT_SHIFT + 1)
+    assert ((e * 2521) >> 16 == e // reduction.LIMB).all()
+
+
+def test_logarithm_table():
+    with mpmath.workprec(200):
+        for i, (r, high, low) in enumerate(
+            zip(log_table.RECIPROCALS, log_table.LOG_HIGH, log_table.LOG_LOW, strict=True)
+        ):
+            ends = np.array([i, i + 1], np.int64) << log_table.INDEX_SHIFT
+            ends = (ends + log_table.START).view(np.float64)
+            assert np.abs(ends * r - 1).max() <= 0.0079
+            assert significant_bits(r) <= 10
+            assert (high * 2**42).is_integer()
+            exact = -mpmath.log(mpmath.mpf(r))
+            assert abs(exact - high - low) <= mpmath.mpf(2) ** -96
+    assert log_table.RECIPROCALS[79:81] == (1.0, 1.0)

@@ -1,0 +1,48 @@
+"""``python -m tests.fuzz --programs 1000000 --seed 0 --jobs 2``: long fuzzing runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from .runner import EXECUTORS, check
+
+CHUNK = 500
+
+
+def run_chunk(first: int, count: int, executor: str) -> tuple[int, list[str]]:
+    warnings.simplefilter("error")
+    reports = (check(seed, executor) for seed in range(first, first + count))
+    return count, [text for text in reports if text]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--programs", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--executor", choices=sorted(EXECUTORS), default="compiled")
+    parser.add_argument("--stop-after", type=int, default=10, help="mismatches to show")
+    options = parser.parse_args()
+    end = options.seed + options.programs
+    starts = range(options.seed, end, CHUNK)
+    sizes = [min(CHUNK, end - start) for start in starts]
+    work = partial(run_chunk, executor=options.executor)
+    done, found = 0, 0
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for count, reports in pool.map(work, starts, sizes):
+            done, found = done + count, found + len(reports)
+            print("\n".join(reports), end="\n" if reports else "")
+            print(f"\r{done} programs, {found} mismatches", end="", file=sys.stderr, flush=True)
+            if found >= options.stop_after:
+                pool.shutdown(cancel_futures=True)
+                break
+    print(f"\n{done} programs, {found} mismatches, executor {options.executor}")
+    return found > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Random programs give NumPy's results; the fuzzer itself can tell when they do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from .programs import Expected, generate
+from .runner import EXECUTORS, check, mismatch
+
+PROGRAMS, CHUNKS = 10_000, 40
+SIZE = PROGRAMS // CHUNKS
+
+
+def failures(executor: str, first: int, count: int) -> str:
+    reports = (check(seed, executor) for seed in range(first, first + count))
+    return "\n".join(text for text in reports if text)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_compiled_programs_equal_numpy(chunk: int) -> None:
+    assert not failures("compiled", chunk * SIZE, SIZE)
+
+
+@pytest.mark.parametrize("chunk", range(2))
+def test_eager_regions_equal_python_loops(chunk: int) -> None:
+    assert not failures("eager", chunk * SIZE, SIZE)
+
+
+def test_source_text_alone_reproduces_the_generated_values() -> None:
+    assert not failures("plain", 0, SIZE)
+
+
+def test_generation_is_deterministic_and_varied() -> None:
+    programs = [generate(seed) for seed in range(300)]
+    assert [p.source for p in programs] == [generate(seed).source for seed in range(300)]
+    text = "\n".join(p.source for p in programs)
+    counts = Counter({name: text.count(name) for name in REGIONS + FUNCTIONS})
+    assert not [name for name, count in counts.items() if count == 0]
+    values = [value for p in programs for value in p.inputs.values()]
+    assert {value.dtype.name for value in values} == {"float64", "float32", "int64", "bool"}
+    assert {value.ndim for value in values} == {0, 1, 2, 3, 4}
+    assert any(value.size == 0 for value in values)
+    assert any(np.isnan(value).any() for value in values if value.dtype.kind == "f")
+    results = [want for p in programs for want in p.expected]
+    assert 0.3 < np.mean([want.err == 0.0 for want in results]) < 0.9
+    tight = [want.err < 1e-9 for want in results if want.value.dtype == np.float64]
+    assert np.mean(tight) > 0.9
+
+
+REGIONS = [f"arc.{n}" for n in ("scan", "cond", "switch", "while_loop", "fori_loop", "vmap")]
+FUNCTIONS = ["np.einsum", " @ ", "np.sort", "np.where", "np.cumsum", " % ", " // ", "] += ", "out="]
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "reason"),
+    [
+        (Expected("v", np.ones(2), 0.0, True), np.ones(2), None),
+        (Expected("v", np.ones(2), 0.0, True), np.nextafter(np.ones(2), 2), "exact"),
+        (Expected("v", np.ones(2), 1e-15, True), np.nextafter(np.ones(2), 2), None),
+        (Expected("v", np.ones(2), 1e-15, True), np.ones(2) + 1e-12, "off by"),
+        (Expected("v", np.zeros(2), 0.0, True), -np.zeros(2), "signs"),
+        (Expected("v", np.zeros(2), 0.0, False), -np.zeros(2), None),
+        (Expected("v", np.ones(2), 0.0, True), np.ones(2, np.float32), "in place of"),
+        (Expected("v", np.ones(2), 0.0, True), np.ones((2, 1)), "in place of"),
+        (Expected("v", np.array([np.nan]), 0.0, True), np.ones(1), "nan"),
+        (Expected("v", np.array([3]), 0.0, True), np.array([4]), "values"),
+    ],
+)
+def test_mismatches_are_seen(want: Expected, got: np.ndarray, reason: str | None) -> None:
+    why = mismatch(want, got)
+    assert (why is None) if reason is None else (reason in why)
+
+
+def test_report_is_a_readable_repro(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoiled(source, inputs):
+        results = EXECUTORS["plain"](source, inputs)
+        return (np.asarray(results[0]) + 1, *results[1:])
+
+    monkeypatch.setitem(EXECUTORS, "spoiled", spoiled)
+    report = check(3, "spoiled")
+    assert "seed 3" in report
+    assert "def program(x0" in report
+    assert "x0 = np.array" in report
+    assert "NumPy" in report
