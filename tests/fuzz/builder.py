@@ -185,6 +185,7 @@ class Builder:
                 var.mag > MAX_MAGNITUDE
                 or var.err > MAX_RELATIVE_ERROR * max(1.0, var.mag)
                 or not (var.finite or self.nasty)
+                or (self.nasty and var.size == 0)  # its sum would be a literal zero
             ):
                 made = None
                 break

@@ -49,8 +49,8 @@ SQUARE: dict[str, Callable[[int], np.ndarray]] = {
 
 
 def traced(function: Callable[..., Any], *args: Any) -> Any:
-    """Result of a function recorded and run, the arguments being traced."""
-    return arc.compile(function)(*args)
+    """Result of a function recorded and run, the arguments (defaults are not) being traced."""
+    return arc.compile(lambda *given: function(*given))(*args)
 
 
 def backward_error(a: np.ndarray, x: np.ndarray, b: np.ndarray) -> float:

@@ -70,7 +70,8 @@ def test_named_matrices_give_the_bits_of_the_region(name: str, n: int, dtype) ->
     a, b = SQUARE[name](n).astype(dtype), random(12, n, 2).astype(dtype)
     got = traced(np.linalg.solve, a, b)
     assert got.dtype == dtype
-    np.testing.assert_array_equal(got, eliminate(a, b))
+    with np.errstate(all="ignore"):  # the ill-conditioned ones are singular in float32
+        np.testing.assert_array_equal(got, eliminate(a, b))
 
 
 def test_constant_and_upper_triangular_matrices_keep_the_order_too() -> None:

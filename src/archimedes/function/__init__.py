@@ -11,6 +11,7 @@ from archimedes.function.implicit_functions import ConvergenceError, RootInfo, i
 from archimedes.function.interpolation import Interpolant, interpolant
 from archimedes.function.loops import fori_loop, scan, while_loop
 from archimedes.function.sparse import coloring, sparsity
+from archimedes.symbolic.matrix_functions import expm
 
 __all__ = [
     "Compiled",
@@ -24,6 +25,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "expm",
     "eye",
     "fori_loop",
     "grad",

@@ -28,18 +28,26 @@ class Batched:
     """The result of :func:`vmap`."""
 
     def __init__(
-        self, function: Callable[..., Any], in_axes: Any, out_axes: Any, name: str | None
+        self,
+        function: Callable[..., Any],
+        in_axes: Any,
+        out_axes: Any,
+        name: str | None,
+        threads: int | None,
     ) -> None:
         if not callable(function):
             raise TypeError(
                 f"vmap needs a function, got {type(function).__name__}: write arc.vmap(f)(x)"
             )
         self.compiled = function if isinstance(function, Compiled) else Compiled(function)
-        functools.update_wrapper(self, self.compiled.function)
+        functools.update_wrapper(self, self.compiled.function, updated=())
         self.name = name or f"vmap_{self.compiled.name}"
         self.__name__ = self.name
         self.in_axes = in_axes
         self.out_axes = out_axes
+        if threads is not None and int(threads) < 1:
+            raise ValueError(f"vmap: threads={threads} must be at least 1")
+        self.threads = threads
         self.__signature__ = inspect.signature(self.compiled.function)
 
     def __repr__(self) -> str:
@@ -57,10 +65,10 @@ class Batched:
         _, recording, executor = self.compiled._lookup(sample, kwargs)
         every, batched = self._line_up(sample, kwargs, fronted, axes)
         if executor is not None and not any_traced(args, kwargs):
-            result = executor.batch(every, batched, count)
+            result = executor.batch(every, batched, count, self.threads)
         else:
             result = _mapped(recording, every, batched, count)
-        return self._place(recording, result, count)
+        return self._place(recording, result, count, batched)
 
     def _line_up(
         self, sample: Any, kwargs: dict[str, Any], fronted: list[Any], axes: list[int | None]
@@ -70,7 +78,8 @@ class Batched:
 
         def bound(arguments: Any) -> list[Any]:
             values = signature.bind(arguments, kwargs)
-            return tree.leaves(tuple(v for k, v in values.items() if k not in signature.static))
+            fixed = signature.fixed(values)
+            return tree.leaves(tuple(v for k, v in values.items() if k not in fixed))
 
         marks = [_Mark(k) for k in range(len(fronted))]
         every, batched = [], []
@@ -117,7 +126,7 @@ class Batched:
             raise ValueError(f"vmap: the mapped axes have different lengths: {sizes}")
         return next(iter(sizes.values()))
 
-    def _place(self, recording: Recording, result: Any, count: int) -> Any:
+    def _place(self, recording: Recording, result: Any, count: int, batched: list[bool]) -> Any:
         """Move the batch axis of each result leaf to where ``out_axes`` wants it."""
         axes = self.out_axes
         leaves, treedef = tree.flatten(result)
@@ -125,15 +134,48 @@ class Batched:
             per_leaf = [axes] * len(leaves)
         else:
             per_leaf = _spread_axes(axes, result)
+        varies = _varies(recording, batched) if None in per_leaf else []
         placed = []
-        for leaf, axis, out in zip(leaves, per_leaf, recording.outs):
+        for leaf, axis, out, path in zip(
+            leaves, per_leaf, recording.outs, treedef.paths("result")
+        ):
             if axis is None:
-                placed.append(leaf[0] if out.spec.code >= 0 else leaf)
+                if any(varies[out.start : out.stop]):
+                    raise ValueError(
+                        f"vmap: out_axes is None for {path}, which differs between instances: "
+                        "give it an axis"
+                    )
+                placed.append(_shared(leaf, count, path) if out.spec.code >= 0 else leaf)
                 continue
             if out.spec.code < 0:
                 leaf = np.broadcast_to(leaf, (count, *np.shape(leaf))).copy()
+            if not -np.ndim(leaf) <= axis < np.ndim(leaf):
+                raise ValueError(
+                    f"vmap: out_axes={axis} is out of range for {path}, which with the batch has "
+                    f"{np.ndim(leaf)} axes"
+                )
             placed.append(np.moveaxis(leaf, 0, axis) if axis else leaf)
         return treedef.unflatten(placed)
+
+
+def _varies(recording: Recording, batched: list[bool]) -> list[bool]:
+    """Tell for each output of the graph whether a batched input reaches it."""
+    g = recording.graph
+    reached = [False] * len(g.op)
+    for spec, start, many in zip(recording.leaves, recording.offsets(), batched):
+        if many and spec.code >= 0:
+            for i in g.inputs[start : start + spec.size]:
+                reached[i] = True
+    for i in g.live():
+        reached[i] = reached[i] or any(reached[j] for j in g.operands(i))
+    return [reached[i] for i in g.outputs]
+
+
+def _shared(leaf: Any, count: int, path: str) -> Any:
+    """Return the value that all instances share."""
+    if not count:
+        raise ValueError(f"vmap: out_axes is None for {path}, but an empty batch has no value")
+    return leaf[0]
 
 
 class _Mark:
@@ -161,11 +203,12 @@ def _spread_axes(axes: Any, value: Any) -> list[int | None]:
     """Match a tree of axes, which may be a prefix of the value's tree, to its leaves."""
     if axes is None or isinstance(axes, (int, np.integer)):
         return [None if axes is None else int(axes)] * len(tree.leaves(value))
-    parts = tree.leaves(value, is_leaf=lambda x: x is not value)
-    entries = tree.leaves(axes, is_leaf=lambda x: x is not axes)
-    if len(parts) != len(entries):
+    parts, shape = tree.flatten(value, is_leaf=lambda x: x is not value)
+    entries, given = tree.flatten(axes, is_leaf=lambda x: x is not axes)
+    difference = shape.difference(given, "", parts, entries)
+    if difference is not None:
         raise ValueError(
-            f"vmap: axes {axes!r} do not match a {type(value).__name__} with {len(parts)} parts"
+            f"vmap: axes {axes!r} do not match the {type(value).__name__} they are for, {difference}"
         )
     return [axis for a, v in zip(entries, parts) for axis in _spread_axes(a, v)]
 
@@ -219,16 +262,23 @@ def _permuted(recording: Recording, places: list[int]) -> Graph:
 
 
 def vmap(
-    func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, name: str | None = None
+    func: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    name: str | None = None,
+    *,
+    threads: int | None = None,
 ) -> Batched:
     """Return a function that maps ``func`` over an axis of its arguments.
 
     ``in_axes`` is one axis for all arguments, or a tuple with an axis, None (shared by all
     instances) or a tree of those per argument; ``out_axes`` likewise for the result. Calls may
-    be nested. Keyword arguments are shared.
+    be nested. Keyword arguments are shared. On numbers it runs as one native kernel over SIMD
+    lanes and ``threads`` threads (default: all cores for large batches); results do not depend
+    on their number.
 
     >>> import numpy as np
     >>> vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
     """
-    return Batched(func, in_axes, out_axes, name)
+    return Batched(func, in_axes, out_axes, name, threads)

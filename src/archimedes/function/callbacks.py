@@ -95,7 +95,13 @@ def _checked(result: Any, specs: list[LeafSpec], treedef: Any, name: str) -> Any
     leaves = tree.flatten_up_to(treedef, result, "result")
     arrays = []
     for leaf, spec, path in zip(leaves, specs, treedef.paths("result")):
-        array = np.asarray(leaf, dtype=DTYPES[spec.code])
+        array, dtype = np.asarray(leaf), DTYPES[spec.code]
+        if not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise TypeError(
+                f"callback: {name}() returned {path} of dtype {array.dtype}, declared {dtype}: "
+                "declare what it returns in result_shape_dtypes (0.0 for a float, 0 for an int)"
+            )
+        array = array.astype(dtype)
         if array.shape != spec.shape:
             raise ValueError(
                 f"callback: {name}() returned {path} of shape {array.shape}, declared {spec.shape}"

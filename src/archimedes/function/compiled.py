@@ -21,14 +21,35 @@ from archimedes.function.recording import (
     out_array,
     record,
 )
+from archimedes.function.reporting import Report, measure
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing
 from archimedes.tree.content import content_key
+from archimedes.tree.treedef import LEAF
 
 __all__ = ["Compiled", "compile"]
 
 #: A recorded function called from another is copied into it up to this many operations.
 INLINE_LIMIT = 1000
+
+
+class _UnderWay(threading.local):
+    """The recordings under way in this thread, to notice a function that calls itself."""
+
+    def __init__(self) -> None:
+        self.marks: set[Any] = set()
+
+
+_under_way = _UnderWay()
+_GATHERING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Bound(dict[str, Any]):
+    """Arguments by name; ``defaulted`` are those the caller left to their defaults."""
+
+    def __init__(self, values: dict[str, Any] | None = None, defaulted: Any = ()) -> None:
+        super().__init__(values or {})
+        self.defaulted: set[str] = set(defaulted)
 
 
 class Signature:
@@ -68,7 +89,18 @@ class Signature:
                     f"static_argnames names {name!r}, which is not a parameter of "
                     f"{self.name}(): {known}"
                 )
+        for name in names:
+            if name in known and self.parameters.parameters[name].kind in _GATHERING:
+                raise ValueError(
+                    f"static_argnames names {name!r}, which gathers arguments of {self.name}(): "
+                    "give the static ones names of their own"
+                )
+        self.known = {p.name for p in params if p.kind not in _GATHERING}
         self.static = {*(self.positional[n] for n in numbers), *names}
+
+    def is_positional(self, name: str) -> bool:
+        """Tell whether a name that ``bind`` gives belongs to a positional argument."""
+        return name in self.positional or name.endswith("]")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return all arguments by name, defaults filled in."""
@@ -78,8 +110,11 @@ class Signature:
             bound = self.parameters.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}(): {error}") from None
+        given = set(bound.arguments)
         bound.apply_defaults()
-        flat: dict[str, Any] = {}
+        flat = Bound(
+            defaulted=[n for n in bound.arguments if n not in given and n in self.known]
+        )
         for name, value in bound.arguments.items():
             kind = self.parameters.parameters[name].kind
             if kind == inspect.Parameter.VAR_POSITIONAL:
@@ -90,20 +125,30 @@ class Signature:
                 flat[name] = value
         return flat
 
+    def fixed(self, values: dict[str, Any]) -> set[str]:
+        """Names of the arguments that are not traced: static ones, and defaults left alone."""
+        return self.static | getattr(values, "defaulted", set())
+
+    def rebind(
+        self, values: dict[str, Any], new: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return arguments as given, with new values for some; defaults are left to themselves."""
+        defaulted = getattr(values, "defaulted", set())
+        kept = {k: new.get(k, v) for k, v in values.items() if k in new or k not in defaulted}
+        return self.unbind(kept)
+
     def unbind(self, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return positional and keyword arguments from values by name."""
-        if self.plain:
-            return tuple(values.values()), {}
+        """Return positional and keyword arguments from values by name; some may be left out."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for name, value in values.items():
-            parameter = self.parameters.parameters.get(name)
-            if parameter is None:
-                if name.endswith("]"):
-                    args.append(value)
-                else:
-                    kwargs[name] = value
-            elif parameter.kind == inspect.Parameter.KEYWORD_ONLY:
+            if name in self.positional:
+                # After one that was left to its default, only names tell which is meant.
+                in_place = len(args) < len(self.positional) and self.positional[len(args)] == name
+                by_name = not in_place
+            else:
+                by_name = not name.endswith("]")
+            if by_name:
                 kwargs[name] = value
             else:
                 args.append(value)
@@ -138,7 +183,7 @@ class Compiled:
                 f"compile needs a function, got {type(function).__name__}: write "
                 "arc.compile(f), not arc.compile(f(x))"
             )
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.function = function
         self.name = str(name or getattr(function, "__name__", type(function).__name__))
         self.__name__ = self.name
@@ -149,7 +194,7 @@ class Compiled:
         if self.backend not in BACKENDS:
             raise ValueError(f"compile: backend={backend!r} is not one of {BACKENDS}")
         self._cache: dict[Any, tuple[Recording, Executor]] = {}
-        #: The executor that last ran for a structure of arguments: tried first.
+        #: The executor that last ran for a structure of arguments (None: leaves only).
         self._last: dict[Any, Executor] = {}
         self._lock = threading.Lock()
         self._log: list[str] = []
@@ -164,24 +209,37 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate; the first call with a new kind of arguments records the function."""
-        if not kwargs and self._last and len(args) == len(self.signature.positional):
+        if self._last and not kwargs:
+            # The native entry checks its arguments: try it before anything else is looked at.
+            last = self._last.get(None)
+            if last is not None:
+                values = last.native(*args)
+                if values is not NotImplemented:
+                    return last.finish(values)
             leaves, treedef = tree.flatten(args)
             last = self._last.get(treedef)
             if last is not None:
-                values = last._entry(*leaves)  # type: ignore[misc]
+                values = last.native(*leaves)
                 if values is not NotImplemented:
                     return last.finish(values)
         leaves, recording, executor = self._lookup(args, kwargs)
         if executor is not None and not _has_traced(leaves):
             result = executor(leaves)
-            if executor._entry is not None and self.signature.plain and not self.signature.static:
-                self._last[tree.structure(tuple(self.signature.bind(args, kwargs).values()))] = executor
+            if executor.native is not None and not kwargs:
+                self._remember(args, executor)
             return result
         return apply_recording(recording, leaves)
 
+    def _remember(self, args: tuple[Any, ...], executor: Executor) -> None:
+        """Let the next call of this form go straight to the native entry."""
+        if self.signature.plain and not self.signature.static:
+            treedef = tree.structure(args)
+            flat = all(child is LEAF for child in treedef.children)
+            self._last[None if flat else treedef] = executor
+
     def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:
         values = self.signature.bind(args, kwargs)
-        static = self.signature.static
+        static = self.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in static} if static else values
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
         specs = describe_leaves(leaves, treedef, list(dynamic))
@@ -192,11 +250,26 @@ class Compiled:
         if found is None:
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
-            recording = self._record(values, dynamic, treedef, specs)
+            recording = self._record_once(key, values, dynamic)
             if recording.captured:
                 return leaves, recording, None
             found = self._keep(key, recording, list(dynamic))
         return leaves, *found
+
+    def _record_once(self, key: Any, values: Any, dynamic: Any) -> Recording:
+        """Record, unless this thread is recording the same already: that would never end."""
+        mark = (id(self), key)
+        if mark in _under_way.marks:
+            raise TraceError(
+                f"{self.name}() calls itself with arguments of the same kind while it is being "
+                "recorded, which would never end: recursion needs a static argument that counts "
+                "down (static_argnames), or use arc.while_loop or arc.fori_loop"
+            )
+        _under_way.marks.add(mark)
+        try:
+            return self._record(values, dynamic, key[0], key[1])
+        finally:
+            _under_way.marks.discard(mark)
 
     def _keep(self, key: Any, recording: Recording, names: list[str]) -> tuple[Recording, Executor]:
         with self._lock:
@@ -209,8 +282,7 @@ class Compiled:
         self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
     ) -> Recording:
         def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            rebuilt = dict(zip(dynamic, treedef.unflatten(symbols)))
-            return self.signature.unbind({k: rebuilt.get(k, v) for k, v in values.items()})
+            return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
         names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
         recording = record(self.function, specs, build, names)
@@ -240,6 +312,23 @@ class Compiled:
     def statistics(self, *args: Any, **kwargs: Any) -> Statistics:
         """Return figures about the graph used for these arguments."""
         return statistics(self.graph(*args, **kwargs))
+
+    def source(self, kind: str, *args: Any, **kwargs: Any) -> str:
+        """Return the native code for these arguments as text: ``kind`` is "llvm" or "asm"."""
+        if kind not in ("llvm", "asm"):
+            raise ValueError(f"source: kind={kind!r} is not one of 'llvm', 'asm'")
+        kernel = self._executor(args, kwargs).kernel()
+        return kernel.llvm_ir if kind == "llvm" else kernel.asm
+
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """Compile for these arguments, time it, and return the figures."""
+        return measure(self.name, self._executor(args, kwargs), self._lookup(args, kwargs)[0])
+
+    def _executor(self, args: Any, kwargs: Any) -> Executor:
+        executor = self._lookup(args, kwargs)[2]
+        if executor is None:
+            raise TraceError(f"{self.name} uses values of the function that is being recorded")
+        return executor
 
     def explain(self) -> str:
         """Say what was recorded and why, one line a recording."""

@@ -144,7 +144,7 @@ class _Custom:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.compiled = function if isinstance(function, Compiled) else Compiled(function)
-        functools.update_wrapper(self, self.compiled.function)
+        functools.update_wrapper(self, self.compiled.function, updated=())
         self.rule: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ class _Custom:
                 f"{self.compiled.name}.{'defvjp' if self.reverse else 'defjvp'}"
             )
         values = self.compiled.signature.bind(args, kwargs)
-        static = self.compiled.signature.static
+        static = self.compiled.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in static}
         args_tree = tree.structure(tuple(dynamic.values()))
         rule = Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
@@ -166,7 +166,8 @@ class _Custom:
         for leaf, spec in zip(leaves, recording.leaves):
             if spec.code >= 0:
                 inputs.extend(leaf_ids(leaf, spec))
-        region = Call(np.array([*inputs, *recording.captured]), recording.graph, rule)  # type: ignore[arg-type]
+        ids = np.array([*inputs, *recording.captured], dtype=np.int64)
+        region = Call(ids, recording.graph, rule, closure=len(recording.captured))  # type: ignore[arg-type]
         outs = current_trace().graph.region(region)
 
         def take(out: OutLeaf) -> Any:

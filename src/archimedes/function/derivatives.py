@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function.compiled import Compiled, Signature
+from archimedes.function.compiled import Bound, Compiled, Signature
 from archimedes.function.recording import (
     LeafSpec,
     OutLeaf,
@@ -25,10 +25,11 @@ from archimedes.graph.derivatives.jacobians import (
     jacobian_graph,
     reverse_graph,
 )
-from archimedes.graph.dtypes import DTYPES, F64, is_float
+from archimedes.graph.dtypes import B8, DTYPES, F64, is_float
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
+from archimedes.symbolic.dispatch import cast
 from archimedes.tree.treedef import TreeDef
 
 __all__ = ["differentiable", "grad", "hess", "jac", "jvp", "vjp"]
@@ -89,15 +90,7 @@ class Derivative:
         """Record the function at these (traced) arguments."""
         values = self.signature.bind(args, kwargs)
         static = self.signature.static
-        names = list(values)
-        chosen = []
-        for number in self.argnums:
-            if not -len(names) <= number < len(names):
-                raise ValueError(
-                    f"{self.what}: argnums={number} is out of range, "
-                    f"{self.signature.name}() was given {len(names)} arguments {names}"
-                )
-            chosen.append(names[number])
+        chosen = self._chosen(values)
         for name in chosen:
             if name in static:
                 raise ValueError(
@@ -105,16 +98,30 @@ class Derivative:
                     "choose another with argnums, or do not declare it static"
                 )
             values[name] = tree.map(differentiable, values[name])
-        dynamic = {k: v for k, v in values.items() if k not in static}
+        fixed = self.signature.fixed(values) - set(chosen)
+        dynamic = {k: v for k, v in values.items() if k not in fixed}
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
         specs = describe_leaves(leaves, treedef, list(dynamic))
 
         def build(symbols: list[Any]) -> Any:
-            rebuilt = dict(zip(dynamic, treedef.unflatten(symbols)))
-            return self.signature.unbind({k: rebuilt.get(k, v) for k, v in values.items()})
+            return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
         recording = record(self.function, specs, build)
         return self._locate(recording, leaves, dynamic, chosen, treedef)
+
+    def _chosen(self, values: dict[str, Any]) -> list[str]:
+        """Return the names of the arguments to differentiate in; ``argnums`` counts positions."""
+        names = [name for name in values if self.signature.is_positional(name)]
+        for number in self.argnums:
+            if not -len(names) <= number < len(names):
+                raise ValueError(
+                    f"{self.what}: argnums={number} is out of range, {self.signature.name}() was "
+                    f"given {len(names)} positional arguments {names}"
+                )
+        chosen = [names[number] for number in self.argnums]
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"{self.what}: argnums={self.argnums} names {chosen[0]!r} twice")
+        return chosen
 
     def _locate(
         self,
@@ -161,10 +168,13 @@ def differentiable(x: Any) -> Any:
     if isinstance(x, bool):
         return x
     if isinstance(x, (int, float, np.ndarray, np.generic, SymbolicArray)):
+        weak = type(x) in (int, float) or getattr(x, "weak", False)
         x = lift(x)
+        if x.code == B8:
+            return x
         if not is_float(x.code):
-            return x.astype(np.float64) if x.code != 3 else x
-        return wrap(current_trace().ids_of(x), x.code)
+            x = x.astype(np.float64)
+        return wrap(current_trace().ids_of(x), x.code, weak=weak)
     return x
 
 
@@ -185,27 +195,39 @@ def _float_outs(point: Point, what: str) -> list[OutLeaf]:
     return outs
 
 
-def _matrix(entries: Entries, ids: Sequence[int], code: int) -> np.ndarray:
-    """Spread entries over a dense array of ids."""
-    zero = current_trace().graph.const(0.0, code)
+def _matrix(entries: Entries, ids: Sequence[int]) -> np.ndarray:
+    """Spread entries over a dense array of ids, whose dtypes are those the sweep gave."""
+    zero = current_trace().graph.const(0.0, F64)
     dense = np.full(entries.shape, zero, dtype=np.int64)
     dense[entries.rows, entries.columns] = ids
     return dense
 
 
-def _dtype(point: Point) -> int:
+def _dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
+    """Return the dtype that holds all chosen arguments and the given results."""
     codes = {point.recording.leaves[k].code for k in point.wanted}
-    return F64 if F64 in codes or len(codes) > 1 else codes.pop()
+    codes |= {out.spec.code for out in outs if out.spec.code >= 0}
+    return F64 if F64 in codes else codes.pop()
 
 
-def _blocks(point: Point, rows: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """Cut the rows of one result leaf of the given shape into a tree of blocks."""
+def _typed(ids: np.ndarray, code: int) -> Any:
+    """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
+    g = current_trace().graph
+    flat = [cast(g, i, code) for i in ids.ravel().tolist()]
+    return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
+
+
+def _blocks(point: Point, rows: np.ndarray, shape: tuple[int, ...], code: int = -1) -> Any:
+    """Cut the rows of one result leaf of the given shape into a tree of blocks.
+
+    Each has the dtype of its argument leaf, widened to ``code`` where given.
+    """
     blocks = {}
     for position, k in enumerate(point.wanted):
         start, leaf_shape = point.block(position)
-        size = point.recording.leaves[k].size
-        ids = rows[:, start : start + size].reshape((*shape, *leaf_shape))
-        blocks[k] = wrap(ids, current_trace().graph.dtype[ids.flat[0]] if ids.size else F64)
+        leaf = point.recording.leaves[k]
+        ids = rows[:, start : start + leaf.size].reshape((*shape, *leaf_shape))
+        blocks[k] = _typed(ids, F64 if F64 in (code, leaf.code) else leaf.code)
     return _fill(point, blocks)
 
 
@@ -222,7 +244,7 @@ def _fill(point: Point, blocks: dict[int, Any]) -> Any:
 def _jacobian(point: Point, graph: Graph, symmetric: bool = False) -> np.ndarray:
     entries = jacobian_graph(graph, point.wrt, symmetric=symmetric)
     ids = inline(current_trace().graph, entries.graph, point.inputs)
-    return _matrix(entries, ids, _dtype(point))
+    return _matrix(entries, ids)
 
 
 def _named(function: Callable[..., Any], what: str, name: str | None) -> str:
@@ -263,8 +285,11 @@ def jac(
         dense = _jacobian(point, point.recording.graph)
         if flat:
             rows = [_rows_of(point, dense, out) for out in outs]
-            return wrap(np.concatenate(rows) if rows else dense, _dtype(point))
-        leaves = [_blocks(point, _rows_of(point, dense, out), _out_shape(out)) for out in outs]
+            return _typed(np.concatenate(rows) if rows else dense, _dtype(point, outs))
+        leaves = [
+            _blocks(point, _rows_of(point, dense, out), _out_shape(out), out.spec.code)
+            for out in outs
+        ]
         return point.recording.out_tree.unflatten(leaves)
 
     return _as_compiled(run, derivative, _named(func, "jac", name))
@@ -282,11 +307,14 @@ def _rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
     return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
 
 
-def _as_compiled(run: Callable[..., Any], derivative: Derivative, name: str) -> Compiled:
+def _as_compiled(
+    run: Callable[..., Any], derivative: Derivative, name: str, signature: Signature | None = None
+) -> Compiled:
     compiled = Compiled(run, name=name)
     compiled.__doc__ = f"{derivative.what} of {derivative.signature.name}."
-    compiled.signature = derivative.signature
-    compiled.__signature__ = derivative.signature.parameters
+    if signature is None:
+        compiled.__signature__ = derivative.signature.parameters
+    compiled.signature = signature or derivative.signature
     return compiled
 
 
@@ -374,12 +402,12 @@ def hess(
         _scalar_out(point, "hess")
         dense = _jacobian(point, _gradient_graph(point))
         if flat:
-            return wrap(dense, _dtype(point))
+            return _typed(dense, _dtype(point))
         blocks = {}
         for position, k in enumerate(point.wanted):
             start, shape = point.block(position)
-            size = point.recording.leaves[k].size
-            blocks[k] = _blocks(point, dense[start : start + size], shape)
+            leaf = point.recording.leaves[k]
+            blocks[k] = _blocks(point, dense[start : start + leaf.size], shape, leaf.code)
         return _fill(point, blocks)
 
     return _as_compiled(run, derivative, _named(func, "hess", name))
@@ -388,10 +416,14 @@ def hess(
 def _tangent_ids(point: Point, given: Any, what: str, like: TreeDef) -> list[int]:
     leaves = tree.flatten_up_to(like, given, what)
     ids: list[int] = []
-    numbers = [x for x, old in zip(leaves, point.leaves) if isinstance(old, SymbolicArray)]
-    for leaf, k in zip(numbers, point.wanted):
-        spec = point.recording.leaves[k]
-        ids.extend(_matching(leaf, spec, what))
+    paths = like.paths(what)
+    numbers = [
+        (x, path)
+        for x, old, path in zip(leaves, point.leaves, paths)
+        if isinstance(old, SymbolicArray) and is_float(old.code)
+    ]
+    for (leaf, path), k in zip(numbers, point.wanted):
+        ids.extend(_matching(leaf, point.recording.leaves[k], path))
     return ids
 
 
@@ -402,10 +434,31 @@ def _matching(leaf: Any, spec: LeafSpec, what: str) -> list[int]:
     return current_trace().ids_of(array).ravel().tolist()
 
 
-def _split_last(args: tuple[Any, ...], what: str, item: str) -> tuple[tuple[Any, ...], Any]:
-    if len(args) < 2:
-        raise TypeError(f"{what}(f)(*args, {item}): give the arguments of f, then the {item}")
-    return args[:-1], args[-1]
+class FollowedSignature(Signature):
+    """The signature of jvp and vjp: the function's own arguments, then one more."""
+
+    def __init__(self, base: Signature, what: str, item: str) -> None:
+        self.base = base
+        self.name = base.name
+        self.static = base.static
+        self.positional = [*base.positional, item]
+        self.plain = False
+        self.parameters = base.parameters
+        self.usage = f"{what}(f)(*args, {item}): give the arguments of f, then the {item}"
+        self.last = item + "_" * (item in base.parameters.parameters)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name, the last one as ``self.last``."""
+        if len(args) < 2:
+            raise TypeError(self.usage)
+        values = self.base.bind(args[:-1], kwargs)
+        return Bound({**values, self.last: args[-1]}, getattr(values, "defaulted", ()))
+
+    def unbind(self, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return positional and keyword arguments from values by name."""
+        own = {name: value for name, value in values.items() if name != self.last}
+        args, kwargs = self.base.unbind(own)
+        return (*args, values[self.last]), kwargs
 
 
 def jvp(
@@ -426,16 +479,17 @@ def jvp(
     """
     derivative = Derivative(func, argnums, "jvp", static_argnums, static_argnames)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        args, tangent = _split_last(args, "jvp", "tangent")
-        point = derivative.point(args, kwargs)
+    def run(*given: Any, **kwargs: Any) -> Any:
+        *args, tangent = given
+        point = derivative.point(tuple(args), kwargs)
         _float_outs(point, "jvp")
         graph = forward_graph(point.recording.graph, point.wrt)
         inputs = point.inputs + _tangent_ids(point, tangent, "tangent", point.where)
         outs = inline(current_trace().graph, graph, inputs)
         return _rebuild(point, outs[len(point.recording.graph.outputs) :])
 
-    return Compiled(run, name=_named(func, "jvp", name))
+    signature = FollowedSignature(derivative.signature, "jvp", "tangent")
+    return _as_compiled(run, derivative, _named(func, "jvp", name), signature)
 
 
 def _rebuild(point: Point, ids: Sequence[int]) -> Any:
@@ -466,18 +520,20 @@ def vjp(
     """
     derivative = Derivative(func, argnums, "vjp", static_argnums, static_argnames)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        args, cotangent = _split_last(args, "vjp", "cotangent")
-        point = derivative.point(args, kwargs)
+    def run(*given: Any, **kwargs: Any) -> Any:
+        *args, cotangent = given
+        point = derivative.point(tuple(args), kwargs)
         outs = _float_outs(point, "vjp")
-        given = tree.flatten_up_to(point.recording.out_tree, cotangent, "cotangent")
+        out_tree = point.recording.out_tree
+        weights = tree.flatten_up_to(out_tree, cotangent, "cotangent")
         seeds: list[int] = []
-        for leaf, out in zip(given, outs):
+        for leaf, out, path in zip(weights, outs, out_tree.paths("cotangent")):
             if out.spec.code >= 0:
-                seeds.extend(_matching(leaf, out.spec, "cotangent"))
+                seeds.extend(_matching(leaf, out.spec, path))
         graph = reverse_graph(point.recording.graph, point.wrt)
         ids = inline(current_trace().graph, graph, point.inputs + seeds)
         row = np.array([ids[len(point.recording.graph.outputs) :]], dtype=np.int64)
         return _blocks(point, row, ())
 
-    return Compiled(run, name=_named(func, "vjp", name))
+    signature = FollowedSignature(derivative.signature, "vjp", "cotangent")
+    return _as_compiled(run, derivative, _named(func, "vjp", name), signature)

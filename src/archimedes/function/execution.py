@@ -22,7 +22,7 @@ from archimedes.graph.program import Graph
 if TYPE_CHECKING:
     from archimedes.backends.llvm import Kernel
 
-__all__ = ["BACKENDS", "Executor", "default_backend"]
+__all__ = ["BACKENDS", "Executor", "canonical", "default_backend"]
 
 #: Operations that are interpreted before a recording is compiled.
 WARM_UP = 20_000
@@ -42,7 +42,7 @@ def default_backend() -> str:
 class Executor:
     """Runs one recording: on single arguments, or on a batch along leading axes."""
 
-    __slots__ = ("_entry", "_keep", "_kernel", "_lock", "_operations", "_work", "backend", "recording")
+    __slots__ = ("native", "_keep", "_kernel", "_lock", "_operations", "_work", "backend", "recording")
 
     def __init__(self, recording: Recording, backend: str) -> None:
         self.recording = recording
@@ -51,7 +51,8 @@ class Executor:
         self._work = 0
         self._lock = threading.Lock()
         self._kernel: Kernel | None = None
-        self._entry: Callable[..., Any] | None = None
+        #: The builtin that ``entry`` makes; None until then.
+        self.native: Any = None
         self._keep: Any = None
 
     # ---- native code -------------------------------------------------------------------
@@ -75,8 +76,11 @@ class Executor:
         )
 
     def entry(self) -> Callable[..., Any] | None:
-        """Return the builtin that takes leaves and returns traced result leaves, once warm."""
-        if self._entry is None and self._warm(0):
+        """Return the builtin that takes leaves and returns traced result leaves.
+
+        None where this interpreter's objects are not laid out as it assumes.
+        """
+        if self.native is None:
             from archimedes.backends.llvm import calling
 
             if calling.supported():
@@ -88,8 +92,8 @@ class Executor:
                     [calling.Result(o.spec.code, o.spec.shape) for o in r.outs if o.spec.code >= 0],
                 )
                 self._keep = made
-                self._entry = made.function
-        return self._entry
+                self.native = made.function
+        return self.native
 
     def _warm(self, instances: int) -> bool:
         """Count work about to be done and tell whether native code should do it."""
@@ -106,7 +110,7 @@ class Executor:
             return self._interpret(leaves)
         entry = self.entry()
         if entry is not None:
-            values = entry(*map(_canonical, leaves, self.recording.leaves))
+            values = entry(*map(canonical, leaves, self.recording.leaves))
             if values is not NotImplemented:
                 return self.finish(values)
         return self._call_kernel(leaves)
@@ -199,7 +203,7 @@ def _array(leaf: Any, spec: LeafSpec) -> np.ndarray:
     return np.ascontiguousarray(leaf, dtype=DTYPES[spec.code]).reshape(spec.shape)
 
 
-def _canonical(leaf: Any, spec: LeafSpec) -> Any:
+def canonical(leaf: Any, spec: LeafSpec) -> Any:
     """Return a leaf in the one form the native entry takes."""
     if spec.code < 0:
         return spec.value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,15 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import ArchimedesError
 from archimedes.function.branches import cond
-from archimedes.function.compiled import Compiled
+from archimedes.function.compiled import Compiled, Signature, apply_recording
 from archimedes.function.custom import custom_jvp
 from archimedes.function.derivatives import jac, jvp
 from archimedes.function.loops import while_loop
+from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.regions import flatten_traced, record_body
+from archimedes.symbolic import is_traced, wrap
 from archimedes.tree import struct
+from archimedes.tree.content import content_key
 
 __all__ = ["ConvergenceError", "RootInfo", "implicit", "root"]
 
@@ -39,6 +44,20 @@ class RootInfo:
     residual: Any
 
 
+class Fixed:
+    """A static argument on its way through a recording: equal where its content is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = content_key(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
 class Implicit:
     """The function x(p) defined by F(x, p) = 0; made by :func:`implicit`."""
 
@@ -51,19 +70,24 @@ class Implicit:
         tol: float | None,
         max_steps: int,
     ) -> None:
+        if not callable(func):
+            raise TypeError(
+                f"implicit needs a function, got {type(func).__name__}: write arc.implicit(f) or "
+                "arc.root(f, x0), not f(x0)"
+            )
         if solver not in SOLVERS:
             raise ValueError(f"implicit: solver={solver!r} is not one of {SOLVERS}")
         if tol is not None and not tol > 0:
             raise ValueError(f"implicit: tol={tol} must be positive")
         if max_steps < 1:
             raise ValueError(f"implicit: max_steps={max_steps} must be at least 1")
-        functools.update_wrapper(self, func)
+        functools.update_wrapper(self, func, updated=())
         self.func = func
         self.tol = 1e-10 if tol is None else float(tol)
         self.max_steps = int(max_steps)
         self.name = name or getattr(func, "__name__", "implicit")
+        self.signature = Signature(func, None, static_argnames)
         self._compiled = Compiled(self._solve, name=self.name)
-        self._static = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
 
     def __call__(self, x0: Any, *args: Any) -> Any:
         """Return the solution, starting the iteration at ``x0``.
@@ -82,18 +106,19 @@ class Implicit:
 
     def solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
         """Return the solution and a :class:`RootInfo`."""
-        return self._compiled(x0, *args)
+        names = self.signature.positional[1:]
+        static = [name in self.signature.static for name in names]
+        static += [False] * (len(args) - len(static))
+        return self._compiled(x0, *(Fixed(a) if fix else a for a, fix in zip(args, static)))
 
     def _solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
         start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
         if start.ndim != 1 or start.size == 0:
             raise ValueError(f"{self.name}: x0 holds no numbers to solve for")
-        values, rebuild = tree.ravel(args) if tree.leaves(args) else (np.zeros(0), lambda _: args)
-        fixed = not tree.leaves(args)
+        equations, values = self._equations(start, unravel, args)
 
         def residual(x: Any, p: Any) -> Any:
-            result = self.func(unravel(x), *(args if fixed else rebuild(p)))
-            flat, _ = tree.ravel(result)
+            flat, _ = tree.ravel(apply_recording(equations, [x, *p]))
             if flat.shape != start.shape:
                 raise ValueError(
                     f"{self.name}: the function returns {flat.size} equations for {start.size} "
@@ -110,6 +135,8 @@ class Implicit:
             out = solution(*primals)
             x = out[: start.size]
             p = primals[1]
+            if not p:
+                return out, np.zeros_like(out)
             change = jvp(residual, argnums=1)(x, p, tangents[1])
             dx = -np.linalg.solve(jac(residual)(x, p), change)
             return out, np.concatenate([dx, np.zeros_like(out[start.size :])])
@@ -118,6 +145,31 @@ class Implicit:
         x, size, steps = out[: start.size], out[start.size], out[start.size + 1]
         info = RootInfo(success=size <= self.tol, steps=steps.astype(np.int64), residual=size)
         return unravel(x), info
+
+    def _equations(
+        self, start: Any, unravel: Any, args: tuple[Any, ...]
+    ) -> tuple[Recording, list[Any]]:
+        """Record F as a function of x and of every traced number it reads; return those too.
+
+        Values that F closes over become arguments like those it is given, so that derivatives
+        in them are right as well.
+        """
+        leaves, treedef = tree.flatten(args)
+        traced = [k for k, leaf in enumerate(leaves) if is_traced(leaf)]
+
+        def equations(x: Any, p: list[Any]) -> Any:
+            whole = [leaf.value if isinstance(leaf, Fixed) else leaf for leaf in leaves]
+            for k, value in zip(traced, p):
+                whole[k] = value
+            return self.func(unravel(x), *treedef.unflatten(whole))
+
+        values = [leaves[k] for k in traced]
+        given = [flatten_traced(start, "x0"), flatten_traced(values, "args")]
+        made = record_body(equations, given)
+        codes = made.graph.input_dtypes[len(made.graph.inputs) - len(made.captured) :]
+        values += [wrap(i, code) for i, code in zip(made.captured, codes)]
+        extra = tuple(LeafSpec(code) for code in codes)
+        return replace(made, leaves=made.leaves + extra, captured=[]), values
 
     def _newton(self, residual: Any, x: Any, p: Any) -> Any:
         """Iterate; returns x, the largest residual and the number of steps in one array."""
@@ -210,6 +262,8 @@ def root(
     >>> round(float(root(lambda x: x**2 - 2.0, 1.0)), 12)
     1.414213562373
     """
+    if method not in SOLVERS:
+        raise ValueError(f"root: method={method!r} is not one of {SOLVERS}")
     given = args if isinstance(args, tuple) else (args,)
     solver = implicit(func, static_argnames, method, tol=tol, max_steps=max_steps)
     return solver.solve(x0, *given) if full_output else solver(x0, *given)

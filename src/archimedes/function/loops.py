@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
+from archimedes.function.compiled import Compiled
 from archimedes.function.recording import LeafSpec, Recording
 from archimedes.function.regions import (
     Flat,
@@ -113,10 +114,7 @@ def _record_step(
         if pair:
             children = body.out_tree.children
             if body.out_tree.kind.name != "tuple" or len(children) != 2:
-                raise TraceError(
-                    f"{what}: the function must return a pair (carry, y), it returned "
-                    f"{body.out_tree!r}; write `return carry, None` where there is no y"
-                )
+                raise _not_a_pair(what, body.out_tree)
             carry_tree = children[0]
         else:
             carry_tree = body.out_tree
@@ -143,13 +141,24 @@ def _record_step(
     raise AssertionError("dtypes only widen, and there are four")
 
 
+def _not_a_pair(what: str, returned: Any) -> TraceError:
+    return TraceError(
+        f"{what}: the function must return a pair (carry, y), it returned {returned!r}; write "
+        "`return carry, None` where there is no y"
+    )
+
+
 def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
+    if not steps:
+        # The shapes of no results are known to a recording only.
+        return Compiled(lambda c, x: scan(func, c, x, length=0))(carry, xs)
     ys = []
     for k in range(steps):
-        carry, y = func(carry, tree.map(lambda leaf, k=k: leaf[k], xs))
+        pair = func(carry, tree.map(lambda leaf, k=k: leaf[k], xs))
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise _not_a_pair("scan", tree.structure(pair))
+        carry, y = pair
         ys.append(y)
-    if not ys:
-        return carry, None
     return carry, tree.map(lambda *leaves: np.stack(leaves), *ys)
 
 
@@ -203,7 +212,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
 
     def step(carry: Any, _: Any) -> tuple[Any, None]:
         i, x = carry
-        return (i + 1, body(i, x)), None
+        # Outside a recording i is a Python int, which does not widen the arrays it meets.
+        return (i + 1, body(wrap(i.ids, i.code, weak=True), x)), None
 
     (_, last), _ = scan(step, (np.int64(lower), init), length=count)
     return last

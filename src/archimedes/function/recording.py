@@ -18,7 +18,8 @@ from archimedes.errors import TraceError
 from archimedes.graph.dtypes import DTYPES, F64, I64, code_of
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
-from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
+from archimedes.symbolic.trace import trace_error
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 
@@ -50,8 +51,9 @@ class LeafSpec:
     def __str__(self) -> str:
         if self.code < 0:
             return f"static {self.value!r}"
-        kind = "Python number" if self.weak else f"{DTYPES[self.code]}{list(self.shape)}"
-        return kind
+        if self.weak:
+            return "Python int" if self.code == I64 else "Python float"
+        return f"{DTYPES[self.code]}{list(self.shape)}"
 
 
 _FLOAT = LeafSpec(F64, weak=True)
@@ -77,10 +79,21 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
     if kind is float:
         return _FLOAT
     if kind is int:
+        if not -(2**63) <= x < 2**63:
+            raise TraceError(
+                f"argument {path()} is an int outside the range of int64: pass it as a float, or "
+                "declare the argument static (static_argnames)."
+            )
         return _INT
     if kind is np.ndarray or isinstance(x, (np.ndarray, np.generic)):
         return _array_spec(x, path())
     if isinstance(x, SymbolicArray):
+        if not is_tracing():
+            raise trace_error(
+                f"argument {path()} is a value of a trace that has ended",
+                "Return it from the compiled function, or pass it as an argument, instead of "
+                "storing it in a global, an attribute or a mutable default.",
+            )
         return LeafSpec(x.code, x.shape, x.weak)
     if kind is complex:
         raise TraceError(
@@ -184,7 +197,7 @@ def record(
     trace.graph.outputs = ids
     graph = prune(trace.graph)
     if names is not None:
-        graph.input_names = input_names(leaves, names)
+        graph.input_names = input_names(leaves, names, len(trace.captured))
     return Recording(graph, tuple(leaves), out_tree, outs, trace.captured)
 
 
@@ -198,8 +211,13 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int]) -> OutLeaf:
     return OutLeaf(LeafSpec(-1, value=leaf), start)
 
 
-def input_names(leaves: Sequence[LeafSpec], names: Sequence[str]) -> list[str] | None:
-    """Name each scalar input after its leaf (none for very long lists: they serve reading)."""
+def input_names(
+    leaves: Sequence[LeafSpec], names: Sequence[str], captured: int = 0
+) -> list[str] | None:
+    """Name each scalar input after its leaf (none for very long lists: they serve reading).
+
+    Values of enclosing traces come last.
+    """
     if sum(spec.size for spec in leaves if spec.code >= 0) > 2000:
         return None
     result = []
@@ -210,7 +228,7 @@ def input_names(leaves: Sequence[LeafSpec], names: Sequence[str]) -> list[str] |
             result.append(name)
         else:
             result.extend(name + "".join(f"[{k}]" for k in at) for at in np.ndindex(*spec.shape))
-    return result
+    return result + [f"closure[{k}]" for k in range(captured)]
 
 
 def leaf_ids(leaf: Any, spec: LeafSpec) -> list[int]:

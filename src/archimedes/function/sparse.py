@@ -12,10 +12,10 @@ from archimedes.function.compiled import Compiled
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
 from archimedes.graph.passes import inline
-from archimedes.symbolic import Trace, current_trace, is_tracing, wrap
+from archimedes.symbolic import Trace, current_trace, is_tracing
 
 if TYPE_CHECKING:
-    from archimedes.function.derivatives import Derivative
+    from archimedes.function.derivatives import Derivative, Point
 
 __all__ = ["SparseDerivative", "coloring", "sparsity"]
 
@@ -39,17 +39,24 @@ class SparseDerivative:
         return f"<sparse {self.name}>"
 
     def _entries(self, *args: Any, **kwargs: Any) -> Any:
-        from archimedes.function.derivatives import _dtype, _gradient_graph, _scalar_out
+        from archimedes.function import derivatives
 
         point = self.derivative.point(args, kwargs)
-        graph = point.recording.graph
+        graph, outs = point.recording.graph, []
+        rows = np.arange(len(point.wrt))
         if self.symmetric:
-            _scalar_out(point, "hess")
-            graph = _gradient_graph(point)
+            derivatives._scalar_out(point, "hess")
+            graph = derivatives._gradient_graph(point)
+        else:
+            outs = derivatives._float_outs(point, "jac")
+            rows = _places(point)
         entries = jacobian_graph(graph, point.wrt, symmetric=self.symmetric)
         ids = inline(current_trace().graph, entries.graph, point.inputs)
-        values = wrap(np.array(ids, dtype=np.int64), _dtype(point))
-        return values, entries.rows, entries.columns, np.array(entries.shape), entries.colors
+        values = derivatives._typed(
+            np.array(ids, dtype=np.int64), derivatives._dtype(point, outs)
+        )
+        shape = np.array([_height(point) if outs else len(rows), len(point.wrt)])
+        return values, rows[entries.rows], entries.columns, shape, entries.colors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate to a ``scipy.sparse.csc_array``."""
@@ -66,6 +73,23 @@ class SparseDerivative:
     def colors(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of directions a sweep needs for these arguments."""
         return int(self._compiled(*args, **kwargs)[4])
+
+
+def _places(point: Point) -> np.ndarray:
+    """Row of each output of the graph among the ravelled results: constants have rows too."""
+    rows: list[int] = []
+    at = 0
+    for out in point.recording.outs:
+        size = out.spec.size if out.spec.code >= 0 else int(np.size(out.spec.value))
+        if out.spec.code >= 0:
+            rows.extend(range(at, at + size))
+        at += size
+    return np.array(rows, dtype=np.int64)
+
+
+def _height(point: Point) -> int:
+    outs = point.recording.outs
+    return sum(o.spec.size if o.spec.code >= 0 else int(np.size(o.spec.value)) for o in outs)
 
 
 def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -88,10 +112,11 @@ def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Call
         with Trace():
             point = derivative.point(args, kwargs)
             rows = pattern(point.recording.graph, point.wrt)
-        places = [(i, j) for i, row in enumerate(rows) for j in bits(row)]
-        at = np.array(places, dtype=np.int64).reshape(-1, 2)
+        entries = [(i, j) for i, row in enumerate(rows) for j in bits(row)]
+        at = np.array(entries, dtype=np.int64).reshape(-1, 2)
         values = np.ones(len(at), dtype=bool)
-        return csc_array((values, (at[:, 0], at[:, 1])), shape=(len(rows), len(point.wrt)))
+        places = (_places(point)[at[:, 0]], at[:, 1])
+        return csc_array((values, places), shape=(_height(point), len(point.wrt)))
 
     return run
 

@@ -64,6 +64,10 @@ class Region:
         """Everything but inputs and bodies that makes two regions different."""
         return ()
 
+    def summary(self) -> str:
+        """Return the settings as words, for printing."""
+        return " ".join(str(s) for s in self.settings())
+
     def key(self) -> tuple[Any, ...]:
         """Content of the region, for sharing equal ones."""
         return (
@@ -80,10 +84,15 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Call(Region):
-    """Run a body once: reuse without inlining, optionally with a derivative of its own."""
+    """Run a body once: reuse without inlining, optionally with a derivative of its own.
+
+    The last ``closure`` inputs are values the body closes over, of which that derivative knows
+    nothing.
+    """
 
     body: Graph
     derivative: DerivativeRule | None = None
+    closure: int = 0
 
     @property
     def bodies(self) -> tuple[Graph, ...]:
@@ -95,6 +104,9 @@ class Call(Region):
 
     def settings(self) -> tuple[Any, ...]:
         return (None if self.derivative is None else id(self.derivative),)
+
+    def summary(self) -> str:
+        return "" if self.derivative is None else f"with the derivative of {self.derivative.name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +141,10 @@ class Scan(Region):
     def settings(self) -> tuple[Any, ...]:
         return (self.length, self.carry, self.slices, self.reverse)
 
+    def summary(self) -> str:
+        backwards = " backwards" if self.reverse else ""
+        return f"{self.length} steps{backwards}, {self.carry} carried, {self.slices} a step"
+
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Split the inputs into carry, slices of shape (length, slices) and shared."""
         n, m = self.carry, self.length * self.slices
@@ -159,6 +175,9 @@ class While(Region):
 
     def settings(self) -> tuple[Any, ...]:
         return (self.carry, self.limit)
+
+    def summary(self) -> str:
+        return f"at most {self.limit} steps, {self.carry} carried"
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +218,9 @@ class Map(Region):
     def settings(self) -> tuple[Any, ...]:
         return (self.length, self.slices)
 
+    def summary(self) -> str:
+        return f"{self.length} instances, {self.slices} each"
+
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
         """Split the inputs into slices of shape (length, slices) and shared."""
         m = self.length * self.slices
@@ -224,6 +246,9 @@ class Solve(Region):
     def settings(self) -> tuple[Any, ...]:
         return (self.size, self.columns, self.dtype)
 
+    def summary(self) -> str:
+        return f"{self.size} x {self.size}, {self.columns} columns"
+
 
 @dataclass(frozen=True, eq=False)
 class Host(Region):
@@ -245,3 +270,6 @@ class Host(Region):
 
     def settings(self) -> tuple[Any, ...]:
         return (id(self.function), id(self.serial))
+
+    def summary(self) -> str:
+        return self.label

@@ -1,8 +1,7 @@
 """Exact identities and constant folding, applied as each node is made.
 
 Only identities that hold for every IEEE value are used, with two documented exceptions that
-make structural zeros vanish: a literal zero times (or divided by) x is zero, also where x is inf
-or nan; and x plus a literal zero is x, also where x is -0.0.
+make structural zeros vanish: a literal zero times x is zero, also where x is inf or nan; and x plus a literal zero is x, also where x is -0.0.
 """
 
 from __future__ import annotations
@@ -143,11 +142,8 @@ def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
 @rule("div")
 def _div(g: Graph, a: int, b: int, c: int) -> int | None:
     va, vb = g.value.get(a), g.value.get(b)
-    if va is not None:
-        if vb is not None:
-            return fold(g, DIV, a, b)
-        if va == 0:
-            return g.const(0, g.dtype[a])
+    if va is not None and vb is not None:
+        return fold(g, DIV, a, b)
     if vb is not None:
         if vb == 1:
             return a

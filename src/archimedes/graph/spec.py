@@ -1,6 +1,7 @@
 """What a valid graph is.
 
-1. Ids only point back: operands of a node come before it.
+1. Ids only point back: operands of a node come before it; a region's node is read only by the
+   ``out`` nodes that pick its results.
 2. Operands have the dtypes the op's row takes, and agree with each other (a select's test is
    bool, a lookup's index int64); the stored dtype is what the row's result rule gives.
 3. Constants hold a Python number of their dtype; inputs are numbered in order.
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from archimedes.errors import GraphError
-from archimedes.graph.dtypes import B8, DTYPE_NAMES, F32, F64, I64
+from archimedes.graph.dtypes import B8, DTYPE_NAMES, DTYPES, F32, F64, I64
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
@@ -35,13 +36,17 @@ def validate(g: Graph) -> None:
     """Raise GraphError, naming the node, if the graph breaks a rule above."""
     count = len(g.op)
     for i in range(count):
+        if g.op[i] == REGION and i not in g.regions:
+            raise _fail(i, g, "has no region")
         for j in g.operands(i):
             if not 0 <= j < i:
                 raise _fail(i, g, f"reads %{j}, which does not come before it")
+            if g.op[j] == REGION and g.op[i] != OUT:
+                raise _fail(i, g, f"reads %{j}, which is a region and not one of its outputs")
         _check_node(g, i)
     for k, i in enumerate(g.inputs):
-        if g.op[i] != INPUT or g.a[i] != k:
-            raise GraphError(f"input {k} is not an input node of that number")
+        if not 0 <= i < count or g.op[i] != INPUT or g.a[i] != k:
+            raise GraphError(f"input {k} is %{i}, which is not an input node of that number")
     for k, i in enumerate(g.outputs):
         if not 0 <= i < count or g.op[i] == REGION:
             raise GraphError(f"output {k} is %{i}, which is not a value of the graph")
@@ -55,6 +60,9 @@ def _check_node(g: Graph, i: int) -> None:
         value = g.value.get(i)
         if type(value) is not _PYTHON_TYPE[dtype]:
             raise _fail(i, g, f"holds {value!r}, which is not a {DTYPE_NAMES[dtype]}")
+    elif op == INPUT:
+        if not 0 <= g.a[i] < len(g.inputs) or g.inputs[g.a[i]] != i:
+            raise _fail(i, g, "is not listed among the inputs of the graph")
     elif op == OUT:
         region = g.regions.get(g.a[i])
         if region is None:
@@ -66,11 +74,16 @@ def _check_node(g: Graph, i: int) -> None:
             raise _fail(i, g, f"reads table {g.b[i]}, which does not exist or is empty")
         if g.dtype[g.a[i]] != I64:
             raise _fail(i, g, "has an index that is not int64")
+        if g.tables[g.b[i]].dtype != DTYPES[dtype]:
+            raise _fail(i, g, f"reads a table of {g.tables[g.b[i]].dtype}")
     elif op == REGION:
         region = g.regions[i]
+        for k, body in enumerate(region.bodies):
+            try:
+                validate(body)
+            except GraphError as error:
+                raise _fail(i, g, f"has an invalid body {k}: {error}") from None
         _REGIONS[type(region)](g, i, region)
-        for body in region.bodies:
-            validate(body)
     elif row.arity:
         _check_types(g, i)
 
@@ -94,8 +107,15 @@ def _match(g: Graph, i: int, ids: Any, body: Graph, what: str) -> None:
         raise _fail(i, g, f"gives its {what} other inputs than it takes")
 
 
+def _slices(g: Graph, i: int, region: Scan | Map, first: int) -> None:
+    if region.length < 0 or region.slices < 0 or first < 0:
+        raise _fail(i, g, "has a negative count")
+    if len(region.inputs) < first + region.length * region.slices:
+        raise _fail(i, g, f"has too few operands for {region.length} x {region.slices} slices")
+
+
 def _loop(g: Graph, i: int, body: Graph, carry: int) -> None:
-    if body.output_dtypes[:carry] != body.input_dtypes[:carry]:
+    if len(body.outputs) < carry or body.output_dtypes[:carry] != body.input_dtypes[:carry]:
         raise _fail(i, g, "has a body that changes the dtypes of the carry")
 
 
@@ -104,6 +124,7 @@ def _call(g: Graph, i: int, region: Call) -> None:
 
 
 def _scan(g: Graph, i: int, region: Scan) -> None:
+    _slices(g, i, region, region.carry)
     carry, stacked, shared = region.parts()
     for row in stacked:
         _match(g, i, [*carry.tolist(), *row.tolist(), *shared.tolist()], region.body, "body")
@@ -114,6 +135,8 @@ def _while(g: Graph, i: int, region: While) -> None:
     for body, what in ((region.condition, "condition"), (region.body, "body")):
         _match(g, i, region.inputs.tolist(), body, what)
     _loop(g, i, region.body, region.carry)
+    if len(region.body.outputs) != region.carry:
+        raise _fail(i, g, "has a body that returns more than the carry")
     if region.condition.output_dtypes != [B8]:
         raise _fail(i, g, "has a condition that does not return one bool")
     if region.limit < 0:
@@ -121,7 +144,9 @@ def _while(g: Graph, i: int, region: While) -> None:
 
 
 def _switch(g: Graph, i: int, region: Switch) -> None:
-    if g.dtype[region.inputs[0]] != I64:
+    if not region.branches:
+        raise _fail(i, g, "has no branches")
+    if not len(region.inputs) or g.dtype[region.inputs[0]] != I64:
         raise _fail(i, g, "has an index that is not int64")
     for k, body in enumerate(region.branches):
         _match(g, i, region.inputs[1:].tolist(), body, f"branch {k}")
@@ -130,6 +155,7 @@ def _switch(g: Graph, i: int, region: Switch) -> None:
 
 
 def _map(g: Graph, i: int, region: Map) -> None:
+    _slices(g, i, region, 0)
     stacked, shared = region.parts()
     for row in stacked:
         _match(g, i, [*row.tolist(), *shared.tolist()], region.body, "body")

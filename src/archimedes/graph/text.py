@@ -120,8 +120,7 @@ def _line(g: Graph, i: int) -> str:
         return f"lookup table{g.b[i]} %{g.a[i]}"
     if op == REGION:
         region = g.regions[i]
-        settings = " ".join(str(s) for s in region.settings() if isinstance(s, (int, bool)))
-        return f"{region.kind} {settings}".rstrip() + f" ({_ranges(region.inputs)})"
+        return f"{region.kind} {region.summary()}".rstrip() + f" ({_ranges(region.inputs)})"
     return f"{TABLE[op].name} " + " ".join(f"%{j}" for j in g.operands(i))
 
 

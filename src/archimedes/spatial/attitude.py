@@ -99,10 +99,15 @@ def quaternion_of(attitude: Any) -> Any:
 
 
 def compose(first: Any, then: Any) -> Any:
-    """Return the attitude of C in E for the attitudes of B in E and of C in B."""
-    if isinstance(first, AttitudeBase):
-        return first.mul(then)
-    return REPRESENTATIONS["RotationMatrix"](np.matmul(then.as_matrix(), first.as_matrix()))
+    """Return the attitude of C in E for the attitudes of B in E and of C in B.
+
+    A `Quaternion` for our own classes, since products of the others have singularities of their
+    own; a `RotationMatrix` where the first is one, or is of a user's class.
+    """
+    if isinstance(first, AttitudeBase) and first.item_ndim == 1:
+        return REPRESENTATIONS["Quaternion"].make(first.quaternion()).mul(then)
+    product = np.matmul(then.as_matrix(), first.as_matrix())
+    return REPRESENTATIONS["RotationMatrix"].make(product)
 
 
 class AttitudeBase:

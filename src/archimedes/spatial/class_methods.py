@@ -41,7 +41,7 @@ class on_class_too:
 
         without_self = list(signature.parameters.values())[1:]
         call.__signature__ = signature.replace(parameters=without_self)  # type: ignore[attr-defined]
-        del call.__wrapped__  # type: ignore[attr-defined]
+        del call.__wrapped__
         return call
 
     def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:

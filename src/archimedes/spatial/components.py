@@ -101,8 +101,10 @@ def join(parts: Sequence[Any]) -> Any:
 
 def join_matrix(entries: Sequence[Any]) -> Any:
     """Make a matrix (..., 3, 3) of nine entries, row by row."""
+    if type(entries[0]) is float:
+        return np.array(entries).reshape(3, 3)
     flat = join(entries)
-    return flat.reshape(3, 3) if flat.ndim == 1 else flat.reshape((*flat.shape[:-1], 3, 3))
+    return flat.reshape((*flat.shape[:-1], 3, 3))
 
 
 def sqrt(x: Any) -> Any:

@@ -18,7 +18,6 @@ from archimedes.spatial.components import (
     choose,
     components,
     cos,
-    dot,
     join,
     join_matrix,
     select,
@@ -26,8 +25,14 @@ from archimedes.spatial.components import (
     sqrt,
 )
 from archimedes.spatial.quaternions import dcm_to_quaternion
-from archimedes.spatial.sequences import Sequence, parse_sequence
-from archimedes.spatial.validation import check_norm, check_vector, concrete, vector_components
+from archimedes.spatial.sequences import parse_sequence
+from archimedes.spatial.validation import (
+    INFINITY,
+    check_norm,
+    check_vector,
+    concrete,
+    vector_components,
+)
 
 __all__ = [
     "check_angles",
@@ -119,17 +124,12 @@ def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
     >>> quaternion_to_euler([1.0, 1.0, 0.0, 0.0], "xyz")
     array([1.57079633, 0.        , 0.        ])
     """
-    plan = parse_sequence(seq, full=True)
-    parts = vector_components(q, 4, "q", finite=False)
-    squared = dot(parts, parts)
-    check_norm(squared, "quaternion q")
-    return join(extract_angles(parts, squared, plan))
-
-
-def extract_angles(parts: Any, squared: Any, plan: Sequence) -> list[Any]:
-    """Return the three angles of a quaternion's components, in the order of the letters."""
-    _, _, in_order, i, j, m, parity, proper = plan
+    _, _, in_order, i, j, m, parity, proper = parse_sequence(seq, True)
+    parts = vector_components(q, 4, "q", False)
     w, qi, qj, qm = parts[0], parts[1 + i], parts[1 + j], parity * parts[1 + m]
+    squared = w * w + qi * qi + qj * qj + qm * qm
+    if type(squared) is not float or not 0.0 < squared < INFINITY:
+        check_norm(squared, "quaternion q")
     if proper:
         a, b, c, d = w, qi, qj, qm
     else:
@@ -145,13 +145,13 @@ def extract_angles(parts: Any, squared: Any, plan: Sequence) -> list[Any]:
         middle = atan2(2.0 * (w * qj - qi * qm), root)
     # The outer angles are the difference and the sum of the arguments of a + ib and c + id. In
     # lock one of these is lost; it is chosen such that the angle of the last letter becomes 0.
-    free_ab, free_cd = ([c, -d], [a, -b]) if in_order else ([c, d], [a, b])
-    a, b = choose(ab_lock, free_ab, [a, b])
-    c, d = choose(cd_lock, free_cd, [c, d])
+    flip = -1.0 if in_order else 1.0
+    a, b = choose(ab_lock, (c, flip * d), (a, b))
+    c, d = choose(cd_lock, (a, flip * b), (c, d))
     ac, ad, bc, bd = a * c, a * d, b * c, b * d
     first = atan2(bc - ad, ac + bd)
     last = atan2(bc + ad if proper or parity > 0.0 else 0.0 - (bc + ad), ac - bd)
-    return [first, middle, last] if in_order else [last, middle, first]
+    return join([first, middle, last] if in_order else [last, middle, first])
 
 
 def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
@@ -161,7 +161,7 @@ def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
     >>> dcm_to_euler(np.eye(3), "zyx")
     array([0., 0., 0.])
     """
-    parse_sequence(seq, full=True)
+    parse_sequence(seq, True)
     return quaternion_to_euler(dcm_to_quaternion(matrix), seq)
 
 
@@ -171,7 +171,7 @@ def euler_to_euler(angles: Any, seq: str, new_seq: str) -> Any:
     >>> euler_to_euler([0.1, 0.2, 0.3], "xyz", "zyx")
     array([0.2857717 , 0.22012403, 0.03787988])
     """
-    parse_sequence(new_seq, full=True)
+    parse_sequence(new_seq, True)
     return quaternion_to_euler(euler_to_quaternion(angles, seq), new_seq)
 
 
@@ -186,7 +186,7 @@ def euler_kinematics(rpy: Any, inverse: bool = False, seq: str = "xyz") -> Any:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    _, factors, _, i, j, m, parity, proper = parse_sequence(seq, full=True)
+    _, factors, _, i, j, m, parity, proper = parse_sequence(seq, True)
     angles = angle_components(rpy, seq, "rpy")
     p, q, _ = (angles[n] for n in factors)
     zero = 0.0 * p

@@ -46,7 +46,9 @@ class EulerAngles(AttitudeBase):
         self.__dict__["array"] = check_angles(self.array, self.seq, "EulerAngles array")
 
     @classmethod
-    def make(cls, array: Any, seq: str = "xyz", degrees: bool = False) -> Self:
+    def make(  # type: ignore[override]
+        cls, array: Any, seq: str = "xyz", degrees: bool = False
+    ) -> Self:
         """Make an attitude of an array known to be right, without the checks of the class."""
         self = object.__new__(cls)
         fields = self.__dict__
@@ -90,7 +92,7 @@ class EulerAngles(AttitudeBase):
 
     def mul(self, other: Any) -> EulerAngles:
         """Return the attitude reached by this turn and then `other`, in this sequence."""
-        parse_sequence(self.seq, full=True)
+        parse_sequence(self.seq, True)
         return super().mul(other)
 
     def kinematics(self, w_B: Any) -> EulerAngles:

@@ -21,7 +21,7 @@ from archimedes.spatial.components import (
     sqrt,
 )
 from archimedes.spatial.stumpff import arctan_ratio, stumpff
-from archimedes.spatial.validation import check_norm, check_rotation, vector_components
+from archimedes.spatial.validation import INFINITY, check_norm, check_rotation, vector_components
 
 __all__ = [
     "dcm_to_quaternion",
@@ -43,7 +43,7 @@ def quaternion_normalize(q: Any) -> Any:
     >>> quaternion_normalize([0.0, 3.0, 0.0, 4.0])
     array([0. , 0.6, 0. , 0.8])
     """
-    c = vector_components(q, 4, "q", finite=False)
+    c = vector_components(q, 4, "q", False)
     squared = dot(c, c)
     check_norm(squared, "quaternion q")
     norm = sqrt(squared)
@@ -56,7 +56,7 @@ def quaternion_conjugate(q: Any) -> Any:
     >>> quaternion_conjugate([1.0, 2.0, 3.0, 4.0])
     array([ 1., -2., -3., -4.])
     """
-    w, x, y, z = vector_components(q, 4, "q", finite=False)
+    w, x, y, z = vector_components(q, 4, "q", False)
     return join([w, -x, -y, -z])
 
 
@@ -66,7 +66,7 @@ def quaternion_inverse(q: Any) -> Any:
     >>> quaternion_inverse([0.0, 2.0, 0.0, 0.0])
     array([ 0. , -0.5, -0. , -0. ])
     """
-    w, x, y, z = c = vector_components(q, 4, "q", finite=False)
+    w, x, y, z = c = vector_components(q, 4, "q", False)
     squared = dot(c, c)
     check_norm(squared, "quaternion q")
     return join([w / squared, -x / squared, -y / squared, -z / squared])
@@ -81,8 +81,8 @@ def quaternion_multiply(q1: Any, q2: Any) -> Any:
     >>> quaternion_multiply([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
     array([0., 0., 0., 1.])
     """
-    a, b, c, d = vector_components(q1, 4, "q1", finite=False)
-    w, x, y, z = vector_components(q2, 4, "q2", finite=False)
+    a, b, c, d = vector_components(q1, 4, "q1", False)
+    w, x, y, z = vector_components(q2, 4, "q2", False)
     return join(
         [
             a * w - b * x - c * y - d * z,
@@ -101,18 +101,20 @@ def quaternion_to_dcm(q: Any) -> Any:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    w, x, y, z = c = vector_components(q, 4, "q", finite=False)
-    squared = dot(c, c)
-    check_norm(squared, "quaternion q")
+    w, x, y, z = vector_components(q, 4, "q", False)
+    squared = w * w + x * x + y * y + z * z
+    if type(squared) is not float or not 0.0 < squared < INFINITY:
+        check_norm(squared, "quaternion q")
     s = 2.0 / squared
-    xx, yy, zz = x * x, y * y, z * z
-    xy, xz, yz = x * y, x * z, y * z
-    wx, wy, wz = w * x, w * y, w * z
+    sx, sy, sz = s * x, s * y, s * z
+    wx, wy, wz = w * sx, w * sy, w * sz
+    xx, xy, xz = x * sx, x * sy, x * sz
+    yy, yz, zz = y * sy, y * sz, z * sz
     return join_matrix(
         [
-            1.0 - s * (yy + zz), s * (xy + wz), s * (xz - wy),
-            s * (xy - wz), 1.0 - s * (xx + zz), s * (yz + wx),
-            s * (xz + wy), s * (yz - wx), 1.0 - s * (xx + yy),
+            1.0 - (yy + zz), xy + wz, xz - wy,
+            xy - wz, 1.0 - (xx + zz), yz + wx,
+            xz + wy, yz - wx, 1.0 - (xx + yy),
         ]
     )  # fmt: skip
 
@@ -168,7 +170,7 @@ def quaternion_log(q: Any) -> Any:
     >>> quaternion_log([1.0, 1.0, 0.0, 0.0])
     array([1.57079633, 0.        , 0.        ])
     """
-    w, x, y, z = c = vector_components(q, 4, "q", finite=False)
+    w, x, y, z = c = vector_components(q, 4, "q", False)
     check_norm(dot(c, c), "quaternion q")
     sign = select(w < 0.0, -1.0, 1.0)
     v = [x, y, z]
@@ -185,7 +187,7 @@ def quaternion_kinematics(q: Any, w: Any, baumgarte: Any = 1.0) -> Any:
     >>> quaternion_kinematics([1.0, 0.0, 0.0, 0.0], [0.0, 0.1, 0.0])
     array([0.  , 0.  , 0.05, 0.  ])
     """
-    a, b, c, d = parts = vector_components(q, 4, "q", finite=False)
+    a, b, c, d = parts = vector_components(q, 4, "q", False)
     x, y, z = vector_components(w, 3, "w")
     k = as_scalar(baumgarte, "baumgarte") * (1.0 - dot(parts, parts))
     return join(
@@ -206,7 +208,7 @@ def quaternion_kinematics_matrix(q: Any, inverse: bool = False) -> Any:
            [-0., -0.,  2.,  0.],
            [-0.,  0., -0.,  2.]])
     """
-    a, b, c, d = parts = vector_components(q, 4, "q", finite=False)
+    a, b, c, d = parts = vector_components(q, 4, "q", False)
     if inverse:
         squared = dot(parts, parts)
         check_norm(squared, "quaternion q")

@@ -15,6 +15,7 @@ import numpy as np
 from archimedes.spatial.attitude import Attitude
 from archimedes.spatial.class_methods import on_class_too
 from archimedes.spatial.components import as_array, as_scalar, cross, expand
+from archimedes.spatial.dcm import matvec
 from archimedes.spatial.euler_angles import EulerAngles
 from archimedes.spatial.quaternion import Quaternion
 from archimedes.spatial.validation import check_inertia, check_mass, check_vector
@@ -48,13 +49,6 @@ def attitude_rate(given: Any, att: Any, w_B: Any, baumgarte: Any) -> Any:
     else:
         rate = att.kinematics(w_B)
     return rate if given is att else rate.array
-
-
-def matvec(matrix: Any, vector: Any) -> Any:
-    """Return the product of a matrix (..., 3, 3) and a vector (..., 3)."""
-    if matrix.ndim == 2 and vector.ndim == 1:
-        return matrix @ vector
-    return np.matmul(matrix, vector[..., None])[..., 0]
 
 
 def euler_equation(J_B: Any, w_B: Any, M_B: Any) -> Any:

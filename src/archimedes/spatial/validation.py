@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from archimedes.spatial.components import FLOAT, as_array, as_scalar, components
 
 __all__ = [
+    "INFINITY",
     "check_finite",
     "check_inertia",
     "check_mass",
@@ -25,6 +27,9 @@ __all__ = [
     "concrete",
     "vector_components",
 ]
+
+INFINITY = math.inf
+ndarray = np.ndarray
 
 #: How far from orthonormal a matrix may be and still be taken for a rotation.
 ROTATION_TOLERANCE = 1e-6
@@ -54,7 +59,7 @@ def check_finite(x: Any, name: str) -> None:
 def check_vector(x: Any, n: int, name: str) -> Any:
     """Return `x` as a finite array (..., n)."""
     single = type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (n,)
-    if single and math.isfinite(sum(x.tolist())):
+    if single and isfinite(sum(x.tolist())):
         return x
     array = as_array(x, name)
     check_last(array, n, name)
@@ -73,9 +78,9 @@ def vector_components(x: Any, n: int, name: str, finite: bool = True) -> Sequenc
 
     Functions that check a norm computed from the components need not ask.
     """
-    if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (n,):
+    if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1:
         parts = x.tolist()
-        if not finite or math.isfinite(sum(parts)):
+        if len(parts) == n and (not finite or isfinite(sum(parts))):
             return parts
     array = as_array(x, name)
     check_last(array, n, name)
@@ -97,12 +102,10 @@ def check_matrix(x: Any, n: int, name: str) -> Any:
 
 def check_norm(squared: Any, name: str) -> None:
     """Raise where a known squared norm is zero, nan or infinite."""
-    if type(squared) is float:
-        good = 0.0 < squared < math.inf
-    else:
-        values = concrete(squared)
-        good = values is None or bool(np.all((values > 0.0) & (values < np.inf)))
-    if not good:
+    if type(squared) is float and 0.0 < squared < INFINITY:
+        return
+    values = concrete(squared)
+    if values is not None and not np.all((values > 0.0) & (values < INFINITY)):
         raise ValueError(
             f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
             f"{squared}"

@@ -281,7 +281,14 @@ class SymbolicArray(Operators):
 
     # ---- methods that are not functions of the same name -------------------------------
 
-    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> SymbolicArray:
+    def astype(
+        self,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> SymbolicArray:
         """Convert to another dtype; floats are truncated toward zero, as in NumPy."""
         code = code_of(np.dtype(dtype))
         if code is None:
@@ -289,28 +296,40 @@ class SymbolicArray(Operators):
                 f"dtype {np.dtype(dtype)} cannot be traced",
                 "Use float64, float32, int64 or bool.",
             )
+        if not np.can_cast(self.dtype, dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to "
+                f"the rule {casting!r}"
+            )
+        if code == self.code and not copy:
+            return self
         trace = current_trace()
         return SymbolicArray(
-            cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(), code, trace
+            cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(order), code, trace
         )
 
-    def copy(self, order: str = "C") -> SymbolicArray:
+    def copy(self, order: Any = "C") -> SymbolicArray:
         """Return a copy that can be written to."""
         trace = current_trace()
-        return SymbolicArray(trace.ids_of(self).copy(), self.code, trace)
+        return SymbolicArray(trace.ids_of(self).copy(order), self.code, trace)
 
     def __copy__(self) -> SymbolicArray:
-        return self.copy()
+        return self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> SymbolicArray:
-        return self.copy()
+        return self.copy("K")
 
     def flatten(self, order: Any = "C") -> SymbolicArray:
         """Return a copy collapsed into one dimension."""
         return self._like(self.ids.flatten(order))
 
-    def view(self) -> SymbolicArray:
+    def view(self, dtype: Any = None) -> SymbolicArray:
         """Return another array of the same elements: writing to one changes both."""
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            raise trace_error(
+                f"x.view({np.dtype(dtype)}) reads the bytes of a traced array as another dtype",
+                "Use x.astype(...) to convert values.",
+            )
         return self._like(self.ids.view())
 
     def reshape(self, *shape: Any, order: Any = "C") -> SymbolicArray:

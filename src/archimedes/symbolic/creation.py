@@ -43,9 +43,16 @@ def _internal(module: str) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
 
 
-def _recording() -> bool:
-    """Tell whether the caller of a replaced function is user code that is being recorded."""
-    return is_tracing() and not _internal(sys._getframe(2).f_globals.get("__name__", ""))
+def _recording(name: str) -> bool:
+    """Tell whether the caller of a replaced function is user code that is being recorded.
+
+    Compiled extensions have no frame of their own: the user's frame is on top while they call
+    ``np.zeros`` for themselves. A frame that calls it itself has the name among its own.
+    """
+    if not is_tracing():
+        return False
+    frame = sys._getframe(2)
+    return name in frame.f_code.co_names and not _internal(frame.f_globals.get("__name__", ""))
 
 
 def _constant(array: np.ndarray) -> Any:
@@ -73,7 +80,7 @@ def _fresh(original: Any) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def make(*args: Any, **kwargs: Any) -> Any:
-        if not _recording():
+        if not _recording(original.__name__):
             return original(*args, **kwargs)
         like = kwargs.pop("like", None)
         args = tuple(_size(original.__name__, a) for a in args)
@@ -88,7 +95,7 @@ def _fresh(original: Any) -> Callable[..., Any]:
 def _full(original: Any) -> Callable[..., Any]:
     @functools.wraps(original)
     def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        if not _recording():
+        if not _recording("full"):
             return original(shape, fill_value, dtype, **kwargs)
         value = lift(fill_value)
         if dtype is not None:
@@ -111,7 +118,7 @@ def _array(original: Any, *, copies: bool) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def array(a: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _recording():
+        if not _recording(original.__name__):
             return original(a, *args, **kwargs)
         kwargs.pop("like", None)
         if not _contains_traced(a):
@@ -124,7 +131,7 @@ def _array(original: Any, *, copies: bool) -> Callable[..., Any]:
         if dtype is not None and np.dtype(dtype) != result.dtype:
             result = result.astype(dtype)
         elif copies and kwargs.get("copy", True):
-            result = result.copy()
+            result = result.copy("K")
         if result.ndim < ndmin:
             result = result.reshape((1,) * (ndmin - result.ndim) + result.shape)
         return result

@@ -16,7 +16,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.trace import Trace, current_trace, trace_error
 
-__all__ = ["apply_ufunc", "cast", "cast_ids", "lift", "lift_many", "wrap"]
+__all__ = ["apply_ufunc", "cast", "cast_ids", "laid_out", "lift", "lift_many", "wrap"]
 
 _TO = {F64: CODES["f64"], F32: CODES["f32"], I64: CODES["i64"]}
 _TRUNCATE, _NE = CODES["truncate"], CODES["ne"]
@@ -39,7 +39,20 @@ def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
     if source == target:
         return ids
     flat = [cast(g, i, target) for i in ids.ravel().tolist()]
-    return np.array(flat, dtype=np.int64).reshape(ids.shape)
+    return laid_out(np.array(flat, dtype=np.int64).reshape(ids.shape), ids)
+
+
+def laid_out(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
+    """Give fresh ids the memory order that NumPy's elementwise functions would choose.
+
+    The order decides whether a later ``reshape`` or ``ravel`` is a view, which shows when it is
+    written to. ``sources`` are the ids (one or two arrays) that the new ones were made from.
+    """
+    if ids.ndim < 2 or all(s.flags.c_contiguous for s in sources):
+        return ids
+    template = np.add(*sources) if len(sources) == 2 else np.positive(sources[0])
+    template[...] = ids
+    return template
 
 
 def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -> Any:
@@ -241,10 +254,14 @@ def apply_ufunc(
             flat = [emit(build, i, j) for i, j in zip(*columns)]
     else:
         flat = [build(g, loop, *row) for row in zip(*columns)]
+    rows = np.array(flat, dtype=np.int64)
     if ufunc.nout == 1:
-        return wrap(np.array(flat, dtype=np.int64).reshape(shape), gives[0], trace, weak)
-    rows = np.array(flat, dtype=np.int64).reshape(-1, ufunc.nout)
-    return tuple(wrap(rows[:, k].reshape(shape), gives[k], trace, weak) for k in range(ufunc.nout))
+        return wrap(laid_out(rows.reshape(shape), *arrays), gives[0], trace, weak)
+    rows = rows.reshape(-1, ufunc.nout)
+    return tuple(
+        wrap(laid_out(rows[:, k].reshape(shape), *arrays), gives[k], trace, weak)
+        for k in range(ufunc.nout)
+    )
 
 
 #: Python's own operators keep Python numbers weak; functions such as np.sin do not.

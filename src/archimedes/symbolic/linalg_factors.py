@@ -23,7 +23,7 @@ from archimedes.symbolic.linalg_checks import (
 )
 from archimedes.symbolic.linalg_regions import MatrixFunction, call
 from archimedes.symbolic.linalg_scaling import power_of_two
-from archimedes.symbolic.registry import implements, known
+from archimedes.symbolic.registry import implements
 from archimedes.symbolic.structural import full_like
 from archimedes.symbolic.trace import current_trace, trace_error
 
@@ -183,6 +183,7 @@ def _least_squares(a: Any, b: Any) -> Any:
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """Solve in the least squares sense, assuming full rank, which is what is reported as rank.
 
+    ``rcond``, which says what to take for rank deficient, has no effect.
     A matrix that is rank deficient when the program runs gives inf or nan;
     ``np.linalg.pinv(a) @ b`` handles that case. Of matrices too large for ``np.linalg.svdvals``
     the singular values, last in the result, are None.
@@ -193,9 +194,6 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
             raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
     if len(a) != len(b):
         raise LinAlgError("Incompatible dimensions")
-    cut = known(rcond)
-    if cut is not None and not (np.ndim(cut) == 0 and abs(float(cut)) < 1.0):
-        raise ValueError(f"rcond must be a number between -1 and 1, or None, got {rcond}")
     right = b[:, None] if b.ndim == 1 else b
     x = _least_squares(a, right)
     m, n = a.shape

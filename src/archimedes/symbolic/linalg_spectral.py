@@ -1,9 +1,9 @@
 """Eigenvalues of symmetric matrices, singular values, and what is made from them.
 
 Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending. Derivatives are
-in closed form. Where two values are equal the directions of their vectors are arbitrary, and
-the derivative leaves them still: values and everything that does not depend on the choice of
-vectors have the right derivative, and all are finite.
+in closed form. Where two values are equal their vectors are arbitrary and jump with the matrix;
+the derivative leaves them still. So all derivatives are finite there, and those of functions
+symmetric in the equal values (sums, products) are right; those that need the vectors are not.
 """
 
 from __future__ import annotations

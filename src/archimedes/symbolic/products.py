@@ -251,12 +251,15 @@ def _cross(
         axisa = axisb = axisc = axis
     a, b = _pair(a, b)
     a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
+    if {a.shape[-1], b.shape[-1]} - {2, 3}:
         raise ValueError(
             f"np.cross needs vectors of length 3 along the axis, got {a.shape} and {b.shape}"
         )
-    a0, a1, a2 = (a[..., k] for k in range(3))
-    b0, b1, b2 = (b[..., k] for k in range(3))
+    if a.shape[-1] == b.shape[-1] == 2:
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    # A plane vector beside one of length 3 has the third component zero.
+    a0, a1, a2 = (a[..., k] if k < a.shape[-1] else np.zeros_like(a[..., 0]) for k in range(3))
+    b0, b1, b2 = (b[..., k] if k < b.shape[-1] else np.zeros_like(b[..., 0]) for k in range(3))
     parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
     return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
 

@@ -34,7 +34,9 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Any:
     spread = np.broadcast_arrays(tests, x.ids, y.ids)
     rows = zip(*(s.ravel().tolist() for s in spread))
     flat = [g.emit(_SELECT, t, a, b) for t, a, b in rows]
-    return wrap(np.array(flat, dtype=np.int64).reshape(spread[0].shape), x.code, trace)
+    ids = np.where(tests, x.ids, y.ids)  # for its order in memory
+    ids[...] = np.array(flat, dtype=np.int64).reshape(ids.shape)
+    return wrap(ids, x.code, trace)
 
 
 @implements(np.select)

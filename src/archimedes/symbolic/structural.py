@@ -146,7 +146,7 @@ def _extract(condition: Any, arr: Any) -> Any:
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    return lift(x).astype(dtype)
+    return lift(x).astype(dtype, copy=copy)
 
 
 if hasattr(np, "astype"):
@@ -155,7 +155,7 @@ if hasattr(np, "astype"):
 
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return lift(a).copy()
+    return lift(a).copy(order)
 
 
 @implements(np.take)
@@ -218,7 +218,7 @@ def _filled(value: float) -> Callable[..., Any]:
         *,
         device: Any = None,
     ) -> Any:
-        return full_like(a, value, dtype=dtype, shape=shape)
+        return full_like(a, value, dtype, order, shape=shape)
 
     return like
 
@@ -241,8 +241,9 @@ def full_like(
     trace = current_trace()
     value = lift(fill_value)
     ids = cast_ids(trace.graph, trace.ids_of(value), value.code, code)
-    wanted = np.shape(a) if shape is None else shape
-    return wrap(np.broadcast_to(ids, wanted).copy(), code, trace)
+    made = np.empty_like(lift(a).ids, order=order, shape=shape)  # type: ignore[call-overload]
+    made[...] = ids
+    return wrap(made, code, trace)
 
 
 FUNCTIONS[np.zeros_like] = _filled(0)

@@ -114,10 +114,12 @@ def is_tracing() -> bool:
 
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
+_SITE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
+_LIBRARIES = tuple(os.path.join(_SITE, name) + os.sep for name in ("numpy", "scipy"))
 #: Machinery; the packages that hold physics are a user's code as far as errors go.
 _MACHINERY = tuple(
-    os.path.join(_HERE, name) + os.sep for name in ("tree", "graph", "symbolic", "function", "backends")
+    os.path.join(_HERE, name) + os.sep
+    for name in ("tree", "graph", "symbolic", "function", "backends")
 )
 
 
@@ -130,9 +132,9 @@ def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def is_user_code(frame: FrameType) -> bool:
-    """Tell whether a frame runs neither this package's machinery nor NumPy."""
+    """Tell whether a frame runs neither this package's machinery, NumPy, SciPy nor an extension."""
     name = frame.f_code.co_filename
-    return not name.startswith((*_MACHINERY, _NUMPY, "<frozen"))
+    return not name.startswith((*_MACHINERY, *_LIBRARIES, "<frozen")) and not name.endswith(".pyx")
 
 
 def user_line(where: TracebackType | None = None) -> str:

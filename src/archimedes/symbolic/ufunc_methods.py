@@ -25,8 +25,9 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
     if ufunc in GUFUNCS:
         result = GUFUNCS[ufunc](*inputs, **kwargs)
     elif ufunc not in UFUNCS:
+        own = getattr(np, ufunc.__name__, None) is ufunc
         raise trace_error(
-            f"np.{ufunc.__name__} cannot be traced",
+            f"{'np.' if own else 'the ufunc '}{ufunc.__name__} cannot be traced",
             "Write it with other NumPy functions, or wrap it in arc.callback.",
         )
     elif method == "__call__":

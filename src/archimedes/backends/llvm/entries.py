@@ -33,7 +33,7 @@ STACK = 32768
 class Leaf(NamedTuple):
     """An array of a call: number of items (an instance) and dtype code."""
 
-    count: int
+    size: int
     dtype: int
 
 
@@ -48,7 +48,7 @@ class Program(NamedTuple):
 def _leaf_locations(kind: str, leaves: Sequence[Leaf]) -> list[list[Location]]:
     pointers = [Pointer(kind, k, uniform=True) for k in range(len(leaves))]
     return [
-        [Location(p, k, leaf.dtype) for k in range(leaf.count)] for p, leaf in zip(pointers, leaves)
+        [Location(p, k, leaf.dtype) for k in range(leaf.size)] for p, leaf in zip(pointers, leaves)
     ]
 
 
@@ -138,16 +138,16 @@ def batch_program(
     given = _leaf_locations("in", inputs)
     position = 0
     for k, leaf in enumerate(inputs):
-        columns = {c for c in range(leaf.count) if used[position + c]}
-        position += leaf.count
+        columns = {c for c in range(leaf.size) if used[position + c]}
+        position += leaf.size
         if batched[k] and columns:
-            tile = frame.array(leaf.dtype, leaf.count)
+            tile = frame.array(leaf.dtype, leaf.size)
             tiles_in[k] = tile, columns
-            given[k] = [tile.at(c) for c in range(leaf.count)]
+            given[k] = [tile.at(c) for c in range(leaf.size)]
     tiles_out = {
-        k: frame.array(leaf.dtype, leaf.count) for k, leaf in enumerate(outputs) if leaf.count
+        k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(outputs) if leaf.size
     }
-    to = [tiles_out[k].at(c) for k, leaf in enumerate(outputs) for c in range(leaf.count)]
+    to = [tiles_out[k].at(c) for k, leaf in enumerate(outputs) for c in range(leaf.size)]
     hosts = _write_body(module, g, _flat(given), to, part)
     _write_tile_moves(module, inputs, tiles_in, outputs, tiles_out)
     _write_batch_loop(module)
@@ -169,7 +169,7 @@ def _write_tile_moves(
 
     f, tail = begin("load_tile"), begin("load_tail")
     for k, (tile, columns) in tiles_in.items():
-        count = inputs[k].count
+        count = inputs[k].size
         for g in (f, tail):
             pointer = Location(Pointer("in", k, uniform=True), 0, tile.dtype)
             base = g.address(pointer)
@@ -181,7 +181,7 @@ def _write_tile_moves(
     tail.finish()
     f, tail = begin("store_tile"), begin("store_tail")
     for k, tile in tiles_out.items():
-        count = outputs[k].count
+        count = outputs[k].size
         for g in (f, tail):
             base = g.address(Location(Pointer("out", k, uniform=True), 0, tile.dtype))
             if g is f and module.spelling.lanes > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -63,6 +63,5 @@ class Hosting:
 def _slot(base: int, k: int, dtype: int) -> np.ndarray:
     """Return a 0-d array on the slot of a value."""
     kind = DTYPES[dtype]
-    return np.frombuffer((ctypes.c_char * kind.itemsize).from_address(base + 8 * k), kind).reshape(
-        ()
-    )
+    memory: Any = (ctypes.c_char * kind.itemsize).from_address(base + 8 * k)
+    return np.ndarray((), kind, buffer=memory)

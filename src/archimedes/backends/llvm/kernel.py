@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-import llvmlite
+import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends.llvm import cache
@@ -89,7 +89,7 @@ def build(
 
 
 def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
-    listed = [leaf.dtype for leaf in leaves for _ in range(leaf.count)]
+    listed = [leaf.dtype for leaf in leaves for _ in range(leaf.size)]
     if len(listed) != len(dtypes):
         raise GraphError(
             f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
@@ -236,8 +236,8 @@ class Kernel:
 
     def call(self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]) -> None:
         """Compute one instance into ``out_arrays``."""
-        sizes_in = [leaf.count for leaf in self.inputs]
-        sizes_out = [leaf.count for leaf in self.outputs]
+        sizes_in = [leaf.size for leaf in self.inputs]
+        sizes_out = [leaf.size for leaf in self.outputs]
         given = self._in_type(*self._pointers("input", in_arrays, sizes_in))
         to = self._out_type(*self._pointers("output", out_arrays, sizes_out))
         self._finish(self._call(given, to))
@@ -272,9 +272,9 @@ class Kernel:
         """
         flags = tuple(map(bool, batched))
         batch = self._batch(flags)
-        sizes = [leaf.count * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
+        sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
         given = self._in_type(*self._pointers("input", in_arrays, sizes))
-        sizes = [leaf.count * n for leaf in self.outputs]
+        sizes = [leaf.size * n for leaf in self.outputs]
         to = self._out_type(*self._pointers("output", out_arrays, sizes))
         if n == 0:
             return

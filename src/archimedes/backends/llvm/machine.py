@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-import llvmlite.binding as llvm
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 __all__ = ["NativeCode", "Target", "host_target"]
 
@@ -141,5 +142,6 @@ class NativeCode:
         # Order matters: code before the linker that holds it. Half-made objects have less.
         for name in ("_tracker", "_linker"):
             part = getattr(self, name, None)
-            if part is not None:
+            # At interpreter shutdown llvmlite may be gone already, and the memory with it.
+            if part is not None and not sys.is_finalizing():
                 part.close()

@@ -44,6 +44,10 @@ class Spelling:
         self.suffix = {d: vector + s for d, s in _SUFFIX.items()}
         self.int32 = wide.format("i32")
 
+    def vector(self, item: str) -> str:
+        """Write the type of a vector of lanes of an item type."""
+        return f"<{self.lanes} x {item}>"
+
     def literal(self, value: Any, dtype: int) -> str:
         """Write a constant, the same in all lanes."""
         return self.splat(_item(value, dtype), dtype)

@@ -1,9 +1,9 @@
 """Between the arrays of a batch and tiles of lanes.
 
 Outside, a batched array leaf is C-ordered: ``count`` items an instance, instance after instance.
-Inside, a tile holds ``count`` vectors of lanes. Columns are moved two at a time: 16-byte loads
-from each lane, one interleaving shuffle a column; arrays with an odd count do the last column
-twice rather than alone. The last, incomplete tile goes item by item.
+Inside, a tile holds ``count`` vectors of lanes. Columns are moved four at a time, by 32-byte loads
+from each lane and two shuffles a column; where the count is no multiple of four, the last block
+overlaps the one before. The last, incomplete tile goes item by item.
 """
 
 from __future__ import annotations
@@ -47,18 +47,40 @@ def _joined(f: Function, item: str, parts: list[str], size: int) -> str:
     return parts[0]
 
 
-def _load_pair(f: Function, starts: list[str], column: int | str, tile: Location) -> None:
+def _interleaved(lanes: int, k: int) -> list[int]:
+    """Indices that take item ``k`` of each pair from two vectors in turn."""
+    return [x for j in range(0, lanes, 2) for x in (j + k, lanes + j + k)]
+
+
+def _load_block(
+    f: Function, starts: list[str], column: int | str, width: int, tile: Location
+) -> None:
+    """Move ``width`` (2 or 4) columns of all lanes into the tile."""
     item, size, lanes = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype], f.spelling.lanes
-    pairs = []
+    kind = f.spelling.memory[tile.dtype]
+    rows = []
     for start in starts:
         at = f.value(f"getelementptr {item}, ptr {start}, i64 {column}")
-        pairs.append(f.value(f"load <2 x {item}>, ptr {at}, align {size}"))
-    even, odd = (_joined(f, item, pairs[k::2], 2) for k in range(2))
-    kind = f.spelling.memory[tile.dtype]
-    for k in range(2):
-        order = [x for j in range(0, lanes, 2) for x in (j + k, lanes + j + k)]
-        vector = _shuffle(f, kind, even, odd, order)
-        _put(f, _tile_at(f, tile, column, k), vector)
+        rows.append(f.value(f"load <{width} x {item}>, ptr {at}, align {size}"))
+    # Pairs of columns of the even and of the odd lanes, then one shuffle a column.
+    even, odd = (_pairs_of(f, item, rows[k::2], width) for k in range(2))
+    for pair, (a, b) in enumerate(zip(even, odd)):
+        for k in range(2):
+            vector = _shuffle(f, kind, a, b, _interleaved(lanes, k))
+            _put(f, _tile_at(f, tile, column, 2 * pair + k), vector)
+
+
+def _pairs_of(f: Function, item: str, rows: list[str], width: int) -> list[str]:
+    """From rows of 2 or 4 columns, collect columns 0-1 (and 2-3) of all rows, row by row."""
+    lanes = f.spelling.lanes
+    if width == 2:
+        return [_joined(f, item, rows, 2)]
+    if lanes == 2:
+        return [_shuffle(f, f"<4 x {item}>", rows[0], "poison", (j, j + 1)) for j in (0, 2)]
+    half = len(rows) // 2
+    a, b = (_joined(f, item, part, 4) for part in (rows[:half], rows[half:]))
+    chosen = [[j for j in range(2 * lanes) if j % 4 // 2 == k] for k in range(2)]
+    return [_shuffle(f, f.spelling.vector(item), a, b, order) for order in chosen]
 
 
 def _tile_at(f: Function, tile: Location, column: int | str, k: int) -> Location:
@@ -78,32 +100,39 @@ def _get(f: Function, place: Location) -> str:
     return f.value(f"load {f.spelling.memory[place.dtype]}, ptr {f.address(place)}, align {align}")
 
 
-def _store_pair(f: Function, starts: list[str], column: int | str, tile: Location) -> None:
+def _store_block(
+    f: Function, starts: list[str], column: int | str, width: int, tile: Location
+) -> None:
+    """Move ``width`` (2 or 4) columns of the tile to all lanes."""
     item, size, lanes = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype], f.spelling.lanes
     kind = f.spelling.memory[tile.dtype]
-    a, b = (_get(f, _tile_at(f, tile, column, k)) for k in range(2))
+    columns = [_get(f, _tile_at(f, tile, column, k)) for k in range(width)]
     for k in range(2):
-        order = [x for j in range(0, lanes, 2) for x in (j + k, lanes + j + k)]
-        mixed = _shuffle(f, kind, a, b, order)
+        order = _interleaved(lanes, k)
+        pairs = [_shuffle(f, kind, *columns[j : j + 2], order) for j in range(0, width, 2)]
         for j in range(0, lanes, 2):
-            pair = mixed if lanes == 2 else _shuffle(f, kind, mixed, "poison", (j, j + 1))
+            # Two items of each vector of pairs make the row of a lane.
+            other = pairs[-1] if width == 4 else "poison"
+            picked = [j, j + 1, lanes + j, lanes + j + 1][:width]
+            row = _shuffle(f, kind, pairs[0], other, picked)
             at = f.value(f"getelementptr {item}, ptr {starts[j + k]}, i64 {column}")
-            f.line(f"store <2 x {item}> {pair}, ptr {at}, align {size}")
+            f.line(f"store <{width} x {item}> {row}, ptr {at}, align {size}")
 
 
-def _by_pairs(
-    f: Function, count: int, columns: set[int], move: Callable[[int | str], None]
+def _by_blocks(
+    f: Function, count: int, columns: set[int], move: Callable[[int | str, int], None]
 ) -> None:
-    """Call ``move`` for pairs of columns that cover the used ones."""
+    """Call ``move(first column, width)`` for blocks that cover the used columns."""
+    width = 4 if count >= 4 else 2
+    last = count - width
     if count <= UNROLL:
-        firsts = {min(column - column % 2, count - 2) for column in columns}
-        for first in sorted(firsts):
-            move(first)
+        for first in sorted({min(column - column % width, last) for column in columns}):
+            move(first, width)
         return
-    with f.loop(0, count - 1, step=2) as loop:
-        move(loop.counter)
-    if count % 2:
-        move(count - 2)
+    with f.loop(0, last + 1, step=width) as loop:
+        move(loop.counter, width)
+    if count % width:
+        move(last, width)
 
 
 def load_tile(
@@ -115,7 +144,7 @@ def load_tile(
         kind, size = f.spelling.memory[tile.dtype], ITEM_BYTES[tile.dtype]
         _put(f, tile, f.value(f"load {kind}, ptr {starts[0]}, align {size}"))
     else:
-        _by_pairs(f, count, columns, lambda column: _load_pair(f, starts, column, tile))
+        _by_blocks(f, count, columns, lambda c, w: _load_block(f, starts, c, w, tile))
 
 
 def store_tile(f: Function, base: str, first: str, count: int, tile: Location) -> None:
@@ -126,7 +155,7 @@ def store_tile(f: Function, base: str, first: str, count: int, tile: Location) -
         f.line(f"store {kind} {_get(f, tile)}, ptr {starts[0]}, align {size}")
     else:
         every = set(range(count))
-        _by_pairs(f, count, every, lambda column: _store_pair(f, starts, column, tile))
+        _by_blocks(f, count, every, lambda c, w: _store_block(f, starts, c, w, tile))
 
 
 def _items(

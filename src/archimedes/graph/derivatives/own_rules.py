@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import GraphError
+from archimedes.errors import TraceError
 from archimedes.graph.derivatives.sweeps import Directions, reverse_sweep
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.passes import prune
@@ -17,12 +17,21 @@ from archimedes.graph.regions import Call, DerivativeRule, Host
 __all__ = ["rule_forward", "rule_reverse"]
 
 
-def _missing_rule(region: Any) -> GraphError:
+def _missing_rule(region: Any) -> TraceError:
     name = getattr(region, "label", region.kind)
-    return GraphError(
+    return TraceError(
         f"the callback {name!r} has no derivative: give it one with "
         f"arc.callback(..., jvp=...) or wrap the function in arc.custom_jvp."
     )
+
+
+def _check_closure(region: Call | Host, active: Sequence[Any]) -> None:
+    if isinstance(region, Call) and any(active[len(active) - region.closure :]):
+        name = region.derivative.name if region.derivative else region.kind
+        raise TraceError(
+            f"{name} has its own derivative rule, and closes over a value that is being "
+            "differentiated, which the rule knows nothing of: pass the value as an argument"
+        )
 
 
 def _by_direction(values: Sequence[Directions]) -> tuple[list[int], list[list[int | None]]]:
@@ -44,6 +53,7 @@ def rule_forward(dst: Graph, region: Call | Host, given: list[Directions]) -> An
     rule = region.derivative
     if rule is None:
         raise _missing_rule(region)
+    _check_closure(region, given)
     outs = dst.region(region)
     directions, rows = _by_direction(given)
     if rule.forward is not None:
@@ -53,11 +63,14 @@ def rule_forward(dst: Graph, region: Call | Host, given: list[Directions]) -> An
     return outs, _collect(directions, results, len(outs))
 
 
-def rule_reverse(dst: Graph, region: Call | Host, adjoints: list[Directions], outs: Any) -> Any:
+def rule_reverse(
+    dst: Graph, region: Call | Host, adjoints: list[Directions], outs: Any, wanted: Sequence[bool]
+) -> Any:
     """Apply a region's own reverse rule, or the transpose of its forward rule."""
     rule = region.derivative
     if rule is None:
         raise _missing_rule(region)
+    _check_closure(region, wanted)
     directions, rows = _by_direction(adjoints)
     if rule.reverse is not None:
         results = rule.reverse(dst, region.inputs, outs, rows)

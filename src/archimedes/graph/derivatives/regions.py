@@ -38,7 +38,7 @@ def _call_forward(dst: Graph, region: Call, given: list[Directions]):
 
 def _call_reverse(dst: Graph, region: Call, adjoints, saved, wanted):
     if region.derivative is not None:
-        return rule_reverse(dst, region, adjoints, saved)
+        return rule_reverse(dst, region, adjoints, saved, wanted)
     pairs = pairs_of(adjoints)
     body, found = adjoint_body(region.body, pairs, wanted)
     outs = dst.region(Call([*region.inputs, *ids_of_pairs(adjoints, pairs)], body))
@@ -143,7 +143,7 @@ REVERSE.update(
         Switch: _switch_reverse,
         Map: _map_reverse,
         Solve: solve_reverse,
-        Host: lambda dst, region, adjoints, outs, wanted: rule_reverse(dst, region, adjoints, outs),
+        Host: rule_reverse,
     }
 )
 RECORD.update({Scan: loops.scan_record, While: loops.while_record})

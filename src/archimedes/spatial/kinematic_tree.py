@@ -1,0 +1,262 @@
+"""Named frames in a tree, and what follows from it: transforms, twists, velocities.
+
+Legend: ``X_TS = get_transform(source, target)`` takes source coordinates to target coordinates;
+``V = get_twist(source, target)`` is the motion of the target frame relative to the source frame,
+in target coordinates. Along a chain A, B, C: X_CA = X_CB X_BA, V_AC = V_BC + X_CB V_AB, and
+dV_AC/dt = A_BC + X_CB A_AB - V_BC x (X_CB V_AB) (Featherstone 2008, eq. 2.38 and 2.46).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from archimedes.spatial.frame_edges import FrameEdge
+from archimedes.spatial.spatial_vectors import Motion
+from archimedes.spatial.transformation import Transformation
+from archimedes.spatial.validation import check_vector
+from archimedes.tree.struct_methods import nearest
+
+__all__ = ["KinematicTree"]
+
+
+class Link(NamedTuple):
+    """A transform with the twist and the twist's rate that belong to it."""
+
+    X: Transformation
+    V: Motion
+    A: Motion
+
+    def then(self, other: Link) -> Link:
+        """Return the link from A to C for this one, from A to B, and `other`, from B to C."""
+        V = other.X.apply_motion(self.V)
+        A = other.X.apply_motion(self.A)
+        return Link(other.X @ self.X, other.V + V, other.A + A - other.V.cross(V))
+
+    def reversed(self) -> Link:
+        """Return the link from B to A for this one from A to B."""
+        X = self.X.inv()
+        return Link(X, -X.apply_motion(self.V), -X.apply_motion(self.A))
+
+
+class KinematicTree:
+    """Frames by name, each placed in its parent by a fixed or moving transform.
+
+    `add_frame` takes `transform`, which takes parent coordinates to the frame's, or `pose`, its
+    inverse: position and attitude of the frame as a transformation to the parent. Either is a
+    `Transformation` or a function of ``t``, or of ``t, state``, that returns one; splines are
+    functions of t.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import EulerAngles, KinematicTree, Transformation
+    >>> ktree = KinematicTree("eci")
+    >>> ktree.add_frame("earth", "eci", lambda t: Transformation(
+    ...     np.zeros(3), EulerAngles(7.292e-5 * t, "z")))
+    >>> ktree.add_frame("site", "earth", Transformation(np.array([0, 0, -6.4e6]),
+    ...     EulerAngles([0.1, 0.2], "ZY")))
+    >>> ktree.get_transform("eci", "site", t=0.0).apply(np.zeros(3))
+    array([       0.,        0., -6400000.])
+    >>> print(ktree)
+    eci
+    └─ earth (function of t)
+       └─ site (fixed)
+    """
+
+    def __init__(self, root: str) -> None:
+        self.edges: dict[str, FrameEdge | None] = {}
+        self.add_root(root)
+
+    # ---- building ------------------------------------------------------------------------
+
+    def add_root(self, name: str) -> None:
+        """Add a frame without a parent: the start of a separate tree."""
+        self._check_new(name, None)
+        self.edges[name] = None
+
+    def add_frame(
+        self,
+        name: str,
+        parent: str,
+        transform: Any = None,
+        *,
+        pose: Any = None,
+        twist: Any = None,
+        acceleration: Any = None,
+    ) -> None:
+        """Add a frame below `parent`, placed by `transform` or by `pose`.
+
+        `twist` and `acceleration`, in the frame's coordinates and relative to the parent, are
+        `Motion` values or functions like the transform; by default they are its derivatives.
+        """
+        self._check_known(parent, "parent")
+        self._check_new(name, parent)
+        if (transform is None) == (pose is None):
+            raise ValueError(
+                f"frame {name!r} needs either transform (parent to frame) or pose (frame to "
+                f"parent), and not both"
+            )
+        self.edges[name] = FrameEdge(name, parent, transform, pose, twist, acceleration)
+
+    def _check_new(self, name: str, parent: str | None) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"a frame's name must be a text, got {name!r}")
+        if parent is not None and name in self.ancestors(parent):
+            raise ValueError(
+                f"frame {name!r} cannot be placed below {parent!r}: {name!r} is "
+                f"{'that frame itself' if name == parent else 'above it'}, which would close a "
+                "cycle"
+            )
+        if name in self.edges:
+            raise ValueError(f"frame {name!r} exists already; give the new frame another name")
+
+    def _check_known(self, name: str, what: str) -> None:
+        if name not in self.edges:
+            raise ValueError(f"{what} {name!r} is not a frame; {nearest(name, self.edges)}")
+
+    # ---- structure -----------------------------------------------------------------------
+
+    @property
+    def frames(self) -> list[str]:
+        """Names of all frames, in the order they were added."""
+        return list(self.edges)
+
+    def ancestors(self, name: str) -> list[str]:
+        """Return the frame and those above it, up to its root."""
+        chain = [name]
+        while (edge := self.edges[chain[-1]]) is not None:
+            chain.append(edge.parent)
+        return chain
+
+    def path(self, source: str, target: str) -> tuple[list[FrameEdge], list[FrameEdge]]:
+        """Return the edges to climb from source, and then those to descend to target."""
+        self._check_known(source, "source")
+        self._check_known(target, "target")
+        up, down = self.ancestors(source), self.ancestors(target)
+        shared = next((name for name in up if name in down), None)
+        if shared is None:
+            raise ValueError(
+                f"frames {source!r} and {target!r} are not connected: their roots are "
+                f"{up[-1]!r} and {down[-1]!r}"
+            )
+        climb = [self.edges[name] for name in up[: up.index(shared)]]
+        descend = [self.edges[name] for name in reversed(down[: down.index(shared)])]
+        return climb, descend  # type: ignore[return-value]
+
+    def __str__(self) -> str:
+        children: dict[str | None, list[str]] = {}
+        for name, edge in self.edges.items():
+            children.setdefault(None if edge is None else edge.parent, []).append(name)
+        lines: list[str] = []
+
+        def show(name: str, first: str, rest: str) -> None:
+            edge = self.edges[name]
+            lines.append(first + name + ("" if edge is None else f" ({edge.describe()})"))
+            below = children.get(name, [])
+            for child in below:
+                last = child is below[-1]
+                show(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+        for root in children[None]:
+            show(root, "", "")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"KinematicTree of {len(self.edges)} frames:\n{self}"
+
+    # ---- questions -----------------------------------------------------------------------
+
+    def get_transform(
+        self, source: str, target: str, t: Any = None, state: Any = None
+    ) -> Transformation:
+        """Return X, which takes coordinates in `source` to coordinates in `target`."""
+        climb, descend = self.path(source, target)
+        steps = [edge.at(t, state).inv() for edge in climb]
+        steps += [edge.at(t, state) for edge in descend]
+        if not steps:
+            return Transformation.identity()
+        X = steps[0]
+        for step in steps[1:]:
+            X = step @ X
+        return X
+
+    def get_twist(
+        self, source: str, target: str, t: Any = None, state: Any = None, state_rate: Any = None
+    ) -> Motion:
+        """Return the motion of `target` relative to `source`, in target coordinates.
+
+        ``linear`` is the velocity of target's origin in source, ``angular`` target's rate: for
+        ``("earth", "body")`` they are (v_B, w_B). The state is held still unless its time
+        derivative `state_rate`, of the same structure, is given.
+        """
+        return self._link(source, target, t, state, state_rate, None, False).V
+
+    def get_acceleration(
+        self,
+        source: str,
+        target: str,
+        t: Any = None,
+        state: Any = None,
+        state_rate: Any = None,
+        state_acceleration: Any = None,
+    ) -> Motion:
+        """Return the time derivative of `get_twist`, component by component.
+
+        The acceleration of target's origin is ``linear + cross(twist.angular, twist.linear)``.
+        """
+        return self._link(source, target, t, state, state_rate, state_acceleration, True).A
+
+    def get_angular_velocity(
+        self,
+        source: str,
+        target: str,
+        t: Any = None,
+        state: Any = None,
+        state_rate: Any = None,
+        *,
+        expressed_in: str | None = None,
+    ) -> Any:
+        """Return the angular velocity (3,) of `target` relative to `source`, in rad/s.
+
+        It is in target coordinates unless `expressed_in` names another frame.
+        """
+        w = self.get_twist(source, target, t, state, state_rate).angular
+        if expressed_in is None:
+            return w
+        return self.get_transform(target, expressed_in, t, state).apply_vec(w)
+
+    def get_point_velocity(
+        self,
+        point: Any,
+        frame: str,
+        relative_to: str,
+        t: Any = None,
+        state: Any = None,
+        state_rate: Any = None,
+        *,
+        velocity: Any = None,
+        expressed_in: str | None = None,
+    ) -> Any:
+        """Return the velocity (3,), relative to `relative_to`, of a point given in `frame`.
+
+        `velocity` is the point's own velocity in `frame`, zero by default. The result is in the
+        coordinates of `relative_to` unless `expressed_in` names another frame.
+        """
+        p = check_vector(point, 3, "point")
+        v = self.get_twist(relative_to, frame, t, state, state_rate).velocity_at(p)
+        if velocity is not None:
+            v = v + check_vector(velocity, 3, "velocity")
+        return self.get_transform(frame, expressed_in or relative_to, t, state).apply_vec(v)
+
+    def _link(
+        self, source: str, target: str, t: Any, state: Any, rate: Any, curve: Any, second: bool
+    ) -> Link:
+        def link(edge: FrameEdge) -> Link:
+            A = edge.motion_rate(t, state, rate, curve) if second else Motion.zero()
+            return Link(edge.at(t, state), edge.motion(t, state, rate), A)
+
+        climb, descend = self.path(source, target)
+        total = Link(Transformation.identity(), Motion.zero(), Motion.zero())
+        for edge in climb:
+            total = total.then(link(edge).reversed())
+        for edge in descend:
+            total = total.then(link(edge))
+        return total

@@ -1,0 +1,208 @@
+"""Six-dimensional motion and force vectors, and the inertia that links them.
+
+Legend: at the origin of the frame in which it is given, a `Motion` has the linear velocity v and
+the angular velocity w, a `Force` the force f and the moment n. Arrays list the linear part first,
+as the state of `RigidBody` does. In body coordinates ``f = I a + v x* (I v)`` with a = (dv_B/dt,
+dw_B/dt) is the equation of motion of `RigidBody`.
+Source: Featherstone, Rigid Body Dynamics Algorithms, 2008, chapter 2 (angular part first there).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, as_scalar, cross, expand, skew
+from archimedes.spatial.dcm import matvec
+from archimedes.spatial.validation import check_inertia, check_mass, check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["Force", "Motion", "SpatialInertia"]
+
+
+class SpatialVector:
+    """What motion and force vectors share: two 3-vectors, added and scaled together."""
+
+    linear: Any
+    angular: Any
+    __array_ufunc__ = None
+
+    def __init__(self, linear: Any, angular: Any) -> None:
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        """Check the shapes, and the values where they are known."""
+        name = type(self).__name__
+        self.__dict__["linear"] = check_vector(self.linear, 3, f"{name} linear")
+        self.__dict__["angular"] = check_vector(self.angular, 3, f"{name} angular")
+
+    @classmethod
+    def from_array(cls, array: Any) -> Self:
+        """Make a vector of an array (..., 6), linear part first."""
+        a = check_vector(array, 6, "array")
+        return cls(a[..., :3], a[..., 3:])
+
+    @classmethod
+    def zero(cls) -> Self:
+        """Return the vector of zeros."""
+        return cls(np.zeros(3), np.zeros(3))
+
+    @property
+    def array(self) -> Any:
+        """The six numbers (..., 6), linear part first."""
+        return np.concatenate([self.linear, self.angular], axis=-1)
+
+    def __add__(self, other: Any) -> Self:
+        self._check(other)
+        return type(self)(self.linear + other.linear, self.angular + other.angular)
+
+    def __sub__(self, other: Any) -> Self:
+        self._check(other)
+        return type(self)(self.linear - other.linear, self.angular - other.angular)
+
+    def __neg__(self) -> Self:
+        return type(self)(-self.linear, -self.angular)
+
+    def __mul__(self, factor: Any) -> Self:
+        s = expand(as_scalar(factor, "factor"))
+        return type(self)(s * self.linear, s * self.angular)
+
+    __rmul__ = __mul__
+
+    def _check(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise TypeError(
+                f"a {type(self).__name__} and a {type(other).__qualname__} do not add: motions "
+                "and forces are different spaces"
+            )
+
+
+@struct
+class Motion(SpatialVector):
+    """A velocity or acceleration of a rigid body: linear part at the origin, and angular part.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import Motion
+    >>> Motion(np.array([1.0, 0, 0]), np.array([0, 0, 2.0])).velocity_at([0.0, 1.0, 0.0])
+    array([-1.,  0.,  0.])
+    """
+
+    linear: Any = field(units="m/s")
+    angular: Any = field(units="rad/s")
+
+    def velocity_at(self, point: Any) -> Any:
+        """Return the velocity (..., 3) of the body's point at `point` (..., 3)."""
+        return self.linear + cross(self.angular, as_array(point, "point"))
+
+    def cross(self, other: Any) -> Any:
+        """Return this motion's cross product with a `Motion` or a `Force`, of that class.
+
+        It is the rate of change of a vector that moves along with this motion.
+        """
+        w, v = self.angular, self.linear
+        if isinstance(other, Force):
+            linear = cross(w, other.linear)
+            return Force(linear, cross(w, other.angular) + cross(v, other.linear))
+        if isinstance(other, Motion):
+            return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))
+        raise TypeError(f"cross takes a Motion or a Force, got {type(other).__qualname__}")
+
+    def dot(self, force: Force) -> Any:
+        """Return the power, in W, of a force on a body with this velocity."""
+        if not isinstance(force, Force):
+            raise TypeError(f"power is of a Motion and a Force, got {type(force).__qualname__}")
+        return np.sum(self.linear * force.linear + self.angular * force.angular, axis=-1)
+
+
+@struct
+class Force(SpatialVector):
+    """A force and its moment about the origin.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import Force
+    >>> Force.at_point(np.array([0.0, 0, 1.0]), np.array([0.0, 2.0, 0.0])).angular
+    array([2., 0., 0.])
+    """
+
+    linear: Any = field(units="N")
+    angular: Any = field(units="N m")
+
+    @classmethod
+    def at_point(cls, force: Any, point: Any) -> Force:
+        """Return the force vector of a force (3,) that acts at a point (3,)."""
+        f = as_array(force, "force")
+        return cls(f, cross(as_array(point, "point"), f))
+
+    def dot(self, motion: Motion) -> Any:
+        """Return the power, in W, of this force on a body with the velocity `motion`."""
+        return motion.dot(self)
+
+
+@struct
+class SpatialInertia:
+    """Inertia of a rigid body: mass, centre of mass in the frame, inertia about that centre.
+
+    ``I @ motion`` is the momentum, a `Force`.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import Motion, SpatialInertia
+    >>> inertia = SpatialInertia(m=2.0, com=np.zeros(3), J=np.eye(3))
+    >>> (inertia @ Motion(np.array([3.0, 0, 0]), np.zeros(3))).linear
+    array([6., 0., 0.])
+    """
+
+    m: Any = field(units="kg")
+    com: Any = field(units="m")
+    J: Any = field(units="kg m^2")
+
+    def __post_init__(self) -> None:
+        """Check mass and inertia where they are known."""
+        check_mass(self.m, "SpatialInertia m")
+        check_inertia(self.J, "SpatialInertia J")
+        self.__dict__["com"] = check_vector(self.com, 3, "SpatialInertia com")
+
+    def about_origin(self) -> Any:
+        """Return the rotational inertia (3, 3) about the origin of the frame."""
+        c = skew(self.com)
+        return as_array(self.J) - self.m * np.matmul(c, c)
+
+    def as_matrix(self) -> Any:
+        """Return the matrix (6, 6), linear part first."""
+        mc = self.m * skew(self.com)
+        top = np.concatenate([self.m * np.eye(3), -mc], axis=-1)
+        return np.concatenate([top, np.concatenate([mc, self.about_origin()], axis=-1)], axis=-2)
+
+    def __matmul__(self, motion: Motion) -> Force:
+        p = self.m * motion.velocity_at(self.com)
+        return Force(p, matvec(as_array(self.J), motion.angular) + cross(self.com, p))
+
+    def solve(self, force: Force) -> Motion:
+        """Return the motion whose momentum is `force`: the inverse of ``@``."""
+        moment = force.angular - cross(self.com, force.linear)
+        w = np.linalg.solve(as_array(self.J), moment)
+        return Motion(force.linear / self.m - cross(w, self.com), w)
+
+    def kinetic_energy(self, motion: Motion) -> Any:
+        """Return the kinetic energy in J of the body with the velocity `motion`."""
+        return 0.5 * motion.dot(self @ motion)
+
+    def transform(self, X_BA: Any) -> SpatialInertia:
+        """Return the inertia, given in A, in the coordinates of B."""
+        R = X_BA.r.as_matrix()
+        return SpatialInertia(self.m, X_BA.apply(self.com), R @ as_array(self.J) @ R.T)
+
+    def __add__(self, other: SpatialInertia) -> SpatialInertia:
+        if not isinstance(other, SpatialInertia):
+            raise TypeError(f"cannot add {type(other).__qualname__} to a SpatialInertia")
+        m = self.m + other.m
+        com = (self.m * self.com + other.m * other.com) / m
+        J = as_array(self.J) + as_array(other.J)
+        for part in (self, other):
+            shift = skew(part.com - com)
+            J = J - part.m * np.matmul(shift, shift)
+        return SpatialInertia(m, com, J)
+
+    def equation_of_motion(self, acceleration: Motion, velocity: Motion) -> Force:
+        """Return the force that gives this acceleration: ``I a + v x* (I v)``."""
+        return (self @ acceleration) + velocity.cross(self @ velocity)

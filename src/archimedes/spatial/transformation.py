@@ -1,0 +1,131 @@
+"""Transformations of coordinates between frames: a rotation and a translation.
+
+Legend: X_BA takes coordinates in frame A to coordinates in frame B, ``p_B = t + R_BA p_A``: r is
+the attitude of B in A, and t the position of A's origin from B's, in B.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.attitude import compose
+from archimedes.spatial.components import as_array, as_scalar, cross
+from archimedes.spatial.dcm import matvec
+from archimedes.spatial.quaternion import Quaternion
+from archimedes.spatial.quaternions import quaternion_exp
+from archimedes.spatial.rotation_matrix import RotationMatrix
+from archimedes.spatial.rotvec import so3_left_jacobian
+from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log
+from archimedes.spatial.spatial_vectors import Force, Motion
+from archimedes.spatial.validation import check_matrix, check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["Transformation"]
+
+
+@struct
+class Transformation:
+    """X_BA, which takes coordinates in frame A to coordinates in frame B, or a batch.
+
+    `t` (3,) is the position of A's origin from B's, in B; `r` the attitude of B in A, of any class
+    with the `Attitude` methods. Products read like those of matrices: ``X_CA = X_CB @ X_BA``.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import EulerAngles, Transformation
+    >>> X_BA = Transformation(t=np.array([0.0, 0.0, 1.0]), r=EulerAngles(np.pi / 2, "z"))
+    >>> X_BA.apply(np.array([1.0, 0.0, 0.0])).round(15)
+    array([ 0., -1.,  1.])
+    """
+
+    t: Any = field(units="m")
+    r: Any = field()
+
+    def __post_init__(self) -> None:
+        """Check the translation, and that `r` is an attitude."""
+        self.__dict__["t"] = check_vector(self.t, 3, "Transformation t")
+        if not hasattr(self.r, "as_matrix"):
+            raise TypeError(
+                "Transformation r must be an attitude (Quaternion, EulerAngles, ...), got "
+                f"{type(self.r).__qualname__}; for a matrix write RotationMatrix(matrix)"
+            )
+
+    # ---- factories -----------------------------------------------------------------------
+
+    @classmethod
+    def identity(cls) -> Transformation:
+        """Return the transformation that leaves coordinates as they are."""
+        return cls(np.zeros(3), Quaternion.identity())
+
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> Transformation:
+        """Make one of a homogeneous matrix (..., 4, 4), with a `RotationMatrix`."""
+        T = check_matrix(matrix, 4, "matrix")
+        return cls(T[..., :3, 3], RotationMatrix.make(T[..., :3, :3]))
+
+    @classmethod
+    def from_pose(cls, pos: Any, att: Any) -> Transformation:
+        """Return X_BA for a body B at position `pos` in A with attitude `att` in A."""
+        return cls(-att.rotate(check_vector(pos, 3, "pos")), att)
+
+    @classmethod
+    def exp(cls, xi: Any) -> Transformation:
+        """Return the exponential of a twist (..., 6), linear part first, or a `Motion`."""
+        xi = check_vector(xi.array if isinstance(xi, Motion) else xi, 6, "xi")
+        rho, phi = xi[..., :3], xi[..., 3:]
+        return cls(matvec(so3_left_jacobian(phi), rho), Quaternion.make(quaternion_exp(-phi)))
+
+    # ---- accessors -----------------------------------------------------------------------
+
+    def as_matrix(self) -> Any:
+        """Return the homogeneous matrix (..., 4, 4)."""
+        return homogeneous(self.r.as_matrix(), self.t)
+
+    def log(self) -> Any:
+        """Return the twist (..., 6), linear part first, whose exponential this is."""
+        return se3_log(self.as_matrix())
+
+    def adjoint(self) -> Any:
+        """Return the matrix (..., 6, 6) that takes motion vectors from A to B."""
+        return se3_adjoint(self.as_matrix())
+
+    # ---- operations ----------------------------------------------------------------------
+
+    def apply(self, pos: Any) -> Any:
+        """Return points in B for points in A: (3,) or (3, N); batches take (..., 3)."""
+        turned = self.apply_vec(pos)
+        return turned + (self.t[:, None] if self.t.ndim == 1 and turned.ndim == 2 else self.t)
+
+    def apply_vec(self, vec: Any) -> Any:
+        """Return free vectors in B for vectors in A: the rotation alone."""
+        return self.r.rotate(as_array(vec, "vec"))
+
+    def apply_motion(self, motion: Motion) -> Motion:
+        """Return a motion vector (twist) given in A in the coordinates of B."""
+        w = self.apply_vec(motion.angular)
+        return Motion(self.apply_vec(motion.linear) + cross(self.t, w), w)
+
+    def apply_force(self, force: Force) -> Force:
+        """Return a force vector (wrench) given in A in the coordinates of B."""
+        f = self.apply_vec(force.linear)
+        return Force(f, self.apply_vec(force.angular) + cross(self.t, f))
+
+    def inv(self) -> Transformation:
+        """Return X_AB, which takes coordinates in B to coordinates in A."""
+        return Transformation(-self.r.rotate(self.t, inverse=True), self.r.inv())
+
+    def __matmul__(self, other: Transformation) -> Transformation:
+        if not isinstance(other, Transformation):
+            raise TypeError(
+                f"@ composes Transformations, got {type(other).__qualname__}; to transform points "
+                "use .apply, vectors .apply_vec"
+            )
+        t = self.t + self.apply_vec(other.t)
+        return Transformation(t, compose(other.r, self.r))
+
+    def interpolate(self, other: Transformation, s: Any) -> Transformation:
+        """Return the transformation at `s` from this (0) to `other` (1) along a screw motion."""
+        step = (other @ self.inv()).log()
+        s = as_scalar(s, "s")
+        return Transformation.exp((s if type(s) is float else s[..., None]) * step) @ self

@@ -1,0 +1,25 @@
+"""Random programs over all ops, dtypes and regions."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from .checking import check, samples
+from .random_graphs import random_graph
+
+BLOCKS = 8
+#: Programs a block; more by command: ARCHIMEDES_FUZZ=12500 makes 10^5 in all.
+PROGRAMS = int(os.environ.get("ARCHIMEDES_FUZZ", "30"))
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_random_programs(block):
+    for seed in range(block * PROGRAMS, (block + 1) * PROGRAMS):
+        g = random_graph(seed)
+        rng = np.random.default_rng(seed)
+        columns = [samples(d, 21, rng) for d in g.input_dtypes]
+        part = 7 if seed % 4 == 0 else 1500
+        check(g, columns, lanes=[(8, 4, 2)[seed % 3]], part=part, note=f"seed {seed}", scalars=4)
