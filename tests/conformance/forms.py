@@ -18,7 +18,7 @@ import numpy as np
 
 from .samples import SAMPLES
 
-__all__ = ["Form", "Tolerance", "forms", "sample_names"]
+__all__ = ["Form", "Tolerance", "forms", "programs_of", "sample_names"]
 
 
 @dataclass(frozen=True)
@@ -78,3 +78,11 @@ def forms(group: str, tolerance: Tolerance, rows: str | Iterable[Callable[..., A
             continue
         made.append(Form(name, fn, tuple(SAMPLES[n] for n in names), group, tolerance))
     return made
+
+
+def programs_of(
+    namespace: dict[str, Any], without: Iterable[Callable[..., Any]] = ()
+) -> list[Callable[..., Any]]:
+    """The functions that a module defines, in their order, except those given."""
+    mine = [v for v in namespace.values() if inspect.isfunction(v)]
+    return [v for v in mine if v.__module__ == namespace["__name__"] and v not in without]

@@ -186,7 +186,35 @@ np.hypot.reduce(x)
 np.add.reduceat(x, [0, 2, 3])
 """
 
+EMPTY = """
+np.sum(x[:0])
+np.prod(M[:0])
+np.sum(T[:, :0], axis=1)
+np.max(T[:0], axis=1)
+np.any(b[:0])
+np.all(b[:0])
+np.concatenate([x[:0], y])
+np.cumsum(x[:0])
+np.sin(T[:, :, :0])
+x[:0] + x[:0]
+x[:0] @ y[:0]
+M @ N[:, :0]
+M[:0] @ N
+M[:, :0] @ M[:, :0].T
+E @ E[:, :, :0]
+A @ E[:, :, :0]
+E[:0] @ A
+np.inner(M, M[:0])
+np.einsum("ij,jk->ik", M[:0], N)
+np.tensordot(T[:0], N, 1)
+np.outer(x[:0], y)
+np.sort(x[:0])
+np.stack([x[:0], y[:0]])
+np.dot(M[:, :0], np.zeros((0, 2)))
+"""
+
 FORMS = [
     *forms("reductions and selection", EXACT, EXACT_REDUCTIONS),
     *forms("reductions and selection", SUMS, INEXACT_REDUCTIONS),
+    *forms("empty arrays", EXACT, EMPTY),
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from . import (
+    group_assignment,
     group_creation,
     group_elementwise,
     group_indexing,
+    group_inplace,
     group_linalg,
     group_methods,
     group_reductions,
+    group_values,
 )
 from .forms import Form
 
@@ -18,8 +21,11 @@ FORMS: list[Form] = [
     form
     for module in (
         group_elementwise,
+        group_values,
         group_methods,
         group_indexing,
+        group_assignment,
+        group_inplace,
         group_creation,
         group_reductions,
         group_linalg,

@@ -98,3 +98,13 @@ def test_implicit_inside_scan() -> None:
         slope /= 1.0 + 0.1 * np.cos(y)
     np.testing.assert_allclose(arc.compile(f)(0.9), y, rtol=1e-12)
     np.testing.assert_allclose(arc.grad(f)(0.9), slope, rtol=1e-11)
+
+
+@pytest.mark.parametrize("body", [lambda q: 1.5, lambda q: np.full(2, 1.5), lambda q: X[0]])
+def test_nested_map_of_a_body_that_ignores_its_argument(body) -> None:
+    table = np.zeros((2, 3, 4))
+    nested = lambda a: arc.vmap(lambda r: arc.vmap(body)(r))(a)
+    want = np.broadcast_to(body(None), (2, 3, *np.shape(body(None))))
+    np.testing.assert_array_equal(nested(table), want)
+    np.testing.assert_array_equal(arc.compile(nested)(table), want)
+    np.testing.assert_array_equal(arc.vmap(arc.vmap(body))(table), want)

@@ -39,8 +39,8 @@ class Program:
 
     def repro(self) -> str:
         """A standalone script that shows the program, its inputs and NumPy's results."""
-        np.set_printoptions(floatmode="unique")
-        made = [f"{name} = np.{value!r}" for name, value in self.inputs.items()]
+        with np.printoptions(floatmode="unique"):
+            made = [f"{name} = np.{value!r}" for name, value in self.inputs.items()]
         made = [line.replace("dtype=", "dtype=np.") for line in made]
         head = ["import archimedes as arc", "import numpy as np", "from numpy import nan, inf", ""]
         call = f"print(arc.compile(program)({', '.join(self.inputs)}))"

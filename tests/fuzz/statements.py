@@ -146,7 +146,9 @@ def unary(b: Builder) -> bool:
         text = b.rng.choice(EXACT_SMOOTH).format(a=a.name)
         return b.emit(text, [a], signed="max" not in text)
     if form < 0.5:
-        return sign_known(a) and b.emit(b.rng.choice(EXACT_STEP).format(a=a.name), [a], lip=None)
+        if b.nasty and not sign_known(a):
+            return False
+        return b.emit(b.rng.choice(EXACT_STEP).format(a=a.name), [a], lip=None)
     if form < 0.7:
         return b.emit(b.rng.choice(SMOOTH).format(a=a.name), [a], ulps=6.0)
     if form < 0.9:
@@ -171,7 +173,7 @@ def binary(b: Builder) -> bool:
         if a.vanishes_beside(c) or c.vanishes_beside(a):
             return False
         return b.emit(f"{x} * {y}", [a, c], lip=(c.mag, a.mag), scale=a.mag * c.mag)
-    if form in "/%d" and not (sign_known(c) or c.kind != "f"):
+    if form in "/%d" and b.nasty and not (sign_known(c) or c.kind != "f"):
         return False  # the sign of the infinity would be open
     if form == "/":
         return b.emit(f"{x} / {y}", [a, c], lip=None)

@@ -115,4 +115,30 @@ def check(
     return kernel
 
 
-__all__ = ["F32", "F64", "I64", "assert_bits", "check", "leaves_of", "reference", "samples"]
+def check_shared(kernel: Kernel, g: Graph, columns: Sequence[np.ndarray], seed: int) -> None:
+    """Assert that a batch with some inputs shared by all instances gives the same bits."""
+    rng = np.random.default_rng(seed)
+    n = len(columns[0])
+    ins, outs = leaves_of(g.input_dtypes), leaves_of(g.output_dtypes)
+    flags = [bool(flag) for flag in rng.integers(0, 2, len(ins))]
+    arrays = packed(columns, ins)
+    given = [a if flag else np.ascontiguousarray(a[0]) for a, flag in zip(arrays, flags)]
+    wide = [a if flag else np.repeat(a[:1], n, axis=0) for a, flag in zip(arrays, flags)]
+    expected = reference(g, [column for a in wide for column in a.T], n)
+    results = empty(outs, n)
+    kernel.call_batch(given, flags, results, n, threads=2)
+    for k, (got, want) in enumerate(zip(results, packed(expected, outs))):
+        assert_bits(got, want, f"batched {flags} seed {seed} leaf {k}")
+
+
+__all__ = [
+    "F32",
+    "F64",
+    "I64",
+    "assert_bits",
+    "check",
+    "check_shared",
+    "leaves_of",
+    "reference",
+    "samples",
+]

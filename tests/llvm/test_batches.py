@@ -67,6 +67,22 @@ def test_shared_inputs_are_read_once_for_all():
                 assert_bits(y, np.ascontiguousarray(~wide if d == B8 else wide + wide))
 
 
+def test_what_instances_share_is_computed_once():
+    g = Graph()
+    x, mass = g.input(F64), g.input(F64)
+    shared = emit(g, "exp", emit(g, "sin", mass))
+    g.outputs = [emit(g, "mul", x, shared), shared, emit(g, "mul", shared, shared)]
+    kernel = build(g, [(1, F64), (1, F64)], [(3, F64)])
+    together, apart = kernel.batch_source([True, False]), kernel.batch_source([True, True])
+    assert len(together) < 0.5 * len(apart)
+    xs, masses = np.linspace(-1, 1, 11), np.full(11, 0.7)
+    expected = np.stack(reference(g, [xs, masses], 11), -1)
+    for given, flags in (([xs, masses[:1]], [True, False]), ([xs, masses], [True, True])):
+        out = np.empty((11, 3))
+        kernel.call_batch(given, flags, [out], 11)
+        assert_bits(out, expected)
+
+
 def test_unused_inputs_and_constant_outputs():
     g = Graph()
     g.add_inputs(F64, 30)

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from .checking import check, samples
+from .checking import check, check_shared, samples
 from .random_graphs import random_graph
 
 BLOCKS = 8
@@ -22,4 +22,7 @@ def test_random_programs(block):
         rng = np.random.default_rng(seed)
         columns = [samples(d, 21, rng) for d in g.input_dtypes]
         part = 7 if seed % 4 == 0 else 1500
-        check(g, columns, lanes=[(8, 4, 2)[seed % 3]], part=part, note=f"seed {seed}", scalars=4)
+        lanes = [(8, 4, 2)[seed % 3]]
+        kernel = check(g, columns, lanes=lanes, part=part, note=f"seed {seed}", scalars=4)
+        if seed % 2:
+            check_shared(kernel, g, columns, seed)

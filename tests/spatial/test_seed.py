@@ -32,9 +32,7 @@ def test_quickstart_attitudes():
 
 def test_quickstart_rigid_body():
     rpy = EulerAngles([0.1, 0.2, 0.3], seq="xyz")
-    x = RigidBody.State(
-        pos=np.zeros(3), att=rpy, v_B=np.array([10.0, 0.0, 0.0]), w_B=np.zeros(3)
-    )
+    x = RigidBody.State(pos=np.zeros(3), att=rpy, v_B=np.array([10.0, 0.0, 0.0]), w_B=np.zeros(3))
     u = RigidBody.Input(
         F_B=np.array([0.0, 0.0, 10.0]), M_B=np.array([0.0, 1.0, 0.0]), m=10.0, J_B=np.eye(3)
     )

@@ -67,6 +67,7 @@ class Batched:
         if executor is not None and not any_traced(args, kwargs):
             result = executor.batch(every, batched, count, self.threads)
         else:
+            recording = static_out_graph(recording)
             result = _mapped(recording, every, batched, count)
         return self._place(recording, result, count, batched)
 
@@ -136,9 +137,7 @@ class Batched:
             per_leaf = _spread_axes(axes, result)
         varies = _varies(recording, batched) if None in per_leaf else []
         placed = []
-        for leaf, axis, out, path in zip(
-            leaves, per_leaf, recording.outs, treedef.paths("result")
-        ):
+        for leaf, axis, out, path in zip(leaves, per_leaf, recording.outs, treedef.paths("result")):
             if axis is None:
                 if any(varies[out.start : out.stop]):
                     raise ValueError(
@@ -215,7 +214,6 @@ def _spread_axes(axes: Any, value: Any) -> list[int | None]:
 
 def _mapped(recording: Recording, leaves: list[Any], batched: list[bool], count: int) -> Any:
     """Record a map over instances in the current trace."""
-    recording = static_out_graph(recording)
     trace = current_trace()
     rows, shared = [], []
     order: list[int] = []

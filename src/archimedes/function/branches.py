@@ -41,13 +41,15 @@ def switch(
         raise ValueError(f"switch: index must be one integer, got shape {np.shape(index)}")
     known = index.constant() if isinstance(index, SymbolicArray) else index
     if known is not None:
+        if np.asarray(known).dtype.kind not in "biu":
+            raise _not_an_index(np.asarray(known).dtype)
         at = int(known)
         return branches[min(max(at, 0), len(branches) - 1)](*args)
     assert any_traced(index)
     which = lift(index)
     if which.code != I64:
         if which.dtype.kind == "f":
-            raise TypeError("switch: index must be an integer or a bool, got a float")
+            raise _not_an_index(which.dtype)
         which = which.astype(np.int64)
     given = flatten_traced(args, "args")
     recordings = [
@@ -82,6 +84,12 @@ def switch(
         code = codes[out.start] if out.stop > out.start else out.spec.code
         leaves.append(wrap(ids, code))
     return first.out_tree.unflatten(leaves)
+
+
+def _not_an_index(dtype: Any) -> TypeError:
+    return TypeError(
+        f"switch: index must be an integer or a bool, got a {dtype}: convert it with x.astype(int)"
+    )
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *args: Any) -> Any:

@@ -22,13 +22,15 @@ from archimedes.function.recording import (
     record,
 )
 from archimedes.function.reporting import Report, measure
+from archimedes.function.shortcuts import shortcut
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing
 from archimedes.tree.content import content_key
-from archimedes.tree.treedef import LEAF
 
 __all__ = ["Compiled", "compile"]
 
+#: How many specialisations of a function keep a generated call path.
+SHORTCUTS = 4
 #: A recorded function called from another is copied into it up to this many operations.
 INLINE_LIMIT = 1000
 
@@ -112,9 +114,7 @@ class Signature:
             raise TypeError(f"{self.name}(): {error}") from None
         given = set(bound.arguments)
         bound.apply_defaults()
-        flat = Bound(
-            defaulted=[n for n in bound.arguments if n not in given and n in self.known]
-        )
+        flat = Bound(defaulted=[n for n in bound.arguments if n not in given and n in self.known])
         for name, value in bound.arguments.items():
             kind = self.parameters.parameters[name].kind
             if kind == inspect.Parameter.VAR_POSITIONAL:
@@ -194,8 +194,8 @@ class Compiled:
         if self.backend not in BACKENDS:
             raise ValueError(f"compile: backend={backend!r} is not one of {BACKENDS}")
         self._cache: dict[Any, tuple[Recording, Executor]] = {}
-        #: The executor that last ran for a structure of arguments (None: leaves only).
-        self._last: dict[Any, Executor] = {}
+        #: Generated call paths of recent specialisations, newest first.
+        self._shortcuts: tuple[Callable[..., Any], ...] = ()
         self._lock = threading.Lock()
         self._log: list[str] = []
 
@@ -209,19 +209,12 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate; the first call with a new kind of arguments records the function."""
-        if self._last and not kwargs:
-            # The native entry checks its arguments: try it before anything else is looked at.
-            last = self._last.get(None)
-            if last is not None:
-                values = last.native(*args)
-                if values is not NotImplemented:
-                    return last.finish(values)
-            leaves, treedef = tree.flatten(args)
-            last = self._last.get(treedef)
-            if last is not None:
-                values = last.native(*leaves)
-                if values is not NotImplemented:
-                    return last.finish(values)
+        if not kwargs:
+            # Generated paths check their arguments: try them before anything is looked at.
+            for fast in self._shortcuts:
+                result = fast(args)
+                if result is not NotImplemented:
+                    return result
         leaves, recording, executor = self._lookup(args, kwargs)
         if executor is not None and not _has_traced(leaves):
             result = executor(leaves)
@@ -231,11 +224,12 @@ class Compiled:
         return apply_recording(recording, leaves)
 
     def _remember(self, args: tuple[Any, ...], executor: Executor) -> None:
-        """Let the next call of this form go straight to the native entry."""
-        if self.signature.plain and not self.signature.static:
-            treedef = tree.structure(args)
-            flat = all(child is LEAF for child in treedef.children)
-            self._last[None if flat else treedef] = executor
+        """Let the next calls of this form go straight to the native entry."""
+        if self.signature.plain and not self.signature.static and not executor.has_shortcut:
+            executor.has_shortcut = True
+            fast = shortcut(executor.native, tree.structure(args), executor.recording)
+            if fast is not None:
+                self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
 
     def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:
         values = self.signature.bind(args, kwargs)
@@ -340,7 +334,7 @@ class Compiled:
         """Forget all recordings, for example after a global that the function reads changed."""
         with self._lock:
             self._cache.clear()
-            self._last.clear()
+            self._shortcuts = ()
             self._log.clear()
 
 
@@ -378,8 +372,8 @@ def _reason(name: str, key: Any, earlier: list[Any], names: list[str]) -> str:
     same_tree = [k for k in earlier if k[0] is treedef or k[0] == treedef]
     if not same_tree:
         return f"{text}: arguments of another structure"
-    last = same_tree[-1]
-    for mine, old, path in zip(specs, last[1], treedef.paths()):
+    nearest = min(reversed(same_tree), key=lambda k: sum(a != b for a, b in zip(specs, k[1])))
+    for mine, old, path in zip(specs, nearest[1], treedef.paths()):
         if mine != old:
             position, _, rest = path[1:].partition("]")
             return f"{text}: {names[int(position)]}{rest} was {old}, now {mine}"

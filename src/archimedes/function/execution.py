@@ -42,11 +42,23 @@ def default_backend() -> str:
 class Executor:
     """Runs one recording: on single arguments, or on a batch along leading axes."""
 
-    __slots__ = ("native", "_keep", "_kernel", "_lock", "_operations", "_work", "backend", "recording")
+    __slots__ = (
+        "_keep",
+        "_kernel",
+        "_lock",
+        "_operations",
+        "_work",
+        "backend",
+        "has_shortcut",
+        "native",
+        "recording",
+    )
 
     def __init__(self, recording: Recording, backend: str) -> None:
         self.recording = recording
         self.backend = backend
+        #: Whether a call path was generated for it already.
+        self.has_shortcut = False
         self._operations = _operations(recording.graph)
         self._work = 0
         self._lock = threading.Lock()
@@ -163,7 +175,9 @@ class Executor:
                 given.append(_array(leaf, LeafSpec(spec.code, shape)))
                 flags.append(many)
         outs = [
-            np.empty((count, *o.spec.shape), DTYPES[o.spec.code]) for o in r.outs if o.spec.code >= 0
+            np.empty((count, *o.spec.shape), DTYPES[o.spec.code])
+            for o in r.outs
+            if o.spec.code >= 0
         ]
         if threads is None:
             large = count * self._operations >= THREADING

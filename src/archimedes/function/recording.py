@@ -192,8 +192,8 @@ def record(
         out_leaves, out_tree = tree.flatten(result)
         outs: list[OutLeaf] = []
         ids: list[int] = []
-        for leaf in out_leaves:
-            outs.append(_record_out(trace, leaf, ids))
+        for leaf, path in zip(out_leaves, out_tree.paths("result")):
+            outs.append(_record_out(trace, leaf, ids, path))
     trace.graph.outputs = ids
     graph = prune(trace.graph)
     if names is not None:
@@ -201,13 +201,21 @@ def record(
     return Recording(graph, tuple(leaves), out_tree, outs, trace.captured)
 
 
-def _record_out(trace: Trace, leaf: Any, ids: list[int]) -> OutLeaf:
+def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
     start = len(ids)
     traced = isinstance(leaf, np.ndarray) and leaf.dtype == object
     if isinstance(leaf, SymbolicArray) or traced:
         array = lift(leaf)
         ids.extend(trace.ids_of(array).ravel().tolist())
         return OutLeaf(LeafSpec(array.code, array.shape), start)
+    held = [x for value in getattr(leaf, "__dict__", {}).values() for x in tree.leaves(value)]
+    if any(isinstance(x, SymbolicArray) for x in held):
+        name = type(leaf).__name__
+        raise TraceError(
+            f"{path} is a {name}, which holds traced values but is no struct, so that they cannot "
+            f"be taken out of it: decorate the class {name} with @arc.struct, or register it with "
+            "arc.tree.register_dataclass or arc.tree.register_struct"
+        )
     return OutLeaf(LeafSpec(-1, value=leaf), start)
 
 

@@ -52,9 +52,7 @@ class SparseDerivative:
             rows = _places(point)
         entries = jacobian_graph(graph, point.wrt, symmetric=self.symmetric)
         ids = inline(current_trace().graph, entries.graph, point.inputs)
-        values = derivatives._typed(
-            np.array(ids, dtype=np.int64), derivatives._dtype(point, outs)
-        )
+        values = derivatives._typed(np.array(ids, dtype=np.int64), derivatives._dtype(point, outs))
         shape = np.array([_height(point) if outs else len(rows), len(point.wrt)])
         return values, rows[entries.rows], entries.columns, shape, entries.colors
 

@@ -66,12 +66,28 @@ def inline(dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray) -> list[i
 
 
 def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
-    """Return a pruned graph with the same inputs and other outputs."""
+    """Return a pruned graph with the same inputs and other outputs.
+
+    Nodes keep their order, so nothing is simplified or shared anew: this is a renumbering.
+    """
+    live = src.live([*src.inputs, *outputs])
+    to = dict(zip(live, range(len(live))))
     dst = Graph()
-    for i in src.inputs:
-        dst.input(src.dtype[i])
-    live = src.live(outputs)
-    to = copy_into(dst, src, dst.inputs, live)
+    op, a, b, c = src.op, src.a, src.b, src.c
+    for i in live:
+        code = op[i]
+        arity = _ARITY[code]
+        dst.op.append(code)
+        dst.a.append(to[a[i]] if arity else a[i])
+        dst.b.append(to[b[i]] if arity > 1 else b[i])
+        dst.c.append(to[c[i]] if arity > 2 else c[i])
+    dst.dtype = [src.dtype[i] for i in live]
+    dst.value = {to[i]: value for i, value in src.value.items() if i in to}
+    dst.tables = list(src.tables)
+    for i, region in src.regions.items():
+        if i in to:
+            dst.regions[to[i]] = region.with_inputs([to[j] for j in region.inputs.tolist()])
+    dst.inputs = [to[i] for i in src.inputs]
     dst.outputs = [to[i] for i in outputs]
     dst.input_names = src.input_names
     return dst

@@ -352,13 +352,15 @@ class AttitudeBase:
     def __getitem__(self, key: Any) -> Any:
         if self.array.ndim <= self.item_ndim:
             return self.array[key]
-        part = self.array[key]
-        if part.ndim < self.item_ndim or part.shape[-1] != self.array.shape[-1]:
+        parts = key if isinstance(key, tuple) else (key,)
+        if sum(p is not None and p is not Ellipsis for p in parts) > len(self.shape):
             raise IndexError(
                 f"index {key!r} cuts into the components of a {type(self).__name__} of batch "
                 f"shape {self.shape}; index its .array for components"
             )
-        return self.like(part)
+        if any(p is Ellipsis for p in parts):  # it stands for axes of the batch alone
+            parts = (*parts, *(slice(None),) * self.item_ndim)
+        return self.like(self.array[parts])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))

@@ -129,7 +129,9 @@ class Function:
     def finish(self, result: str = "ret void") -> None:
         """Append the return and hand the function to the module."""
         self.line(result)
-        body = [f"{self.define} {{", "entry:", *self.entry, *self.lines, "}"]
+        # Without it LLVM spills vectors to addresses that straddle cache lines.
+        aligned = ' "stackrealign"' if self.spelling.lanes > 2 else ""
+        body = [f"{self.define} nounwind{aligned} {{", "entry:", *self.entry, *self.lines, "}"]
         self.module.functions.append("\n".join(body))
 
     @contextmanager

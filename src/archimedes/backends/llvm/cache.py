@@ -14,9 +14,12 @@ import os
 import sys
 import tempfile
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["cache_folder", "cache_key", "read", "write"]
+import llvmlite  # type: ignore[import-untyped]
+
+__all__ = ["cache_folder", "cache_key", "compiler_version", "read", "write"]
 
 MAGIC = b"archimedes kernel 1\n"
 CHECKSUM = 32
@@ -40,6 +43,14 @@ def cache_folder() -> Path | None:
 def cache_key(*parts: object) -> str:
     """Return a name for what the parts describe (by their ``repr``)."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def compiler_version() -> str:
+    """Identify the code that turns graphs into kernels: LLVM's version and these sources."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    content = b"".join(path.read_bytes() for path in sources)
+    return f"{llvmlite.__version__} {hashlib.blake2b(content, digest_size=16).hexdigest()}"
 
 
 def _path(folder: Path, key: str) -> Path:

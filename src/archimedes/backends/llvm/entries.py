@@ -11,6 +11,7 @@ Functions keep no state: any number of threads may call them at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,16 @@ from archimedes.backends.llvm.spelling import Spelling
 from archimedes.backends.llvm.tiles import load_tail, load_tile, store_tail, store_tile
 from archimedes.graph.program import Graph
 
-__all__ = ["BATCH", "NO_MEMORY", "SCALAR", "Leaf", "Program", "batch_program", "scalar_program"]
+__all__ = [
+    "BATCH",
+    "NO_MEMORY",
+    "SCALAR",
+    "Leaf",
+    "Program",
+    "batch_program",
+    "fixed_leaves",
+    "scalar_program",
+]
 
 SCALAR, BATCH = "arc_scalar", "arc_batch"
 NO_MEMORY = 1
@@ -45,8 +55,14 @@ class Program(NamedTuple):
     frame: int
 
 
-def _leaf_locations(kind: str, leaves: Sequence[Leaf]) -> list[list[Location]]:
-    pointers = [Pointer(kind, k, uniform=True) for k in range(len(leaves))]
+def fixed_leaves(g: Graph, fixed: Sequence[int]) -> list[Leaf]:
+    """Return the arrays that hold the values of nodes sorted by dtype."""
+    counts = Counter(g.dtype[i] for i in fixed)
+    return [Leaf(counts[d], d) for d in sorted(counts)]
+
+
+def _leaf_locations(kind: str, leaves: Sequence[Leaf], first: int = 0) -> list[list[Location]]:
+    pointers = [Pointer(kind, first + k, uniform=True) for k in range(len(leaves))]
     return [
         [Location(p, k, leaf.dtype) for k in range(leaf.size)] for p, leaf in zip(pointers, leaves)
     ]
@@ -57,12 +73,19 @@ def _flat(nested: Sequence[Sequence[Location]]) -> list[Location]:
 
 
 def _write_body(
-    module: Module, g: Graph, given: Sequence[Location], to: Sequence[Location], part: int
+    module: Module,
+    g: Graph,
+    given: Sequence[Location],
+    to: Sequence[Location],
+    part: int,
+    known: dict[int, Location],
 ) -> list[HostCall]:
     """Write ``void body(frame, in, out)``, the computation itself."""
     low = Lowering(module, g, part)
-    f = Function(module, f"define internal void @body({PARAMETERS}) nounwind")
-    low.lower(f, g, [Binding(location=x) for x in given], stores=list(zip(g.outputs, to)))
+    f = Function(module, f"define internal void @body({PARAMETERS})")
+    bound = {i: Binding(location=x) for i, x in known.items()}
+    given_bound = [Binding(location=x) for x in given]
+    low.lower(f, g, given_bound, stores=list(zip(g.outputs, to)), known=bound)
     f.finish()
     return low.hosts
 
@@ -107,9 +130,9 @@ def scalar_program(
     """Write the module of the scalar kernel."""
     module = Module(Spelling(1), triple, rounds_natively)
     given, to = (_flat(_leaf_locations(k, x)) for k, x in (("in", inputs), ("out", outputs)))
-    hosts = _write_body(module, g, given, to, part)
+    hosts = _write_body(module, g, given, to, part, {})
     size = module.frame.size
-    f = Function(module, f"define i32 @{SCALAR}(ptr %in, ptr %out) nounwind")
+    f = Function(module, f"define i32 @{SCALAR}(ptr %in, ptr %out)")
     _open_frame(f, size)
     f.line("call void @body(ptr %frame, ptr %in, ptr %out)")
     _close_frame(f, size)
@@ -122,13 +145,16 @@ def batch_program(
     batched: Sequence[bool],
     outputs: Sequence[Leaf],
     lanes: int,
+    fixed: Sequence[int],
     triple: str,
     rounds_natively: bool = True,
     part: int = PART,
 ) -> Program:
     """Write the module of the batch kernel for one choice of batched inputs.
 
-    With ``lanes`` 1 it calls the scalar computation for one instance after the other.
+    ``fixed`` are nodes that do not depend on batched inputs, by dtype: the caller computes them
+    once and gives their values as further arrays, one a dtype, behind the inputs. With ``lanes``
+    1 the scalar computation runs for one instance after the other.
     """
     module = Module(Spelling(lanes), triple, rounds_natively)
     frame = module.frame
@@ -148,7 +174,9 @@ def batch_program(
         k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(outputs) if leaf.size
     }
     to = [tiles_out[k].at(c) for k, leaf in enumerate(outputs) for c in range(leaf.size)]
-    hosts = _write_body(module, g, _flat(given), to, part)
+    values = _leaf_locations("in", fixed_leaves(g, fixed), len(inputs))
+    known = dict(zip(fixed, _flat(values)))
+    hosts = _write_body(module, g, _flat(given), to, part, known)
     _write_tile_moves(module, inputs, tiles_in, outputs, tiles_out)
     _write_batch_loop(module)
     return Program(module.text(), hosts, frame.size)
@@ -164,7 +192,7 @@ def _write_tile_moves(
     """Write the moves of whole tiles (``_tile``) and of the last, incomplete one (``_tail``)."""
 
     def begin(name: str) -> Function:
-        head = f"define internal void @{name}({PARAMETERS}, i64 %first, i64 %end) nounwind"
+        head = f"define internal void @{name}({PARAMETERS}, i64 %first, i64 %end)"
         return Function(module, head)
 
     f, tail = begin("load_tile"), begin("load_tail")
@@ -195,7 +223,7 @@ def _write_tile_moves(
 
 def _write_batch_loop(module: Module) -> None:
     lanes, size = module.spelling.lanes, module.frame.size
-    f = Function(module, f"define i32 @{BATCH}(ptr %in, ptr %out, i64 %begin, i64 %end) nounwind")
+    f = Function(module, f"define i32 @{BATCH}(ptr %in, ptr %out, i64 %begin, i64 %end)")
     _open_frame(f, size)
     arguments = "ptr %frame, ptr %in, ptr %out"
     with f.loop("%begin", "%end", step=lanes) as loop:

@@ -7,12 +7,12 @@ values out of range) the lowering spells out what the reference gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from archimedes.backends.llvm.assembler import Function
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 
-__all__ = ["LOWERING", "any_lane", "choose", "intrinsic"]
+__all__ = ["LOWERING", "any_lane", "blend", "choose", "intrinsic"]
 
 #: ``lower(function, dtype of the last operand, operands)`` returns the result's name.
 Lower = Callable[..., str]
@@ -234,6 +234,15 @@ def any_lane(f: Function, mask: str) -> str:
         return mask
     bits = f.value(f"bitcast {f.spelling.types[B8]} {mask} to i{lanes}")
     return f.value(f"icmp ne i{lanes} {bits}, 0")
+
+
+def blend(
+    f: Function, mask: str, dtypes: Sequence[int], new: Sequence[str], old: Sequence[str]
+) -> list[str]:
+    """Take new values in the lanes of the mask. A scalar kernel gets here only if it holds."""
+    if f.spelling.lanes == 1:
+        return list(new)
+    return [choose(f, d, mask, x, y) for d, x, y in zip(dtypes, new, old)]
 
 
 #: Lowering of every exact op by name.

@@ -6,9 +6,7 @@ import ctypes
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
-import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends.llvm import cache
@@ -19,16 +17,20 @@ from archimedes.backends.llvm.entries import (
     Leaf,
     Program,
     batch_program,
+    fixed_leaves,
     scalar_program,
 )
 from archimedes.backends.llvm.hosting import Hosting
 from archimedes.backends.llvm.lowering import PART
 from archimedes.backends.llvm.machine import NativeCode, Target, host_target
+from archimedes.backends.llvm.pointers import checked_pointers, data_pointer
 from archimedes.backends.llvm.schedule import cost, has_host
+from archimedes.backends.llvm.sharing import fixed_nodes
 from archimedes.backends.llvm.threads import over_chunks
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
 from archimedes.graph.expand import expand
+from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 
 __all__ = ["Kernel", "Statistics", "build"]
@@ -103,13 +105,6 @@ def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> N
             )
 
 
-def _package_version() -> str:
-    try:
-        return version("archimedes")
-    except PackageNotFoundError:
-        return "source"
-
-
 class Kernel:
     """A graph as native code, made by :func:`build`.
 
@@ -140,8 +135,6 @@ class Kernel:
         code = self._make(SCALAR, ())
         self.address = code.address
         self._call = _SCALAR_TYPE(code.address)
-        self._in_type = ctypes.c_void_p * max(len(inputs), 1)
-        self._out_type = ctypes.c_void_p * max(len(outputs), 1)
 
     # ---- making code -------------------------------------------------------------------
 
@@ -149,7 +142,15 @@ class Kernel:
         where = (self.target.triple, self.target.rounds_natively, self.part)
         if entry == SCALAR:
             return scalar_program(self.graph, self.inputs, self.outputs, *where)
-        return batch_program(self.graph, self.inputs, batched, self.outputs, self.lanes, *where)
+        fixed = self._fixed(batched)
+        return batch_program(
+            self.graph, self.inputs, batched, self.outputs, self.lanes, fixed, *where
+        )
+
+    def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
+        """Return the nodes that a batch computes once for all instances."""
+        varies = [flag for leaf, flag in zip(self.inputs, batched) for _ in range(leaf.size)]
+        return fixed_nodes(self.graph, varies)
 
     def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
         begin = time.perf_counter()
@@ -164,8 +165,7 @@ class Kernel:
             self.part,
             self.target,
             self.target.triple,
-            llvmlite.__version__,
-            _package_version(),
+            cache.compiler_version(),
         )
         code = None if hosted else cache.read(key)
         imports: dict[str, int] = {}
@@ -210,22 +210,6 @@ class Kernel:
 
     # ---- calling -----------------------------------------------------------------------
 
-    def _pointers(self, kind: str, arrays: Sequence[np.ndarray], sizes: Sequence[int]) -> list[int]:
-        leaves = self.inputs if kind == "input" else self.outputs
-        if len(arrays) != len(leaves):
-            raise ValueError(f"the kernel has {len(leaves)} {kind} arrays, {len(arrays)} given")
-        pointers = []
-        for k, (array, leaf, size) in enumerate(zip(arrays, leaves, sizes)):
-            if array.dtype != DTYPES[leaf.dtype] or not array.flags.c_contiguous:
-                raise ValueError(
-                    f"{kind} array {k} must be C-contiguous {DTYPES[leaf.dtype]}, not "
-                    f"{array.dtype} with strides {array.strides}; use np.ascontiguousarray"
-                )
-            if array.size != size:
-                raise ValueError(f"{kind} array {k} must have {size} items, not {array.size}")
-            pointers.append(array.ctypes.data)
-        return pointers
-
     def _finish(self, status: int) -> None:
         if status == 0:
             return
@@ -238,13 +222,12 @@ class Kernel:
         """Compute one instance into ``out_arrays``."""
         sizes_in = [leaf.size for leaf in self.inputs]
         sizes_out = [leaf.size for leaf in self.outputs]
-        given = self._in_type(*self._pointers("input", in_arrays, sizes_in))
-        to = self._out_type(*self._pointers("output", out_arrays, sizes_out))
-        self._finish(self._call(given, to))
+        given = checked_pointers("input", in_arrays, self.inputs, sizes_in)
+        to = checked_pointers("output", out_arrays, self.outputs, sizes_out)
+        self._run(given, to)
 
-    def batch_address(self, batched: Sequence[bool]) -> int:
-        """Return the native ``int (void **in, void **out, int64_t begin, int64_t end)``."""
-        return self._batch(tuple(map(bool, batched))).address
+    def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
+        self._finish(self._call(_table(given), _table(to)))
 
     def _batch(self, batched: tuple[bool, ...]) -> _Batch:
         found = self._batches.get(batched)
@@ -253,8 +236,18 @@ class Kernel:
                 raise ValueError(
                     f"batched has {len(batched)} flags for {len(self.inputs)} input arrays"
                 )
+            shared, fixed = None, self._fixed(batched)
+            if fixed:
+                shared = Kernel(
+                    with_outputs(self.graph, fixed),
+                    self.inputs,
+                    fixed_leaves(self.graph, fixed),
+                    self.target,
+                    self.lanes,
+                    self.part,
+                )
             code = self._make(BATCH, batched)
-            found = self._batches[batched] = _Batch(code.address, _BATCH_TYPE(code.address))
+            found = self._batches[batched] = _Batch(_BATCH_TYPE(code.address), shared)
         return found
 
     def call_batch(
@@ -273,19 +266,31 @@ class Kernel:
         flags = tuple(map(bool, batched))
         batch = self._batch(flags)
         sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
-        given = self._in_type(*self._pointers("input", in_arrays, sizes))
+        given = checked_pointers("input", in_arrays, self.inputs, sizes)
         sizes = [leaf.size * n for leaf in self.outputs]
-        to = self._out_type(*self._pointers("output", out_arrays, sizes))
+        to = _table(checked_pointers("output", out_arrays, self.outputs, sizes))
         if n == 0:
             return
+        values: list[np.ndarray] = []
+        if batch.shared is not None:
+            values = [np.empty(leaf.size, DTYPES[leaf.dtype]) for leaf in batch.shared.outputs]
+            batch.shared._run(given, [data_pointer(v) for v in values])
+        arrays = _table([*given, *(data_pointer(v) for v in values)])
 
         def run(begin: int, end: int) -> None:
-            self._finish(batch.function(given, to, begin, end))
+            self._finish(batch.function(arrays, to, begin, end))
 
         over_chunks(run, n, threads, self.lanes)
 
 
+def _table(pointers: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:
+    """Return a C array of pointers."""
+    return (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+
+
 @dataclass(frozen=True)
 class _Batch:
-    address: int
+    """The native batch function, and the kernel of what its instances share."""
+
     function: ctypes._FuncPointer
+    shared: Kernel | None

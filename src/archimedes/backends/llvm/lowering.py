@@ -9,24 +9,23 @@ a cut live in the frame.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-
-import numpy as np
+from types import MappingProxyType
 
 from archimedes.backends.llvm.assembler import Function, Module
 from archimedes.backends.llvm.copies import arrays, copy_all
 from archimedes.backends.llvm.hosting import HostCall
-from archimedes.backends.llvm.instructions import LOWERING, intrinsic
-from archimedes.backends.llvm.memory import Binding, Location, Pointer, constant
-from archimedes.backends.llvm.schedule import cost, schedule
-from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY
-from archimedes.graph.dtypes import B8, I64
+from archimedes.backends.llvm.instructions import LOWERING
+from archimedes.backends.llvm.lookups import lookup
+from archimedes.backends.llvm.memory import Binding, Location
+from archimedes.backends.llvm.schedule import Schedule, cost, schedule
+from archimedes.backends.llvm.scope import Reach, Scope
 from archimedes.graph.ops import TABLE
-from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
+from archimedes.graph.program import INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Switch
 
-__all__ = ["IN_REGISTERS", "PART", "Lowering", "Scope"]
+__all__ = ["IN_REGISTERS", "PARAMETERS", "PART", "Lowering"]
 
 #: Operations a function, unless a caller says otherwise.
 PART = 1500
@@ -34,8 +33,6 @@ PART = 1500
 SHARED = 24
 #: More results than this of a region stay in memory.
 IN_REGISTERS = 64
-#: A value in memory is loaded again rather than kept for longer than this many lines.
-STALE = 64
 
 PARAMETERS = "ptr %frame, ptr %in, ptr %out"
 
@@ -43,61 +40,7 @@ _ARITY = tuple(op.arity for op in TABLE)
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 
 Store = tuple[int, Location]
-
-
-class Scope:
-    """A graph being lowered in a function: what is known of its nodes."""
-
-    def __init__(
-        self,
-        f: Function,
-        graph: Graph,
-        given: Sequence[Binding],
-        outs: dict[int, list[int]],
-        known: dict[int, Binding],
-    ) -> None:
-        self.f = f
-        self.graph = graph
-        self.given = given
-        self.outs = outs
-        self.bound = known
-        self.names: dict[int, str] = {}
-        self.loaded: dict[int, tuple[int, str]] = {}
-
-    def binding(self, i: int) -> Binding:
-        """Return what is known of a node."""
-        name = self.names.get(i)
-        if name is not None:
-            return Binding(operand=name)
-        code = self.graph.op[i]
-        if code == CONST:
-            return constant(self.graph.value[i], self.graph.dtype[i])
-        if code == INPUT:
-            return self.given[self.graph.a[i]]
-        return self.bound[i]
-
-    def operand(self, i: int) -> str:
-        """Return a register or literal with the value of a node."""
-        name = self.names.get(i)
-        if name is not None:
-            return name
-        at, name = self.loaded.get(i, (-STALE - 1, ""))
-        if self.f.count - at <= STALE:
-            return name
-        binding = self.binding(i)
-        name = self.f.operand(binding)
-        if binding.operand is None and binding.location is not None:
-            self.loaded[i] = self.f.count, name
-        else:
-            self.names[i] = name
-        return name
-
-    def bind(self, i: int, binding: Binding) -> None:
-        """Record where a node's value is."""
-        if binding.operand is not None:
-            self.names[i] = binding.operand
-        else:
-            self.bound[i] = binding
+NOTHING: Mapping[int, Binding] = MappingProxyType({})
 
 
 class Lowering:
@@ -135,12 +78,16 @@ class Lowering:
         given: Sequence[Binding],
         wanted: Sequence[int] = (),
         stores: Sequence[Store] = (),
+        known: Mapping[int, Binding] = NOTHING,
     ) -> list[Binding]:
-        """Compute a graph: put values where ``stores`` says and return those ``wanted``."""
+        """Compute a graph: put values where ``stores`` says and return those ``wanted``.
+
+        ``known`` binds nodes that have been computed elsewhere, at places all functions know.
+        """
+        plan = schedule(g, [*(i for i, _ in stores), *wanted], known)
         if self.cost(g) > self.part:
-            return self._in_parts(f, g, given, wanted, stores)
-        plan = schedule(g, [*(i for i, _ in stores), *wanted])
-        scope = Scope(f, g, given, plan.outs, {})
+            return self._in_parts(f, g, plan, given, wanted, stores, known)
+        scope = Scope(f, g, given, plan.outs, dict(known))
         waiting = _by_id(stores)
         self._spine(scope, plan.order, waiting, frozenset())
         copy_all(f, [(to, scope.binding(i)) for i, to in stores if i in waiting])
@@ -179,7 +126,7 @@ class Lowering:
                 region = g.regions[i]
                 REGIONS[type(region)](self, scope, region, scope.outs.get(i, []))
             elif code == LOOKUP:
-                names[i] = _lookup(f, g.tables[b[i]], dtype[i], operand(a[i]))
+                names[i] = lookup(f, g.tables[b[i]], dtype[i], operand(a[i]))
             if i in names:
                 if i in waiting:
                     for to in waiting.pop(i):
@@ -193,24 +140,25 @@ class Lowering:
         self,
         f: Function,
         g: Graph,
+        plan: Schedule,
         given: Sequence[Binding],
         wanted: Sequence[int],
         stores: Sequence[Store],
+        known: Mapping[int, Binding],
     ) -> list[Binding]:
-        plan = schedule(g, [*(i for i, _ in stores), *wanted])
         chunks = self._cut(g, plan.order)
         keep = _crossing(g, chunks, wanted)
-        reach = _Reach(f)
+        reach = Reach(f)
         inputs = list(given)
         for k in _inputs_read(g, plan.order):
             inputs[k] = reach.binding(given[k], g.dtype[g.inputs[k]])
         waiting = _by_id([(i, reach.location(to)) for i, to in stores])
-        known: dict[int, Binding] = {}
+        bound = dict(known)
         for chunk in chunks:
             with self.function("part") as part:
-                self._spine(Scope(part, g, inputs, plan.outs, known), chunk, waiting, keep)
+                self._spine(Scope(part, g, inputs, plan.outs, bound), chunk, waiting, keep)
             f.line(f"call void {part.name}(ptr %frame, ptr %in, ptr %out)")
-        scope = Scope(f, g, given, plan.outs, known)
+        scope = Scope(f, g, given, plan.outs, bound)
         copy_all(f, [(to, scope.binding(i)) for i, to in stores if i in waiting])
         return [scope.binding(i) for i in wanted]
 
@@ -236,7 +184,7 @@ class Lowering:
     def function(self, stem: str) -> Iterator[Function]:
         """Write a function of the frame and the arrays of the call."""
         name = self.module.fresh(stem)
-        f = Function(self.module, f"define internal void {name}({PARAMETERS}) nounwind")
+        f = Function(self.module, f"define internal void {name}({PARAMETERS})")
         f.name = name
         yield f
         f.finish()
@@ -295,59 +243,7 @@ def _crossing(g: Graph, chunks: Sequence[Sequence[int]], wanted: Sequence[int]) 
     return crossing
 
 
-class _Reach:
-    """Makes what only the current function can name known to others, through the frame."""
-
-    def __init__(self, f: Function) -> None:
-        self.f = f
-        self.slots: dict[Pointer, Pointer] = {}
-
-    def location(self, place: Location) -> Location:
-        """Return the location by a pointer that any function can get."""
-        pointer, f = place.pointer, self.f
-        if pointer.kind != "local":
-            return place
-        if pointer not in self.slots:
-            offset = f.module.frame.bytes(8)
-            self.slots[pointer] = Pointer("slot", offset, pointer.uniform)
-            at = f.value(f"getelementptr i8, ptr %frame, i64 {offset}")
-            f.line(f"store ptr {pointer.value}, ptr {at}, align 8")
-        return place._replace(pointer=self.slots[pointer])
-
-    def binding(self, binding: Binding, dtype: int) -> Binding:
-        """Return the binding of a value that any function can get."""
-        if binding.constant is not None:
-            return binding
-        place = binding.location
-        if place is None:
-            place = self.f.module.frame.array(dtype)
-            self.f.store(place, self.f.operand(binding))
-        return Binding(location=self.location(place))
-
-
 def _inputs_read(g: Graph, order: Sequence[int]) -> list[int]:
     """Return the numbers of the inputs that the nodes read."""
     read = {j for i in order if g.op[i] != OUT for j in g.operands(i)}
     return sorted(g.a[j] for j in read if g.op[j] == INPUT)
-
-
-def _lookup(f: Function, table: np.ndarray, dtype: int, index: str) -> str:
-    """Read a constant table at an index clamped to it; lanes read one by one."""
-    literal, lanes = f.spelling.literal, f.spelling.lanes
-    (base, _), item = f.module.table(table, dtype).pointer[1:], ITEM_MEMORY[dtype]
-    size = ITEM_BYTES[dtype]
-    low = intrinsic(f, "smax", I64, index, literal(0, I64))
-    at = intrinsic(f, "smin", I64, low, literal(len(table) - 1, I64))
-
-    def entry(index: str) -> str:
-        address = f.value(f"getelementptr {item}, ptr {base}, i64 {index}")
-        return f.value(f"load {item}, ptr {address}, align {size}")
-
-    if lanes == 1:
-        found = entry(at)
-    else:
-        wide, found = f.spelling.memory[dtype], "poison"
-        for lane in range(lanes):
-            one = f.value(f"extractelement {f.spelling.types[I64]} {at}, i64 {lane}")
-            found = f.value(f"insertelement {wide} {found}, {item} {entry(one)}, i64 {lane}")
-    return f.to_bool(found) if dtype == B8 else found

@@ -7,7 +7,7 @@ before their use, which keeps live ranges short.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from archimedes.graph.ops import TABLE
@@ -45,8 +45,10 @@ def cost(g: Graph, known: dict[int, int]) -> int:
     return found
 
 
-def schedule(g: Graph, outputs: Sequence[int]) -> Schedule:
+def schedule(g: Graph, outputs: Sequence[int], known: Container[int] = ()) -> Schedule:
     """Order the live nodes; each region is followed at once by its used outputs.
+
+    Nodes in ``known`` have their values already, so that what only they need is left out.
 
     Graphs with host callbacks keep the order they were written in, since callbacks may have
     effects.
@@ -74,7 +76,7 @@ def schedule(g: Graph, outputs: Sequence[int]) -> Schedule:
                 stack.pop()
                 continue
             code = op[i]
-            if code in (CONST, INPUT):
+            if code in (CONST, INPUT) or i in known:
                 done[i] = 1
                 stack.pop()
                 continue

@@ -22,7 +22,7 @@ def solver(module: Module, n: int, m: int, dtype: int) -> str:
     name = module.solvers.get(key)
     if name is None:
         name = module.solvers[key] = module.fresh("solve")
-        f = Function(module, f"define internal void {name}(ptr %matrix) nounwind")
+        f = Function(module, f"define internal void {name}(ptr %matrix)")
         _Matrix(f, n, m, dtype).solve()
         f.finish()
     return name

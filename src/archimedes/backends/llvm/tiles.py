@@ -109,7 +109,8 @@ def _store_block(
     columns = [_get(f, _tile_at(f, tile, column, k)) for k in range(width)]
     for k in range(2):
         order = _interleaved(lanes, k)
-        pairs = [_shuffle(f, kind, *columns[j : j + 2], order) for j in range(0, width, 2)]
+        halves = zip(columns[::2], columns[1::2])
+        pairs = [_shuffle(f, kind, a, b, order) for a, b in halves]
         for j in range(0, lanes, 2):
             # Two items of each vector of pairs make the row of a lane.
             other = pairs[-1] if width == 4 else "poison"
