@@ -244,7 +244,7 @@ def test_fori():
     assert check(lambda x: arc.fori_loop(5, 5, lambda i, s: s * 2, x), 3.0) == 3.0
     assert check(lambda x: arc.fori_loop(5, 1, lambda i, s: s * 2, x), 3.0) == 3.0
     table = np.arange(10.0) ** 2
-    got = check(lambda x: arc.fori_loop(0, 4, lambda i, s: s + np.take(table, i) * x, 0.0), 2.0)
+    got = check(lambda x: arc.fori_loop(0, 4, lambda i, s: s + arc.array(table)[i] * x, 0.0), 2.0)
     assert got == 2.0 * (0 + 1 + 4 + 9)
 
 
@@ -329,9 +329,9 @@ def test_nested_control_flow_with_closures():
 
         return arc.scan(step, np.sum(x), x)
 
-    check(program, np.array([0.5, -1.0, 2.0, 0.1]), 3.0)
+    check(program, np.array([0.53, -1.07, 2.03, 0.11]), 3.0)
     f = lambda x: program(x, 3.0)[0]
-    x, h = np.array([0.5, -1.0, 2.0, 0.1]), 1e-6
+    x, h = np.array([0.53, -1.07, 2.03, 0.11]), 1e-6
     want = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(4)]
     np.testing.assert_allclose(arc.grad(f)(x), want, rtol=1e-7)
     np.testing.assert_allclose(arc.jac(f)(x), want, rtol=1e-7)

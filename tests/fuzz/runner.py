@@ -48,10 +48,32 @@ def run_compiled(source: str, inputs: dict[str, np.ndarray]) -> tuple[Any, ...]:
     return archimedes.compile(load(source, archimedes))(*copies(inputs))
 
 
+def run_native(source: str, inputs: dict[str, np.ndarray]) -> tuple[Any, ...]:
+    """Traced, run as native code; every bit must be the interpreter's."""
+    function = load(source, archimedes)
+    native = archimedes.compile(function, backend="llvm")(*copies(inputs))
+    reference = archimedes.compile(function, backend="interpreter")(*copies(inputs))
+    for a, b in zip(native, reference, strict=True):
+        same_bits(np.asarray(a), np.asarray(b))
+    return native
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> None:
+    """Raise unless two arrays are equal to the bit; a nan is a nan."""
+    bits = {"f8": np.int64, "f4": np.int32}.get(a.dtype.str[1:], a.dtype)
+    equal = a.dtype == b.dtype and a.shape == b.shape
+    if equal:
+        numbers = ~(np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else np.ones(a.shape, bool)
+        equal = np.array_equal(a.view(bits)[numbers], b.view(bits)[numbers])
+    if not equal:
+        raise AssertionError(f"native {a!r} differs from interpreted {b!r}")
+
+
 EXECUTORS: dict[str, Executor] = {
     "plain": run_plain,
     "eager": run_eager,
     "compiled": run_compiled,
+    "native": run_native,
 }
 
 

@@ -179,15 +179,60 @@ def test_calls_share_a_function():
     assert kernel.llvm_ir.count("define internal void @shared") == 1 + 1  # body, and huge angles
 
 
-def test_map():
+def map_body() -> Graph:
     body = Graph()
-    x, k, shared = body.input(F64), body.input(I64), body.input(F32)
+    x, k, y, shared = body.input(F64), body.input(I64), body.input(F64), body.input(F32)
     wide = emit(body, "f64", shared)
-    body.outputs = [emit(body, "mul", x, wide), emit(body, "add", k, k), body.const(True, B8)]
+    body.outputs = [
+        emit(body, "mul", emit(body, "sin", x), wide),
+        emit(body, "add", k, k),
+        emit(body, "sub", y, x),
+        body.const(True, B8),
+    ]
+    return body
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 19])
+@pytest.mark.parametrize("part", [1500, 5])
+def test_map(length, part):
     g = Graph()
-    slices = [g.input(d) for _ in range(7) for d in (F64, I64)]
-    g.outputs = g.region(Map([*slices, g.input(F32)], body, 7, 2)).tolist()
-    check(g, columns_of(g), lanes=LANES)
+    slices = [g.input(d) for _ in range(length) for d in (F64, I64, F64)]
+    single = g.input(F32)
+    first = g.region(Map([*slices, single], map_body(), length, 3)).tolist()
+    doubled = emit(g, "add", single, single)
+    again = [i for k in range(length) for i in (first[4 * k], first[4 * k + 1], first[4 * k + 2])]
+    second = g.region(Map([*again, doubled], map_body(), length, 3)).tolist()
+    g.outputs = [*first, *second]
+    check(g, columns_of(g), lanes=[2, 8], part=part)
+
+
+def test_map_over_the_slices_of_a_scan():
+    inner = Graph()
+    x, y = inner.input(F64), inner.input(F64)
+    inner.outputs = [emit(inner, "add", emit(inner, "mul", x, y), x)]
+    outer = Graph()
+    c = outer.input(F64)
+    slices = outer.add_inputs(F64, 17).tolist()
+    mapped = outer.region(Map([*slices, c], inner, 17, 1)).tolist()
+    outer.outputs = [emit(outer, "add", mapped[3], mapped[16]), *mapped]
+    g = Graph()
+    start = g.input(F64)
+    rows = g.add_inputs(F64, 5 * 17).tolist()
+    g.outputs = g.region(Scan([start, *rows], outer, 5, 1, 17)).tolist()
+    for part in (1500, 3):
+        check(g, columns_of(g), lanes=[4], part=part)
+
+
+def test_maps_of_scalar_kernels_run_in_lanes():
+    inner = Graph()
+    inner.outputs = [emit(inner, "mul", inner.input(F64), inner.const(3.0))]
+    g = Graph()
+    g.outputs = g.region(Map(g.add_inputs(F64, 4000).tolist(), inner, 4000, 1)).tolist()
+    kernel = build(g, [(4000, F64)], [(4000, F64)])
+    assert f"fmul <{kernel.lanes} x double>" in kernel.llvm_ir
+    out = np.empty(4000)
+    kernel.call([np.arange(4000.0)], [out])
+    assert_bits(out, 3.0 * np.arange(4000.0))
 
 
 @pytest.mark.parametrize("dtype", [F64, F32])

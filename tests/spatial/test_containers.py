@@ -104,7 +104,7 @@ def test_arithmetic_on_components():
         np.testing.assert_array_equal(doubled.array, [2, 4, 6, 8])
     np.testing.assert_array_equal((-q).array, [-1, -2, -3, -4])
     np.testing.assert_array_equal((q - q.array).array, np.zeros(4))
-    with pytest.raises(TypeError, match="use .rotate"):
+    with pytest.raises(TypeError, match=r"use \.rotate"):
         q * np.ones(3)
     with pytest.raises(TypeError, match=r"use \*"):
         q + EulerAngles(ANGLES)

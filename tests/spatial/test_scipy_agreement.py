@@ -112,6 +112,7 @@ def test_algebra(rotations):
     a, b = Quaternion(q), Quaternion(p)
     assert np.abs((a * b).as_matrix() - b.as_matrix() @ a.as_matrix()).max() < TOL
     assert np.abs(a.magnitude() - rotations.magnitude()).max() < TOL
+    np.testing.assert_allclose(a.magnitude(degrees=True), np.rad2deg(a.magnitude()), rtol=1e-15)
     assert np.abs(a.angle_to(b) - (rotations.inv() * other).magnitude()).max() < 2 * TOL
     vectors = np.random.default_rng(3).normal(size=(N, 3))
     assert np.abs(a.rotate(vectors) - rotations.inv().apply(vectors)).max() < TOL

@@ -89,6 +89,8 @@ CASES = {
         "one time for each of the 3 knots",
     ),
     "translation": (lambda: Transformation(np.ones(2), Quaternion.identity()), "Transformation t"),
+    "last row": (lambda: Transformation.from_matrix(np.ones((4, 4))), "rotation part of matrix"),
+    "projective": (lambda: Transformation.from_matrix(np.diag([1.0, 1, 1, 2])), "last row"),
     "motion": (lambda: Motion(np.ones(2), np.ones(3)), "Motion linear must have shape"),
     "spatial mass": (lambda: SpatialInertia(-1.0, np.zeros(3), np.eye(3)), "must be positive"),
 }

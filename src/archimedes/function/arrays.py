@@ -24,25 +24,46 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 
 def zeros(shape: Any, dtype: Any = float) -> Any:
-    """Return an array of zeros that traced values can be written to."""
+    """Return an array of zeros that traced values can be written to.
+
+    >>> zeros(2)
+    array([0., 0.])
+    """
     return array(np.zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> Any:
-    """Return an array of ones that traced values can be written to."""
+    """Return an array of ones that traced values can be written to.
+
+    >>> ones((1, 2))
+    array([[1., 1.]])
+    """
     return array(np.ones(shape, dtype))
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
-    """Return an identity matrix that traced values can be written to."""
+    """Return an identity matrix that traced values can be written to.
+
+    >>> eye(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return array(np.eye(n, m, k, dtype))
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Any:
-    """Return zeros in the shape and dtype of ``x``."""
+    """Return zeros in the shape and dtype of ``x``.
+
+    >>> zeros_like([1, 2])
+    array([0, 0])
+    """
     return np.zeros_like(x, dtype=dtype)
 
 
 def ones_like(x: Any, dtype: Any = None) -> Any:
-    """Return ones in the shape and dtype of ``x``."""
+    """Return ones in the shape and dtype of ``x``.
+
+    >>> ones_like([1.0, 2.0])
+    array([1., 1.])
+    """
     return np.ones_like(x, dtype=dtype)

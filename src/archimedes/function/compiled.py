@@ -133,7 +133,7 @@ class Signature:
         self, values: dict[str, Any], new: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return arguments as given, with new values for some; defaults are left to themselves."""
-        defaulted = getattr(values, "defaulted", set())
+        defaulted: set[str] = getattr(values, "defaulted", set())
         kept = {k: new.get(k, v) for k, v in values.items() if k in new or k not in defaulted}
         return self.unbind(kept)
 
@@ -229,6 +229,7 @@ class Compiled:
             executor.has_shortcut = True
             fast = shortcut(executor.native, tree.structure(args), executor.recording)
             if fast is not None:
+                fast.executor = executor  # type: ignore[attr-defined]  # owns the native code
                 self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
 
     def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:

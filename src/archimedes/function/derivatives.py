@@ -81,6 +81,12 @@ class Derivative:
             self.signature = function.signature
         else:
             self.signature = Signature(base, static_argnums, static_argnames)
+        numbers = argnums if isinstance(argnums, (list, tuple)) else (argnums,)
+        if not all(isinstance(n, (int, np.integer)) for n in numbers):
+            raise TypeError(
+                f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}: it counts "
+                "the positional arguments from 0"
+            )
         self.single = isinstance(argnums, (int, np.integer))
         self.argnums = (int(argnums),) if self.single else tuple(argnums)  # type: ignore[arg-type]
         if not self.argnums:

@@ -93,19 +93,25 @@ class Executor:
         None where this interpreter's objects are not laid out as it assumes.
         """
         if self.native is None:
-            from archimedes.backends.llvm import calling
-
-            if calling.supported():
-                kernel = self.kernel()
-                r = self.recording
-                made = calling.make_entry(
-                    kernel.address,
-                    [calling.Argument(s.code, s.shape, s.weak, s.value) for s in r.leaves],
-                    [calling.Result(o.spec.code, o.spec.shape) for o in r.outs if o.spec.code >= 0],
-                )
-                self._keep = made
-                self.native = made.function
+            kernel = self.kernel()
+            with self._lock:
+                # Made once: another thread may be running the one that is there.
+                if self.native is None:
+                    self._make_entry(kernel)
         return self.native
+
+    def _make_entry(self, kernel: Kernel) -> None:
+        from archimedes.backends.llvm import calling
+
+        if calling.supported():
+            r = self.recording
+            made = calling.make_entry(
+                kernel.address,
+                [calling.Argument(s.code, s.shape, s.weak, s.value) for s in r.leaves],
+                [calling.Result(o.spec.code, o.spec.shape) for o in r.outs if o.spec.code >= 0],
+            )
+            self._keep = made
+            self.native = made.function
 
     def _warm(self, instances: int) -> bool:
         """Count work about to be done and tell whether native code should do it."""

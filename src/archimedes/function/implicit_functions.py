@@ -141,7 +141,13 @@ class Implicit:
             dx = -np.linalg.solve(jac(residual)(x, p), change)
             return out, np.concatenate([dx, np.zeros_like(out[start.size :])])
 
-        out = solution(start, values)
+        try:
+            out = solution(start, values)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"{self.name}: dF/dx is singular whatever the values are: some unknown enters no "
+                "equation, or some equation has no unknown"
+            ) from None
         x, size, steps = out[: start.size], out[start.size], out[start.size + 1]
         info = RootInfo(success=size <= self.tol, steps=steps.astype(np.int64), residual=size)
         return unravel(x), info

@@ -211,6 +211,11 @@ def interpolant(
     (25.0, 40.0)
     """
     values = np.array(data, dtype=np.float64)
+    if not hasattr(grid, "__len__") or len(grid) == 0:
+        raise ValueError(
+            "interpolant: grid must be a list of 1-D arrays, one for each axis of data, got "
+            f"{grid!r}"
+        )
     axes_given = [grid] if np.ndim(grid[0]) == 0 else list(grid)
     names = list(arg_names) if arg_names is not None else [f"x{k}" for k in range(len(axes_given))]
     if len(names) != len(axes_given):

@@ -1,7 +1,8 @@
 """Exact identities and constant folding, applied as each node is made.
 
 Only identities that hold for every IEEE value are used, with two documented exceptions that
-make structural zeros vanish: a literal zero times x is zero, also where x is inf or nan; and x plus a literal zero is x, also where x is -0.0.
+make structural zeros vanish: a literal zero times x is zero, also where x is inf or nan; and x
+plus a literal zero is x, also where x is -0.0.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ __all__ = [
     "join",
     "join_matrix",
     "matrix_components",
-    "mul_add",
+    "matvec",
+    "polynomial",
     "scaled_norm",
     "select",
     "sin",
@@ -139,7 +140,7 @@ def choose(test: Any, a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
     return [np.where(test, p, q) for p, q in zip(a, b, strict=True)]
 
 
-def mul_add(coefficients: Sequence[float], x: Any) -> Any:
+def polynomial(coefficients: Sequence[float], x: Any) -> Any:
     """Evaluate the polynomial with these coefficients, constant term first, by Horner's rule."""
     total: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
@@ -178,6 +179,19 @@ def skew(v: Any) -> Any:
     x, y, z = components(v, 3)
     zero = 0.0 * x
     return join_matrix([zero, -z, y, z, zero, -x, -y, x, zero])
+
+
+def matvec(matrix: Any, vector: Any) -> Any:
+    """Return the product of matrices (..., 3, 3) and vectors (..., 3), broadcast.
+
+    Batches are multiplied out by components: NumPy's product of many small matrices is slow.
+    """
+    if matrix.ndim == 2 and vector.ndim == 1:
+        return matrix @ vector
+    x, y, z = (vector[..., k] for k in range(3))
+    return join(
+        [matrix[..., i, 0] * x + matrix[..., i, 1] * y + matrix[..., i, 2] * z for i in range(3)]
+    )
 
 
 def transpose(matrix: Any) -> Any:

@@ -9,17 +9,10 @@ import numpy as np
 from archimedes.spatial.components import join, skew, transpose
 from archimedes.spatial.validation import check_matrix, check_vector
 
-__all__ = ["dcm_angular_velocity", "dcm_kinematics", "dcm_normalize", "matvec"]
+__all__ = ["dcm_angular_velocity", "dcm_kinematics", "dcm_normalize"]
 
 #: Newton-Schulz steps; the error is squared by each, so 0.3 falls below 1e-16 in six.
 STEPS = 6
-
-
-def matvec(matrix: Any, vector: Any) -> Any:
-    """Return the product of a matrix (..., 3, 3) and a vector (..., 3)."""
-    if matrix.ndim == 2 and vector.ndim == 1:
-        return matrix @ vector
-    return np.matmul(matrix, vector[..., None])[..., 0]
 
 
 def dcm_kinematics(matrix: Any, w: Any) -> Any:

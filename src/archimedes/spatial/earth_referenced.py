@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.spatial.class_methods import on_class_too
 from archimedes.spatial.components import as_array, as_scalar, expand, join
 from archimedes.spatial.pseudo_forces import rotating_frame_acceleration
 from archimedes.spatial.rigid_body import as_attitude, attitude_rate, euler_equation
@@ -63,6 +64,7 @@ class EarthReferencedBody:
             check_mass(self.m, "EarthReferencedBody.Input.m")
             check_inertia(self.J_B, "EarthReferencedBody.Input.J_B")
 
+    @on_class_too
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
         """Return the time derivative of the state `x` as an `EarthReferencedBody.State`."""
         att = as_attitude(x.att)

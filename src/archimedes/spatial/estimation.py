@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.spatial.attitude import quaternion_of
+from archimedes.spatial.attitude_base import quaternion_of
 from archimedes.spatial.components import as_array, choose, components, join, transpose
 from archimedes.spatial.quaternion import Quaternion
 from archimedes.spatial.quaternions import quaternion_normalize, quaternion_to_dcm
@@ -87,10 +87,11 @@ class Alignment(NamedTuple):
 def align_vectors(v_B: Any, v_E: Any, weights: Any = None) -> Alignment:
     """Return the attitude R_BE for which ``v_B ~ R_BE v_E``: Wahba's problem.
 
-    `v_B` and `v_E` (n, 3) are the same directions or vectors in B and in E. Also returned: the
-    root of the weighted sum of squared residuals, and the covariance (3, 3), in rad^2, of the
-    small rotation vector in B, for measurements `v_B` whose variances are the inverse of the
-    weights; it is infinite where the vectors do not fix the attitude.
+    `v_B` and `v_E` (..., n, 3) are the same directions or vectors in B and in E, `weights` (n,).
+    Also returned: the root of the weighted sum of squared residuals, and the covariance
+    (..., 3, 3), in rad^2, of the small rotation vector in B, for measurements `v_B` whose
+    variances are the inverse of the weights; it is infinite where the vectors do not fix the
+    attitude.
 
     >>> import numpy as np
     >>> from archimedes.spatial import align_vectors
@@ -98,43 +99,44 @@ def align_vectors(v_B: Any, v_E: Any, weights: Any = None) -> Alignment:
     Quaternion([1. 0. 0. 0.])
     """
     a, b = check_vector(v_B, 3, "v_B"), check_vector(v_E, 3, "v_E")
-    if a.ndim != 2 or a.shape != b.shape or len(a) == 0:
+    if a.ndim < 2 or a.shape[-2:] != b.shape[-2:] or a.shape[-2] == 0:
         raise ValueError(
-            f"v_B and v_E must both have shape (n, 3), got {tuple(a.shape)} and {tuple(b.shape)}"
+            f"v_B and v_E must both have shape (n, 3) or (..., n, 3), got {tuple(a.shape)} and "
+            f"{tuple(b.shape)}"
         )
-    w = check_weights(weights, len(a))
+    w = check_weights(weights, a.shape[-2])
     B = np.matmul(transpose(w[:, None] * a), b)  # sum of w a b^T
-    S = B + transpose(B)
-    trace = B[0, 0] + B[1, 1] + B[2, 2]
-    z = np.stack([B[1, 2] - B[2, 1], B[2, 0] - B[0, 2], B[0, 1] - B[1, 0]])
-    top = np.concatenate([np.reshape(trace, (1, 1)), z[None]], axis=1)
-    K = np.concatenate([top, np.concatenate([z[:, None], S - trace * np.eye(3)], axis=1)], axis=0)
-    squares = np.sum(w * np.sum(a * a + b * b, axis=1))
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = [[B[..., i, k] for k in range(3)] for i in range(3)]
+    K = join(
+        [
+            xx + yy + zz, yz - zy, zx - xz, xy - yx,
+            yz - zy, xx - yy - zz, xy + yx, xz + zx,
+            zx - xz, xy + yx, yy - xx - zz, yz + zy,
+            xy - yx, xz + zx, yz + zy, zz - xx - yy,
+        ]
+    )  # fmt: skip
+    K = np.reshape(K, (*K.shape[:-1], 4, 4))
+    squares = np.sum(w * np.sum(a * a + b * b, axis=-1), axis=-1)
     check_nonzero(squares)
     # No eigenvalue is below minus half of `squares`, so the shifted matrix is positive.
-    q = dominant_quaternion(K / squares + 0.5 * np.eye(4))
-    R = quaternion_to_dcm(q)
-    gain = np.sum(R * B)
+    q = dominant_quaternion(K / squares[..., None, None] + 0.5 * np.eye(4))
+    gain = np.sum(quaternion_to_dcm(q) * B, axis=(-2, -1))
     rssd = root(squares - 2.0 * gain)
-    square_B = np.sum(B * B)
-    kappa = 0.5 * (gain * gain - square_B)
-    zeta = kappa * gain - np.linalg.det(B)
-    covariance = (kappa * np.eye(3) + np.matmul(B, transpose(B))) / safe(zeta)
-    return Alignment(Quaternion.make(q), rssd, np.where(zeta > 0.0, covariance, np.inf))
+    kappa = 0.5 * (gain * gain - np.sum(B * B, axis=(-2, -1)))
+    zeta = (kappa * gain - np.linalg.det(B))[..., None, None]
+    fixed = zeta > 0.0
+    inverse = kappa[..., None, None] * np.eye(3) + np.matmul(B, transpose(B))
+    covariance = np.where(fixed, inverse / np.where(fixed, zeta, 1.0), np.inf)
+    return Alignment(Quaternion.make(q), rssd, covariance)
 
 
 def check_nonzero(squares: Any) -> None:
     """Raise where all vectors are known to be zero."""
     values = concrete(squares)
-    if values is not None and not values > 0.0:
+    if values is not None and not np.all(values > 0.0):
         raise ValueError("v_B and v_E must not all be zero")
 
 
 def root(x: Any) -> Any:
     """Return the square root, zero with derivative zero where rounding has made x negative."""
     return np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), 0.0)
-
-
-def safe(x: Any) -> Any:
-    """Return x, or one where it is not positive."""
-    return np.where(x > 0.0, x, 1.0)

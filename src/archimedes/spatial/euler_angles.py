@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from archimedes.spatial.attitude import AttitudeBase
-from archimedes.spatial.components import as_array
+from archimedes.spatial.attitude_base import AttitudeBase
+from archimedes.spatial.components import as_array, matvec
 from archimedes.spatial.euler import (
     check_angles,
     euler_kinematics,
@@ -98,14 +98,14 @@ class EulerAngles(AttitudeBase):
     def kinematics(self, w_B: Any) -> EulerAngles:
         """Return the rates of the angles for the body rate `w_B` (..., 3) in rad/s."""
         matrix = euler_kinematics(self.radians(), seq=self.seq)
-        rates = matrix @ check_vector(w_B, 3, "w_B")[..., None]
-        return self.like(np.rad2deg(rates[..., 0]) if self.degrees else rates[..., 0])
+        rates = matvec(matrix, check_vector(w_B, 3, "w_B"))
+        return self.like(np.rad2deg(rates) if self.degrees else rates)
 
     def angular_velocity(self, rates: Any) -> Any:
         """Return the body rate w_B (..., 3) in rad/s for rates of the angles."""
         rates = self.check_rates(rates)
         matrix = euler_kinematics(self.radians(), inverse=True, seq=self.seq)
-        return (matrix @ (np.deg2rad(rates) if self.degrees else rates)[..., None])[..., 0]
+        return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)
 
     def normalize(self) -> EulerAngles:
         """Return the same attitude with each angle within half a turn of zero."""

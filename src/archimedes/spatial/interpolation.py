@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitude import AttitudeBase, quaternion_of
+from archimedes.spatial.attitude_base import AttitudeBase, quaternion_of
 from archimedes.spatial.components import as_scalar, expand
 from archimedes.spatial.quaternions import (
     quaternion_exp,

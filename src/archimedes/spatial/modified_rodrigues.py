@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from archimedes.spatial.attitude import AttitudeBase
+from archimedes.spatial.attitude_base import AttitudeBase
+from archimedes.spatial.components import matvec
 from archimedes.spatial.mrp import (
     mrp_kinematics,
     mrp_normalize,
@@ -51,13 +52,11 @@ class ModifiedRodrigues(AttitudeBase):
 
     def kinematics(self, w_B: Any) -> ModifiedRodrigues:
         """Return the rate of the parameters for the body rate `w_B` (..., 3) in rad/s."""
-        rates = mrp_kinematics(self.array) @ check_vector(w_B, 3, "w_B")[..., None]
-        return self.like(rates[..., 0])
+        return self.like(matvec(mrp_kinematics(self.array), check_vector(w_B, 3, "w_B")))
 
     def angular_velocity(self, rates: Any) -> Any:
         """Return the body rate w_B (..., 3) in rad/s for the rate of the parameters."""
-        matrix = mrp_kinematics(self.array, inverse=True)
-        return (matrix @ self.check_rates(rates)[..., None])[..., 0]
+        return matvec(mrp_kinematics(self.array, inverse=True), self.check_rates(rates))
 
     def shadow(self) -> ModifiedRodrigues:
         """Return the other parameters of the same attitude."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, as_scalar, cross, expand
+from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec
 
 __all__ = [
     "cm_velocity",
@@ -56,7 +56,7 @@ def inertia_rate_moment(dJ_dt: Any, w_B: Any) -> Any:
     >>> inertia_rate_moment(np.eye(3), [0.0, 0.0, 2.0])
     array([-0., -0., -2.])
     """
-    return -np.matmul(as_array(dJ_dt, "dJ_dt"), as_array(w_B, "w_B")[..., None])[..., 0]
+    return -matvec(as_array(dJ_dt, "dJ_dt"), as_array(w_B, "w_B"))
 
 
 def cm_velocity(v_ref_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0.0)) -> Any:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from archimedes.spatial.attitude import AttitudeBase, quaternion_of
+from archimedes.spatial.attitude_base import AttitudeBase, quaternion_of
 from archimedes.spatial.quaternions import (
     quaternion_inverse,
     quaternion_kinematics,
-    quaternion_kinematics_matrix,
     quaternion_multiply,
     quaternion_normalize,
     quaternion_to_dcm,
@@ -75,8 +74,8 @@ class Quaternion(AttitudeBase):
 
     def angular_velocity(self, rates: Any) -> Any:
         """Return the body rate w_B (..., 3) in rad/s for dq/dt, an array or a `Quaternion`."""
-        matrix = quaternion_kinematics_matrix(self.array, inverse=True)
-        return (matrix @ self.check_rates(rates)[..., None])[..., 0]
+        turn = quaternion_multiply(quaternion_inverse(self.array), self.check_rates(rates))
+        return 2.0 * turn[..., 1:]
 
     def normalize(self) -> Quaternion:
         """Return the quaternion scaled to unit length."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from archimedes.spatial.attitude import Attitude
 from archimedes.spatial.class_methods import on_class_too
-from archimedes.spatial.components import as_array, as_scalar, cross, expand
-from archimedes.spatial.dcm import matvec
+from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec
 from archimedes.spatial.euler_angles import EulerAngles
 from archimedes.spatial.quaternion import Quaternion
 from archimedes.spatial.validation import check_inertia, check_mass, check_vector

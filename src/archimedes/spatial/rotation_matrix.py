@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from archimedes.spatial.attitude import AttitudeBase, array_of
+from archimedes.spatial.attitude_base import AttitudeBase, array_of
 from archimedes.spatial.components import transpose
 from archimedes.spatial.dcm import dcm_angular_velocity, dcm_kinematics, dcm_normalize
 from archimedes.spatial.quaternions import dcm_to_quaternion, quaternion_to_dcm

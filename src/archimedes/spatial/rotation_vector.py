@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from archimedes.spatial.attitude import AttitudeBase
+from archimedes.spatial.attitude_base import AttitudeBase
+from archimedes.spatial.components import matvec
 from archimedes.spatial.quaternions import quaternion_exp, quaternion_log
 from archimedes.spatial.rotvec import rotvec_kinematics
 from archimedes.spatial.validation import check_vector
@@ -60,14 +61,14 @@ class RotationVector(AttitudeBase):
 
     def kinematics(self, w_B: Any) -> RotationVector:
         """Return the rate of the vector for the body rate `w_B` (..., 3) in rad/s."""
-        rates = rotvec_kinematics(self.radians()) @ check_vector(w_B, 3, "w_B")[..., None]
-        return self.like(np.rad2deg(rates[..., 0]) if self.degrees else rates[..., 0])
+        rates = matvec(rotvec_kinematics(self.radians()), check_vector(w_B, 3, "w_B"))
+        return self.like(np.rad2deg(rates) if self.degrees else rates)
 
     def angular_velocity(self, rates: Any) -> Any:
         """Return the body rate w_B (..., 3) in rad/s for the rate of the vector."""
         rates = self.check_rates(rates)
         matrix = rotvec_kinematics(self.radians(), inverse=True)
-        return (matrix @ (np.deg2rad(rates) if self.degrees else rates)[..., None])[..., 0]
+        return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)
 
     def normalize(self) -> RotationVector:
         """Return the same attitude with the angle at most half a turn."""

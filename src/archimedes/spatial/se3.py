@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import skew, transpose
-from archimedes.spatial.dcm import matvec
+from archimedes.spatial.components import matvec, skew, transpose
 from archimedes.spatial.quaternions import dcm_to_quaternion, quaternion_log
 from archimedes.spatial.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.stumpff import stumpff

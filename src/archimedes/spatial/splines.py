@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.components import as_array, components, cross, dot, expand
-from archimedes.spatial.dcm import matvec
+from archimedes.spatial.components import as_array, components, cross, dot, expand, matvec
 from archimedes.spatial.interpolation import quaternion_array
 from archimedes.spatial.quaternion import Quaternion
 from archimedes.spatial.quaternions import (

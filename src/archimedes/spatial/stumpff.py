@@ -1,6 +1,6 @@
 r"""Stumpff functions, of which every formula for rotations and rigid motions is made.
 
-``stumpff(k, x)`` is :math:`c_k(x) = \sum_i (-x)^i / (k + 2i)!`, with x the squared angle:
+``stumpff((k,), x)`` is :math:`c_k(x) = \sum_i (-x)^i / (k + 2i)!`, with x the squared angle:
 c0 = cos(a), c1 = sin(a)/a, c2 = (1 - cos a)/a^2, c3 = (a - sin a)/a^3, and so on. As functions of
 the squared angle they are smooth at zero, so derivatives through them are exact there, where
 formulas with the norm of the rotation vector divide zero by zero. The recursion is
@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import factorial
 from typing import Any
 
-from archimedes.spatial.components import atan2, cos, mul_add, select, sin, sqrt
+from archimedes.spatial.components import atan2, cos, polynomial, select, sin, sqrt
 
 __all__ = ["arctan_ratio", "stumpff"]
 
@@ -39,7 +39,7 @@ def stumpff(orders: tuple[int, ...], x: Any) -> list[Any]:
     closed = [cos(angle), sin(angle) / angle]
     for k in range(max(orders) - 1):
         closed.append((1.0 / factorial(k) - closed[k]) / far)
-    return [select(small, mul_add(SERIES[k], near), closed[k]) for k in orders]
+    return [select(small, polynomial(SERIES[k], near), closed[k]) for k in orders]
 
 
 def arctan_ratio(squared: Any, w: Any) -> Any:
@@ -50,4 +50,4 @@ def arctan_ratio(squared: Any, w: Any) -> Any:
     small = squared < 0.01 * w * w
     near = select(small, squared, 0.0) / select(small, w * w, 1.0)
     n = sqrt(select(small, 1.0, squared))
-    return select(small, mul_add(ARCTAN, near) / select(small, w, 1.0), atan2(n, w) / n)
+    return select(small, polynomial(ARCTAN, near) / select(small, w, 1.0), atan2(n, w) / n)

@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitude import compose
-from archimedes.spatial.components import as_array, as_scalar, cross
-from archimedes.spatial.dcm import matvec
+from archimedes.spatial.attitude_base import compose, quaternion_of
+from archimedes.spatial.components import as_array, as_scalar, cross, matvec
 from archimedes.spatial.quaternion import Quaternion
-from archimedes.spatial.quaternions import quaternion_exp
+from archimedes.spatial.quaternions import quaternion_exp, quaternion_log
 from archimedes.spatial.rotation_matrix import RotationMatrix
 from archimedes.spatial.rotvec import so3_left_jacobian
-from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log
+from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.spatial_vectors import Force, Motion
-from archimedes.spatial.validation import check_matrix, check_vector
+from archimedes.spatial.validation import check_matrix, check_rotation, check_vector, concrete
 from archimedes.tree import field, struct
 
 __all__ = ["Transformation"]
@@ -62,7 +61,11 @@ class Transformation:
     def from_matrix(cls, matrix: Any) -> Transformation:
         """Make one of a homogeneous matrix (..., 4, 4), with a `RotationMatrix`."""
         T = check_matrix(matrix, 4, "matrix")
-        return cls(T[..., :3, 3], RotationMatrix.make(T[..., :3, :3]))
+        R = check_rotation(T[..., :3, :3], "the rotation part of matrix")
+        last = concrete(T[..., 3, :])
+        if last is not None and np.any(last != [0.0, 0.0, 0.0, 1.0]):
+            raise ValueError(f"matrix must have the last row [0, 0, 0, 1], got {last}")
+        return cls(T[..., :3, 3], RotationMatrix.make(R))
 
     @classmethod
     def from_pose(cls, pos: Any, att: Any) -> Transformation:
@@ -84,7 +87,9 @@ class Transformation:
 
     def log(self) -> Any:
         """Return the twist (..., 6), linear part first, whose exponential this is."""
-        return se3_log(self.as_matrix())
+        phi = -quaternion_log(quaternion_of(self.r))
+        rho = matvec(so3_left_jacobian(phi, inverse=True), self.t)
+        return np.concatenate([rho, phi], axis=-1)
 
     def adjoint(self) -> Any:
         """Return the matrix (..., 6, 6) that takes motion vectors from A to B."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -64,8 +65,9 @@ def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
             f"and {b.shape} (size {right.shape[-2]} is different from {k})"
         )
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    left = np.broadcast_to(left, (*batch, n, k)).reshape(-1, n, k)
-    right = np.broadcast_to(right, (*batch, k, m)).reshape(-1, k, m)
+    count = math.prod(batch)  # not -1: empty arrays have no size to infer it from
+    left = np.broadcast_to(left, (*batch, n, k)).reshape(count, n, k)
+    right = np.broadcast_to(right, (*batch, k, m)).reshape(count, k, m)
     flat: list[int] = []
     for x, y in zip(left, right):
         flat += _inner_products(trace.graph, a.code, x.tolist(), y.T.tolist())
@@ -149,11 +151,11 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         raise ValueError("shape-mismatch for sum")
     free_a = [x for x in range(a.ndim) if x not in axes_a]
     free_b = [x for x in range(b.ndim) if x not in axes_b]
-    size = int(np.prod([a.shape[x] for x in axes_a], dtype=int))
-    shape = [a.shape[x] for x in free_a] + [b.shape[x] for x in free_b]
-    rows = a.transpose(free_a + axes_a).reshape(-1, size)
-    columns = b.transpose(axes_b + free_b).reshape(size, -1)
-    return matmul(rows, columns).reshape(shape)
+    size = math.prod(a.shape[x] for x in axes_a)
+    shape_a, shape_b = [a.shape[x] for x in free_a], [b.shape[x] for x in free_b]
+    rows = a.transpose(free_a + axes_a).reshape(math.prod(shape_a), size)
+    columns = b.transpose(axes_b + free_b).reshape(size, math.prod(shape_b))
+    return matmul(rows, columns).reshape(shape_a + shape_b)
 
 
 def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[Any]], list[Any]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 
+from archimedes.backends.llvm.machine import Target
 from archimedes.backends.llvm.memory import Binding, Frame, Location, Pointer
 from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
 from archimedes.graph.dtypes import B8
@@ -17,25 +20,34 @@ __all__ = ["Function", "Loop", "Module"]
 class Module:
     """The text of a module: functions, tables, declarations, and the frame they share.
 
-    ``rounds_natively`` tells that the CPU has instructions for floor, ceil, trunc and rint.
+    ``target`` is the CPU it is for. ``wide`` is the same module for functions that compute as
+    many values at once as the CPU's registers hold.
     """
 
-    def __init__(self, spelling: Spelling, triple: str, rounds_natively: bool = True) -> None:
+    def __init__(self, spelling: Spelling, target: Target) -> None:
         self.spelling = spelling
-        self.triple = triple
-        self.rounds_natively = rounds_natively
+        self.target = target
         self.frame = Frame(spelling.lanes)
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
         self.globals: dict[tuple[int, bytes], str] = {}
         self.global_lines: list[str] = []
         self.solvers: dict[tuple[int, int, int], str] = {}
-        self.serial = 0
+        self.serial = itertools.count(1)
+
+    @cached_property
+    def wide(self) -> Module:
+        """The module as functions of vectors see it: same text and memory, other types."""
+        module = Module(Spelling(self.target.lanes), self.target)
+        module.frame = Frame(self.target.lanes, self.frame)
+        shared = ("functions", "declarations", "globals", "global_lines", "serial")
+        for name in shared:
+            setattr(module, name, getattr(self, name))
+        return module
 
     def fresh(self, stem: str) -> str:
         """Return a new global name."""
-        self.serial += 1
-        return f"@{stem}{self.serial}"
+        return f"@{stem}{next(self.serial)}"
 
     def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Location:
         """Return the location of a constant array, shared with an equal one."""
@@ -57,7 +69,7 @@ class Module:
 
     def text(self) -> str:
         """Return the whole module."""
-        head = [f'target triple = "{self.triple}"', *self.global_lines]
+        head = [f'target triple = "{self.target.triple}"', *self.global_lines]
         tail = ['!0 = !{!"branch_weights", i32 1, i32 1000}']
         return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from archimedes.backends.llvm.assembler import Function
 from archimedes.backends.llvm.memory import Binding, Location, Pointer
 
-__all__ = ["Column", "arrays", "copy_all", "slices_at", "stack_columns"]
+__all__ = ["Column", "arrays", "copy_all", "slices_at", "stack_columns", "stacked_outputs"]
 
 #: Shorter runs are written out.
 RUN = 16
@@ -115,3 +115,17 @@ def slices_at(f: Function, columns: Sequence[Column], step: str) -> list[Binding
             moved[key] = f.moving(start._replace(offset=0), step, stride)
         bindings.append(Binding(location=moved[key].at(start.offset)))
     return bindings
+
+
+def stacked_outputs(
+    f: Function, dtypes: Sequence[int], length: int
+) -> tuple[list[Location], dict[int, int]]:
+    """Reserve one array a dtype for all steps; return the first step's places and the strides."""
+    stride = {d: dtypes.count(d) for d in set(dtypes)}
+    bases = {d: f.module.frame.array(d, stride[d] * length) for d in sorted(stride)}
+    taken = dict.fromkeys(stride, 0)
+    places = []
+    for d in dtypes:
+        places.append(bases[d].at(taken[d]))
+        taken[d] += 1
+    return places, stride

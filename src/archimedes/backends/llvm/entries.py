@@ -18,6 +18,7 @@ from typing import NamedTuple
 from archimedes.backends.llvm.assembler import Function, Module
 from archimedes.backends.llvm.hosting import HostCall
 from archimedes.backends.llvm.lowering import PARAMETERS, PART, Lowering
+from archimedes.backends.llvm.machine import Target
 from archimedes.backends.llvm.memory import ALIGNMENT, Binding, Location, Pointer
 from archimedes.backends.llvm.spelling import Spelling
 from archimedes.backends.llvm.tiles import load_tail, load_tile, store_tail, store_tile
@@ -123,12 +124,11 @@ def scalar_program(
     g: Graph,
     inputs: Sequence[Leaf],
     outputs: Sequence[Leaf],
-    triple: str,
-    rounds_natively: bool = True,
+    target: Target,
     part: int = PART,
 ) -> Program:
     """Write the module of the scalar kernel."""
-    module = Module(Spelling(1), triple, rounds_natively)
+    module = Module(Spelling(1), target)
     given, to = (_flat(_leaf_locations(k, x)) for k, x in (("in", inputs), ("out", outputs)))
     hosts = _write_body(module, g, given, to, part, {})
     size = module.frame.size
@@ -146,8 +146,7 @@ def batch_program(
     outputs: Sequence[Leaf],
     lanes: int,
     fixed: Sequence[int],
-    triple: str,
-    rounds_natively: bool = True,
+    target: Target,
     part: int = PART,
 ) -> Program:
     """Write the module of the batch kernel for one choice of batched inputs.
@@ -156,7 +155,7 @@ def batch_program(
     once and gives their values as further arrays, one a dtype, behind the inputs. With ``lanes``
     1 the scalar computation runs for one instance after the other.
     """
-    module = Module(Spelling(lanes), triple, rounds_natively)
+    module = Module(Spelling(lanes), target)
     frame = module.frame
     live = set(g.live())
     used = [i in live for i in g.inputs]

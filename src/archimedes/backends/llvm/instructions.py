@@ -54,7 +54,7 @@ def _rounding(name: str, fallback: Callable[[Function, int, str], str]) -> Lower
     """Lower to an intrinsic, or to arithmetic where the CPU would call a library for it."""
 
     def lower(f: Function, dtype: int, a: str) -> str:
-        if f.module.rounds_natively:
+        if f.module.target.rounds_natively:
             return intrinsic(f, name, dtype, a)
         return fallback(f, dtype, a)
 

@@ -139,7 +139,7 @@ class Kernel:
     # ---- making code -------------------------------------------------------------------
 
     def _program(self, entry: str, batched: tuple[bool, ...]) -> Program:
-        where = (self.target.triple, self.target.rounds_natively, self.part)
+        where = (self.target, self.part)
         if entry == SCALAR:
             return scalar_program(self.graph, self.inputs, self.outputs, *where)
         fixed = self._fixed(batched)

@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archimedes.backends.llvm.assembler import Function
-from archimedes.backends.llvm.copies import arrays, copy_all, slices_at, stack_columns
+from archimedes.backends.llvm.copies import (
+    arrays,
+    copy_all,
+    slices_at,
+    stack_columns,
+    stacked_outputs,
+)
 from archimedes.backends.llvm.instructions import any_lane, blend, choose
 from archimedes.backends.llvm.lowering import IN_REGISTERS, Lowering
+from archimedes.backends.llvm.mapping import map_in_lanes
 from archimedes.backends.llvm.memory import Binding, Location, Pointer
 from archimedes.backends.llvm.schedule import has_host
 from archimedes.backends.llvm.scope import Scope
@@ -35,7 +42,7 @@ def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -
     fixed = scope.bindings(shared)
     # Only the columns of outputs that somebody reads are kept.
     kept = sorted({(k - n) % region.outs for k in scope.numbers(outs) if k >= n})
-    places, stride = _stacked_outputs(f, [body.output_dtypes[n + k] for k in kept], region.length)
+    places, stride = stacked_outputs(f, [body.output_dtypes[n + k] for k in kept], region.length)
 
     def step(index: str, carry: list[Binding], more: list[tuple[int, Location]]) -> list[Binding]:
         at = index
@@ -78,22 +85,12 @@ def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -
             scope.bind(i, Binding(location=place.at(t * stride[place.dtype])))
 
 
-def _stacked_outputs(
-    f: Function, dtypes: Sequence[int], length: int
-) -> tuple[list[Location], dict[int, int]]:
-    """Reserve one array a dtype for all steps; return the first step's places and the strides."""
-    stride = {d: dtypes.count(d) for d in set(dtypes)}
-    bases = {d: f.module.frame.array(d, stride[d] * length) for d in sorted(stride)}
-    taken = dict.fromkeys(stride, 0)
-    places = []
-    for d in dtypes:
-        places.append(bases[d].at(taken[d]))
-        taken[d] += 1
-    return places, stride
-
-
 def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:
-    """Compute a map: a scan that carries nothing."""
+    """Compute a map: in lanes if the kernel is scalar, else as a scan that carries nothing."""
+    lanes = scope.f.module.target.lanes
+    if scope.f.spelling.lanes == 1 and region.length >= lanes and not has_host(region.body):
+        map_in_lanes(low, scope, region, outs)
+        return
     loop = Scan(region.inputs, region.body, region.length, 0, region.slices)
     lower_scan(low, scope, loop, outs)
 

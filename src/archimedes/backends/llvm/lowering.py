@@ -54,6 +54,14 @@ class Lowering:
         self._shared: dict[str, tuple[str, list[Location], list[Location]]] = {}
         self._uses: Counter[str] = Counter()
         self._count_uses(graph)
+        self._wide: dict[str, Lowering] = {}
+
+    def wide(self, body: Graph) -> Lowering:
+        """Return the lowering of a body in functions of vectors."""
+        found = self._wide.get(body.digest())
+        if found is None:
+            found = self._wide[body.digest()] = Lowering(self.module.wide, body, self.part)
+        return found
 
     def _count_uses(self, g: Graph) -> None:
         for i in g.live():

@@ -56,14 +56,20 @@ def constant(value: Any, dtype: int) -> Binding:
 
 
 class Frame:
-    """Scratch memory of one call, laid out at compile time. It begins with the status word."""
+    """Scratch memory of one call, laid out at compile time. It begins with the status word.
 
-    def __init__(self, lanes: int) -> None:
+    Code of another number of lanes uses the same memory through a frame on top of ``whole``.
+    """
+
+    def __init__(self, lanes: int, whole: Frame | None = None) -> None:
         self.lanes = lanes
         self.size = ALIGNMENT
+        self.whole = whole
 
     def bytes(self, count: int) -> int:
         """Reserve bytes and return their offset."""
+        if self.whole is not None:
+            return self.whole.bytes(count)
         offset = self.size
         self.size = -(-(offset + count) // ALIGNMENT) * ALIGNMENT
         return offset

@@ -1,0 +1,28 @@
+"""The linters and contracts, as tests: what CI checks is what pytest runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = {
+    "ruff check": [sys.executable, "-m", "ruff", "check", "."],
+    "ruff format": [sys.executable, "-m", "ruff", "format", "--check", "."],
+    "mypy": [sys.executable, "-m", "mypy"],
+    "import contracts": [
+        sys.executable,
+        "-c",
+        "import sys; sys.path.insert(0, 'src');"
+        "from importlinter.cli import lint_imports; sys.exit(lint_imports())",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_tool(name):
+    done = subprocess.run(COMMANDS[name], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, f"{name}:\n{done.stdout}\n{done.stderr}"
