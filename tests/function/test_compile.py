@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 from collections import namedtuple
 from dataclasses import dataclass
 
@@ -135,6 +137,28 @@ def test_methods():
     assert Model.of_class(2.0) == 6.0 and a.of_class(2.0) == 6.0
     assert Model.free(2.0) == -2.0 and a.free(2.0) == -2.0
     assert a.double == 4.0
+
+
+def test_bound_methods_can_be_looked_into():
+    a = Model(2.0)
+    assert a.method(3.0) == 6.0
+    assert a.method.statistics(3.0).by_op == {"mul": 1}
+    assert "mul" in str(a.method.graph(3.0))
+    assert a.method.explain() == Model.method.explain()
+    np.testing.assert_array_equal(arc.vmap(a.method)(X), 2 * X)
+    assert arc.grad(a.method)(3.0) == 2.0
+
+
+module_level = arc.compile(named, name="module_level")
+module_level.__qualname__ = "module_level"
+
+
+def test_copies_and_pickles_as_functions_do():
+    f = arc.compile(lambda x: x * 2)
+    assert copy.copy(f) is f and copy.deepcopy({"f": f})["f"] is f
+    assert pickle.loads(pickle.dumps(module_level)) is module_level
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(f)
 
 
 def test_methods_of_structs_trace_their_fields():

@@ -277,6 +277,16 @@ def test_second_derivative_by_every_nesting(name):
     np.testing.assert_allclose(NESTED[name](f)(x), want, rtol=1e-13)
 
 
+def test_powers_at_zero():
+    """d/da a**b at b = 0 is 0 for every a; d/db at a = 0 is 0 for b > 0."""
+    f = lambda a, b: a**b
+    for a in (0.0, 2.0, -3.0):
+        assert arc.grad(f)(a, 0.0) == arc.jac(f)(a, 0.0) == 0.0
+    assert arc.grad(f, argnums=1)(0.0, 2.0) == 0.0
+    assert arc.grad(f)(0.0, 1.0) == 1.0 and arc.grad(f)(0.0, 2.0) == 0.0
+    assert arc.hess(lambda a: a**2.0)(0.0) == 2.0
+
+
 def test_fifth_derivative():
     f = lambda x: np.exp(2 * x)
     for _ in range(5):

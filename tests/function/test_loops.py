@@ -102,6 +102,22 @@ def test_carry_dtypes_are_widened():
     assert total == X.sum()
 
 
+def test_python_numbers_do_not_widen_loops_and_branches():
+    single = np.float32([1, 2, 3])
+    programs = [
+        lambda x: arc.scan(lambda c, s: (c + s, c * s), 0.0, x),
+        lambda x: arc.while_loop(lambda s: np.sum(s) < 50, lambda s: s * x, 2.0 * x),
+        lambda x: arc.while_loop(lambda s: s < 50, lambda s: s + x[0], 0),
+        lambda x: arc.cond(x[0] > 0, lambda k: k * x, lambda k: x - k, 2.0),
+        lambda x: arc.fori_loop(0, 3, lambda i, s: s + i * x[0], 0.0),
+    ]
+    for program in programs:
+        plain, recorded = program(single), arc.compile(program)(single)
+        for a, b in zip(arc.tree.leaves(plain), arc.tree.leaves(recorded)):
+            assert a.dtype == b.dtype == np.float32
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
 def test_closures_in_loops():
     def program(x, k):
         y = np.sin(x)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -298,3 +300,23 @@ def test_values_that_leave_a_recording():
     ):
         with pytest.raises(arc.TraceError, match=r"(?s)trace.*test_recordings\.py"):
             use()
+
+
+def test_native_code_goes_with_its_function():
+    """Also where the function is part of a cycle, which Python takes apart in any order."""
+
+    @arc.struct
+    class S:
+        x: float
+
+    gone = []
+    for k in range(10):
+        f = arc.compile(lambda s: S(s.x * 2.0), backend="llvm")
+        for _ in range(3):
+            assert f(S(1.0 + k)).x == 2.0 + 2 * k
+        weakref.finalize(f._cache[next(iter(f._cache))][0], gone.append, k)
+        Model = type("Model", (), {"dynamics": f})
+        Model.itself = Model
+        del f, Model
+        gc.collect()
+    assert len(gone) == 10

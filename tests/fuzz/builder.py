@@ -24,7 +24,7 @@ from . import plain
 __all__ = ["Builder", "Var"]
 
 DTYPES = {np.dtype(t) for t in (np.float64, np.float32, np.int64, np.bool_)}
-MAX_SIZE, MAX_MAGNITUDE, MAX_RELATIVE_ERROR = 48, 1e4, 1e-3
+MAX_SIZE, MAX_MAGNITUDE, MAX_RELATIVE_ERROR = 24, 1e4, 1e-3
 REJECTED = (ValueError, TypeError, IndexError, np.linalg.LinAlgError)
 
 

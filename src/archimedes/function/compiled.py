@@ -203,7 +203,11 @@ class Compiled:
         return f"<compiled {self.name}{self.signature.parameters}, {len(self._cache)} recorded>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else CompiledMethod(self, instance)
+
+    def __reduce__(self) -> str:
+        # As Python does with functions: named when pickled, shared when copied.
+        return getattr(self, "__qualname__", self.name)
 
     # ---- calling ---------------------------------------------------------------------------
 
@@ -337,6 +341,30 @@ class Compiled:
             self._cache.clear()
             self._shortcuts = ()
             self._log.clear()
+
+
+class CompiledMethod(functools.partial):
+    """A compiled function bound to its first argument: what ``model.method`` gives."""
+
+    @property
+    def _compiled(self) -> Any:
+        return self.func
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """Return the graph used for these arguments."""
+        return self._compiled.graph(*self.args, *args, **kwargs)
+
+    def statistics(self, *args: Any, **kwargs: Any) -> Statistics:
+        """Return figures about the graph used for these arguments."""
+        return self._compiled.statistics(*self.args, *args, **kwargs)
+
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """Compile for these arguments, time it, and return the figures."""
+        return self._compiled.report(*self.args, *args, **kwargs)
+
+    def explain(self) -> str:
+        """Say what was recorded and why, for all instances."""
+        return self._compiled.explain()
 
 
 def _has_traced(leaves: list[Any]) -> bool:

@@ -3,254 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.function.blocks import (
+    blocks_of,
+    dense_jacobian,
+    filled,
+    float_outs,
+    gradient_graph,
+    out_shape,
+    result_dtype,
+    rows_of,
+    scalar_out,
+    typed,
+)
 from archimedes.function.compiled import Bound, Compiled, Signature
-from archimedes.function.recording import (
-    LeafSpec,
-    OutLeaf,
-    Recording,
-    describe_leaves,
-    leaf_ids,
-    record,
-)
-from archimedes.graph.derivatives.jacobians import (
-    Entries,
-    forward_graph,
-    jacobian_graph,
-    reverse_graph,
-)
-from archimedes.graph.dtypes import B8, DTYPES, F64, is_float
-from archimedes.graph.passes import inline, with_outputs
-from archimedes.graph.program import Graph
+from archimedes.function.points import Derivative, Point
+from archimedes.function.recording import LeafSpec
+from archimedes.function.sparse import SparseDerivative
+from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
+from archimedes.graph.dtypes import DTYPES, is_float
+from archimedes.graph.passes import inline
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
-from archimedes.symbolic.dispatch import cast
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["differentiable", "grad", "hess", "jac", "jvp", "vjp"]
-
-
-@dataclass
-class Point:
-    """A function recorded at given arguments, with the leaves it is differentiated in.
-
-    ``wrt`` are the inputs of the graph that belong to those leaves; ``wanted`` the leaves'
-    numbers; ``where`` the tree of the chosen argument (or tuple of arguments).
-    """
-
-    recording: Recording
-    inputs: list[int]
-    wanted: list[int]
-    wrt: list[int]
-    where: TreeDef
-    leaves: list[Any]
-
-    def block(self, position: int) -> tuple[int, tuple[int, ...]]:
-        """Start in ``wrt`` and shape of the leaf that is ``position``-th among the wanted."""
-        start = 0
-        for k in self.wanted[:position]:
-            start += self.recording.leaves[k].size
-        return start, self.recording.leaves[self.wanted[position]].shape
-
-
-class Derivative:
-    """What the derivative functions share: finding the function's recording and its inputs."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        argnums: int | Sequence[int],
-        what: str,
-        static_argnums: Any = None,
-        static_argnames: Any = None,
-    ) -> None:
-        if not callable(function):
-            raise TypeError(
-                f"{what} needs a function, got {type(function).__name__}: write arc.{what}(f)(x), "
-                f"not arc.{what}(f(x))"
-            )
-        base = function.function if isinstance(function, Compiled) else function
-        self.function = base
-        self.what = what
-        if isinstance(function, Compiled):
-            self.signature = function.signature
-        else:
-            self.signature = Signature(base, static_argnums, static_argnames)
-        numbers = argnums if isinstance(argnums, (list, tuple)) else (argnums,)
-        if not all(isinstance(n, (int, np.integer)) for n in numbers):
-            raise TypeError(
-                f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}: it counts "
-                "the positional arguments from 0"
-            )
-        self.single = isinstance(argnums, (int, np.integer))
-        self.argnums = (int(argnums),) if self.single else tuple(argnums)  # type: ignore[arg-type]
-        if not self.argnums:
-            raise ValueError(f"{what}: argnums is empty, so there is nothing to differentiate in")
-
-    def point(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Point:
-        """Record the function at these (traced) arguments."""
-        values = self.signature.bind(args, kwargs)
-        static = self.signature.static
-        chosen = self._chosen(values)
-        for name in chosen:
-            if name in static:
-                raise ValueError(
-                    f"{self.what}: argument {name!r} is static, so it has no derivative: "
-                    "choose another with argnums, or do not declare it static"
-                )
-            values[name] = tree.map(differentiable, values[name])
-        fixed = self.signature.fixed(values) - set(chosen)
-        dynamic = {k: v for k, v in values.items() if k not in fixed}
-        leaves, treedef = tree.flatten(tuple(dynamic.values()))
-        specs = describe_leaves(leaves, treedef, list(dynamic))
-
-        def build(symbols: list[Any]) -> Any:
-            return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
-
-        recording = record(self.function, specs, build)
-        return self._locate(recording, leaves, dynamic, chosen, treedef)
-
-    def _chosen(self, values: dict[str, Any]) -> list[str]:
-        """Return the names of the arguments to differentiate in; ``argnums`` counts positions."""
-        names = [name for name in values if self.signature.is_positional(name)]
-        for number in self.argnums:
-            if not -len(names) <= number < len(names):
-                raise ValueError(
-                    f"{self.what}: argnums={number} is out of range, {self.signature.name}() was "
-                    f"given {len(names)} positional arguments {names}"
-                )
-        chosen = [names[number] for number in self.argnums]
-        if len(set(chosen)) < len(chosen):
-            raise ValueError(f"{self.what}: argnums={self.argnums} names {chosen[0]!r} twice")
-        return chosen
-
-    def _locate(
-        self,
-        recording: Recording,
-        leaves: list[Any],
-        dynamic: dict[str, Any],
-        chosen: list[str],
-        treedef: TreeDef,
-    ) -> Point:
-        spans, at = {}, 0
-        for name, child in zip(dynamic, treedef.children):
-            spans[name] = range(at, at + child.num_leaves)
-            at += child.num_leaves
-        offsets = recording.offsets()
-        wanted: list[int] = []
-        wrt: list[int] = []
-        for name in chosen:
-            for k in spans[name]:
-                spec = recording.leaves[k]
-                if spec.code >= 0 and is_float(spec.code):
-                    wanted.append(k)
-                    wrt.extend(range(offsets[k], offsets[k] + spec.size))
-        if not wanted:
-            raise TraceError(
-                f"{self.what}: argument {chosen[0]!r} holds no numbers to differentiate in"
-            )
-        inputs: list[int] = []
-        for leaf, spec in zip(leaves, recording.leaves):
-            if spec.code >= 0:
-                inputs.extend(leaf_ids(leaf, spec))
-        inputs.extend(recording.captured)
-        trees = [tree.structure(dynamic[name]) for name in chosen]
-        where = trees[0] if self.single else tree.structure(tuple(dynamic[name] for name in chosen))
-        return Point(recording, inputs, wanted, wrt, where, leaves_of(dynamic, chosen))
-
-
-def leaves_of(dynamic: dict[str, Any], chosen: list[str]) -> list[Any]:
-    """Return the leaves of the chosen arguments."""
-    return [leaf for name in chosen for leaf in tree.leaves(dynamic[name])]
-
-
-def differentiable(x: Any) -> Any:
-    """Return a leaf as floating point where it is a number; other leaves unchanged."""
-    if isinstance(x, bool):
-        return x
-    if isinstance(x, (int, float, np.ndarray, np.generic, SymbolicArray)):
-        weak = type(x) in (int, float) or getattr(x, "weak", False)
-        x = lift(x)
-        if x.code == B8:
-            return x
-        if not is_float(x.code):
-            x = x.astype(np.float64)
-        return wrap(current_trace().ids_of(x), x.code, weak=weak)
-    return x
-
-
-def _float_outs(point: Point, what: str) -> list[OutLeaf]:
-    outs = []
-    for out, path in zip(point.recording.outs, point.recording.out_tree.paths("result")):
-        code = out.spec.code
-        if code < 0 and not isinstance(out.spec.value, (int, float, np.ndarray, np.generic)):
-            raise TraceError(
-                f"{what}: {path} is a {type(out.spec.value).__name__}, which has no derivative"
-            )
-        if code >= 0 and not is_float(code):
-            raise TraceError(
-                f"{what}: {path} is {DTYPES[code]}, which has no derivative: return floats, for "
-                "example x.astype(float)"
-            )
-        outs.append(out)
-    return outs
-
-
-def _matrix(entries: Entries, ids: Sequence[int]) -> np.ndarray:
-    """Spread entries over a dense array of ids, whose dtypes are those the sweep gave."""
-    zero = current_trace().graph.const(0.0, F64)
-    dense = np.full(entries.shape, zero, dtype=np.int64)
-    dense[entries.rows, entries.columns] = ids
-    return dense
-
-
-def _dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
-    """Return the dtype that holds all chosen arguments and the given results."""
-    codes = {point.recording.leaves[k].code for k in point.wanted}
-    codes |= {out.spec.code for out in outs if out.spec.code >= 0}
-    return F64 if F64 in codes else codes.pop()
-
-
-def _typed(ids: np.ndarray, code: int) -> Any:
-    """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
-    g = current_trace().graph
-    flat = [cast(g, i, code) for i in ids.ravel().tolist()]
-    return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
-
-
-def _blocks(point: Point, rows: np.ndarray, shape: tuple[int, ...], code: int = -1) -> Any:
-    """Cut the rows of one result leaf of the given shape into a tree of blocks.
-
-    Each has the dtype of its argument leaf, widened to ``code`` where given.
-    """
-    blocks = {}
-    for position, k in enumerate(point.wanted):
-        start, leaf_shape = point.block(position)
-        leaf = point.recording.leaves[k]
-        ids = rows[:, start : start + leaf.size].reshape((*shape, *leaf_shape))
-        blocks[k] = _typed(ids, F64 if F64 in (code, leaf.code) else leaf.code)
-    return _fill(point, blocks)
-
-
-def _fill(point: Point, blocks: dict[int, Any]) -> Any:
-    """Put blocks in the place of the wanted leaves of the chosen arguments."""
-    filled = []
-    ready = iter([blocks[k] for k in point.wanted])
-    for leaf in point.leaves:
-        differentiated = isinstance(leaf, SymbolicArray) and is_float(leaf.code)
-        filled.append(next(ready) if differentiated else leaf)
-    return point.where.unflatten(filled)
-
-
-def _jacobian(point: Point, graph: Graph, symmetric: bool = False) -> np.ndarray:
-    entries = jacobian_graph(graph, point.wrt, symmetric=symmetric)
-    ids = inline(current_trace().graph, entries.graph, point.inputs)
-    return _matrix(entries, ids)
+__all__ = ["grad", "hess", "jac", "jvp", "vjp"]
 
 
 def _named(function: Callable[..., Any], what: str, name: str | None) -> str:
@@ -281,36 +61,22 @@ def jac(
     """
     derivative = Derivative(func, argnums, "jac", static_argnums, static_argnames)
     if sparse:
-        from archimedes.function.sparse import SparseDerivative
-
         return SparseDerivative(derivative, _named(func, "jac", name), symmetric=False)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
-        outs = _float_outs(point, "jac")
-        dense = _jacobian(point, point.recording.graph)
+        outs = float_outs(point, "jac")
+        dense = dense_jacobian(point, point.recording.graph)
         if flat:
-            rows = [_rows_of(point, dense, out) for out in outs]
-            return _typed(np.concatenate(rows) if rows else dense, _dtype(point, outs))
+            rows = [rows_of(point, dense, out) for out in outs]
+            return typed(np.concatenate(rows) if rows else dense, result_dtype(point, outs))
         leaves = [
-            _blocks(point, _rows_of(point, dense, out), _out_shape(out), out.spec.code)
+            blocks_of(point, rows_of(point, dense, out), out_shape(out), out.spec.code)
             for out in outs
         ]
         return point.recording.out_tree.unflatten(leaves)
 
     return _as_compiled(run, derivative, _named(func, "jac", name))
-
-
-def _out_shape(out: OutLeaf) -> tuple[int, ...]:
-    return out.spec.shape if out.spec.code >= 0 else np.shape(out.spec.value)
-
-
-def _rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
-    """Rows of one result leaf; zeros where it does not depend on the arguments at all."""
-    if out.spec.code >= 0:
-        return dense[out.start : out.stop]
-    zero = current_trace().graph.const(0.0, _dtype(point))
-    return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
 
 
 def _as_compiled(
@@ -322,33 +88,6 @@ def _as_compiled(
         compiled.__signature__ = derivative.signature.parameters
     compiled.signature = signature or derivative.signature
     return compiled
-
-
-def _scalar_out(point: Point, what: str) -> OutLeaf:
-    outs = _float_outs(point, what)
-    shapes = [_out_shape(out) for out in outs]
-    if shapes != [()]:
-        raise TraceError(
-            f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
-            f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac"
-        )
-    return outs[0]
-
-
-def _gradient_graph(point: Point) -> Graph:
-    """Return the graph inputs -> gradient in ``wrt`` of the single scalar output."""
-    graph = point.recording.graph
-    if not graph.outputs:
-        zeros = Graph()
-        for dtype in graph.input_dtypes:
-            zeros.input(dtype)
-        zeros.outputs = [zeros.const(0.0, graph.input_dtypes[p]) for p in point.wrt]
-        return zeros
-    both = reverse_graph(graph, point.wrt)
-    inner = Graph()
-    inputs = [inner.input(dtype) for dtype in graph.input_dtypes]
-    outs = inline(inner, both, [*inputs, inner.const(1.0, graph.output_dtypes[0])])
-    return with_outputs(inner, outs[1:])
 
 
 def grad(
@@ -370,9 +109,9 @@ def grad(
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
-        _scalar_out(point, "grad")
-        ids = inline(current_trace().graph, _gradient_graph(point), point.inputs)
-        return _blocks(point, np.array([ids], dtype=np.int64), ())
+        scalar_out(point, "grad")
+        ids = inline(current_trace().graph, gradient_graph(point), point.inputs)
+        return blocks_of(point, np.array([ids], dtype=np.int64), ())
 
     return _as_compiled(run, derivative, _named(func, "grad", name))
 
@@ -399,22 +138,20 @@ def hess(
     """
     derivative = Derivative(func, argnums, "hess", static_argnums, static_argnames)
     if sparse:
-        from archimedes.function.sparse import SparseDerivative
-
         return SparseDerivative(derivative, _named(func, "hess", name), symmetric=True)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
-        _scalar_out(point, "hess")
-        dense = _jacobian(point, _gradient_graph(point))
+        scalar_out(point, "hess")
+        dense = dense_jacobian(point, gradient_graph(point))
         if flat:
-            return _typed(dense, _dtype(point))
+            return typed(dense, result_dtype(point))
         blocks = {}
         for position, k in enumerate(point.wanted):
             start, shape = point.block(position)
             leaf = point.recording.leaves[k]
-            blocks[k] = _blocks(point, dense[start : start + leaf.size], shape, leaf.code)
-        return _fill(point, blocks)
+            blocks[k] = blocks_of(point, dense[start : start + leaf.size], shape, leaf.code)
+        return filled(point, blocks)
 
     return _as_compiled(run, derivative, _named(func, "hess", name))
 
@@ -488,7 +225,7 @@ def jvp(
     def run(*given: Any, **kwargs: Any) -> Any:
         *args, tangent = given
         point = derivative.point(tuple(args), kwargs)
-        _float_outs(point, "jvp")
+        float_outs(point, "jvp")
         graph = forward_graph(point.recording.graph, point.wrt)
         inputs = point.inputs + _tangent_ids(point, tangent, "tangent", point.where)
         outs = inline(current_trace().graph, graph, inputs)
@@ -529,7 +266,7 @@ def vjp(
     def run(*given: Any, **kwargs: Any) -> Any:
         *args, cotangent = given
         point = derivative.point(tuple(args), kwargs)
-        outs = _float_outs(point, "vjp")
+        outs = float_outs(point, "vjp")
         out_tree = point.recording.out_tree
         weights = tree.flatten_up_to(out_tree, cotangent, "cotangent")
         seeds: list[int] = []
@@ -539,7 +276,7 @@ def vjp(
         graph = reverse_graph(point.recording.graph, point.wrt)
         ids = inline(current_trace().graph, graph, point.inputs + seeds)
         row = np.array([ids[len(point.recording.graph.outputs) :]], dtype=np.int64)
-        return _blocks(point, row, ())
+        return blocks_of(point, row, ())
 
     signature = FollowedSignature(derivative.signature, "vjp", "cotangent")
     return _as_compiled(run, derivative, _named(func, "vjp", name), signature)

@@ -43,7 +43,6 @@ class Executor:
     """Runs one recording: on single arguments, or on a batch along leading axes."""
 
     __slots__ = (
-        "_keep",
         "_kernel",
         "_lock",
         "_operations",
@@ -65,7 +64,6 @@ class Executor:
         self._kernel: Kernel | None = None
         #: The builtin that ``entry`` makes; None until then.
         self.native: Any = None
-        self._keep: Any = None
 
     # ---- native code -------------------------------------------------------------------
 
@@ -105,13 +103,12 @@ class Executor:
 
         if calling.supported():
             r = self.recording
-            made = calling.make_entry(
+            self.native = calling.make_entry(
                 kernel.address,
                 [calling.Argument(s.code, s.shape, s.weak, s.value) for s in r.leaves],
                 [calling.Result(o.spec.code, o.spec.shape) for o in r.outs if o.spec.code >= 0],
+                keep=kernel,
             )
-            self._keep = made
-            self.native = made.function
 
     def _warm(self, instances: int) -> bool:
         """Count work about to be done and tell whether native code should do it."""

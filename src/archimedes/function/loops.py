@@ -131,7 +131,7 @@ def _record_step(
                     f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after a "
                     "step; a carry keeps its shape"
                 )
-        codes = [promoted_code(a.code, out.spec.code) for a, out in zip(init.arrays, outs)]
+        codes = [promoted_code(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
         if codes == [a.code for a in init.arrays]:
             flat = [c for c, a in zip(codes, init.arrays) for _ in range(a.size)]
             rest = body.graph.output_dtypes[len(flat) :]

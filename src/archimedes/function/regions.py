@@ -50,7 +50,7 @@ class Flat:
 
     def specs(self) -> list[LeafSpec]:
         """Describe the leaves."""
-        return [LeafSpec(a.code, a.shape) for a in self.arrays]
+        return [LeafSpec(a.code, a.shape, a.weak) for a in self.arrays]
 
     def cast(self, codes: Sequence[int]) -> Flat:
         """Return the leaves converted to other dtypes."""
@@ -82,7 +82,9 @@ def flatten_traced(value: Any, what: str) -> Flat:
                 f"{path} is a {type(leaf).__name__}: loops and branches carry numbers and arrays "
                 "only; use a closure for other things"
             )
-        arrays.append(lift(leaf))
+        array = lift(leaf)
+        weak = type(leaf) in (int, float) or array.weak
+        arrays.append(wrap(array.ids, array.code, array.owner, weak))
     return Flat(arrays, treedef)
 
 
@@ -133,9 +135,10 @@ def static_out_graph(recording: Recording) -> Recording:
     return Recording(g, recording.leaves, recording.out_tree, outs, recording.captured)
 
 
-def promoted_code(a: int, b: int) -> int:
-    """Return the dtype that holds both."""
-    code = code_of(np.promote_types(DTYPES[a], DTYPES[b]))
+def promoted_code(a: int, b: int, weak: bool = False) -> int:
+    """Return the dtype that holds both; a ``weak`` first one is a Python number's."""
+    number = DTYPES[a].type(0).item() if weak else DTYPES[a]
+    code = code_of(np.result_type(number, DTYPES[b]))
     assert code is not None
     return code
 

@@ -78,7 +78,7 @@ def shortcut(native: Any, treedef: TreeDef, recording: Recording) -> Callable[..
         return None
     source = "\n".join(["def fast(args):", *w.lines, f"    return {result}"])
     exec(compile(source, "<call path>", "exec"), w.names)
-    return w.names["fast"]
+    return w.names.pop("fast")  # a function among its own globals would be a cycle
 
 
 def _plain_struct(node: TreeDef) -> bool:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.errors import TraceError
+from archimedes.function.blocks import (
+    float_outs,
+    gradient_graph,
+    result_dtype,
+    scalar_out,
+    typed,
+)
 from archimedes.function.compiled import Compiled
+from archimedes.function.points import Derivative, Point
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
 from archimedes.graph.passes import inline
 from archimedes.symbolic import Trace, current_trace, is_tracing
-
-if TYPE_CHECKING:
-    from archimedes.function.derivatives import Derivative, Point
 
 __all__ = ["SparseDerivative", "coloring", "sparsity"]
 
@@ -31,7 +36,6 @@ class SparseDerivative:
         self.derivative = derivative
         self.symmetric = symmetric
         self.name = name
-        self._places: dict[Any, Any] = {}
         self._compiled = Compiled(self._entries, name=name)
         self._compiled.signature = derivative.signature
 
@@ -39,20 +43,18 @@ class SparseDerivative:
         return f"<sparse {self.name}>"
 
     def _entries(self, *args: Any, **kwargs: Any) -> Any:
-        from archimedes.function import derivatives
-
         point = self.derivative.point(args, kwargs)
         graph, outs = point.recording.graph, []
         rows = np.arange(len(point.wrt))
         if self.symmetric:
-            derivatives._scalar_out(point, "hess")
-            graph = derivatives._gradient_graph(point)
+            scalar_out(point, "hess")
+            graph = gradient_graph(point)
         else:
-            outs = derivatives._float_outs(point, "jac")
+            outs = float_outs(point, "jac")
             rows = _places(point)
         entries = jacobian_graph(graph, point.wrt, symmetric=self.symmetric)
         ids = inline(current_trace().graph, entries.graph, point.inputs)
-        values = derivatives._typed(np.array(ids, dtype=np.int64), derivatives._dtype(point, outs))
+        values = typed(np.array(ids, dtype=np.int64), result_dtype(point, outs))
         shape = np.array([_height(point) if outs else len(rows), len(point.wrt)])
         return values, rows[entries.rows], entries.columns, shape, entries.colors
 
@@ -100,8 +102,6 @@ def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Call
     array([[ True, False],
            [False,  True]])
     """
-    from archimedes.function.derivatives import Derivative
-
     derivative = Derivative(func, argnums, "sparsity")
 
     def run(*args: Any, **kwargs: Any) -> Any:

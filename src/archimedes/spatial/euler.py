@@ -138,16 +138,19 @@ def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
     tiny = LOCK * LOCK * squared
     ab_lock, cd_lock = ab < tiny, cd < tiny
     lock = ab_lock | cd_lock
-    root = select(lock, 0.0, sqrt(select(lock, 1.0, ab * cd)))
+    # The outer angles are the difference and the sum of the arguments of a + ib and c + id. In
+    # lock one of these is lost; it is chosen such that the angle of the last letter becomes 0.
+    if lock is False:  # one attitude of known value, away from lock: the quick way
+        root = sqrt(ab * cd)
+    else:
+        root = select(lock, 0.0, sqrt(select(lock, 1.0, ab * cd)))
+        flip = -1.0 if in_order else 1.0
+        a, b = choose(ab_lock, (c, flip * d), (a, b))
+        c, d = choose(cd_lock, (a, flip * b), (c, d))
     if proper:
         middle = atan2(2.0 * root, ab - cd)
     else:  # (cd - ab) / 2 without the cancellation, so that tiny angles keep all their digits
         middle = atan2(2.0 * (w * qj - qi * qm), root)
-    # The outer angles are the difference and the sum of the arguments of a + ib and c + id. In
-    # lock one of these is lost; it is chosen such that the angle of the last letter becomes 0.
-    flip = -1.0 if in_order else 1.0
-    a, b = choose(ab_lock, (c, flip * d), (a, b))
-    c, d = choose(cd_lock, (a, flip * b), (c, d))
     ac, ad, bc, bd = a * c, a * d, b * c, b * d
     first = atan2(bc - ad, ac + bd)
     last = atan2(bc + ad if proper or parity > 0.0 else 0.0 - (bc + ad), ac - bd)

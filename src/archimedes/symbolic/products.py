@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import string
 import math
+import string
 from collections.abc import Callable
 from typing import Any
 

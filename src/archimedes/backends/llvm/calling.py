@@ -22,7 +22,7 @@ import numpy as np
 from archimedes.backends.llvm.machine import NativeCode, host_target
 from archimedes.graph.dtypes import DTYPES, I64
 
-__all__ = ["Argument", "Entry", "Result", "entry_text", "make_entry", "supported"]
+__all__ = ["Argument", "Result", "entry_text", "make_entry", "supported"]
 
 NAME = "arc_python"
 
@@ -264,22 +264,20 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-class Entry(NamedTuple):
-    """A builtin function and what must live as long as it does."""
-
-    function: Callable[..., Any]
-    code: NativeCode
-    definition: _MethodDef
-
-
-def make_entry(kernel: int, arguments: Sequence[Argument], results: Sequence[Result]) -> Entry:
+def make_entry(
+    kernel: int, arguments: Sequence[Argument], results: Sequence[Result], keep: Any
+) -> Callable[..., Any]:
     """Make the builtin ``f(*leaves) -> tuple of result leaves, or NotImplemented``.
 
-    ``kernel`` is the address of a scalar kernel; the caller keeps it alive.
+    ``kernel`` is the address of a scalar kernel, ``keep`` what holds its code. The builtin owns
+    all it needs (its ``__self__``): code, definition, and the objects it compares by address.
+    CPython drops that only after its last look at the definition, in whatever order a garbage
+    collection takes things apart.
     """
     code = NativeCode(host_target(None).compile(entry_text(kernel, arguments, results)), NAME, {})
     definition = _MethodDef(b"kernel", code.address, _METH_FASTCALL, None)
+    owned = (keep, code, definition, tuple(arguments))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    return Entry(make(ctypes.addressof(definition), None, None), code, definition)
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), owned, None)

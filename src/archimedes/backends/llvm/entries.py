@@ -21,7 +21,13 @@ from archimedes.backends.llvm.lowering import PARAMETERS, PART, Lowering
 from archimedes.backends.llvm.machine import Target
 from archimedes.backends.llvm.memory import ALIGNMENT, Binding, Location, Pointer
 from archimedes.backends.llvm.spelling import Spelling
-from archimedes.backends.llvm.tiles import load_tail, load_tile, store_tail, store_tile
+from archimedes.backends.llvm.tiles import (
+    announce_store,
+    load_tail,
+    load_tile,
+    store_tail,
+    store_tile,
+)
 from archimedes.graph.program import Graph
 
 __all__ = [
@@ -195,6 +201,10 @@ def _write_tile_moves(
         return Function(module, head)
 
     f, tail = begin("load_tile"), begin("load_tail")
+    if module.spelling.lanes > 1:
+        for k, tile in tiles_out.items():
+            base = f.address(Location(Pointer("out", k, uniform=True), 0, tile.dtype))
+            announce_store(f, base, "%first", outputs[k].size, tile.dtype)
     for k, (tile, columns) in tiles_in.items():
         count = inputs[k].size
         for g in (f, tail):

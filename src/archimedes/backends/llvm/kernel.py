@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,9 +36,10 @@ from archimedes.graph.program import Graph
 
 __all__ = ["Kernel", "Statistics", "build"]
 
-_SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+# Tables of pointers are passed as bytes, the quickest way through ctypes.
+_SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 _BATCH_TYPE = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64
 )
 
 
@@ -135,6 +137,8 @@ class Kernel:
         code = self._make(SCALAR, ())
         self.address = code.address
         self._call = _SCALAR_TYPE(code.address)
+        self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
+        self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
 
     # ---- making code -------------------------------------------------------------------
 
@@ -222,8 +226,8 @@ class Kernel:
         """Compute one instance into ``out_arrays``."""
         sizes_in = [leaf.size for leaf in self.inputs]
         sizes_out = [leaf.size for leaf in self.outputs]
-        given = checked_pointers("input", in_arrays, self.inputs, sizes_in)
-        to = checked_pointers("output", out_arrays, self.outputs, sizes_out)
+        given = checked_pointers("input", in_arrays, self._in_dtypes, sizes_in)
+        to = checked_pointers("output", out_arrays, self._out_dtypes, sizes_out)
         self._run(given, to)
 
     def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
@@ -266,9 +270,9 @@ class Kernel:
         flags = tuple(map(bool, batched))
         batch = self._batch(flags)
         sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
-        given = checked_pointers("input", in_arrays, self.inputs, sizes)
+        given = checked_pointers("input", in_arrays, self._in_dtypes, sizes)
         sizes = [leaf.size * n for leaf in self.outputs]
-        to = _table(checked_pointers("output", out_arrays, self.outputs, sizes))
+        to = _table(checked_pointers("output", out_arrays, self._out_dtypes, sizes))
         if n == 0:
             return
         values: list[np.ndarray] = []
@@ -283,9 +287,9 @@ class Kernel:
         over_chunks(run, n, threads, self.lanes)
 
 
-def _table(pointers: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:
+def _table(pointers: Sequence[int]) -> bytes:
     """Return a C array of pointers."""
-    return (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+    return struct.pack(f"={len(pointers)}Q", *pointers)
 
 
 @dataclass(frozen=True)

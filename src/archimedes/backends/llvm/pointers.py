@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from archimedes.graph.dtypes import DTYPES
-
 __all__ = ["checked_pointers", "data_pointer"]
 
 
@@ -32,22 +30,26 @@ data_pointer = _quickest()
 
 
 def checked_pointers(
-    kind: str, arrays: Sequence[np.ndarray], leaves: Sequence[tuple[int, int]], sizes: Sequence[int]
+    kind: str, arrays: Sequence[np.ndarray], dtypes: Sequence[np.dtype], sizes: Sequence[int]
 ) -> list[int]:
     """Return the addresses of a call's arrays, or say which of them does not fit.
 
-    ``leaves`` are the kernel's (count, dtype code), ``sizes`` the items each array must have.
+    ``dtypes`` and ``sizes`` are what each array must have.
     """
-    if len(arrays) != len(leaves):
-        raise ValueError(f"the kernel has {len(leaves)} {kind} arrays, {len(arrays)} given")
-    pointers = []
-    for k, (array, (_, dtype), size) in enumerate(zip(arrays, leaves, sizes)):
-        if array.dtype != DTYPES[dtype] or not array.flags.c_contiguous:
+    if len(arrays) != len(dtypes):
+        raise ValueError(f"the kernel has {len(dtypes)} {kind} arrays, {len(arrays)} given")
+    pointers: list[int] = []
+    for array, dtype, size in zip(arrays, dtypes, sizes):
+        # Identity first: nearly all arrays share the dtype objects, and == takes longer.
+        other = array.dtype is not dtype and array.dtype != dtype
+        if other or not array.flags.c_contiguous:
             raise ValueError(
-                f"{kind} array {k} must be C-contiguous {DTYPES[dtype]}, not {array.dtype} with "
-                f"strides {array.strides}; use np.ascontiguousarray"
+                f"{kind} array {len(pointers)} must be C-contiguous {dtype}, not {array.dtype} "
+                f"with strides {array.strides}; use np.ascontiguousarray"
             )
         if array.size != size:
-            raise ValueError(f"{kind} array {k} must have {size} items, not {array.size}")
+            raise ValueError(
+                f"{kind} array {len(pointers)} must have {size} items, not {array.size}"
+            )
         pointers.append(data_pointer(array))
     return pointers

@@ -53,19 +53,43 @@ class _Matrix:
             with f.loop(below, n) as rows:
                 row = rows.counter
                 factor = f.value(f"fdiv {self.kind} {self.get(row, k)}, {diagonal}")
-                with f.loop(below, self.width) as columns:
-                    self._subtract(row, columns.counter, factor, k)
+                self._subtract_row(row, below, factor, k)
         with f.loop(0, n) as outer:
             k = f.value(f"sub i64 {n - 1}, {outer.counter}")
             below = f.value(f"add i64 {k}, 1")
             with f.loop(below, n) as known:
                 factor = self.get(k, known.counter)
-                with f.loop(n, self.width) as columns:
-                    self._subtract(k, columns.counter, factor, known.counter)
+                self._subtract_row(k, str(n), factor, known.counter)
             diagonal = self.get(k, k)
             with f.loop(n, self.width) as columns:
                 place = self.at(k, columns.counter)
                 f.store(place, f.value(f"fdiv {self.kind} {f.load(place)}, {diagonal}"))
+
+    def _subtract_row(self, row: str, start: str, factor: str, source: str) -> None:
+        """Subtract factor * (source, column) from (row, column) for all columns from a start."""
+        f = self.f
+        if f.spelling.lanes == 1:
+            start = self._subtract_vectors(row, start, factor, source)
+        with f.loop(start, self.width) as columns:
+            self._subtract(row, columns.counter, factor, source)
+
+    def _subtract_vectors(self, row: str, start: str, factor: str, source: str) -> str:
+        """In a scalar kernel take several columns at once; return the first that is left."""
+        f, size = self.f, ITEM_BYTES[self.dtype]
+        count = f.module.target.lanes
+        kind = f"<{count} x {self.kind}>"
+        one = f.value(f"insertelement {kind} poison, {self.kind} {factor}, i64 0")
+        mask = f"<{count} x i32> zeroinitializer"
+        factors = f.value(f"shufflevector {kind} {one}, {kind} poison, {mask}")
+        span = f.value(f"sub i64 {self.width}, {start}")
+        end = f.value(f"add i64 {start}, {f.value(f'and i64 {span}, {-count}')}")
+        with f.loop(start, end, step=count) as columns:
+            to, other = (f.address(self.at(r, columns.counter)) for r in (row, source))
+            old, values = (f.value(f"load {kind}, ptr {p}, align {size}") for p in (to, other))
+            product = f.value(f"fmul {kind} {factors}, {values}")
+            new = f.value(f"fsub {kind} {old}, {product}")
+            f.line(f"store {kind} {new}, ptr {to}, align {size}")
+        return end
 
     def _subtract(self, row: str, column: str, factor: str, source: str) -> None:
         """Subtract factor * (source, column) from (row, column)."""

@@ -14,10 +14,13 @@ from archimedes.backends.llvm.assembler import Function
 from archimedes.backends.llvm.memory import Location
 from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY
 
-__all__ = ["load_tail", "load_tile", "store_tail", "store_tile"]
+__all__ = ["announce_store", "load_tail", "load_tile", "store_tail", "store_tile"]
 
 #: Longer leaves are moved by loops.
 UNROLL = 48
+#: Bytes of a cache line, and how many lines of results are worth fetching ahead.
+LINE = 64
+ANNOUNCED = (24, 384)
 
 
 def _lane_starts(f: Function, base: str, first: str, count: int, dtype: int) -> list[str]:
@@ -146,6 +149,24 @@ def load_tile(
         _put(f, tile, f.value(f"load {kind}, ptr {starts[0]}, align {size}"))
     else:
         _by_blocks(f, count, columns, lambda c, w: _load_block(f, starts, c, w, tile))
+
+
+def announce_store(f: Function, base: str, first: str, count: int, dtype: int) -> None:
+    """Fetch the lines that a tile will be written to, so that they arrive while it is computed.
+
+    Worth it for large results, as long as they stay in the first cache until then.
+    """
+    step = count * ITEM_BYTES[dtype]
+    lines = -(-step * f.spelling.lanes // LINE)
+    if not ANNOUNCED[0] <= lines <= ANNOUNCED[1]:
+        return
+    f.module.declare("@llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
+    offset = f.value(f"mul i64 {first}, {step}")
+    start = f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+    with f.loop(0, lines) as loop:
+        further = f.value(f"mul i64 {loop.counter}, {LINE}")
+        at = f.value(f"getelementptr i8, ptr {start}, i64 {further}")
+        f.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 1, i32 3, i32 1)")
 
 
 def store_tile(f: Function, base: str, first: str, count: int, tile: Location) -> None:

@@ -75,7 +75,8 @@ def jacobian_graph(
         across = column_colors(transpose(rows, shape[1]), shape[0])
         cost_forward = work(src, _color_seeds(len(src.inputs), wrt, columns))
         cost_reverse = _reverse_work(src, wrt, rows, across)
-        mode = "forward" if cost_forward <= cost_reverse else "reverse"
+        # Forward derivatives keep exact zeros and need no second pass: prefer them when close.
+        mode = "forward" if cost_forward <= 1.5 * cost_reverse else "reverse"
         if mode == "reverse":
             return _reverse(src, wrt, rows, across, shape)
     elif mode == "reverse":

@@ -88,7 +88,10 @@ def _over(e: Emit, x: int, out: int) -> int:
 
 
 def _pow_base(e: Emit, out: int, a: int, b: int) -> int:
-    return e.mul(b, e("pow", a, e.sub(b, e.c(1.0))))
+    # a**0 is 1 for all a, so the derivative there is 0, where 0 * 0**-1 would be nan.
+    constant = e("eq", b, e.c(0.0))
+    less = e.where(constant, e.c(1.0), e.sub(b, e.c(1.0)))
+    return e.where(constant, e.c(0.0), e.mul(b, e("pow", a, less)))
 
 
 def _pow_exponent(e: Emit, out: int, a: int, b: int) -> int:
