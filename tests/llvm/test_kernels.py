@@ -47,6 +47,15 @@ def test_leaves_must_fit_the_graph():
         build(square(), [(2, F64)], [(1, F32)])
 
 
+def test_lanes_must_be_a_power_of_two():
+    with pytest.raises(ValueError, match="lanes=3: give a power of two"):
+        build(square(), [(2, F64)], [(1, F64)], lanes=3)
+    kernel = build(square(), [(2, F64)], [(1, F64)], lanes=1)
+    out = np.empty((3, 1))
+    kernel.call_batch([np.arange(6.0).reshape(3, 2)], [True], [out], 3)
+    assert out[:, 0].tolist() == [1.0, 7.0, 21.0]
+
+
 def test_arrays_must_fit_the_leaves():
     kernel = build(square(), [(2, F64)], [(1, F64)])
     out = np.empty(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import platform
 
 import numpy as np
 import pytest
@@ -80,6 +81,7 @@ FEATURES = [
 ]
 
 
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="features of x86-64")
 @pytest.mark.parametrize("features", FEATURES)
 def test_lesser_cpus_give_the_same_bits(features):
     g = Graph()

@@ -20,9 +20,10 @@ from archimedes.function.blocks import (
     scalar_out,
     typed,
 )
-from archimedes.function.compiled import Bound, Compiled, Signature
+from archimedes.function.compiled import Compiled
 from archimedes.function.points import Derivative, Point
 from archimedes.function.recording import LeafSpec
+from archimedes.function.signatures import Bound, Signature
 from archimedes.function.sparse import SparseDerivative
 from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
 from archimedes.graph.dtypes import DTYPES, is_float

@@ -101,7 +101,8 @@ class Executor:
     def _make_entry(self, kernel: Kernel) -> None:
         from archimedes.backends.llvm import calling
 
-        if calling.supported():
+        # Callbacks may have effects: a kernel that has them is never run twice to find an error.
+        if calling.supported() and not kernel.has_host:
             r = self.recording
             self.native = calling.make_entry(
                 kernel.address,

@@ -10,8 +10,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function.compiled import Compiled, Signature
+from archimedes.function.compiled import Compiled
 from archimedes.function.recording import Recording, describe_leaves, leaf_ids, record
+from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.tree.treedef import TreeDef

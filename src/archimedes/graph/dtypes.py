@@ -12,18 +12,16 @@ F64, F32, I64, B8 = range(4)
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_))
 DTYPE_NAMES = ("f64", "f32", "i64", "bool")
 
-# Narrower integers are computed in int64: their values are the same, only storage differs.
-_BY_KIND = {"b": B8, "i": I64, "u": I64}
-
 
 def code_of(dtype: np.dtype) -> int | None:
     """Return the graph's code for a NumPy dtype, or None where the graph has no such type."""
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         return F64 if dtype.itemsize == 8 else F32 if dtype.itemsize == 4 else None
-    if dtype.kind == "u" and dtype.itemsize == 8:
-        return None
-    return _BY_KIND.get(dtype.kind)
+    if dtype.kind == "b":
+        return B8
+    # Narrower integers wrap around earlier, so computing them in int64 would differ from NumPy.
+    return I64 if dtype.kind == "i" and dtype.itemsize == 8 else None
 
 
 def is_float(code: int) -> bool:

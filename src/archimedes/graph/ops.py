@@ -68,6 +68,16 @@ def _select(c: Any, a: Any, b: Any) -> Any:
     return chosen[()]
 
 
+def _minimum(a: Any, b: Any) -> Any:
+    """NumPy's minimum; of a positive and a negative zero it takes b, which NumPy leaves open."""
+    return _select((a < b) | (a != a), a, b)
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    """NumPy's maximum; of a positive and a negative zero it takes b, which NumPy leaves open."""
+    return _select((a > b) | (a != a), a, b)
+
+
 def _truncate(x: Any) -> Any:
     """Float to int64 toward zero; nan and values outside int64 give its minimum, as on x86."""
     x = np.asarray(x)
@@ -98,8 +108,8 @@ _EXACT: tuple[tuple[Any, ...], ...] = (
     ("trunc", 1, "same", FLOATS, np.trunc),
     ("rint", 1, "same", FLOATS, np.rint),
     ("copysign", 2, "same", FLOATS, np.copysign),
-    ("min", 2, "same", NUMBERS, np.minimum),
-    ("max", 2, "same", NUMBERS, np.maximum),
+    ("min", 2, "same", NUMBERS, _minimum),
+    ("max", 2, "same", NUMBERS, _maximum),
     ("quotient", 2, "same", INTS, lambda a, b: _int_division(a, b)[0]),
     ("modulo", 2, "same", INTS, lambda a, b: _int_division(a, b)[1]),
     ("lt", 2, B8, ANY, np.less),

@@ -193,8 +193,10 @@ def resolve(ufunc: np.ufunc, tokens: tuple[Any, ...]) -> tuple[tuple[int, ...], 
             # A ufunc on Python numbers alone computes with their default dtypes.
             tokens = tuple(np.dtype(t) for t in tokens)
         dtypes = ufunc.resolve_dtypes((*tokens, *(None,) * ufunc.nout))
-        codes = [code_of(d) for d in dtypes]
-        if None in codes or any(d.itemsize < 4 and d.kind != "b" for d in dtypes):
+        # Loops may take a narrower integer (np.ldexp's exponent): what counts is what they give.
+        taken = [I64 if d.kind == "i" else code_of(d) for d in dtypes[: ufunc.nin]]
+        codes = taken + [code_of(d) for d in dtypes[ufunc.nin :]]
+        if None in codes:
             names = ", ".join(str(t) for t in tokens)
             raise trace_error(
                 f"np.{ufunc.__name__} of ({names}) gives a dtype that cannot be traced",

@@ -26,6 +26,7 @@ from archimedes.symbolic.linalg_elimination import (
     DETERMINANT,
     INVERSE,
     LOG_DETERMINANT,
+    divide,
     solve_dense,
 )
 from archimedes.symbolic.linalg_regions import call
@@ -81,7 +82,7 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 def _inverse_times(a: Any, b: Any) -> Any:
-    return b / a if len(a) == 1 else call(INVERSE, a)[0] @ b
+    return divide(b, a[0, 0]) if len(a) == 1 else call(INVERSE, a)[0] @ b
 
 
 def _inv_matrix(a: Any) -> Any:

@@ -15,18 +15,22 @@ import numpy as np
 
 from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.dtypes import B8
+from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
-from archimedes.symbolic.dispatch import wrap
+from archimedes.symbolic.dispatch import lift, wrap
 from archimedes.symbolic.linalg_checks import values_of
 from archimedes.symbolic.linalg_regions import MatrixFunction, call
 from archimedes.symbolic.trace import current_trace
+
+_DIV = CODES["div"]
 
 __all__ = [
     "DETERMINANT",
     "INVERSE",
     "LOG_DETERMINANT",
     "UNROLLED",
+    "divide",
     "solve_dense",
     "unrolled_solve",
 ]
@@ -121,11 +125,22 @@ def _region_solve(a: Any, b: Any) -> Any:
     return wrap(outs.reshape(b.shape), a.code, trace)
 
 
+def divide(b: Any, pivot: Any) -> Any:
+    """Return b / pivot; literal zeros stay so, as they do where elimination skips them."""
+    trace = current_trace()
+    g, by = trace.graph, int(trace.ids_of(pivot)[()])
+    b = lift(b)
+    flat = [
+        i if g.value.get(i) == 0 else g.emit(_DIV, i, by) for i in trace.ids_of(b).ravel().tolist()
+    ]
+    return wrap(np.array(flat, dtype=np.int64).reshape(b.shape), b.code, trace)
+
+
 def solve_dense(a: Any, b: Any) -> Any:
     """Solve for a matrix taken as one block: unrolled where small or constant, else a region."""
     n = len(a)
     if n == 1:
-        return b / a
+        return divide(b, a[0, 0])
     if n <= CONSTANT_UNROLLED and None not in values_of(a):
         return unrolled_solve(a, b)
     if n <= UNROLLED:

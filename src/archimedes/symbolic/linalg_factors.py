@@ -21,6 +21,7 @@ from archimedes.symbolic.linalg_checks import (
     floats,
     over_stack,
 )
+from archimedes.symbolic.linalg_elimination import divide
 from archimedes.symbolic.linalg_regions import MatrixFunction, call
 from archimedes.symbolic.linalg_scaling import power_of_two
 from archimedes.symbolic.registry import implements
@@ -42,7 +43,7 @@ def _cholesky_matrix(a: Any) -> Any:
         lower[j, j] = root
         for i in range(j + 1, n):
             rest = a[i, j] - lower[i, :j] @ row if j else a[i, j]
-            lower[i, j] = rest / root
+            lower[i, j] = divide(rest, root)
     return lower
 
 

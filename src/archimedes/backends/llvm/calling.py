@@ -66,7 +66,7 @@ def _numpy_api(index: int) -> int:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
-    return int(table[index])  # type: ignore[arg-type]
+    return int(table[index])
 
 
 def _address(name: str) -> int:
@@ -255,15 +255,6 @@ def _scalar(t: _Text, result: Result, place: str) -> str:
     )
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
 def make_entry(
     kernel: int, arguments: Sequence[Argument], results: Sequence[Result], keep: Any
 ) -> Callable[..., Any]:
@@ -275,9 +266,12 @@ def make_entry(
     collection takes things apart.
     """
     code = NativeCode(host_target(None).compile(entry_text(kernel, arguments, results)), NAME, {})
-    definition = _MethodDef(b"kernel", code.address, _METH_FASTCALL, None)
-    owned = (keep, code, definition, tuple(arguments))
+    # struct PyMethodDef {name, function, flags, doc}, in an array: the garbage collector frees
+    # the memory of a ctypes structure while others still point to it, an array's it does not.
+    label = np.frombuffer(b"kernel\0", np.uint8)
+    definition = np.array([label.ctypes.data, code.address, _METH_FASTCALL, 0], np.uint64)
+    owned = (keep, code, label, definition, tuple(arguments))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), owned, None)
+    return make(definition.ctypes.data, owned, None)

@@ -80,6 +80,8 @@ def build(
         kernel = build(graph, [(13, F64), (6, F64)], [(13, F64)])
         kernel.call([x, u], [xdot])
     """
+    if lanes is not None and (lanes < 1 or lanes & (lanes - 1)):
+        raise ValueError(f"lanes={lanes}: give a power of two, or None for what the CPU has")
     expanded = expand(graph)
     inputs = [Leaf(*leaf) for leaf in in_leaves]
     outputs = [Leaf(*leaf) for leaf in out_leaves]
@@ -134,6 +136,8 @@ class Kernel:
         self._codes: list[NativeCode] = []
         self._hosting: Hosting | None = None
         self._batches: dict[tuple[bool, ...], _Batch] = {}
+        #: Whether it calls back into Python.
+        self.has_host = has_host(graph)
         code = self._make(SCALAR, ())
         self.address = code.address
         self._call = _SCALAR_TYPE(code.address)
@@ -158,7 +162,7 @@ class Kernel:
 
     def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
         begin = time.perf_counter()
-        hosted = has_host(self.graph)
+        hosted = self.has_host
         key = cache.cache_key(
             self.graph.digest(),
             self.inputs,

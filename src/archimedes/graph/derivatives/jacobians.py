@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.graph.derivatives import regions as _regions  # registers the rules of regions
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
-from archimedes.graph.derivatives.sparsity import dependence, work
+from archimedes.graph.derivatives.sparsity import dependence, region_size, work
 from archimedes.graph.derivatives.sweeps import Directions, forward_sweep, reverse_sweep
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
@@ -76,7 +76,7 @@ def jacobian_graph(
         cost_forward = work(src, _color_seeds(len(src.inputs), wrt, columns))
         cost_reverse = _reverse_work(src, wrt, rows, across)
         # Forward derivatives keep exact zeros and need no second pass: prefer them when close.
-        mode = "forward" if cost_forward <= 1.5 * cost_reverse else "reverse"
+        mode = "forward" if cost_forward <= 1.35 * cost_reverse else "reverse"
         if mode == "reverse":
             return _reverse(src, wrt, rows, across, shape)
     elif mode == "reverse":
@@ -100,7 +100,8 @@ def _reverse_work(src: Graph, wrt: Sequence[int], rows: list[int], colors: np.nd
     total = 0
     for i in reversed(live):
         if relevant[i] and reach[i]:
-            total += reach[i].bit_count()
+            region = src.regions.get(i)
+            total += reach[i].bit_count() * (1 if region is None else region_size(region))
             for j in src.operands(i):
                 reach[j] |= reach[i]
     return total

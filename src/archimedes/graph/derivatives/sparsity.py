@@ -21,7 +21,12 @@ _SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
 _ARITY = tuple(op.arity for op in TABLE)
 
 
-def _propagate(g: Graph, seeds: Sequence[int], visit: Callable[[int], None] | None = None):
+def region_size(region: Region) -> int:
+    """Count the nodes in a region's bodies: what it costs beside the nodes around it."""
+    return sum(len(body) for body in region.bodies)
+
+
+def _propagate(g: Graph, seeds: Sequence[int], visit: Callable[[int, int], None] | None = None):
     sets = [0] * len(g.op)
     outs: dict[int, list[int]] = {}
     for i in g.live():
@@ -30,7 +35,10 @@ def _propagate(g: Graph, seeds: Sequence[int], visit: Callable[[int], None] | No
             mine = seeds[g.a[i]] if is_float(g.dtype[i]) else 0
         elif op == REGION:
             region = g.regions[i]
-            outs[i] = _REGIONS[type(region)](region, [sets[j] for j in region.inputs.tolist()])
+            given = [sets[j] for j in region.inputs.tolist()]
+            outs[i] = _REGIONS[type(region)](region, given)
+            if visit is not None:
+                visit(_union(given), region_size(region))
             mine = 0
         elif op == OUT:
             mine = outs[g.a[i]][g.b[i]] if is_float(g.dtype[i]) else 0
@@ -42,7 +50,7 @@ def _propagate(g: Graph, seeds: Sequence[int], visit: Callable[[int], None] | No
             mine = 0
         sets[i] = mine
         if visit is not None and mine:
-            visit(mine)
+            visit(mine, 1)
     return [sets[i] for i in g.outputs]
 
 
@@ -55,19 +63,23 @@ def work(g: Graph, seeds: Sequence[int]) -> int:
     """Count the (node, direction) pairs of a forward sweep with these directions."""
     total = 0
 
-    def visit(mine: int) -> None:
+    def visit(mine: int, nodes: int) -> None:
         nonlocal total
-        total += mine.bit_count()
+        total += mine.bit_count() * nodes
 
     _propagate(g, seeds, visit)
     return total
 
 
-def _all(region: Region, sets: list[int]) -> list[int]:
+def _union(sets: list[int]) -> int:
     union = 0
     for s in sets:
         union |= s
-    return [union] * len(region.out_dtypes)
+    return union
+
+
+def _all(region: Region, sets: list[int]) -> list[int]:
+    return [_union(sets)] * len(region.out_dtypes)
 
 
 def _scan(region: Scan, sets: list[int]) -> list[int]:

@@ -1,0 +1,126 @@
+"""How functions take their arguments: names, defaults, and which of them are traced."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["Bound", "Signature"]
+
+_GATHERING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Bound(dict[str, Any]):
+    """Arguments by name; ``defaulted`` are those the caller left to their defaults."""
+
+    def __init__(self, values: dict[str, Any] | None = None, defaulted: Any = ()) -> None:
+        super().__init__(values or {})
+        self.defaulted: set[str] = set(defaulted)
+
+
+class Signature:
+    """How a function takes its arguments: names, defaults, which are static."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Sequence[int] | None,
+        static_argnames: str | Sequence[str] | None,
+    ) -> None:
+        self.name = getattr(function, "__name__", type(function).__name__)
+        try:
+            self.parameters = inspect.signature(function)
+        except (TypeError, ValueError):
+            any_args = inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)
+            self.parameters = inspect.Signature([any_args])
+        kinds = inspect.Parameter
+        params = list(self.parameters.parameters.values())
+        self.positional = [
+            p.name for p in params if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        ]
+        self.plain = len(self.positional) == len(params)
+        numbers = _as_tuple(static_argnums)
+        names = _as_tuple(static_argnames)
+        known = [p.name for p in params]
+        for number in numbers:
+            if not -len(self.positional) <= number < len(self.positional):
+                raise ValueError(
+                    f"static_argnums={number} is out of range: {self.name}() has "
+                    f"{len(self.positional)} positional parameters {self.positional}"
+                )
+        has_any = any(p.kind == kinds.VAR_KEYWORD for p in params)
+        for name in names:
+            if name not in known and not has_any:
+                raise ValueError(
+                    f"static_argnames names {name!r}, which is not a parameter of "
+                    f"{self.name}(): {known}"
+                )
+        for name in names:
+            if name in known and self.parameters.parameters[name].kind in _GATHERING:
+                raise ValueError(
+                    f"static_argnames names {name!r}, which gathers arguments of {self.name}(): "
+                    "give the static ones names of their own"
+                )
+        self.known = {p.name for p in params if p.kind not in _GATHERING}
+        self.static = {*(self.positional[n] for n in numbers), *names}
+
+    def is_positional(self, name: str) -> bool:
+        """Tell whether a name that ``bind`` gives belongs to a positional argument."""
+        return name in self.positional or name.endswith("]")
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name, defaults filled in."""
+        if self.plain and not kwargs and len(args) == len(self.positional):
+            return dict(zip(self.positional, args))
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
+        given = set(bound.arguments)
+        bound.apply_defaults()
+        flat = Bound(defaulted=[n for n in bound.arguments if n not in given and n in self.known])
+        for name, value in bound.arguments.items():
+            kind = self.parameters.parameters[name].kind
+            if kind == inspect.Parameter.VAR_POSITIONAL:
+                flat.update({f"{name}[{k}]": v for k, v in enumerate(value)})
+            elif kind == inspect.Parameter.VAR_KEYWORD:
+                flat.update(value)
+            else:
+                flat[name] = value
+        return flat
+
+    def fixed(self, values: dict[str, Any]) -> set[str]:
+        """Names of the arguments that are not traced: static ones, and defaults left alone."""
+        return self.static | getattr(values, "defaulted", set())
+
+    def rebind(
+        self, values: dict[str, Any], new: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return arguments as given, with new values for some; defaults are left to themselves."""
+        defaulted: set[str] = getattr(values, "defaulted", set())
+        kept = {k: new.get(k, v) for k, v in values.items() if k in new or k not in defaulted}
+        return self.unbind(kept)
+
+    def unbind(self, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return positional and keyword arguments from values by name; some may be left out."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in self.positional:
+                # After one that was left to its default, only names tell which is meant.
+                in_place = len(args) < len(self.positional) and self.positional[len(args)] == name
+                by_name = not in_place
+            else:
+                by_name = not name.endswith("]")
+            if by_name:
+                kwargs[name] = value
+            else:
+                args.append(value)
+        return tuple(args), kwargs
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    if x is None:
+        return ()
+    return (x,) if isinstance(x, (int, str)) else tuple(x)

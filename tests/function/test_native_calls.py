@@ -1,0 +1,196 @@
+"""The native call path takes exactly what it was made for and leaves the rest to the slow path."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.function import shortcuts
+
+
+@arc.struct
+class Inner:
+    a: Any
+    kind: str = arc.field(static=True, default="p")
+
+
+@arc.struct
+class Outer:
+    inner: Inner
+    b: Any
+    flag: bool = arc.field(static=True, default=False)
+
+
+def model(t, x):
+    scale = 2.0 if x.flag else 1.0
+    power = 1 if x.inner.kind == "p" else 2
+    return Outer(Inner(scale * x.inner.a**power, kind=x.inner.kind), x.b + t, x.flag)
+
+
+def native(function):
+    return arc.compile(function, backend="llvm")
+
+
+def expected_path(compiled, *args):
+    """Call twice, so that the second call finds the generated path, and return that result."""
+    compiled(*args)
+    assert compiled._shortcuts
+    return compiled(*args)
+
+
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("kind", ["p", "q"])
+def test_structs_with_static_fields(flag, kind):
+    f = native(model)
+    for _ in range(3):
+        x = Outer(Inner(np.array([1.0, 3.0]), kind=kind), 2.0, flag)
+        got, want = expected_path(f, 0.5, x), model(0.5, x)
+        assert got == want
+        # Another value of a static field must not take the path of this one.
+        other = Outer(Inner(np.array([1.0, 3.0]), kind="q" if kind == "p" else "p"), 2.0, not flag)
+        assert f(0.5, other) == model(0.5, other)
+
+
+FORMS = {
+    "float64": np.array([1.0, 2.0, 3.0]),
+    "float32": np.array([1.0, 2.0, 3.0], dtype=np.float32),
+    "int64": np.array([1, 2, 3]),
+    "bool": np.array([True, False, True]),
+    "reversed": np.array([3.0, 2.0, 1.0])[::-1],
+    "strided": np.arange(6.0)[::2],
+    "big endian": np.array([1.0, 2.0, 3.0], dtype=">f8"),
+    "read only": np.broadcast_to(2.0, 3),
+    "other shape": np.ones((3, 1)),
+    "longer": np.ones(4),
+    "unaligned": np.frombuffer(b"\0" + np.arange(3.0).tobytes(), dtype=np.float64, offset=1),
+    "python float": 2.0,
+    "python int": 2,
+    "numpy scalar": np.float64(2.0),
+    "0-d": np.array(2.0),
+    "float32 scalar": np.float32(2.0),
+    "subclass": np.ones(3).view(type("Sub", (np.ndarray,), {})),
+}
+
+
+@pytest.mark.parametrize("last", FORMS)
+@pytest.mark.parametrize("first", FORMS)
+def test_every_form_after_every_other(first, last):
+    f = native(lambda x: (x * 3, x + x))
+    reference = arc.compile(lambda x: (x * 3, x + x), backend="interpreter")
+    for name in (first, first, last, first):
+        got, want = f(FORMS[name]), reference(FORMS[name])
+        for a, b in zip(got, want, strict=True):
+            assert a.dtype == b.dtype and np.shape(a) == np.shape(b) and type(a) is type(b)
+            np.testing.assert_array_equal(a, b)
+
+
+def test_wide_ints_and_their_overflow():
+    f = native(lambda n: n + 1)
+    assert expected_path(f, 2**62) == 2**62 + 1
+    with pytest.raises((OverflowError, arc.TraceError)):
+        f(2**70)
+
+
+def test_results_are_new_arrays_each_time():
+    f = native(lambda x: x + 1.0)
+    x = np.zeros(3)
+    first, second = expected_path(f, x), f(x)
+    second[...] = 7.0
+    assert first.tolist() == [1.0] * 3 and x.tolist() == [0.0] * 3
+
+
+def test_no_reference_is_lost_or_kept():
+    f = native(lambda x, s: (x * s, np.sum(x)))
+    x, s = np.ones(3), 2.5
+    expected_path(f, x, s)
+    before = [sys.getrefcount(v) for v in (x, s, np.ndarray, x.dtype, NotImplemented, None)]
+    for _ in range(1000):
+        f(x, s)
+        f(x[::2], s)
+    after = [sys.getrefcount(v) for v in (x, s, np.ndarray, x.dtype, NotImplemented, None)]
+    assert max(abs(a - b) for a, b in zip(after, before)) < 50
+    plain = (x * s, np.float64(x[0] + s))
+    result = f(x, s)
+    assert [sys.getrefcount(r) for r in result] == [sys.getrefcount(r) for r in plain]
+
+
+def test_functions_are_collected_in_any_order():
+    for k in range(60):
+        f = native(lambda x, k=k: x * k)
+        f.loop = f  # a cycle, so that the collector takes it apart
+        f.other = [f]
+        expected_path(f, np.ones(2))
+    gc.collect()
+
+
+def test_many_threads_on_one_path():
+    f = native(lambda x, s: (np.sin(x) * s, np.sum(x)))
+    x = np.linspace(0.0, 1.0, 7)
+    want = expected_path(f, x, 2.0)
+    wrong = []
+
+    def work():
+        for _ in range(2000):
+            got = f(x, 2.0)
+            if not np.array_equal(got[0], want[0]) or got[1] != want[1]:
+                wrong.append(got)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: {"a": x, "b": [x, x]},
+        lambda x: (x, "text", 3),
+        lambda x: None,
+        lambda x: 4.0,
+        lambda x: [x],
+    ],
+    ids=["dict", "static parts", "none", "constant", "list"],
+)
+def test_results_that_are_not_structs(function):
+    f = native(function)
+    for _ in range(3):
+        got = f(np.ones(2))
+        np.testing.assert_equal(got, function(np.ones(2)))
+
+
+def test_slots_and_properties_use_the_ordinary_path():
+    @arc.struct(slots=True)
+    class Slotted:
+        a: Any
+
+    f = native(lambda x: Slotted(x.a * 2.0))
+    for _ in range(3):
+        assert f(Slotted(np.ones(2))).a.tolist() == [2.0, 2.0]
+    leaves, treedef = arc.tree.flatten((Slotted(np.ones(2)),))
+    assert leaves and shortcuts.shortcut(None, treedef, f.recording(Slotted(np.ones(2)))) is None
+
+
+def test_callbacks_run_once_and_raise_through_native_code():
+    calls = []
+
+    def fail(v):
+        calls.append(float(v))
+        if v > 2.0:
+            raise RuntimeError("too large")
+        return v + 1.0
+
+    f = native(lambda x: arc.callback(fail, 0.0, x))
+    assert f(1.0) == 2.0
+    with pytest.raises(RuntimeError, match="too large"):
+        f(3.0)
+    assert f(2.0) == 3.0
+    assert calls == [1.0, 3.0, 2.0]
