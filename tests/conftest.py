@@ -1,0 +1,15 @@
+"""What all tests share.
+
+Properties are checked on the same examples at every run, so that a failure is a change in the
+code. ``HYPOTHESIS_PROFILE=explore`` draws new ones, ten times as many.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
