@@ -1,17 +1,42 @@
-"""What users call: compile, derivatives, control flow, batching."""
+"""What users call: compile, derivatives, control flow, batching.
 
-from archimedes.function.arrays import array, eye, ones, ones_like, zeros, zeros_like
-from archimedes.function.batching import vmap
-from archimedes.function.branches import cond, switch
-from archimedes.function.callbacks import callback
-from archimedes.function.compiled import Compiled, compile
-from archimedes.function.custom import custom_jvp, custom_vjp, stop_gradient
-from archimedes.function.derivatives import grad, hess, jac, jvp, vjp
-from archimedes.function.implicit_functions import ConvergenceError, RootInfo, implicit, root
-from archimedes.function.interpolation import Interpolant, interpolant
-from archimedes.function.loops import fori_loop, scan, while_loop
-from archimedes.function.sparse import coloring, sparsity
-from archimedes.symbolic.matrix_functions import expm
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archimedes.function.arrays import array, eye, ones, ones_like, zeros, zeros_like
+    from archimedes.function.batching import vmap
+    from archimedes.function.branches import cond, switch
+    from archimedes.function.callbacks import callback
+    from archimedes.function.compiled import Compiled, compile
+    from archimedes.function.custom import custom_jvp, custom_vjp, stop_gradient
+    from archimedes.function.derivatives import grad, hess, jac, jvp, vjp
+    from archimedes.function.implicit_functions import ConvergenceError, RootInfo, implicit, root
+    from archimedes.function.interpolation import Interpolant, interpolant
+    from archimedes.function.loops import fori_loop, scan, while_loop
+    from archimedes.function.sparse import coloring, sparsity
+    from archimedes.symbolic.matrix_functions import expm
+
+_HOMES = {
+    "archimedes.function.arrays": "array eye ones ones_like zeros zeros_like",
+    "archimedes.function.batching": "vmap",
+    "archimedes.function.branches": "cond switch",
+    "archimedes.function.callbacks": "callback",
+    "archimedes.function.compiled": "Compiled compile",
+    "archimedes.function.custom": "custom_jvp custom_vjp stop_gradient",
+    "archimedes.function.derivatives": "grad hess jac jvp vjp",
+    "archimedes.function.implicit_functions": "ConvergenceError RootInfo implicit root",
+    "archimedes.function.interpolation": "Interpolant interpolant",
+    "archimedes.function.loops": "fori_loop scan while_loop",
+    "archimedes.function.sparse": "coloring sparsity",
+    "archimedes.symbolic.matrix_functions": "expm",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Compiled",
@@ -47,3 +72,12 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'archimedes.function' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value

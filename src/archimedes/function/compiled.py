@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from archimedes.function.recording import (
     out_array,
     record,
 )
-from archimedes.function.reporting import Report, measure
 from archimedes.function.shortcuts import shortcut
 from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing
 from archimedes.tree.content import content_key
+
+if TYPE_CHECKING:
+    from archimedes.function.reporting import Report
 
 __all__ = ["Compiled", "compile"]
 
@@ -204,6 +206,8 @@ class Compiled:
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile for these arguments, time it, and return the figures."""
+        from archimedes.function.reporting import measure
+
         return measure(self.name, self._executor(args, kwargs), self._lookup(args, kwargs)[0])
 
     def _executor(self, args: Any, kwargs: Any) -> Executor:

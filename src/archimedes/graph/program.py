@@ -7,7 +7,6 @@ node where there is one already, so that the trace is the optimiser.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -251,6 +250,8 @@ class Graph:
     def digest(self) -> str:
         """Return a hash of the program's content. Call it only on finished graphs."""
         if self._digest is None:
+            import hashlib
+
             h = hashlib.blake2b(digest_size=16)
             for part in (self.op, self.a, self.b, self.c, self.dtype, self.inputs, self.outputs):
                 h.update(np.asarray(part, dtype=np.int64).tobytes())

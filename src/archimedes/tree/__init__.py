@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from archimedes.tree import containers as _containers  # noqa: F401  registers Python's containers
-from archimedes.tree.config import StructConfig, UnionConfig
 from archimedes.tree.nodes import register_node
 from archimedes.tree.operations import (
     all,
@@ -30,6 +32,9 @@ from archimedes.tree.structs import (
 from archimedes.tree.treedef import TreeDef
 from archimedes.tree.vectors import ravel
 
+if TYPE_CHECKING:
+    from archimedes.tree.config import StructConfig, UnionConfig
+
 __all__ = [
     "InitVar",
     "StructConfig",
@@ -55,3 +60,10 @@ __all__ = [
     "structure",
     "unflatten",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Reading configuration files is rare: its modules are imported on first use.
+    if name in ("StructConfig", "UnionConfig"):
+        return getattr(import_module("archimedes.tree.config"), name)
+    raise AttributeError(f"module 'archimedes.tree' has no attribute {name!r}")
