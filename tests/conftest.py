@@ -10,6 +10,9 @@ import os
 
 from hypothesis import settings
 
+# Kernels of the tests do not go to the user's cache; the tests of the cache turn it on.
+os.environ["ARCHIMEDES_CACHE"] = "0"
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))

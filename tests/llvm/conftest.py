@@ -1,4 +1,4 @@
-"""Kernels of these tests do not go to the user's cache."""
+"""The cache of these tests, where one turns it on, is a folder of its own."""
 
 from __future__ import annotations
 
@@ -7,5 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "cache"))
