@@ -24,6 +24,11 @@ def test_compiled_programs_equal_numpy(chunk: int) -> None:
     assert not failures("compiled", chunk * SIZE, SIZE)
 
 
+@pytest.mark.parametrize("seed", [1542998])
+def test_programs_that_were_wrong_once(seed: int) -> None:
+    assert not failures("compiled", seed, 1)
+
+
 @pytest.mark.parametrize("chunk", range(2))
 def test_eager_regions_equal_python_loops(chunk: int) -> None:
     assert not failures("eager", chunk * SIZE, SIZE)

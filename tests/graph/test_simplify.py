@@ -82,7 +82,6 @@ REWRITES = {
     "x + -y": (lambda g, x, y: (op(g, "add", x, op(g, "neg", y)), op(g, "sub", x, y))),
     "-x + y": (lambda g, x, y: (op(g, "add", op(g, "neg", x), y), op(g, "sub", y, x))),
     "x - -y": (lambda g, x, y: (op(g, "sub", x, op(g, "neg", y)), op(g, "add", x, y))),
-    "0 - x": (lambda g, x, y: (op(g, "sub", g.const(0.0), x), op(g, "neg", x))),
     "-1 * x": (lambda g, x, y: (op(g, "mul", g.const(-1.0), x), op(g, "neg", x))),
     "x / -1": (lambda g, x, y: (op(g, "div", x, g.const(-1.0)), op(g, "neg", x))),
     "x / 4": (lambda g, x, y: (op(g, "div", x, g.const(4.0)), op(g, "mul", x, g.const(0.25)))),

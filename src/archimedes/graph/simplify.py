@@ -109,7 +109,8 @@ def _sub(g: Graph, a: int, b: int, c: int) -> int | None:
             return _arithmetic(g, SUB, a, b, va, vb)
         if vb == 0:
             return a
-    elif va is not None and va == 0:
+    elif va is not None and va == 0 and g.dtype[b] == I64:
+        # Not for floats: 0.0 - 0.0 is 0.0, but -(0.0) is -0.0.
         return g.emit(NEG, b)
     if g.op[b] == NEG:
         return g.emit(ADD, a, g.a[b])
