@@ -87,7 +87,7 @@ def _axes(axis: Any, ndim: int) -> Axes:
     if not isinstance(axis, tuple):
         try:
             axis = (int(axis),)
-        except Exception as error:
+        except (TypeError, ValueError) as error:
             raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
     axes = tuple(np.lib.array_utils.normalize_axis_index(k, ndim) for k in axis)
     if len(set(axes)) != len(axes):
