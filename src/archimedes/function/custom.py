@@ -39,6 +39,11 @@ def stop_gradient(x: Any) -> Any:
     return tree.map(stop, x)
 
 
+def _filled(g: Graph, given: Any, like: Any) -> list[int]:
+    """Return one id a value of ``like``: what was given, or a zero of its dtype."""
+    return [g.const(0, g.dtype[i]) if t is None else t for t, i in zip(given, like.tolist())]
+
+
 class Rule:
     """Connects a user's rule, written on trees, with the graph's rule, written on ids."""
 
@@ -82,14 +87,7 @@ class Rule:
         def work(trace: Trace) -> list[Any]:
             rows = []
             for given in tangents:
-                full = [
-                    g.const(0.0, g.dtype[i])
-                    if t is None and is_float(g.dtype[i])
-                    else g.const(0, g.dtype[i])
-                    if t is None
-                    else t
-                    for t, i in zip(given, inputs.tolist())
-                ]
+                full = _filled(g, given, inputs)
                 result = self.apply(
                     self._arguments(inputs), self._result(outs), self._arguments(full)
                 )
@@ -102,10 +100,7 @@ class Rule:
         def work(trace: Trace) -> list[Any]:
             rows = []
             for given in adjoints:
-                full = [
-                    g.const(0.0, g.dtype[i]) if t is None else t
-                    for t, i in zip(given, outs.tolist())
-                ]
+                full = _filled(g, given, outs)
                 result = self.apply(self._arguments(inputs), self._result(outs), self._result(full))
                 rows.append(self._ids(trace, result, inputs, self.args_tree, "cotangent"))
             return rows
