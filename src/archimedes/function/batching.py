@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function.compiled import Compiled
+from archimedes.errors import TraceError
+from archimedes.function.compiled import SHORTCUTS, Compiled
+from archimedes.function.execution import Executor
+from archimedes.function.outputs import result_arrays
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording, leaf_ids
 from archimedes.function.regions import any_traced, static_out_graph
+from archimedes.function.shortcuts import shortcut
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
@@ -48,13 +52,29 @@ class Batched:
         if threads is not None and int(threads) < 1:
             raise ValueError(f"vmap: threads={threads} must be at least 1")
         self.threads = threads
+        self._shortcuts: tuple[Callable[..., Any], ...] = ()
+        self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
+        self._remembered: set[Any] = set()
         self.__signature__ = inspect.signature(self.compiled.function)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.compiled!r} over axes {self.in_axes}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Evaluate all instances; keyword arguments are shared by all of them."""
+        """Evaluate all instances; keyword arguments are shared by all of them.
+
+        ``out=`` takes what an earlier call returned and has the results written into its arrays
+        (unless the function has a parameter of that name).
+        """
+        out = None
+        if "out" in kwargs and "out" not in self.__signature__.parameters:
+            out = kwargs.pop("out")
+        if not kwargs:
+            # Generated paths check their arguments: try them before anything is looked at.
+            for fast in self._shortcuts if out is None else self._into_shortcuts:
+                result = fast(args) if out is None else fast(args, out)
+                if result is not NotImplemented:
+                    return result
         axes = self._axes(args)
         leaves, treedef = tree.flatten(args)
         count = self._count(leaves, axes, treedef)
@@ -65,11 +85,54 @@ class Batched:
         _, recording, executor = self.compiled._lookup(sample, kwargs)
         every, batched = self._line_up(sample, kwargs, fronted, axes)
         if executor is not None and not any_traced(args, kwargs):
-            result = executor.batch(every, batched, count, self.threads)
+            if out is not None:
+                arrays = self._arrays(recording, out, count)
+                executor.batch(every, batched, count, self.threads, arrays)
+            else:
+                result = executor.finish(executor.batch(every, batched, count, self.threads))
+            if executor.warm and not kwargs:
+                self._remember(treedef, executor, axes, batched, out is not None)
+            if out is not None:
+                return out
         else:
+            if out is not None:
+                raise TraceError(
+                    f"{self.name}: out= takes numbers; inside a recorded function there is "
+                    "nothing to save, leave it away"
+                )
             recording = static_out_graph(recording)
             result = _mapped(recording, every, batched, count)
         return self._place(recording, result, count, batched)
+
+    def _arrays(self, recording: Recording, out: Any, count: int) -> list[np.ndarray]:
+        if self.out_axes != 0:
+            raise ValueError(f"{self.name}: out= needs out_axes=0, it is {self.out_axes!r}")
+        return result_arrays(self.name, recording, out, count)
+
+    def _remember(
+        self,
+        treedef: Any,
+        executor: Executor,
+        axes: list[int | None],
+        batched: list[bool],
+        into: bool,
+    ) -> None:
+        """Let the next calls of this form go straight to the native entry."""
+        signature = self.compiled.signature
+        limit = executor.one_thread(self.threads)
+        form = (tuple(batched), limit, into)
+        plain = signature.plain and not signature.static and self.out_axes == 0
+        if not plain or not limit or any(axes) or len(batched) != len(axes):
+            return
+        if (executor, form) in self._remembered:
+            return
+        self._remembered.add((executor, form))
+        entry = executor.entry(*form)
+        fast = None if entry is None else shortcut(entry, treedef, executor.recording, into)
+        if fast is not None and into:
+            self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
+        elif fast is not None:
+            self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
 
     def _line_up(
         self, sample: Any, kwargs: dict[str, Any], fronted: list[Any], axes: list[int | None]

@@ -12,6 +12,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.execution import BACKENDS, Executor, default_backend
+from archimedes.function.outputs import result_arrays
 from archimedes.function.recording import (
     LeafSpec,
     Recording,
@@ -23,6 +24,7 @@ from archimedes.function.recording import (
 from archimedes.function.shortcuts import shortcut
 from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
+from archimedes.graph.program import origins
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing
 from archimedes.tree.content import content_key
 
@@ -82,6 +84,7 @@ class Compiled:
         self._cache: dict[Any, tuple[Recording, Executor]] = {}
         #: Generated call paths of recent specialisations, newest first.
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
+        self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
         self._lock = threading.Lock()
         self._log: list[str] = []
 
@@ -98,7 +101,13 @@ class Compiled:
     # ---- calling ---------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Evaluate; the first call with a new kind of arguments records the function."""
+        """Evaluate; the first call with a new kind of arguments records the function.
+
+        ``out=`` takes what an earlier call returned and has the results written into its arrays
+        (unless the function has a parameter of that name).
+        """
+        if "out" in kwargs and "out" not in self.signature.parameters.parameters:
+            return self._into(kwargs.pop("out"), args, kwargs)
         if not kwargs:
             # Generated paths check their arguments: try them before anything is looked at.
             for fast in self._shortcuts:
@@ -113,12 +122,32 @@ class Compiled:
             return result
         return apply_recording(recording, leaves)
 
-    def _remember(self, args: tuple[Any, ...], executor: Executor) -> None:
+    def _into(self, out: Any, args: Any, kwargs: Any) -> Any:
+        """Evaluate into the arrays of ``out``."""
+        if not kwargs:
+            for fast in self._into_shortcuts:
+                if fast(args, out) is not NotImplemented:
+                    return out
+        leaves, recording, executor = self._lookup(args, kwargs)
+        if executor is None or _has_traced(leaves):
+            raise TraceError(
+                f"{self.name}: out= takes numbers; inside a recorded function there is nothing "
+                "to save, leave it away"
+            )
+        executor.into(leaves, result_arrays(self.name, recording, out))
+        if executor.native is not None and not kwargs:
+            self._remember(args, executor, into=True)
+        return out
+
+    def _remember(self, args: tuple[Any, ...], executor: Executor, into: bool = False) -> None:
         """Let the next calls of this form go straight to the native entry."""
-        if self.signature.plain and not self.signature.static and not executor.has_shortcut:
-            executor.has_shortcut = True
-            fast = shortcut(executor.native, tree.structure(args), executor.recording)
-            if fast is not None:
+        if self.signature.plain and not self.signature.static and into not in executor.shortcuts:
+            executor.shortcuts.add(into)
+            entry = executor.entry(into=into)
+            fast = shortcut(entry, tree.structure(args), executor.recording, into)
+            if fast is not None and into:
+                self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
+            elif fast is not None:
                 self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
 
     def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:
@@ -130,12 +159,13 @@ class Compiled:
         fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
         # A recording made inside a trace may hold its values: those are not kept.
         key = (treedef, specs, tuple(values), fixed)
-        found = self._cache.get(key)
+        # Nor is one that was made to know its lines, which costs more.
+        found = self._cache.get(key) if origins.find is None else None
         if found is None:
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
             recording = self._record_once(key, values, dynamic)
-            if recording.captured:
+            if recording.captured or origins.find is not None:
                 return leaves, recording, None
             found = self._keep(key, recording, list(dynamic))
         return leaves, *found
@@ -226,7 +256,7 @@ class Compiled:
         """Forget all recordings, for example after a global that the function reads changed."""
         with self._lock:
             self._cache.clear()
-            self._shortcuts = ()
+            self._shortcuts = self._into_shortcuts = ()
             self._log.clear()
 
 

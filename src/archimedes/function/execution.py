@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.backends import interpreter
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
 from archimedes.graph.dtypes import DTYPES, I64
@@ -28,6 +29,10 @@ __all__ = ["BACKENDS", "Executor", "canonical", "default_backend"]
 WARM_UP = 20_000
 #: Batches below this many operations run in one thread: starting others costs more.
 THREADING = 2_000_000
+#: Larger values that the instances of a batch share do not go on a thread's stack.
+SHARED_BYTES = 65_536
+#: More instances than any batch has.
+EVERYTHING = 2**62
 BACKENDS = ("auto", "llvm", "interpreter")
 
 
@@ -43,29 +48,36 @@ class Executor:
     """Runs one recording: on single arguments, or on a batch along leading axes."""
 
     __slots__ = (
+        "_entries",
         "_kernel",
         "_lock",
         "_operations",
         "_work",
         "backend",
-        "has_shortcut",
         "native",
         "recording",
+        "shortcuts",
     )
 
     def __init__(self, recording: Recording, backend: str) -> None:
         self.recording = recording
         self.backend = backend
-        #: Whether a call path was generated for it already.
-        self.has_shortcut = False
+        #: The call paths that were generated for it already.
+        self.shortcuts: set[Any] = set()
+        self._entries: dict[Any, Any] = {}
         self._operations = _operations(recording.graph)
         self._work = 0
         self._lock = threading.Lock()
         self._kernel: Kernel | None = None
-        #: The builtin that ``entry`` makes; None until then.
+        #: The builtin that ``entry`` makes for single calls; None until then.
         self.native: Any = None
 
     # ---- native code -------------------------------------------------------------------
+
+    @property
+    def warm(self) -> bool:
+        """Whether native code runs already."""
+        return self._kernel is not None
 
     def kernel(self) -> Kernel:
         """Return the compiled kernel, making it if needed."""
@@ -85,31 +97,49 @@ class Executor:
             [(o.spec.size, o.spec.code) for o in r.outs if o.spec.code >= 0],
         )
 
-    def entry(self) -> Callable[..., Any] | None:
+    def entry(
+        self, batched: tuple[bool, ...] | None = None, limit: int = 0, into: bool = False
+    ) -> Callable[..., Any] | None:
         """Return the builtin that takes leaves and returns traced result leaves.
 
+        For batches, ``batched`` marks the leaves with an axis of instances, and ``limit`` is how
+        many of those one thread takes on. With ``into`` it takes arrays for the results too.
         None where this interpreter's objects are not laid out as it assumes.
         """
-        if self.native is None:
+        key = (batched, limit, into)
+        if key not in self._entries:
             kernel = self.kernel()
             with self._lock:
                 # Made once: another thread may be running the one that is there.
-                if self.native is None:
-                    self._make_entry(kernel)
-        return self.native
+                if key not in self._entries:
+                    self._entries[key] = self._make_entry(kernel, *key)
+            if key == (None, 0, False):
+                self.native = self._entries[key]
+        return self._entries[key]
 
-    def _make_entry(self, kernel: Kernel) -> None:
+    def _make_entry(
+        self, kernel: Kernel, batched: tuple[bool, ...] | None, limit: int, into: bool
+    ) -> Callable[..., Any] | None:
         from archimedes.backends.llvm import calling
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
-        if calling.supported() and not kernel.has_host:
-            r = self.recording
-            self.native = calling.make_entry(
-                kernel.address,
-                [calling.Argument(s.code, s.shape, s.weak, s.value) for s in r.leaves],
-                [calling.Result(o.spec.code, o.spec.shape) for o in r.outs if o.spec.code >= 0],
-                keep=kernel,
-            )
+        if not calling.supported() or kernel.has_host:
+            return None
+        r = self.recording
+        marks = batched or (False,) * len(r.leaves)
+        arguments = [
+            calling.Argument(s.code, s.shape, s.weak, s.value, mark)
+            for s, mark in zip(r.leaves, marks)
+        ]
+        results = [calling.Result(o.spec.code, o.spec.shape) for o in r.outs if o.spec.code >= 0]
+        address, batch = kernel.address, None
+        if batched is not None:
+            flags = [mark for mark, s in zip(batched, r.leaves) if s.code >= 0]
+            address, shared, sizes = kernel.batch_addresses(flags)
+            if sum(sizes) > SHARED_BYTES:
+                return None
+            batch = calling.Batch(limit, shared, sizes)
+        return calling.make_entry(address, arguments, results, kernel, batch, into)
 
     def _warm(self, instances: int) -> bool:
         """Count work about to be done and tell whether native code should do it."""
@@ -146,6 +176,14 @@ class Executor:
         self.kernel().call(given, outs)
         return self.finish(tuple(out[()] for out in outs))
 
+    def into(self, leaves: Sequence[Any], out: Sequence[np.ndarray]) -> None:
+        """Evaluate into the arrays of the traced result leaves."""
+        entry = self.entry(into=True) if self._warm(1) else None
+        if entry is None or entry(*map(canonical, leaves, self.recording.leaves), *out) is not None:
+            # Interpreted, or an array that overlaps another: compute apart, then copy.
+            results = zip(self.recording.outs, tree.leaves(self(leaves)))
+            copied([value for o, value in results if o.spec.code >= 0], out)
+
     def _interpret(self, leaves: Sequence[Any]) -> Any:
         values: list[Any] = []
         for leaf, spec in zip(leaves, self.recording.leaves):
@@ -161,16 +199,28 @@ class Executor:
 
     # ---- batches -----------------------------------------------------------------------
 
+    def one_thread(self, threads: int | None) -> int:
+        """Return how many instances one thread takes on before others help (0: none)."""
+        if threads is None:
+            return THREADING // self._operations if self._operations else EVERYTHING
+        return EVERYTHING if threads == 1 else 0
+
     def batch(
-        self, leaves: Sequence[Any], batched: Sequence[bool], count: int, threads: int | None = None
-    ) -> Any:
+        self,
+        leaves: Sequence[Any],
+        batched: Sequence[bool],
+        count: int,
+        threads: int | None = None,
+        out: Sequence[np.ndarray] | None = None,
+    ) -> tuple[Any, ...]:
         """Evaluate ``count`` instances; batched leaves have a leading axis of that length.
 
-        Returns the result tree with a leading axis on every traced leaf. ``threads`` defaults to
-        all cores where the batch is large enough.
+        Returns the traced result leaves with a leading axis, in ``out`` where given. ``threads``
+        defaults to all cores where the batch is large enough.
         """
         if not self._warm(count):
-            return self._interpret_batch(leaves, batched, count)
+            values = self._interpret_batch(leaves, batched, count)
+            return values if out is None else copied(values, out)
         r = self.recording
         given, flags = [], []
         for leaf, spec, many in zip(leaves, r.leaves, batched):
@@ -178,18 +228,22 @@ class Executor:
                 shape = (count, *spec.shape) if many else spec.shape
                 given.append(_array(leaf, LeafSpec(spec.code, shape)))
                 flags.append(many)
-        outs = [
-            np.empty((count, *o.spec.shape), DTYPES[o.spec.code])
-            for o in r.outs
-            if o.spec.code >= 0
-        ]
+        places: Sequence[np.ndarray]
+        if out is None or overlapping(out, given):
+            specs = [o.spec for o in r.outs if o.spec.code >= 0]
+            places = [np.empty((count, *s.shape), DTYPES[s.code]) for s in specs]
+        else:
+            places = out
         if threads is None:
-            large = count * self._operations >= THREADING
-            threads = (os.cpu_count() or 1) if large else 1
-        self.kernel().call_batch(given, flags, outs, count, threads)
-        return self.finish(tuple(outs))
+            from archimedes.backends.llvm.threads import cpu_count
 
-    def _interpret_batch(self, leaves: Sequence[Any], batched: Sequence[bool], count: int) -> Any:
+            threads = 1 if count <= self.one_thread(None) else cpu_count()
+        self.kernel().call_batch(given, flags, places, count, threads)
+        return tuple(places) if out is None or places is out else copied(places, out)
+
+    def _interpret_batch(
+        self, leaves: Sequence[Any], batched: Sequence[bool], count: int
+    ) -> tuple[np.ndarray, ...]:
         values: list[Any] = []
         for leaf, spec, many in zip(leaves, self.recording.leaves, batched):
             if spec.code < 0:
@@ -207,7 +261,19 @@ class Executor:
                 row[...] = value
             return np.ascontiguousarray(block.T).reshape(count, *out.spec.shape)
 
-        return self.recording.rebuild(take)
+        return tuple(take(out) for out in self.recording.outs if out.spec.code >= 0)
+
+
+def overlapping(outs: Sequence[np.ndarray], given: Sequence[np.ndarray]) -> bool:
+    """Tell whether a result array shares memory with an argument."""
+    return any(np.may_share_memory(a, b) for a in outs for b in given)
+
+
+def copied(values: Sequence[Any], outs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Copy results into the caller's arrays."""
+    for value, place in zip(values, outs):
+        place[...] = value
+    return tuple(outs)
 
 
 def _operations(graph: Graph) -> int:

@@ -54,8 +54,15 @@ class _Writer:
         self.lines.append(f"    if {test}: return NotImplemented")
 
 
-def shortcut(native: Any, treedef: TreeDef, recording: Recording) -> Callable[..., Any] | None:
-    """Return ``fast(args)`` for a tuple of arguments, or None if a tree is not made of structs."""
+def shortcut(
+    native: Any, treedef: TreeDef, recording: Recording, into: bool = False
+) -> Callable[..., Any] | None:
+    """Return ``fast(args)`` for a tuple of arguments, or None if a tree is not made of structs.
+
+    With ``into`` it is ``fast(args, out)``: the leaves of ``out`` take the results.
+    """
+    if any(out.spec.code < 0 for out in recording.outs):
+        return None
     w = _Writer()
     w.names["native"] = native
     count = len(treedef.children)
@@ -66,17 +73,24 @@ def shortcut(native: Any, treedef: TreeDef, recording: Recording) -> Callable[..
     leaves: list[str] = []
     if not all(_take(w, child, name, leaves) for child, name in zip(treedef.children, arguments)):
         return None
+    if into:
+        if not _take(w, recording.out_tree, "out", leaves):
+            return None
+        w.unless(f"native({', '.join(leaves)}) is NotImplemented")
+        return _made(w, "def fast(args, out):", "out")
     w.lines.append(f"    values = native({', '.join(leaves)})")
     w.unless("values is NotImplemented")
-    if any(out.spec.code < 0 for out in recording.outs):
-        return None
     values = [f"v{k}" for k in range(len(recording.outs))]
     if values:
         w.lines.append(f"    {', '.join(values)}, = values")
     result = _make(w, recording.out_tree, iter(values))
     if result is None:
         return None
-    source = "\n".join(["def fast(args):", *w.lines, f"    return {result}"])
+    return _made(w, "def fast(args):", result)
+
+
+def _made(w: _Writer, head: str, result: str) -> Callable[..., Any]:
+    source = "\n".join([head, *w.lines, f"    return {result}"])
     exec(compile(source, "<call path>", "exec"), w.names)
     return w.names.pop("fast")  # a function among its own globals would be a cycle
 

@@ -20,14 +20,17 @@ from archimedes.backends.llvm.hosting import HostCall
 from archimedes.backends.llvm.lowering import PARAMETERS, PART, Lowering
 from archimedes.backends.llvm.machine import Target
 from archimedes.backends.llvm.memory import ALIGNMENT, Binding, Location, Pointer
-from archimedes.backends.llvm.spelling import Spelling
+from archimedes.backends.llvm.schedule import cost
+from archimedes.backends.llvm.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.llvm.tiles import (
+    Rows,
     announce_store,
-    load_tail,
+    gather,
     load_tile,
-    store_tail,
+    scatter,
     store_tile,
 )
+from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph
 
 __all__ = [
@@ -45,6 +48,8 @@ SCALAR, BATCH = "arc_scalar", "arc_batch"
 NO_MEMORY = 1
 #: Larger frames come from the heap.
 STACK = 32768
+#: Up to this many operations a batch kernel keeps its tiles in registers.
+FUSED = 1500
 
 
 class Leaf(NamedTuple):
@@ -55,11 +60,12 @@ class Leaf(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The text of a module and the callbacks it needs."""
+    """The text of a module, the callbacks it needs, and whether to inline what is marked so."""
 
     text: str
     hosts: list[HostCall]
     frame: int
+    fused: bool = False
 
 
 def fixed_leaves(g: Graph, fixed: Sequence[int]) -> list[Leaf]:
@@ -183,8 +189,15 @@ def batch_program(
     known = dict(zip(fixed, _flat(values)))
     hosts = _write_body(module, g, _flat(given), to, part, known)
     _write_tile_moves(module, inputs, tiles_in, outputs, tiles_out)
-    _write_batch_loop(module)
-    return Program(module.text(), hosts, frame.size)
+    whole = frame.size <= STACK and cost(g, {}) <= FUSED
+    _write_batch_loop(
+        module,
+        {k: inputs[k] for k in tiles_in},
+        {k: outputs[k] for k in tiles_out},
+        max(len(inputs), len(outputs)),
+        whole,
+    )
+    return Program(module.text(), hosts, frame.size, whole)
 
 
 def _write_tile_moves(
@@ -194,59 +207,82 @@ def _write_tile_moves(
     outputs: Sequence[Leaf],
     tiles_out: dict[int, Location],
 ) -> None:
-    """Write the moves of whole tiles (``_tile``) and of the last, incomplete one (``_tail``)."""
+    """Write the moves between tiles and instances, whose addresses are in tables."""
 
     def begin(name: str) -> Function:
-        head = f"define internal void @{name}({PARAMETERS}, i64 %first, i64 %end)"
-        return Function(module, head)
+        return Function(module, f"define internal void @{name}({PARAMETERS})")
 
-    f, tail = begin("load_tile"), begin("load_tail")
+    def base(kind: str, k: int, tile: Location) -> str:
+        return f.address(Location(Pointer(kind, k, uniform=True), 0, tile.dtype))
+
+    f = begin("load_tile")
     if module.spelling.lanes > 1:
         for k, tile in tiles_out.items():
-            base = f.address(Location(Pointer("out", k, uniform=True), 0, tile.dtype))
-            announce_store(f, base, "%first", outputs[k].size, tile.dtype)
+            announce_store(f, base("out", k, tile), outputs[k].size, tile.dtype)
     for k, (tile, columns) in tiles_in.items():
-        count = inputs[k].size
-        for g in (f, tail):
-            pointer = Location(Pointer("in", k, uniform=True), 0, tile.dtype)
-            base = g.address(pointer)
-            if g is f and module.spelling.lanes > 1:
-                load_tile(g, base, "%first", count, columns, tile)
-            else:
-                load_tail(g, base, "%first", "%end", count, tile)
+        load_tile(f, base("in", k, tile), inputs[k].size, columns, tile)
     f.finish()
-    tail.finish()
-    f, tail = begin("store_tile"), begin("store_tail")
+    f = begin("store_tile")
     for k, tile in tiles_out.items():
-        count = outputs[k].size
-        for g in (f, tail):
-            base = g.address(Location(Pointer("out", k, uniform=True), 0, tile.dtype))
-            if g is f and module.spelling.lanes > 1:
-                store_tile(g, base, "%first", count, tile)
-            else:
-                end = g.value("add i64 %first, 1") if g is f else "%end"
-                store_tail(g, base, "%first", end, count, tile)
+        store_tile(f, base("out", k, tile), outputs[k].size, tile)
     f.finish()
-    tail.finish()
 
 
-def _write_batch_loop(module: Module) -> None:
-    lanes, size = module.spelling.lanes, module.frame.size
+def _write_batch_loop(
+    module: Module,
+    inputs: dict[int, Leaf],
+    outputs: dict[int, Leaf],
+    arrays: int,
+    fused: bool,
+) -> None:
+    """Write the loop over tiles.
+
+    Where it is ``fused``, tiles are to be kept in registers: everything is inlined, and tables
+    and frame are touched at constant offsets only.
+    """
+    lanes = module.spelling.lanes
+    frame = module.frame
+    # Room for an incomplete tile, in the frame or (where that is to be taken apart) beside it.
+    leaves = [*inputs.values(), *outputs.values()] if lanes > 1 else []
+    sizes = [
+        -(-leaf.size * lanes * ITEM_BYTES[leaf.dtype] // ALIGNMENT) * ALIGNMENT for leaf in leaves
+    ]
+    offsets = [0] * len(sizes) if fused else [frame.bytes(size) for size in sizes]
     f = Function(module, f"define i32 @{BATCH}(ptr %in, ptr %out, i64 %begin, i64 %end)")
-    _open_frame(f, size)
-    arguments = "ptr %frame, ptr %in, ptr %out"
+    _open_frame(f, frame.size)
+    for table in ("in", "out"):
+        f.line(f"%tile.{table} = alloca [{max(arrays, 1)} x ptr], align 8")
+    rooms = []
+    for k, (size, offset) in enumerate(zip(sizes, offsets)):
+        if fused:
+            f.line(f"%room{k} = alloca [{size} x i8], align {ALIGNMENT}")
+        else:
+            f.line(f"%room{k} = getelementptr i8, ptr %frame, i64 {offset}")
+        rooms.append(f"%room{k}")
+    rooms = rooms or ["null"] * (len(inputs) + len(outputs))
+
+    def rows(kind: str, leaves: dict[int, Leaf], mine: list[str]) -> list[Rows]:
+        bases = [f.address(Location(Pointer(kind, k, uniform=True), 0, F64)) for k in leaves]
+        return [Rows(b, x.size, x.dtype, r) for b, x, r in zip(bases, leaves.values(), mine)]
+
+    given = rows("in", inputs, rooms[: len(inputs)])
+    results = rows("out", outputs, rooms[len(inputs) :])
+    inline = " alwaysinline" if fused else ""
     with f.loop("%begin", "%end", step=lanes) as loop:
         first = loop.counter
-        following = f.value(f"add i64 {first}, {lanes}")
-        whole = f.value(f"icmp sle i64 {following}, %end")
-        for kind in ("load", "store"):
-            full, part, after = f.label(), f.label(), f.label()
-            f.fork(whole, full, part)
-            for label, name in ((full, "tile"), (part, "tail")):
-                f.start(label)
-                f.line(f"call void @{kind}_{name}({arguments}, i64 {first}, i64 %end)")
-                f.line(f"br label %{after}")
-            f.start(after)
-            if kind == "load":
-                f.line(f"call void @body({arguments})")
-    _close_frame(f, size)
+        whole = "true"
+        if lanes > 1:
+            following = f.value(f"add i64 {first}, {lanes}")
+            whole = f.value(f"icmp sle i64 {following}, %end")
+        reads, writes = gather(f, whole, first, "%end", given, results)
+        for table, numbers, places in (("in", inputs, reads), ("out", outputs, writes)):
+            for k, place in zip(numbers, places):
+                at = f.value(f"getelementptr ptr, ptr %tile.{table}, i64 {k}")
+                f.line(f"store ptr {place}, ptr {at}, align 8")
+        tables = "ptr %frame, ptr %tile.in, ptr %tile.out"
+        f.line(f"call void @load_tile({tables}){inline}")
+        f.line(f"call void @body(ptr %frame, ptr %in, ptr %out){inline}")
+        f.line(f"call void @store_tile({tables}){inline}")
+        if lanes > 1:
+            scatter(f, whole, first, "%end", results)
+    _close_frame(f, frame.size)

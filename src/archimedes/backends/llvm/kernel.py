@@ -181,7 +181,7 @@ class Kernel:
             self._cached += 1
         else:
             program = self._program(entry, batched)
-            code = self.target.compile(program.text)
+            code = self.target.compile(program.text, program.fused)
             if hosted:
                 # Both entries lower the same regions in the same order.
                 self._hosting = self._hosting or Hosting(program.hosts)
@@ -213,8 +213,8 @@ class Kernel:
     def batch_source(self, batched: Sequence[bool] | None = None, asm: bool = False) -> str:
         """Return the batch kernel as LLVM IR or assembly (default: all inputs batched)."""
         flags = [True] * len(self.inputs) if batched is None else batched
-        text = self._program(BATCH, tuple(map(bool, flags))).text
-        return self.target.assembly(text) if asm else text
+        program = self._program(BATCH, tuple(map(bool, flags)))
+        return self.target.assembly(program.text, program.fused) if asm else program.text
 
     # ---- calling -----------------------------------------------------------------------
 
@@ -255,8 +255,22 @@ class Kernel:
                     self.part,
                 )
             code = self._make(BATCH, batched)
-            found = self._batches[batched] = _Batch(_BATCH_TYPE(code.address), shared)
+            found = _Batch(code.address, _BATCH_TYPE(code.address), shared)
+            self._batches[batched] = found
         return found
+
+    def batch_addresses(self, batched: Sequence[bool]) -> tuple[int, int, tuple[int, ...]]:
+        """Return the batch function, the function for what instances share, and its results.
+
+        For callers that have the pointers already: ``int (void **in, void **out, int64 begin,
+        int64 end)``, and ``int (void **in, void **values)`` (0 where nothing is shared), whose
+        values are arrays of so many bytes and follow the inputs in the table of the former.
+        """
+        batch = self._batch(tuple(map(bool, batched)))
+        if batch.shared is None:
+            return batch.address, 0, ()
+        sizes = [leaf.size * DTYPES[leaf.dtype].itemsize for leaf in batch.shared.outputs]
+        return batch.address, batch.shared.address, tuple(sizes)
 
     def call_batch(
         self,
@@ -300,5 +314,6 @@ def _table(pointers: Sequence[int]) -> bytes:
 class _Batch:
     """The native batch function, and the kernel of what its instances share."""
 
+    address: int
     function: ctypes._FuncPointer
     shared: Kernel | None

@@ -69,13 +69,27 @@ class Target:
         _initialise()
         return llvm.parse_assembly(text, llvm.create_context())
 
-    def compile(self, text: str) -> bytes:
-        """Return the object code of a module."""
-        return self._machine.emit_object(self._parsed(text))
+    def _prepared(self, text: str, fused: bool) -> Any:
+        """Parse a module; where it is to be fused, inline marked calls and drop their memory."""
+        module = self._parsed(text)
+        if fused:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_always_inliner_pass()
+            passes.add_global_dead_code_eliminate_pass()
+            passes.add_sroa_pass()
+            passes.run(
+                module,
+                llvm.create_pass_builder(self._machine, llvm.create_pipeline_tuning_options()),
+            )
+        return module
 
-    def assembly(self, text: str) -> str:
+    def compile(self, text: str, fused: bool = False) -> bytes:
+        """Return the object code of a module."""
+        return self._machine.emit_object(self._prepared(text, fused))
+
+    def assembly(self, text: str, fused: bool = False) -> str:
         """Return the assembly text of a module."""
-        return self._machine.emit_assembly(self._parsed(text))
+        return self._machine.emit_assembly(self._prepared(text, fused))
 
 
 @lru_cache(maxsize=1)

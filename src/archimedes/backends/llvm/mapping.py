@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from archimedes.backends.llvm.assembler import Function
 from archimedes.backends.llvm.copies import copy_all, stacked_outputs
 from archimedes.backends.llvm.lowering import PARAMETERS, Lowering
 from archimedes.backends.llvm.memory import Binding, Location
 from archimedes.backends.llvm.scope import Reach, Scope
-from archimedes.backends.llvm.tiles import load_tail, load_tile, store_tail, store_tile
+from archimedes.backends.llvm.tiles import Rows, gather, load_tile, scatter, store_tile
 from archimedes.graph.regions import Map
 
 __all__ = ["map_in_lanes"]
@@ -95,39 +95,23 @@ def _write_tile(
         for k, j in enumerate(mine):
             given[j] = Binding(location=tiles[d].at(k))
 
-    def load(part: bool) -> None:
-        for d, tile in tiles.items():
-            count = len(columns[d])
-            if part:
-                load_tail(f, f"%from{d}", "%first", "%end", count, tile)
-            else:
-                load_tile(f, f"%from{d}", "%first", count, set(range(count)), tile)
-
-    _either(f, whole, load)
     results = {d: module.frame.array(d, count) for d, count in stride.items()}
+
+    def rows(stem: str, d: int, count: int) -> Rows:
+        room = f.address(module.frame.array(d, count))
+        return Rows(f"%{stem}{d}", count, d, room)
+
+    sources = [rows("from", d, len(mine)) for d, mine in columns.items()]
+    targets = [rows("to", d, count) for d, count in stride.items()]
+    reads, writes = gather(f, whole, "%first", "%end", sources, targets)
+    for r, base in zip(sources, reads):
+        load_tile(f, base, r.items, set(range(r.items)), tiles[r.dtype])
     stores = [
         (body.outputs[k], results[place.dtype].at(place.offset)) for k, place in zip(kept, places)
     ]
     wide.lower(f, body, [*given, *fixed], stores=stores)
-
-    def store(part: bool) -> None:
-        for d, tile in results.items():
-            if part:
-                store_tail(f, f"%to{d}", "%first", "%end", stride[d], tile)
-            else:
-                store_tile(f, f"%to{d}", "%first", stride[d], tile)
-
-    _either(f, whole, store)
+    for r, base in zip(targets, writes):
+        store_tile(f, base, r.items, results[r.dtype])
+    scatter(f, whole, "%first", "%end", targets)
     f.finish()
     return name
-
-
-def _either(f: Function, whole: str, move: Callable[[bool], None]) -> None:
-    """Write ``move`` for whole tiles and for a last one that is not."""
-    full, part, after = f.label(), f.label(), f.label()
-    f.fork(whole, full, part)
-    for label, incomplete in ((full, False), (part, True)):
-        f.start(label)
-        move(incomplete)
-        f.line(f"br label %{after}")
-    f.start(after)

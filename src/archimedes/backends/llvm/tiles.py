@@ -2,19 +2,20 @@
 
 Outside, a batched array leaf is C-ordered: ``count`` items an instance, instance after instance.
 Inside, a tile holds ``count`` vectors of lanes. Columns are moved four at a time, by 32-byte loads
-from each lane and two shuffles a column; where the count is no multiple of four, the last block
-overlaps the one before. The last, incomplete tile goes item by item.
+from each lane and two shuffles a column, the last ones two at a time or one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from archimedes.backends.llvm.assembler import Function
 from archimedes.backends.llvm.memory import Location
 from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY
 
-__all__ = ["announce_store", "load_tail", "load_tile", "store_tail", "store_tile"]
+__all__ = ["Rows", "announce_store", "gather", "load_tile", "scatter", "store_tile"]
 
 #: Longer leaves are moved by loops.
 UNROLL = 48
@@ -23,13 +24,11 @@ LINE = 64
 ANNOUNCED = (24, 384)
 
 
-def _lane_starts(f: Function, base: str, first: str, count: int, dtype: int) -> list[str]:
-    """Return the address of each lane's instance, from the number of the first instance."""
+def _lane_starts(f: Function, base: str, count: int, dtype: int) -> list[str]:
+    """Return the address of each lane's instance."""
     step = count * ITEM_BYTES[dtype]
-    offset = f.value(f"mul i64 {first}, {step}")
-    start = f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
     return [
-        f.value(f"getelementptr i8, ptr {start}, i64 {lane * step}")
+        f.value(f"getelementptr i8, ptr {base}, i64 {lane * step}")
         for lane in range(f.spelling.lanes)
     ]
 
@@ -58,9 +57,22 @@ def _interleaved(lanes: int, k: int) -> list[int]:
 def _load_block(
     f: Function, starts: list[str], column: int | str, width: int, tile: Location
 ) -> None:
-    """Move ``width`` (2 or 4) columns of all lanes into the tile."""
+    """Move ``width`` (1, 2 or 4) columns of all lanes into the tile."""
     item, size, lanes = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype], f.spelling.lanes
     kind = f.spelling.memory[tile.dtype]
+    if lanes == 1:
+        at = f.value(f"getelementptr {item}, ptr {starts[0]}, i64 {column}")
+        loaded = f.value(f"load {item}, ptr {at}, align {size}")
+        _put(f, _tile_at(f, tile, column, 0), loaded)
+        return
+    if width == 1:
+        vector = "poison"
+        for lane, start in enumerate(starts):
+            at = f.value(f"getelementptr {item}, ptr {start}, i64 {column}")
+            value = f.value(f"load {item}, ptr {at}, align {size}")
+            vector = f.value(f"insertelement {kind} {vector}, {item} {value}, i64 {lane}")
+        _put(f, _tile_at(f, tile, column, 0), vector)
+        return
     rows = []
     for start in starts:
         at = f.value(f"getelementptr {item}, ptr {start}, i64 {column}")
@@ -106,9 +118,20 @@ def _get(f: Function, place: Location) -> str:
 def _store_block(
     f: Function, starts: list[str], column: int | str, width: int, tile: Location
 ) -> None:
-    """Move ``width`` (2 or 4) columns of the tile to all lanes."""
+    """Move ``width`` (1, 2 or 4) columns of the tile to all lanes."""
     item, size, lanes = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype], f.spelling.lanes
     kind = f.spelling.memory[tile.dtype]
+    if width == 1:
+        vector = _get(f, _tile_at(f, tile, column, 0))
+        if lanes == 1:
+            at = f.value(f"getelementptr {item}, ptr {starts[0]}, i64 {column}")
+            f.line(f"store {item} {vector}, ptr {at}, align {size}")
+            return
+        for lane, start in enumerate(starts):
+            value = f.value(f"extractelement {kind} {vector}, i64 {lane}")
+            at = f.value(f"getelementptr {item}, ptr {start}, i64 {column}")
+            f.line(f"store {item} {value}, ptr {at}, align {size}")
+        return
     columns = [_get(f, _tile_at(f, tile, column, k)) for k in range(width)]
     for k in range(2):
         order = _interleaved(lanes, k)
@@ -127,23 +150,22 @@ def _by_blocks(
     f: Function, count: int, columns: set[int], move: Callable[[int | str, int], None]
 ) -> None:
     """Call ``move(first column, width)`` for blocks that cover the used columns."""
-    width = 4 if count >= 4 else 2
-    last = count - width
-    if count <= UNROLL:
-        for first in sorted({min(column - column % width, last) for column in columns}):
+    widths = (4, 2, 1) if f.spelling.lanes > 1 else (1,)
+    first = 0
+    if count > UNROLL:
+        first = count - count % widths[0]
+        with f.loop(0, first, step=widths[0]) as loop:
+            move(loop.counter, widths[0])
+    while first < count:
+        width = next(w for w in widths if w <= count - first)
+        if columns & set(range(first, first + width)):
             move(first, width)
-        return
-    with f.loop(0, last + 1, step=width) as loop:
-        move(loop.counter, width)
-    if count % width:
-        move(last, width)
+        first += width
 
 
-def load_tile(
-    f: Function, base: str, first: str, count: int, columns: set[int], tile: Location
-) -> None:
-    """Fill a tile with the used columns of the instances from ``first`` on."""
-    starts = _lane_starts(f, base, first, count, tile.dtype)
+def load_tile(f: Function, base: str, count: int, columns: set[int], tile: Location) -> None:
+    """Fill a tile with the used columns of the instances at ``base``."""
+    starts = _lane_starts(f, base, count, tile.dtype)
     if count == 1:
         kind, size = f.spelling.memory[tile.dtype], ITEM_BYTES[tile.dtype]
         _put(f, tile, f.value(f"load {kind}, ptr {starts[0]}, align {size}"))
@@ -151,7 +173,7 @@ def load_tile(
         _by_blocks(f, count, columns, lambda c, w: _load_block(f, starts, c, w, tile))
 
 
-def announce_store(f: Function, base: str, first: str, count: int, dtype: int) -> None:
+def announce_store(f: Function, base: str, count: int, dtype: int) -> None:
     """Fetch the lines that a tile will be written to, so that they arrive while it is computed.
 
     Worth it for large results, as long as they stay in the first cache until then.
@@ -161,17 +183,15 @@ def announce_store(f: Function, base: str, first: str, count: int, dtype: int) -
     if not ANNOUNCED[0] <= lines <= ANNOUNCED[1]:
         return
     f.module.declare("@llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
-    offset = f.value(f"mul i64 {first}, {step}")
-    start = f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
     with f.loop(0, lines) as loop:
         further = f.value(f"mul i64 {loop.counter}, {LINE}")
-        at = f.value(f"getelementptr i8, ptr {start}, i64 {further}")
+        at = f.value(f"getelementptr i8, ptr {base}, i64 {further}")
         f.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 1, i32 3, i32 1)")
 
 
-def store_tile(f: Function, base: str, first: str, count: int, tile: Location) -> None:
-    """Write a whole tile to the instances from ``first`` on."""
-    starts = _lane_starts(f, base, first, count, tile.dtype)
+def store_tile(f: Function, base: str, count: int, tile: Location) -> None:
+    """Write a whole tile to the instances at ``base``."""
+    starts = _lane_starts(f, base, count, tile.dtype)
     if count == 1:
         kind, size = f.spelling.memory[tile.dtype], ITEM_BYTES[tile.dtype]
         f.line(f"store {kind} {_get(f, tile)}, ptr {starts[0]}, align {size}")
@@ -180,43 +200,73 @@ def store_tile(f: Function, base: str, first: str, count: int, tile: Location) -
         _by_blocks(f, count, every, lambda c, w: _store_block(f, starts, c, w, tile))
 
 
-def _items(
-    f: Function, base: str, instance: str, lane: str, count: int, tile: Location
-) -> Iterable[tuple[str, str]]:
-    """Yield, in a loop over columns, the addresses of an item in the array and in the tile."""
-    item, lanes = ITEM_MEMORY[tile.dtype], f.spelling.lanes
-    row = f.value(f"mul i64 {instance}, {count}")
-    with f.loop(0, count) as columns:
-        outside = f.value(f"add i64 {row}, {columns.counter}")
-        above = f.value(f"mul i64 {columns.counter}, {lanes}")
-        inside = f.value(f"add i64 {above}, {lane}")
-        yield (
-            f.value(f"getelementptr {item}, ptr {base}, i64 {outside}"),
-            f.value(f"getelementptr {item}, ptr {f.address(tile)}, i64 {inside}"),
-        )
+class Rows(NamedTuple):
+    """An array of instances: its address, items an instance, dtype, and room for a tile of it."""
+
+    base: str
+    items: int
+    dtype: int
+    room: str
 
 
-def _move_item(f: Function, source: str, to: str, dtype: int) -> None:
-    item, size = ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
-    value = f.value(f"load {item}, ptr {source}, align {size}")
-    f.line(f"store {item} {value}, ptr {to}, align {size}")
+def _copy_rows(
+    f: Function, rows: Rows, source: str, to: str, number: int | str, last: str | None = None
+) -> None:
+    """Copy instances item by item; where ``last`` is given, rows behind that one repeat it."""
+    item, size = ITEM_MEMORY[rows.dtype], ITEM_BYTES[rows.dtype]
+    with f.loop(0, number) as row:
+        given = row.counter
+        if last is not None:
+            past = f.value(f"icmp sgt i64 {given}, {last}")
+            given = f.value(f"select i1 {past}, i64 {last}, i64 {given}")
+        there, here = (f.value(f"mul i64 {r}, {rows.items}") for r in (given, row.counter))
+        with f.loop(0, rows.items) as column:
+            places = []
+            for base, start in ((source, there), (to, here)):
+                at = f.value(f"add i64 {start}, {column.counter}")
+                places.append(f.value(f"getelementptr {item}, ptr {base}, i64 {at}"))
+            value = f.value(f"load {item}, ptr {places[0]}, align {size}")
+            f.line(f"store {item} {value}, ptr {places[1]}, align {size}")
 
 
-def load_tail(f: Function, base: str, first: str, end: str, count: int, tile: Location) -> None:
-    """Fill a tile from fewer instances than lanes: lanes past the end repeat the last instance."""
-    last = f.value(f"sub i64 {end}, 1")
-    with f.loop(0, f.spelling.lanes) as lanes:
-        wished = f.value(f"add i64 {first}, {lanes.counter}")
-        past = f.value(f"icmp sgt i64 {wished}, {last}")
-        instance = f.value(f"select i1 {past}, i64 {last}, i64 {wished}")
-        for outside, inside in _items(f, base, instance, lanes.counter, count, tile):
-            _move_item(f, outside, inside, tile.dtype)
+@contextmanager
+def _only_part(f: Function, whole: str) -> Iterator[None]:
+    """Write code that runs for a tile that is not whole."""
+    part, after = f.label(), f.label()
+    f.fork(whole, after, part)
+    f.start(part)
+    yield
+    f.jump(after)
 
 
-def store_tail(f: Function, base: str, first: str, end: str, count: int, tile: Location) -> None:
-    """Write the lanes of a tile that stand for instances before ``end``."""
-    number = f.value(f"sub i64 {end}, {first}")
-    with f.loop(0, number) as lanes:
-        instance = f.value(f"add i64 {first}, {lanes.counter}")
-        for outside, inside in _items(f, base, instance, lanes.counter, count, tile):
-            _move_item(f, inside, outside, tile.dtype)
+def _first_row(f: Function, rows: Rows, first: str) -> str:
+    offset = f.value(f"mul i64 {first}, {rows.items * ITEM_BYTES[rows.dtype]}")
+    return f.value(f"getelementptr i8, ptr {rows.base}, i64 {offset}")
+
+
+def gather(
+    f: Function, whole: str, first: str, end: str, given: list[Rows], results: list[Rows]
+) -> tuple[list[str], list[str]]:
+    """Return where a tile reads its instances and where it writes: in the arrays, or in the room.
+
+    The room is for the last, incomplete tile: its rows behind the end repeat the last instance.
+    """
+    rows = [*given, *results]
+    starts = [_first_row(f, r, first) for r in rows]
+    with _only_part(f, whole):
+        left = f.value(f"sub i64 {end}, {first}")
+        last = f.value(f"sub i64 {left}, 1")
+        for r, start in zip(given, starts):
+            _copy_rows(f, r, start, r.room, f.spelling.lanes, last)
+    places = [
+        f.value(f"select i1 {whole}, ptr {start}, ptr {r.room}") for r, start in zip(rows, starts)
+    ]
+    return places[: len(given)], places[len(given) :]
+
+
+def scatter(f: Function, whole: str, first: str, end: str, results: list[Rows]) -> None:
+    """Copy the results of an incomplete tile from the room to the arrays."""
+    with _only_part(f, whole):
+        left = f.value(f"sub i64 {end}, {first}")
+        for r in results:
+            _copy_rows(f, r, r.room, _first_row(f, r, first), left)
