@@ -1,14 +1,14 @@
-"""Kernels over batches against CasADi and JAX: the same graph, inputs and results.
+"""Kernels over batches against CasADi, JAX and NumPy: same expressions, inputs and results.
 
 Times are per instance, arrays C-ordered ``(N, ...)`` in and out, layout conversion included, one
-thread for the kernels and CasADi. JAX uses the threads it likes.
+thread for the kernels, CasADi and NumPy. JAX uses the threads it likes.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,36 +17,61 @@ from benchmarks.report import Table, in_processes, medians
 __all__ = ["measure", "tables"]
 
 PROCESSES = 5
-SIZES = (256, 10_000)
-SECONDS = 0.3
+SIZES = (256, 10_000, 1_000_000)
+SECONDS = 0.4
+MODELS = (
+    "6-dof rigid body",
+    "6-dof, mass and inertia of its own for each",
+    "13x13 Jacobian of the 6-dof rigid body",
+    "7-joint ABA",
+)
 
-Model = tuple[Any, list[int], Callable[[np.random.Generator, int], list[np.ndarray]]]
+
+class Model(NamedTuple):
+    """A function of arrays, an example of its arguments, and its vectorised form in NumPy."""
+
+    function: Callable[..., Any]
+    example: list[np.ndarray]
+    vectorised: Callable[..., Any] | None = None
 
 
-def _models() -> dict[str, Model]:
-    """Graph, sizes of the arguments, and a maker of batches of them."""
+def _model(name: str) -> Model:
     import archimedes as arc
-    from benchmarks.models import arm, articulated_body, rigid_body, rigid_body_point
+    from benchmarks.models import (
+        arm,
+        articulated_body,
+        rigid_bodies,
+        rigid_body,
+        rigid_body_point,
+    )
 
-    def bodies(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-        points = [rigid_body_point(rng) for _ in range(n)]
-        return [np.array([np.ravel(p[k]) for p in points]) for k in range(5)]
+    point = [np.asarray(p) for p in rigid_body_point(np.random.default_rng(0))]
+    m, J = float(point[3]), point[4]
 
-    def joints(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-        return [rng.normal(size=(n, 7)) for _ in range(3)]
+    def body(x, F, M):
+        return rigid_body(x, F, M, m, J)
 
-    point = rigid_body_point(np.random.default_rng(0))
-    model = arm(7)
-
-    def accelerations(q, qd, tau):
-        return articulated_body(model, q, qd, tau)
-
-    state = [13, 3, 3, 1, 9]
-    return {
-        "6-dof rigid body": (arc.compile(rigid_body).graph(*point), state, bodies),
-        "its 13x13 Jacobian": (arc.jac(rigid_body).graph(*point), state, bodies),
-        "7-joint ABA": (arc.compile(accelerations).graph(*np.ones((3, 7))), [7, 7, 7], joints),
+    chain = arm(7)
+    made = {
+        MODELS[0]: Model(body, point[:3], lambda x, F, M: rigid_bodies(x, F, M, m, J)),
+        MODELS[1]: Model(rigid_body, point, rigid_bodies),
+        MODELS[2]: Model(arc.jac(body), point[:3]),
+        MODELS[3]: Model(lambda q, qd, tau: articulated_body(chain, q, qd, tau), [np.ones(7)] * 3),
     }
+    return made[name]
+
+
+def _batch(name: str, n: int) -> list[np.ndarray]:
+    from benchmarks.models import rigid_body_point
+
+    rng = np.random.default_rng(1)
+    if name == MODELS[3]:
+        return [rng.normal(size=(n, 7)) for _ in range(3)]
+    # Points repeat where there are very many: only their number matters.
+    points = [rigid_body_point(rng) for _ in range(min(n, 1000))]
+    count = 5 if name == MODELS[1] else 3
+    columns = [np.array([p[k] for p in points], dtype=float) for k in range(count)]
+    return [np.resize(c, (n, *c.shape[1:])) for c in columns]
 
 
 def _best(run: Callable[[], Any]) -> float:
@@ -60,38 +85,59 @@ def _best(run: Callable[[], Any]) -> float:
     return best
 
 
-def _contenders(graph: Any, sizes: Sequence[int], n: int) -> dict[str, Any]:
-    from archimedes.backends.llvm import build
-    from archimedes.graph import F64
+def _contenders(model: Model, n: int) -> dict[str, Callable[..., Any]]:
+    import archimedes as arc
     from benchmarks.kernels_peers import casadi_c, casadi_map, jax_vmap
 
-    kernel = build(graph, [(size, F64) for size in sizes], [(len(graph.outputs), F64)])
-    out = np.empty((n, len(graph.outputs)))
+    graph = arc.compile(model.function).graph(*model.example)
+    sizes = [np.size(a) for a in model.example]
+    shape = np.shape(model.function(*model.example))
+    batched = arc.vmap(arc.compile(model.function), threads=1)
+    out = np.empty((n, *shape))
 
-    def native(arrays: Sequence[np.ndarray]) -> np.ndarray:
-        kernel.call_batch(arrays, [True] * len(sizes), [out], n)
-        return out
+    def flat(peer: Any) -> Callable[..., Any] | None:
+        if peer is None:
+            return None
+        return lambda arrays: peer([a.reshape(n, -1) for a in arrays]).reshape(n, *shape)
 
-    return {
-        "kernel": native,
-        "CasADi VM": casadi_map(graph, sizes, n),
-        "CasADi C": casadi_c(graph, sizes, n),
-        "JAX": jax_vmap(graph, sizes, n),
+    found = {
+        "kernel": lambda arrays: batched(*arrays, out=out),
+        "CasADi VM": flat(casadi_map(graph, sizes, n)),
+        "CasADi C": flat(casadi_c(graph, sizes, n)),
+        "JAX": flat(jax_vmap(graph, sizes, n)),
+        "NumPy": None if model.vectorised is None else lambda arrays: model.vectorised(*arrays),
     }
+    return {name: run for name, run in found.items() if run is not None}
+
+
+def _copy_seconds(n: int, items: int) -> float:
+    """Time of a plain copy that reads and writes as many bytes as the kernel does, in all."""
+    source, to = np.ones((2, n, -(-items // 2)))
+    return _best(lambda: np.copyto(to, source))
 
 
 def measure() -> dict[str, float]:
     """Seconds an instance, by model, batch size and tool; results are compared before timing."""
     figures = {}
-    for name, (graph, sizes, make) in _models().items():
+    for name in MODELS:
+        model = _model(name)
+        items = sum(np.size(a) for a in model.example) + np.size(model.function(*model.example))
         for n in SIZES:
-            arrays = make(np.random.default_rng(1), n)
-            contenders = {k: f for k, f in _contenders(graph, sizes, n).items() if f is not None}
+            arrays = _batch(name, n)
+            contenders = _contenders(model, n)
             expected = contenders["kernel"](arrays).copy()
             for tool, run in contenders.items():
                 np.testing.assert_allclose(run(arrays), expected, rtol=1e-7, atol=1e-8)
                 figures[f"{name}|{n}|{tool}"] = _best(lambda f=run, a=arrays: f(a)) / n
+            figures[f"{name}|{n}|copy"] = _copy_seconds(n, items) / n
+            figures[f"{name}|{n}|bytes"] = 8.0 * items
     return figures
+
+
+def _cell(times: dict[str, float], peer: str) -> str:
+    return (
+        f"{1e9 * times[peer]:.0f} ns, {times[peer] / times['kernel']:.1f}x" if peer in times else ""
+    )
 
 
 def tables() -> list[Table]:
@@ -101,20 +147,20 @@ def tables() -> list[Table]:
     for key, seconds in found.items():
         name, n, tool = key.split("|")
         rows.setdefault((name, n), {})[tool] = seconds
-    peers = ("CasADi VM", "CasADi C", "JAX")
-    lines = []
+    peers = ("CasADi VM", "CasADi C", "JAX", "NumPy")
+    lines: list[Sequence[str]] = []
     for (name, n), times in rows.items():
-        own = times["kernel"]
-        cells = [
-            f"{1e9 * times[p]:.0f} ns, {times[p] / own:.1f}x" if p in times else "" for p in peers
-        ]
-        lines.append((name, f"{int(n):,}", f"{1e9 * own:.1f} ns", *cells))
+        rate, plain = (1e-9 * times["bytes"] / times[k] for k in ("kernel", "copy"))
+        cells = [_cell(times, peer) for peer in peers]
+        own = f"{1e9 * times['kernel']:.1f} ns"
+        lines.append((name, f"{int(n):,}", own, f"{rate:.0f} of {plain:.0f}", *cells))
     return [
         Table(
             "Batches, per instance",
-            ("model", "N", "kernel", *peers),
+            ("model", "N", "kernel", "GB/s, of a plain copy's", *peers),
             lines,
             f"float64, one thread (JAX: its own choice), medians over {PROCESSES} processes of the "
-            "best time; behind each peer's time its ratio to the kernel.",
+            "best time; behind each peer's time its ratio to the kernel. Arrays are C-ordered and "
+            "reused (`out=`); GB/s count what is read and written.",
         )
     ]

@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes.graph import TABLE, Call, Graph
 
-__all__ = ["casadi_c", "casadi_map", "jax_vmap"]
+__all__ = ["casadi_c", "casadi_function", "casadi_map", "jax_vmap"]
 
 Batch = Callable[[Sequence[np.ndarray]], np.ndarray]
 
@@ -56,7 +56,8 @@ def _translate(g: Graph, inputs: Sequence[Any], functions: dict[str, Callable[..
     return [values[i] for i in g.outputs]
 
 
-def _casadi_function(g: Graph, sizes: Sequence[int]) -> Any:
+def casadi_function(g: Graph, sizes: Sequence[int]) -> Any:
+    """The graph as a CasADi function of vectors of the given sizes, named ``model``."""
     import casadi as ca
 
     names = {"abs": ca.fabs, "select": ca.if_else, "max": ca.fmax, "min": ca.fmin}
@@ -69,7 +70,7 @@ def _casadi_function(g: Graph, sizes: Sequence[int]) -> Any:
 
 def casadi_map(g: Graph, sizes: Sequence[int], n: int) -> Batch:
     """CasADi's virtual machine over a batch, ``Function.map``, through its buffer interface."""
-    function = _casadi_function(g, sizes).map(n)
+    function = casadi_function(g, sizes).map(n)
     out = np.empty((n, len(g.outputs)))
 
     def run(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -102,7 +103,7 @@ def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
     compiler = shutil.which("gcc")
     if compiler is None:
         return None
-    function = _casadi_function(g, sizes)
+    function = casadi_function(g, sizes)
     folder = Path(tempfile.mkdtemp())
     figures = {
         "args": function.sz_arg(),
@@ -131,8 +132,8 @@ def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
     return run
 
 
-def jax_vmap(g: Graph, sizes: Sequence[int], n: int) -> Batch:
-    """JAX on the CPU, float64, ``jit(vmap(...))``."""
+def jax_function(g: Graph, sizes: Sequence[int]) -> Callable[..., Any]:
+    """The graph as a JAX function of vectors, float64."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -145,7 +146,14 @@ def jax_vmap(g: Graph, sizes: Sequence[int], n: int) -> Batch:
         flat = [a[j] for a, size in zip(arguments, sizes) for j in range(size)]
         return jnp.stack(_translate(g, flat, names))
 
-    compiled = jax.jit(jax.vmap(one))
+    return one
+
+
+def jax_vmap(g: Graph, sizes: Sequence[int], n: int) -> Batch:
+    """JAX on the CPU, ``jit(vmap(...))``."""
+    import jax
+
+    compiled = jax.jit(jax.vmap(jax_function(g, sizes)))
 
     def run(arrays: Sequence[np.ndarray]) -> np.ndarray:
         return np.asarray(compiled(*arrays))

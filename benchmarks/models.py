@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["arm", "articulated_body", "rigid_body", "rigid_body_point"]
+__all__ = ["arm", "articulated_body", "rigid_bodies", "rigid_body", "rigid_body_point"]
 
 
 def rigid_body(x, F_B, M_B, m, J_B):
@@ -35,6 +35,32 @@ def rigid_body(x, F_B, M_B, m, J_B):
     dv = F_B / m - np.cross(w, v)
     dw = np.linalg.solve(J_B, M_B - np.cross(w, J_B @ w))
     return np.concatenate([R_BN.T @ v, rate, dv, dw])
+
+
+def rigid_bodies(x, F_B, M_B, m, J_B):
+    """The same for many states at once, as one would vectorise it in NumPy by hand."""
+    q, v, w = x[:, 3:7], x[:, 7:10], x[:, 10:13]
+    squared = np.einsum("ni,ni->n", q, q)
+    a, b, c, d = (q / np.sqrt(squared)[:, None]).T
+    R_NB = np.empty((len(x), 3, 3))
+    R_NB[:, 0, 0] = a * a + b * b - c * c - d * d
+    R_NB[:, 1, 0] = 2 * (b * c + a * d)
+    R_NB[:, 2, 0] = 2 * (b * d - a * c)
+    R_NB[:, 0, 1] = 2 * (b * c - a * d)
+    R_NB[:, 1, 1] = a * a - b * b + c * c - d * d
+    R_NB[:, 2, 1] = 2 * (c * d + a * b)
+    R_NB[:, 0, 2] = 2 * (b * d + a * c)
+    R_NB[:, 1, 2] = 2 * (c * d - a * b)
+    R_NB[:, 2, 2] = a * a - b * b - c * c + d * d
+    out = np.empty_like(x)
+    out[:, :3] = np.einsum("nij,nj->ni", R_NB, v)
+    out[:, 3] = -0.5 * np.einsum("ni,ni->n", q[:, 1:], w)
+    out[:, 4:7] = 0.5 * (q[:, :1] * w + np.cross(q[:, 1:], w))
+    out[:, 3:7] -= (squared - 1.0)[:, None] * q
+    out[:, 7:10] = F_B / np.reshape(m, (-1, 1)) - np.cross(w, v)
+    moments = M_B - np.cross(w, (J_B @ w[..., None])[..., 0])
+    out[:, 10:] = np.linalg.solve(J_B, moments[..., None])[..., 0]
+    return out
 
 
 def rigid_body_point(rng):

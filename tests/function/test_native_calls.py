@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import shortcuts
+from archimedes.function import execution, shortcuts
+
+
+@pytest.fixture(autouse=True)
+def entries_at_once(monkeypatch):
+    """Make native entries at the first call, not after a few."""
+    monkeypatch.setattr(execution, "FIRST_CALLS", 0)
 
 
 @arc.struct

@@ -8,6 +8,14 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.function import execution
+
+
+@pytest.fixture(autouse=True, params=["at once", "later"])
+def entries(request, monkeypatch):
+    """Native entries made at the first call, and after a few."""
+    monkeypatch.setattr(execution, "FIRST_CALLS", 0 if request.param == "at once" else 2)
+    return request.param
 
 
 @arc.struct
@@ -140,7 +148,8 @@ def test_batches_write_into_out(threads, backend):
 
 def test_the_native_path_of_a_batch():
     f = batched(threads=1)
-    f(XS, 2.0)
+    for _ in range(3):
+        f(XS, 2.0)
     assert f._shortcuts
     for k in (2.0, 3.0):
         same(f(XS, k), want_batch(k))
@@ -167,7 +176,8 @@ def test_the_native_path_of_a_batch():
 
 def test_large_batches_leave_the_one_thread_path():
     f = arc.vmap(arc.compile(lambda x: x + 1.0, backend="llvm"))
-    f(np.zeros(10))
+    for _ in range(3):
+        f(np.zeros(10))
     (fast,) = f._shortcuts
     assert fast((np.zeros(10),)).shape == (10,)
     assert fast((np.zeros(3_000_000),)) is NotImplemented
