@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ArchimedesError", "GraphError", "StructError", "TraceError"]
+__all__ = ["ArchimedesError", "CodegenError", "GraphError", "StructError", "TraceError"]
 
 
 class ArchimedesError(Exception):
@@ -19,3 +19,7 @@ class GraphError(ArchimedesError, ValueError):
 
 class StructError(ArchimedesError, TypeError):
     """A struct definition or a tree does not have the form that is needed."""
+
+
+class CodegenError(ArchimedesError, ValueError):
+    """A function cannot be written as C, or its C project cannot be written as asked."""

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import compiled as compiled_module
 from archimedes.graph.spec import validate
 
 X = np.array([0.3, -1.2, 2.0])
@@ -349,12 +348,12 @@ def test_return_names():
 # ---- functions that use functions --------------------------------------------------------------
 
 
-def test_small_functions_are_inlined_and_large_ones_called(monkeypatch):
+def test_small_functions_are_inlined_and_large_ones_called():
     inner = arc.compile(lambda x: np.sin(x) * 2)
     outer = arc.compile(lambda x: inner(x) + inner(x * 2))
     assert "call" not in outer.statistics(X).by_op
     assert outer.statistics(X).by_op["sin"] == 6
-    monkeypatch.setattr(compiled_module, "INLINE_LIMIT", 3)
+    inner.inline_limit = 3
     again = arc.compile(lambda x: inner(x) + inner(x * 2))
     assert again.statistics(X).by_op["call"] == 2
     np.testing.assert_array_equal(again(X), outer(X))

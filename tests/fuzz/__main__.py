@@ -1,4 +1,8 @@
-"""``python -m tests.fuzz --programs 1000000 --seed 0 --jobs 2``: long fuzzing runs."""
+"""``python -m tests.fuzz --programs 1000000 --seed 0 --jobs 2``: long fuzzing runs.
+
+``--executor native`` compares kernels of many programs with the interpreter, bit for bit, in the
+numerics that ``--numerics`` says.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,20 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+from archimedes.function.execution import NUMERICS
+
+from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
 
-CHUNK = 500
+CHUNK = 2 * BUNDLE
 
 
-def run_chunk(first: int, count: int, executor: str) -> tuple[int, list[str]]:
+def run_chunk(first: int, count: int, executor: str, numerics: str) -> tuple[int, list[str]]:
     warnings.simplefilter("error")
+    if executor == "native":
+        seeds = range(first, first + count)
+        bundles = (seeds[k : k + BUNDLE] for k in range(0, count, BUNDLE))
+        return count, [text for bundle in bundles for text in check_bundle(bundle, numerics)]
     reports = (check(seed, executor) for seed in range(first, first + count))
     return count, [text for text in reports if text]
 
@@ -24,13 +35,14 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--executor", choices=sorted(EXECUTORS), default="compiled")
+    parser.add_argument("--executor", choices=sorted([*EXECUTORS, "native"]), default="compiled")
+    parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
     parser.add_argument("--stop-after", type=int, default=10, help="mismatches to show")
     options = parser.parse_args()
     end = options.seed + options.programs
     starts = range(options.seed, end, CHUNK)
     sizes = [min(CHUNK, end - start) for start in starts]
-    work = partial(run_chunk, executor=options.executor)
+    work = partial(run_chunk, executor=options.executor, numerics=options.numerics)
     done, found = 0, 0
     with ProcessPoolExecutor(options.jobs) as pool:
         for count, reports in pool.map(work, starts, sizes):

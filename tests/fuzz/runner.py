@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import archimedes
+from archimedes.graph import DTYPES
+from tests.llvm.checking import bits_equal, samples
 
 from . import plain
 from .programs import Expected, Program, generate
 
-__all__ = ["EXECUTORS", "check", "load", "mismatch"]
+__all__ = ["EXECUTORS", "batch_of", "check", "compare", "copies", "load", "mismatch", "report"]
 
 Executor = Callable[[str, dict[str, np.ndarray]], tuple[Any, ...]]
 
@@ -48,24 +51,41 @@ def run_compiled(source: str, inputs: dict[str, np.ndarray]) -> tuple[Any, ...]:
     return archimedes.compile(load(source, archimedes))(*copies(inputs))
 
 
-def run_native(source: str, inputs: dict[str, np.ndarray]) -> tuple[Any, ...]:
-    """Traced, run as native code; every bit must be the interpreter's."""
+def run_alone(source: str, inputs: dict[str, np.ndarray]) -> tuple[Any, ...]:
+    """Traced, run as native code by itself; every bit must be the interpreter's.
+
+    One call, and a batch over lanes and threads. ``bundles.py`` checks many programs at once.
+    """
     function = load(source, archimedes)
-    native = archimedes.compile(function, backend="llvm")(*copies(inputs))
-    reference = archimedes.compile(function, backend="interpreter")(*copies(inputs))
-    for a, b in zip(native, reference, strict=True):
+    native = archimedes.compile(function, backend="llvm")
+    reference = archimedes.compile(function, backend="interpreter")
+    results = native(*copies(inputs))
+    pairs = list(zip(results, reference(*copies(inputs)), strict=True))
+    batch = batch_of(inputs, 11)
+    for threads in (1, 2):
+        many = archimedes.vmap(native, threads=threads)(*batch)
+        pairs += zip(many, archimedes.vmap(reference)(*batch), strict=True)
+    for a, b in pairs:
         same_bits(np.asarray(a), np.asarray(b))
-    return native
+    return results
+
+
+def batch_of(inputs: dict[str, np.ndarray], count: int) -> list[np.ndarray]:
+    """``count`` instances of the inputs: the given ones, then random and special values."""
+    content = b"".join(value.tobytes() for value in inputs.values())
+    rng = np.random.default_rng(zlib.crc32(content))
+    batch = []
+    for value in inputs.values():
+        drawn = samples(DTYPES.index(value.dtype), count * value.size, rng)
+        drawn = drawn.reshape(count, *value.shape)
+        drawn[0] = value
+        batch.append(drawn)
+    return batch
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> None:
     """Raise unless two arrays are equal to the bit; a nan is a nan."""
-    bits = {"f8": np.int64, "f4": np.int32}.get(a.dtype.str[1:], a.dtype)
-    equal = a.dtype == b.dtype and a.shape == b.shape
-    if equal:
-        numbers = ~(np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else np.ones(a.shape, bool)
-        equal = np.array_equal(a.view(bits)[numbers], b.view(bits)[numbers])
-    if not equal:
+    if a.dtype != b.dtype or a.shape != b.shape or not bits_equal(a, b).all():
         raise AssertionError(f"native {a!r} differs from interpreted {b!r}")
 
 
@@ -73,7 +93,7 @@ EXECUTORS: dict[str, Executor] = {
     "plain": run_plain,
     "eager": run_eager,
     "compiled": run_compiled,
-    "native": run_native,
+    "alone": run_alone,
 }
 
 
@@ -112,13 +132,18 @@ def check(seed: int, executor: str = "compiled") -> str | None:
             results = EXECUTORS[executor](program.source, program.inputs)
     except Exception:
         return report(program, executor, traceback.format_exc(limit=-6))
+    why = compare(program, results)
+    return report(program, executor, why) if why else None
+
+
+def compare(program: Program, results: Sequence[Any]) -> str | None:
+    """What makes the results of a program other than NumPy's, or None."""
     if len(results) != len(program.expected):
-        return report(program, executor, f"{len(results)} results")
+        return f"{len(results)} results"
     for want, got in zip(program.expected, results):
         why = mismatch(want, got)
         if why:
-            detail = f"{want.name}: {why}\n  NumPy {want.value!r}\n  here  {np.asarray(got)!r}"
-            return report(program, executor, detail)
+            return f"{want.name}: {why}\n  NumPy {want.value!r}\n  here  {np.asarray(got)!r}"
     return None
 
 

@@ -7,11 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from archimedes.graph import F64
+from tests.llvm import bundling
+
+from . import bundles
+from .bundles import BUNDLE, check_bundle
 from .programs import Expected, generate
 from .runner import EXECUTORS, check, mismatch
 
-PROGRAMS, CHUNKS = 10_000, 40
-SIZE = PROGRAMS // CHUNKS
+PROGRAMS, SIZE = 10_000, 250
 
 
 def failures(executor: str, first: int, count: int) -> str:
@@ -19,9 +23,58 @@ def failures(executor: str, first: int, count: int) -> str:
     return "\n".join(text for text in reports if text)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("first", range(0, PROGRAMS, BUNDLE))
+def test_scalar_lanes_and_threads_give_the_bits_of_the_interpreter(first: int) -> None:
+    """And the interpreter gives NumPy's results."""
+    assert not "\n".join(check_bundle(range(first, first + BUNDLE)))
+
+
+@pytest.mark.parametrize("first", range(PROGRAMS, PROGRAMS + 500, 125))
+def test_so_they_do_in_fast_numerics(first: int) -> None:
+    assert not "\n".join(check_bundle(range(first, first + 125), "fast"))
+
+
+@pytest.mark.parametrize("chunk", range(8))
 def test_compiled_programs_equal_numpy(chunk: int) -> None:
-    assert not failures("compiled", chunk * SIZE, SIZE)
+    assert not failures("compiled", PROGRAMS + chunk * SIZE, SIZE)
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_programs_compiled_by_themselves(chunk: int) -> None:
+    assert not failures("alone", 2 * PROGRAMS + chunk * 25, 25)
+
+
+def test_a_wrong_kernel_is_seen_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    expand = bundling.expand
+    cases = [bundles.interpreted(generate(k), 1).case for k in (0, 1)]
+    before, own = (case.graph.output_dtypes.count(F64) for case in cases)
+    assert own > 0
+
+    def spoiled(graph, **options):
+        """Spoil a result of the second program."""
+        graph = expand(graph, **options)
+        graph.outputs[before] = graph.const(123.25)
+        return graph
+
+    monkeypatch.setattr(bundling, "expand", spoiled)
+    (report,) = check_bundle(range(3))
+    assert "seed 1, executor native" in report
+    assert "differs from interpreted" in report
+
+
+def test_an_error_in_a_bundle_is_traced_to_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = bundles.run_bundle
+    culprit = bundles.interpreted(generate(2), 1).case.graph.digest()
+
+    def failing(cases, turn):
+        if any(case.graph.digest() == culprit for case in cases):
+            raise RuntimeError("no code for this")
+        return run(cases, turn)
+
+    monkeypatch.setattr(bundles, "run_bundle", failing)
+    (report,) = check_bundle(range(4))
+    assert "seed 2, executor native" in report
+    assert "no code for this" in report
 
 
 @pytest.mark.parametrize("seed", [1542998])

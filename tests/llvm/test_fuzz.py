@@ -7,12 +7,24 @@ import os
 import numpy as np
 import pytest
 
+from .bundling import case_of, instances, run_bundle
 from .checking import check, check_shared, samples
 from .random_graphs import random_graph
 
 BLOCKS = 8
 #: Programs a block; more by command: ARCHIMEDES_FUZZ=12500 makes 10^5 in all.
 PROGRAMS = int(os.environ.get("ARCHIMEDES_FUZZ", "30"))
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_many_random_programs_in_one_kernel(block):
+    cases = []
+    for seed in range(100 * block, 100 * (block + 1)):
+        g = random_graph(seed)
+        rng = np.random.default_rng(seed)
+        count = instances(block)
+        cases.append(case_of(g, [samples(d, count, rng) for d in g.input_dtypes], count))
+    assert run_bundle(cases, block) == {}
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

@@ -90,7 +90,7 @@ class Batched:
                 executor.batch(every, batched, count, self.threads, arrays)
             else:
                 result = executor.finish(executor.batch(every, batched, count, self.threads))
-            if executor.warm and not kwargs:
+            if executor.warm and executor.busy() and not kwargs:
                 self._remember(treedef, executor, axes, batched, out is not None)
             if out is not None:
                 return out
@@ -173,26 +173,30 @@ class Batched:
         return axes
 
     def _count(self, leaves: list[Any], axes: list[int | None], treedef: Any) -> int:
-        sizes: dict[str, int] = {}
-        for leaf, axis, path in zip(leaves, axes, treedef.paths()):
+        sizes: dict[int, int] = {}
+        for k, (leaf, axis) in enumerate(zip(leaves, axes)):
             if axis is None:
                 continue
             shape = np.shape(leaf)
             if not -len(shape) <= axis < len(shape):
                 raise ValueError(
-                    f"vmap: argument {path} has shape {shape}, which has no axis {axis} to map "
-                    "over; set its entry of in_axes to None to share it"
+                    f"vmap: argument {treedef.paths()[k]} has shape {shape}, which has no axis "
+                    f"{axis} to map over; set its entry of in_axes to None to share it"
                 )
-            sizes[path] = shape[axis]
+            sizes[k] = shape[axis]
         if not sizes:
             raise ValueError("vmap: no argument has an axis to map over (in_axes is None)")
         if len(set(sizes.values())) > 1:
-            raise ValueError(f"vmap: the mapped axes have different lengths: {sizes}")
+            paths = treedef.paths()
+            named = {paths[k]: size for k, size in sizes.items()}
+            raise ValueError(f"vmap: the mapped axes have different lengths: {named}")
         return next(iter(sizes.values()))
 
     def _place(self, recording: Recording, result: Any, count: int, batched: list[bool]) -> Any:
         """Move the batch axis of each result leaf to where ``out_axes`` wants it."""
         axes = self.out_axes
+        if axes == 0 and all(out.spec.code >= 0 for out in recording.outs):
+            return result
         leaves, treedef = tree.flatten(result)
         if axes is None or isinstance(axes, int):
             per_leaf = [axes] * len(leaves)

@@ -16,6 +16,7 @@ from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 from archimedes.symbolic import current_trace, wrap
+from archimedes.symbolic.trace import user_line
 
 __all__ = ["callback"]
 
@@ -70,10 +71,11 @@ def callback(
             lambda primals, result, tangents: rule(primals, tangents),
         )
     dtypes = tuple(spec.code for spec in specs for _ in range(spec.size))
-    region = Host(np.array(given.ids(), dtype=np.int64), run, dtypes, name, derivative)
-    ids = current_trace().graph.region(region)
+    ids = np.array(given.ids(), dtype=np.int64)
+    region = Host(ids, run, dtypes, name, derivative, line=user_line())
+    results = current_trace().graph.region(region)
     return out_tree.unflatten(
-        [wrap(ids[o.start : o.stop].reshape(o.spec.shape), o.spec.code) for o in outs]
+        [wrap(results[o.start : o.stop].reshape(o.spec.shape), o.spec.code) for o in outs]
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function.execution import BACKENDS, Executor, default_backend
+from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
 from archimedes.function.outputs import result_arrays
 from archimedes.function.recording import (
     LeafSpec,
@@ -65,6 +65,7 @@ class Compiled:
         return_names: Sequence[str] | None = None,
         name: str | None = None,
         backend: str | None = None,
+        numerics: str = "strict",
     ) -> None:
         if not callable(function):
             raise TypeError(
@@ -81,12 +82,17 @@ class Compiled:
         self.backend = default_backend() if backend is None else backend
         if self.backend not in BACKENDS:
             raise ValueError(f"compile: backend={backend!r} is not one of {BACKENDS}")
+        if numerics not in NUMERICS:
+            raise ValueError(f"compile: numerics={numerics!r} is not one of {NUMERICS}")
+        self.numerics = numerics
         self._cache: dict[Any, tuple[Recording, Executor]] = {}
         #: Generated call paths of recent specialisations, newest first.
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
         self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
         self._lock = threading.Lock()
         self._log: list[str] = []
+        #: Called from another recording, it is copied into it up to this many operations.
+        self.inline_limit = INLINE_LIMIT
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}{self.signature.parameters}, {len(self._cache)} recorded>"
@@ -120,7 +126,7 @@ class Compiled:
             if executor.native is not None and not kwargs:
                 self._remember(args, executor)
             return result
-        return apply_recording(recording, leaves)
+        return apply_recording(recording, leaves, self.inline_limit)
 
     def _into(self, out: Any, args: Any, kwargs: Any) -> Any:
         """Evaluate into the arrays of ``out``."""
@@ -189,7 +195,7 @@ class Compiled:
         with self._lock:
             if key not in self._cache:
                 self._log.append(_reason(self.name, key, list(self._cache), names))
-                self._cache[key] = (recording, Executor(recording, self.backend))
+                self._cache[key] = (recording, Executor(recording, self.backend, self.numerics))
             return self._cache[key]
 
     def _record(
@@ -293,8 +299,8 @@ def _has_traced(leaves: list[Any]) -> bool:
     )
 
 
-def apply_recording(recording: Recording, leaves: Sequence[Any]) -> Any:
-    """Use a recording inside the current trace: inlined if small, as a Call otherwise."""
+def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = INLINE_LIMIT) -> Any:
+    """Use a recording inside the current trace: copied up to ``limit`` nodes, else as a Call."""
     graph = recording.graph
     inputs: list[int] = []
     for leaf, spec in zip(leaves, recording.leaves):
@@ -302,7 +308,7 @@ def apply_recording(recording: Recording, leaves: Sequence[Any]) -> Any:
             inputs.extend(leaf_ids(leaf, spec))
     inputs.extend(recording.captured)
     into = current_trace().graph
-    if len(graph) <= INLINE_LIMIT:
+    if len(graph) <= limit:
         outs = inline(into, graph, inputs)
     else:
         outs = into.region(Call(np.array(inputs), graph)).tolist()
@@ -339,6 +345,7 @@ def compile(
     return_names: Sequence[str] | None = None,
     name: str | None = None,
     backend: str | None = None,
+    numerics: str = "strict",
 ) -> Any:
     """Turn a NumPy function into a recorded one; also usable as a decorator.
 
@@ -348,6 +355,11 @@ def compile(
     by themselves. Values of globals and closures are those of the recording. ``backend`` is
     "auto" (interpret a little, then compile to native code), "llvm" or "interpreter"; all give
     the same bits.
+
+    ``numerics`` is "strict" (operations rounded one by one, as NumPy does) or "fast": products
+    and sums fuse, and a divisor used more than once is inverted once. Results then differ from
+    NumPy's by rounding, and still not between backends, lanes and threads. Derivatives and
+    ``vmap`` of the function use its mode; inside another function, that one's mode holds.
 
     >>> import numpy as np
     >>> f = compile(lambda x: np.sum(x**2))
@@ -360,6 +372,7 @@ def compile(
         "return_names": return_names,
         "name": name,
         "backend": backend,
+        "numerics": numerics,
     }
     if func is None:
         return functools.partial(compile, **options)

@@ -3,6 +3,9 @@
 Both give the same bits, so which one runs is a matter of time only. Compiling costs tens of
 milliseconds; a recording is interpreted until the work done exceeds ``WARM_UP`` operations.
 ``ARCHIMEDES_BACKEND=llvm`` compiles at the first call, ``=interpreter`` never does.
+
+In "fast" numerics the recording's graph is first rewritten (``graph/fast.py``); what runs is the
+result, in every backend the same.
 """
 
 from __future__ import annotations
@@ -19,11 +22,12 @@ from archimedes.backends import interpreter
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
 from archimedes.graph.dtypes import DTYPES, I64
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Region, While
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm import Kernel
 
-__all__ = ["BACKENDS", "Executor", "canonical", "default_backend"]
+__all__ = ["BACKENDS", "NUMERICS", "Executor", "canonical", "default_backend"]
 
 #: Operations that are interpreted before a recording is compiled.
 WARM_UP = 20_000
@@ -31,9 +35,14 @@ WARM_UP = 20_000
 THREADING = 2_000_000
 #: Larger values that the instances of a batch share do not go on a thread's stack.
 SHARED_BYTES = 65_536
+#: Native calls made through ctypes, before an entry of their own is compiled.
+FIRST_CALLS = 3
 #: More instances than any batch has.
 EVERYTHING = 2**62
+#: How often a bounded loop is assumed to run.
+ROUNDS = 100
 BACKENDS = ("auto", "llvm", "interpreter")
+NUMERICS = ("strict", "fast")
 
 
 def default_backend() -> str:
@@ -48,25 +57,29 @@ class Executor:
     """Runs one recording: on single arguments, or on a batch along leading axes."""
 
     __slots__ = (
+        "_calls",
         "_entries",
         "_kernel",
         "_lock",
         "_operations",
         "_work",
         "backend",
+        "graph",
         "native",
         "recording",
         "shortcuts",
     )
 
-    def __init__(self, recording: Recording, backend: str) -> None:
+    def __init__(self, recording: Recording, backend: str, numerics: str = "strict") -> None:
         self.recording = recording
+        #: What runs.
+        self.graph = _in_mode(recording.graph, numerics)
         self.backend = backend
         #: The call paths that were generated for it already.
         self.shortcuts: set[Any] = set()
         self._entries: dict[Any, Any] = {}
-        self._operations = _operations(recording.graph)
-        self._work = 0
+        self._operations = _operations(self.graph)
+        self._work = self._calls = 0
         self._lock = threading.Lock()
         self._kernel: Kernel | None = None
         #: The builtin that ``entry`` makes for single calls; None until then.
@@ -92,7 +105,7 @@ class Executor:
 
         r = self.recording
         return llvm.build(
-            r.graph,
+            self.graph,
             [(s.size, s.code) for s in r.leaves if s.code >= 0],
             [(o.spec.size, o.spec.code) for o in r.outs if o.spec.code >= 0],
         )
@@ -154,12 +167,17 @@ class Executor:
         """Evaluate on leaves that match the recording and rebuild the result tree."""
         if not self._warm(1):
             return self._interpret(leaves)
-        entry = self.entry()
+        entry = self.entry() if self.busy() else None
         if entry is not None:
             values = entry(*map(canonical, leaves, self.recording.leaves))
             if values is not NotImplemented:
                 return self.finish(values)
         return self._call_kernel(leaves)
+
+    def busy(self) -> bool:
+        """Count a native call and tell whether there were enough to make an entry for them."""
+        self._calls += 1
+        return self._calls > FIRST_CALLS
 
     def finish(self, values: tuple[Any, ...]) -> Any:
         """Build the result tree from the traced leaves in order."""
@@ -178,7 +196,7 @@ class Executor:
 
     def into(self, leaves: Sequence[Any], out: Sequence[np.ndarray]) -> None:
         """Evaluate into the arrays of the traced result leaves."""
-        entry = self.entry(into=True) if self._warm(1) else None
+        entry = self.entry(into=True) if self._warm(1) and self.busy() else None
         if entry is None or entry(*map(canonical, leaves, self.recording.leaves), *out) is not None:
             # Interpreted, or an array that overlaps another: compute apart, then copy.
             results = zip(self.recording.outs, tree.leaves(self(leaves)))
@@ -189,7 +207,7 @@ class Executor:
         for leaf, spec in zip(leaves, self.recording.leaves):
             if spec.code >= 0:
                 values.extend(np.asarray(leaf, dtype=DTYPES[spec.code]).ravel())
-        results = interpreter.run(self.recording.graph, values)
+        results = interpreter.run(self.graph, values)
 
         def take(out: OutLeaf) -> Any:
             block = np.array(results[out.start : out.stop], dtype=DTYPES[out.spec.code])
@@ -253,7 +271,7 @@ class Executor:
                 values.extend(array.reshape(count, spec.size).T)
             else:
                 values.extend(array.ravel())
-        results = interpreter.run(self.recording.graph, values)
+        results = interpreter.run(self.graph, values)
 
         def take(out: OutLeaf) -> Any:
             block = np.empty((out.spec.size, count), dtype=DTYPES[out.spec.code])
@@ -262,6 +280,14 @@ class Executor:
             return np.ascontiguousarray(block.T).reshape(count, *out.spec.shape)
 
         return tuple(take(out) for out in self.recording.outs if out.spec.code >= 0)
+
+
+def _in_mode(graph: Graph, numerics: str) -> Graph:
+    if numerics == "strict":
+        return graph
+    from archimedes.graph.fast import fast
+
+    return fast(graph)
 
 
 def overlapping(outs: Sequence[np.ndarray], given: Sequence[np.ndarray]) -> bool:
@@ -278,8 +304,17 @@ def copied(values: Sequence[Any], outs: Sequence[np.ndarray]) -> tuple[np.ndarra
 
 def _operations(graph: Graph) -> int:
     """Count the nodes of a graph and of the bodies in it: roughly what one run costs."""
-    bodies = (body for region in graph.regions.values() for body in region.bodies)
-    return len(graph) + sum(_operations(body) for body in bodies)
+    total = len(graph)
+    for region in graph.regions.values():
+        total += _rounds(region) * sum(_operations(body) for body in region.bodies)
+    return total
+
+
+def _rounds(region: Region) -> int:
+    """How often the bodies of a region run; a loop with a bound is taken to run for a while."""
+    if isinstance(region, While):
+        return min(region.limit, ROUNDS)
+    return getattr(region, "length", 1)
 
 
 def _array(leaf: Any, spec: LeafSpec) -> np.ndarray:

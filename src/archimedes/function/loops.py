@@ -28,6 +28,7 @@ from archimedes.function.regions import (
 from archimedes.graph.dtypes import B8
 from archimedes.graph.regions import Scan, While
 from archimedes.symbolic import current_trace, wrap
+from archimedes.symbolic.trace import user_line
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -163,12 +164,18 @@ def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
 
 
 def while_loop(
-    cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int = 1000
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_steps: int = 1000,
+    *,
+    adaptive: bool = False,
 ) -> Any:
     """Repeat ``x = body(x)`` while ``cond(x)`` holds, at most ``max_steps`` times.
 
     The bound makes the loop differentiable in reverse mode and safe on a target; a loop that
-    reaches it returns the value it has by then.
+    reaches it returns the value it has by then. ``adaptive`` marks loops of solvers that choose
+    their own steps: ``arc.codegen`` refuses them.
 
     >>> float(while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0))
     192.0
@@ -194,6 +201,8 @@ def while_loop(
         step_graph,
         n,
         int(max_steps),
+        adaptive=adaptive,
+        line=user_line(),
     )
     return start.rebuild(current_trace().graph.region(region).tolist())
 

@@ -62,6 +62,7 @@ class Derivative:
         base = function.function if isinstance(function, Compiled) else function
         self.function = base
         self.what = what
+        self.numerics = function.numerics if isinstance(function, Compiled) else "strict"
         if isinstance(function, Compiled):
             self.signature = function.signature
         else:

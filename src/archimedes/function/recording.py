@@ -60,15 +60,15 @@ _FLOAT = LeafSpec(F64, weak=True)
 _INT = LeafSpec(I64, weak=True)
 
 
-def _array_spec(x: np.ndarray | np.generic, path: str) -> LeafSpec:
+def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec:
     code = code_of(x.dtype)
     if code is None:
         if x.dtype == object and x.size and isinstance(x.ravel()[0], SymbolicArray):
             traced = lift(x)
             return LeafSpec(traced.code, traced.shape)
         raise TraceError(
-            f"argument {path} has dtype {x.dtype}, which cannot be traced: convert it to float64, "
-            "float32, int64 or bool, or declare the argument static (static_argnames)."
+            f"argument {path()} has dtype {x.dtype}, which cannot be traced: convert it to "
+            "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
         )
     return LeafSpec(code, x.shape)
 
@@ -86,7 +86,7 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
             )
         return _INT
     if kind is np.ndarray or isinstance(x, (np.ndarray, np.generic)):
-        return _array_spec(x, path())
+        return _array_spec(x, path)
     if isinstance(x, SymbolicArray):
         if not is_tracing():
             raise trace_error(

@@ -36,7 +36,7 @@ class SparseDerivative:
         self.derivative = derivative
         self.symmetric = symmetric
         self.name = name
-        self._compiled = Compiled(self._entries, name=name)
+        self._compiled = Compiled(self._entries, name=name, numerics=derivative.numerics)
         self._compiled.signature = derivative.signature
 
     def __repr__(self) -> str:

@@ -8,7 +8,6 @@ parts (the argument reduction that sin and cos share) become one by hash-consing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,13 +17,13 @@ from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import ELEMENTARY, in_float32
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.passes import inline
-from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
-from archimedes.graph.regions import Call, Map, Region, Scan, Switch, While
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call, Switch, While
+from archimedes.graph.rewriting import Emit, rewrite
 
 __all__ = ["GraphPrimitives", "GraphValue", "expand", "program"]
 
 _IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
-_ARITY = tuple(op.arity for op in TABLE)
 
 
 class GraphValue:
@@ -198,56 +197,29 @@ def program(name: str, dtype: int) -> Graph:
     return _traced(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
 
 
-_REBUILD: dict[type[Region], Callable[[Any, Callable[[Graph], Graph]], Region]] = {
-    # A derivative rule has done its work by now, and is no part of the kernel.
-    Call: lambda r, to: replace(r, body=to(r.body), derivative=None),
-    Scan: lambda r, to: replace(r, body=to(r.body)),
-    Map: lambda r, to: replace(r, body=to(r.body)),
-    While: lambda r, to: replace(r, condition=to(r.condition), body=to(r.body)),
-    Switch: lambda r, to: replace(r, branches=tuple(to(body) for body in r.branches)),
-}
-
-
-def expand(graph: Graph) -> Graph:
+def expand(
+    graph: Graph, *, calls: bool = False, text: Callable[[str, int], Graph] = program
+) -> Graph:
     """Return an equal graph without elementary functions, in all bodies of regions too.
 
-    Live nodes only; all inputs stay. The interpreter gives the same bits for both graphs.
+    Live nodes only; all inputs stay. The interpreter gives the same bits for both graphs. The
+    programs of the functions are copied to where they are called, which runs fastest; with
+    ``calls`` they become ``Call`` regions, so that a backend may write each once. ``text`` gives
+    the program of a function by name and dtype.
     """
-    return _expand(graph, {})
+    place = _place_call if calls else inline
+
+    def emitter(src: Graph) -> Emit:
+        def emit(dst: Graph, i: int, operands: tuple[int, ...]) -> int:
+            code = src.op[i]
+            if _IS_ELEMENTARY[code]:
+                return place(dst, text(TABLE[code].name, src.dtype[i]), operands)[0]
+            return dst.emit(code, *operands)
+
+        return emit
+
+    return rewrite(graph, emitter)
 
 
-def _expand(src: Graph, known: dict[str, Graph]) -> Graph:
-    found = known.get(src.digest())
-    if found is not None:
-        return found
-    dst = Graph()
-    inputs = [dst.input(src.dtype[i]) for i in src.inputs]
-    to = [-1] * len(src.op)
-    outs: dict[int, list[int]] = {}
-    op, a, b, c = src.op, src.a, src.b, src.c
-    for i in src.live():
-        code = op[i]
-        arity = _ARITY[code]
-        if _IS_ELEMENTARY[code]:
-            operands = (to[a[i]], to[b[i]])[:arity]
-            to[i] = inline(dst, program(TABLE[code].name, src.dtype[i]), operands)[0]
-        elif code == OUT:
-            to[i] = outs[a[i]][b[i]]
-        elif code == LOOKUP:
-            to[i] = dst.lookup(src.tables[b[i]], to[a[i]])
-        elif arity:
-            to[i] = dst.emit(code, *(to[j] for j in (a[i], b[i], c[i])[:arity]))
-        elif code == CONST:
-            to[i] = dst.const(src.value[i], src.dtype[i])
-        elif code == INPUT:
-            to[i] = inputs[a[i]]
-        elif code == REGION:
-            region = src.regions[i].with_inputs([to[j] for j in src.regions[i].inputs.tolist()])
-            rebuild = _REBUILD.get(type(region))
-            if rebuild is not None:
-                region = rebuild(region, lambda body: _expand(body, known))
-            outs[i] = dst.region(region).tolist()
-    dst.outputs = [to[i] for i in src.outputs]
-    dst.input_names, dst.output_names = src.input_names, src.output_names
-    known[src.digest()] = dst
-    return dst
+def _place_call(dst: Graph, body: Graph, operands: Sequence[int]) -> list[int]:
+    return dst.region(Call(np.array(operands), body)).tolist()

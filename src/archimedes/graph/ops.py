@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
+from archimedes.graph.fused_multiply_add import fused_multiply_add
 
 __all__ = ["BY_NAME", "CODES", "TABLE", "Op"]
 
@@ -124,6 +125,7 @@ _EXACT: tuple[tuple[Any, ...], ...] = (
     ("shr", 2, "same", INTS, np.right_shift),
     ("lshr", 2, "same", INTS, _shift_right_logical),
     ("select", 3, "same", ANY, _select),
+    ("fma", 3, "same", FLOATS, fused_multiply_add),
     ("f64", 1, F64, ANY, lambda x: np.asarray(x).astype(np.float64)[()]),
     ("f32", 1, F32, ANY, lambda x: np.asarray(x).astype(np.float32)[()]),
     ("i64", 1, I64, (I64, B8), lambda x: np.asarray(x).astype(np.int64)[()]),

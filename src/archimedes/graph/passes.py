@@ -30,6 +30,7 @@ def copy_into(
     where not copied).
     """
     to = [-1] * len(src.op)
+    first = len(dst.op)
     op, a, b, c, dtype = src.op, src.a, src.b, src.c, src.dtype
     emit = dst.emit
     given = [int(i) for i in inputs]
@@ -56,6 +57,10 @@ def copy_into(
             ids = [to[j] for j in region.inputs.tolist()]
             moved = region.with_inputs(ids)
             outs[i] = list(place(i, moved)) if place else dst.region(moved).tolist()
+    if src.lines is not None and dst.lines is not None:
+        for i in nodes:
+            if to[i] >= first:
+                dst.lines[to[i]] = src.lines[i]
     return to
 
 
@@ -90,6 +95,7 @@ def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
     dst.inputs = [to[i] for i in src.inputs]
     dst.outputs = [to[i] for i in outputs]
     dst.input_names = src.input_names
+    dst.lines = None if src.lines is None else [src.lines[i] for i in live]
     return dst
 
 

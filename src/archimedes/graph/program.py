@@ -8,7 +8,8 @@ node where there is one already, so that the trace is the optimiser.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,15 @@ _RESULT = tuple(op.result for op in TABLE)
 RULES: list[Any] = [None] * len(TABLE)
 
 
+class _Origins(threading.local):
+    """How this thread finds the user's line a node comes from; None where nobody asked."""
+
+    find: Callable[[], Any] | None = None
+
+
+origins = _Origins()
+
+
 def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
     """Identify a constant by its bits, so that -0.0 differs from 0.0 and nan equals nan."""
     if dtype in (F64, F32):
@@ -47,7 +57,8 @@ class Graph:
     ``op``, ``a``, ``b``, ``c`` and ``dtype`` are parallel lists over nodes; ``value`` maps the id
     of a constant to its Python number; ``regions`` maps the id of a region node to its region;
     ``tables`` are the constant arrays that ``lookup`` nodes read. ``inputs`` and ``outputs`` are
-    lists of ids.
+    lists of ids. ``lines`` are the user's lines each node was made at, kept on request
+    (``symbolic/lines.py``).
 
     >>> g = Graph()
     >>> x = g.input(F64)
@@ -65,6 +76,7 @@ class Graph:
         "dtype",
         "input_names",
         "inputs",
+        "lines",
         "op",
         "output_names",
         "outputs",
@@ -86,6 +98,7 @@ class Graph:
         self.outputs: list[int] = []
         self.input_names: list[str] | None = None
         self.output_names: list[str] | None = None
+        self.lines: list[Any] | None = None if origins.find is None else []
         self._index: dict[tuple[Any, ...], int] = {}
         self._digest: str | None = None
 
@@ -107,6 +120,8 @@ class Graph:
         self.b.append(b)
         self.c.append(c)
         self.dtype.append(dtype)
+        if self.lines is not None:
+            self.lines.append(origins.find() if origins.find else None)
         return i
 
     def emit(self, op: int, a: int, b: int = -1, c: int = -1) -> int:

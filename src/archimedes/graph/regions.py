@@ -38,9 +38,13 @@ def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array."""
+    """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array.
+
+    ``line`` is the user's line that made it, where that is known; it serves errors only.
+    """
 
     inputs: Any
+    line: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _ids(self.inputs))
@@ -157,13 +161,15 @@ class While(Region):
     """Repeat a body while a condition holds, at most ``limit`` times.
 
     Inputs: ``carry`` values, then shared ones. Condition: (carry, shared) -> bool; body:
-    (carry, shared) -> carry. Outputs: the last carry.
+    (carry, shared) -> carry. Outputs: the last carry. ``adaptive`` marks the loop of a solver
+    that chooses its own steps, which has no place on a target with a clock.
     """
 
     condition: Graph
     body: Graph
     carry: int
     limit: int
+    adaptive: bool = field(default=False, kw_only=True)
 
     @property
     def bodies(self) -> tuple[Graph, ...]:

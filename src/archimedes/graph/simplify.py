@@ -23,7 +23,7 @@ __all__ = ["fold", "rule"]
 Rule = Callable[[Graph, int, int, int], int | None]
 
 ADD, SUB, MUL, DIV, NEG, ABS = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "abs"))
-SELECT, NOT = CODES["select"], CODES["not"]
+SELECT, NOT, FMA = CODES["select"], CODES["not"], CODES["fma"]
 LT, LE, EQ, NE = (CODES[n] for n in ("lt", "le", "eq", "ne"))
 _RESULT = tuple(op.result for op in TABLE)
 
@@ -157,6 +157,28 @@ def _div(g: Graph, a: int, b: int, c: int) -> int | None:
         return g.emit(NEG, g.emit(DIV, g.a[a], b))
     if g.op[b] == NEG:
         return g.emit(NEG, g.emit(DIV, a, g.a[b]))
+    return None
+
+
+@rule("fma")
+def _fma(g: Graph, a: int, b: int, c: int) -> int | None:
+    """Drop what a literal 0, 1 or -1 makes needless; two literals have no exact product."""
+    folded = fold(g, FMA, a, b, c)
+    if folded is not None:
+        return folded
+    if g.value.get(c) == 0:
+        return g.emit(MUL, a, b)
+    for literal, other in ((g.value.get(a), b), (g.value.get(b), a)):
+        if literal == 0:
+            return c
+        if literal == 1:
+            return g.emit(ADD, other, c)
+        if literal == -1:
+            return g.emit(SUB, c, other)
+    if a > b:
+        return g.emit(FMA, b, a, c)
+    if g.op[a] == NEG and g.op[b] == NEG:
+        return g.emit(FMA, g.a[a], g.a[b], c)
     return None
 
 

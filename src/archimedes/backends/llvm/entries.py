@@ -20,7 +20,6 @@ from archimedes.backends.llvm.hosting import HostCall
 from archimedes.backends.llvm.lowering import PARAMETERS, PART, Lowering
 from archimedes.backends.llvm.machine import Target
 from archimedes.backends.llvm.memory import ALIGNMENT, Binding, Location, Pointer
-from archimedes.backends.llvm.schedule import cost
 from archimedes.backends.llvm.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.llvm.tiles import (
     Rows,
@@ -30,6 +29,7 @@ from archimedes.backends.llvm.tiles import (
     scatter,
     store_tile,
 )
+from archimedes.backends.schedule import cost
 from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph
 

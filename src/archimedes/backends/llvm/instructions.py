@@ -1,8 +1,9 @@
 """LLVM lowering of the exact ops: a table keyed by the names of ``graph/ops.py``.
 
 Nothing here carries a fast-math flag, so that LLVM keeps every rounding and never forms a fused
-multiply-add. Where LLVM leaves a case undefined (shifts by 64, division by zero, conversion of
-values out of range) the lowering spells out what the reference gives.
+multiply-add by itself. The ``fma`` op is one; where the CPU has none, the C library's is called.
+Where LLVM leaves a case undefined (shifts by 64, division by zero, conversion of values out of
+range) the lowering spells out what the reference gives.
 """
 
 from __future__ import annotations
@@ -275,6 +276,7 @@ LOWERING: dict[str, Lower] = {
     "shr": _shift("ashr"),
     "lshr": _shift("lshr"),
     "select": _select,
+    "fma": lambda f, dtype, a, b, c: intrinsic(f, "fma", dtype, a, b, c),
     "f64": _cast(F64),
     "f32": _cast(F32),
     "i64": _cast(I64),

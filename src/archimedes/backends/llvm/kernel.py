@@ -25,9 +25,9 @@ from archimedes.backends.llvm.hosting import Hosting
 from archimedes.backends.llvm.lowering import PART
 from archimedes.backends.llvm.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.pointers import checked_pointers, data_pointer
-from archimedes.backends.llvm.schedule import cost, has_host
 from archimedes.backends.llvm.sharing import fixed_nodes
 from archimedes.backends.llvm.threads import over_chunks
+from archimedes.backends.schedule import cost, has_host
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
 from archimedes.graph.expand import expand

@@ -19,8 +19,8 @@ from archimedes.backends.llvm.hosting import HostCall
 from archimedes.backends.llvm.instructions import LOWERING
 from archimedes.backends.llvm.lookups import lookup
 from archimedes.backends.llvm.memory import Binding, Location
-from archimedes.backends.llvm.schedule import Schedule, cost, schedule
 from archimedes.backends.llvm.scope import Reach, Scope
+from archimedes.backends.schedule import Schedule, cost, schedule
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Switch

@@ -124,10 +124,15 @@ def _address(function: Any) -> int:
     return address
 
 
-#: What kernels may call: the allocator of the process, which needs no GIL.
+# The C library of the process, whose fma is exactly rounded, as the standard demands.
+_C_LIBRARY = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+#: What kernels may call: the allocator of the process, which needs no GIL, and what LLVM calls
+#: for an ``fma`` on a CPU without the instruction.
 _IMPORTS = {
     "arc_malloc": _address(ctypes.pythonapi.PyMem_RawMalloc),
     "arc_free": _address(ctypes.pythonapi.PyMem_RawFree),
+    "fma": _address(_C_LIBRARY.fma),
+    "fmaf": _address(_C_LIBRARY.fmaf),
 }
 
 

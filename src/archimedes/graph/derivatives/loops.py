@@ -199,7 +199,8 @@ def while_forward(dst: Graph, region: While, given: list[Directions]):
     zeros = {k: dst.const(0.0, region.body.output_dtypes[k]) for k, _ in carry}
     bars = [given[k].get(d, zeros[k]) for k, d in carry]
     inputs = [*region.inputs[:n], *bars, *region.inputs[n:], *ids_of_pairs(given, shared)]
-    outs = dst.region(While(inputs, test, step, n + nc, region.limit))
+    limit, adaptive, line = region.limit, region.adaptive, region.line
+    outs = dst.region(While(inputs, test, step, n + nc, limit, adaptive=adaptive, line=line))
     return outs[:n], split(outs[n:], n, carry)
 
 

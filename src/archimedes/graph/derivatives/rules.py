@@ -110,6 +110,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
         lambda e, o, a, b: e.div(e.c(1.0), b),
         lambda e, o, a, b: e.neg(e.div(o, b)),
     ),
+    "fma": (lambda e, o, a, b: b, lambda e, o, a, b: a, _one),
     "neg": (lambda e, o, a, b: e.c(-1.0),),
     "abs": (lambda e, o, a, b: _sign(e, a),),
     "sqrt": (lambda e, o, a, b: e.div(e.c(0.5), o),),
