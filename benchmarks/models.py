@@ -6,54 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archimedes.spatial import Quaternion, RigidBody
+
 __all__ = ["arm", "articulated_body", "rigid_bodies", "rigid_body", "rigid_body_point"]
 
 
 def rigid_body(x, F_B, M_B, m, J_B):
     """Time derivative of the 6-dof state (position, quaternion, v_B, w_B), 13 numbers."""
-    q, v, w = x[3:7], x[7:10], x[10:13]
-    a, b, c, d = q / np.sqrt(q @ q)
-    R_BN = np.array(
-        [
-            [a * a + b * b - c * c - d * d, 2 * (b * c + a * d), 2 * (b * d - a * c)],
-            [2 * (b * c - a * d), a * a - b * b + c * c - d * d, 2 * (c * d + a * b)],
-            [2 * (b * d + a * c), 2 * (c * d - a * b), a * a - b * b - c * c + d * d],
-        ]
-    )
-    rate = (
-        0.5
-        * np.array(
-            [
-                -q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
-                q[0] * w[0] + q[2] * w[2] - q[3] * w[1],
-                q[0] * w[1] - q[1] * w[2] + q[3] * w[0],
-                q[0] * w[2] + q[1] * w[1] - q[2] * w[0],
-            ]
-        )
-        - (q @ q - 1.0) * q
-    )
-    dv = F_B / m - np.cross(w, v)
-    dw = np.linalg.solve(J_B, M_B - np.cross(w, J_B @ w))
-    return np.concatenate([R_BN.T @ v, rate, dv, dw])
+    state = RigidBody.State(pos=x[:3], att=Quaternion(x[3:7]), v_B=x[7:10], w_B=x[10:])
+    rate = RigidBody().dynamics(0.0, state, RigidBody.Input(F_B=F_B, M_B=M_B, m=m, J_B=J_B))
+    return np.concatenate([rate.pos, rate.att.array, rate.v_B, rate.w_B])
 
 
 def rigid_bodies(x, F_B, M_B, m, J_B):
     """The same for many states at once, as one would vectorise it in NumPy by hand."""
     q, v, w = x[:, 3:7], x[:, 7:10], x[:, 10:13]
     squared = np.einsum("ni,ni->n", q, q)
-    a, b, c, d = (q / np.sqrt(squared)[:, None]).T
-    R_NB = np.empty((len(x), 3, 3))
-    R_NB[:, 0, 0] = a * a + b * b - c * c - d * d
-    R_NB[:, 1, 0] = 2 * (b * c + a * d)
-    R_NB[:, 2, 0] = 2 * (b * d - a * c)
-    R_NB[:, 0, 1] = 2 * (b * c - a * d)
-    R_NB[:, 1, 1] = a * a - b * b + c * c - d * d
-    R_NB[:, 2, 1] = 2 * (c * d + a * b)
-    R_NB[:, 0, 2] = 2 * (b * d + a * c)
-    R_NB[:, 1, 2] = 2 * (c * d - a * b)
-    R_NB[:, 2, 2] = a * a - b * b - c * c + d * d
+    scale = (2.0 / squared)[:, None]
+    turn = np.cross(q[:, 1:], v)
     out = np.empty_like(x)
-    out[:, :3] = np.einsum("nij,nj->ni", R_NB, v)
+    out[:, :3] = v + scale * (q[:, :1] * turn + np.cross(q[:, 1:], turn))
     out[:, 3] = -0.5 * np.einsum("ni,ni->n", q[:, 1:], w)
     out[:, 4:7] = 0.5 * (q[:, :1] * w + np.cross(q[:, 1:], w))
     out[:, 3:7] -= (squared - 1.0)[:, None] * q

@@ -12,9 +12,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from archimedes.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from archimedes import spatial, tree
-    from archimedes.errors import ArchimedesError, GraphError, StructError, TraceError
+    from archimedes import embedded, spatial, tree
+    from archimedes.embedded import codegen
+    from archimedes.errors import (
+        ArchimedesError,
+        CodegenError,
+        GraphError,
+        StructError,
+        TraceError,
+    )
     from archimedes.function import (
         Compiled,
         ConvergenceError,
@@ -51,10 +60,9 @@ if TYPE_CHECKING:
     )
     from archimedes.tree import StructConfig, UnionConfig, field, struct
 
-__version__ = "0.1.0"
-
 __all__ = [
     "ArchimedesError",
+    "CodegenError",
     "Compiled",
     "ConvergenceError",
     "GraphError",
@@ -66,11 +74,13 @@ __all__ = [
     "UnionConfig",
     "array",
     "callback",
+    "codegen",
     "coloring",
     "compile",
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "embedded",
     "expm",
     "eye",
     "field",
@@ -99,9 +109,11 @@ __all__ = [
 ]
 
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
-_PACKAGES = ("tree", "spatial", "graph", "symbolic", "backends", "function")
+_PACKAGES = ("tree", "spatial", "graph", "symbolic", "backends", "function", "embedded")
 _ELSEWHERE = {
-    **dict.fromkeys(("ArchimedesError", "GraphError", "StructError", "TraceError"), "errors"),
+    **dict.fromkeys(("ArchimedesError", "CodegenError", "GraphError"), "errors"),
+    **dict.fromkeys(("StructError", "TraceError"), "errors"),
+    "codegen": "embedded",
     **dict.fromkeys(("StructConfig", "UnionConfig", "field", "struct"), "tree"),
 }
 

@@ -1,0 +1,238 @@
+"""Generated C against CasADi's generated C: bytes of flash, time on this machine, instructions.
+
+Every peer computes the same expressions: the recorded graph, translated node by node. Flash is what
+the function needs on a Cortex-M4: its code and constants with everything it calls, linked
+statically (the compiler's arithmetic for both, newlib's libm for CasADi, nothing for ours). Needs
+the tools that ``.ci/install-tools`` installs, and ``libnewlib-arm-none-eabi`` for CasADi's libm.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archimedes.embedded import CProject, codegen
+from archimedes.embedded.boards import FOLDER, board_named
+from archimedes.embedded.firmware import Harness, Slot, build, execute
+from archimedes.embedded.qemu import harness_of, sources_of
+from benchmarks.c_code_cases import Case, cases
+from benchmarks.report import Table, in_processes, medians
+
+OPTIMIZE = "-O2"
+#: What takes a compiler minutes is measured once, by its size.
+SLOW = ("unrolled",)
+FLASH_BOARD, TIME_BOARD = "cortex-m4", "cortex-m7"
+
+
+# ---- C sources -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Code:
+    """C of one peer: files, the function that is the root, and its harness on a board."""
+
+    files: dict[str, str]
+    root: str
+    harness: Harness
+    libraries: tuple[str, ...]
+    batch: str
+
+
+def our_code(case: Case) -> Code:
+    project: CProject = codegen(case.function, case.args, name="model")
+    batch = """
+#include "model.h"
+void batch(const model_in_t *in, model_out_t *out, long n);
+void batch(const model_in_t *in, model_out_t *out, long n)
+{
+    model_work_t work;
+    for (long i = 0; i < n; i++) model_step(&in[i], &out[i], &work);
+}
+"""
+    model = project.model
+    return Code(sources_of(model), "model_step", harness_of(model), ("-lgcc",), batch)
+
+
+_CASADI_HEADER = """
+#ifndef MODEL_H
+#define MODEL_H
+#include <stdint.h>
+int model(const double **arg, double **res, long long *iw, double *w, int mem);
+#endif
+"""
+
+
+def casadi_code(function: Any) -> Code:
+    import casadi as ca
+
+    generator = ca.CodeGenerator("model.c", {"with_header": False})
+    generator.add(function)
+    text = generator.dump()
+    inputs = [function.nnz_in(k) for k in range(function.n_in())]
+    outputs = function.nnz_out(0)
+    pointers = "\n".join(f"    arg[{k}] = x + {sum(inputs[:k])};" for k in range(len(inputs)))
+    call = f"""
+static void call(const double *x, double *y)
+{{
+    const double *arg[{function.sz_arg()}];
+    double *res[{function.sz_res()}], w[{max(function.sz_w(), 1)}];
+    long long iw[{max(function.sz_iw(), 1)}];
+{pointers}
+    res[0] = y;
+    model(arg, res, iw, w, 0);
+}}
+"""
+    batch = f"""
+#include "model.h"
+{call}
+void batch(const double *in, double *out, long n);
+void batch(const double *in, double *out, long n)
+{{
+    for (long i = 0; i < n; i++) call(in + i * {sum(inputs)}, out + i * {outputs});
+}}
+"""
+    harness = Harness(
+        header="model.h",
+        variables=f"static double x[{sum(inputs)}], y[{outputs}];\n{call}",
+        call="call(x, y);",
+        inputs=[Slot("x", 8 * sum(inputs))],
+        outputs=[Slot("y", 8 * outputs)],
+    )
+    files = {"model.c": text, "model.h": _CASADI_HEADER}
+    return Code(files, "model", harness, ("-lm", "-lc", "-lgcc"), batch)
+
+
+# ---- measurements --------------------------------------------------------------------------------
+
+
+def _write(folder: Path, files: dict[str, str]) -> list[str]:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [name for name in files if name.endswith(".c")]
+
+
+def flash_bytes(code: Code) -> int:
+    """Code and constants on the board, all that the function calls included."""
+    board = board_named(FLASH_BOARD)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = _write(folder, code.files)
+        command = [
+            f"{board.tools}gcc",
+            *board.flags,
+            *(OPTIMIZE, "-ffp-contract=off", "-w", "-ffunction-sections", "-fdata-sections"),
+            *("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", f"-Wl,-e,{code.root}"),
+            *sources,
+            str(FOLDER / "memory.c"),  # GCC makes calls of memcpy out of loops that copy
+            *code.libraries,
+            *("-o", "linked.elf"),
+        ]
+        subprocess.run(command, cwd=folder, check=True)
+        text = subprocess.run(
+            [f"{board.tools}size", "-A", "linked.elf"],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    rows = [line.split() for line in text.splitlines()]
+    return sum(int(r[1]) for r in rows if r and r[0].split(".")[1:2] in (["text"], ["rodata"]))
+
+
+def instructions(code: Code, args: Sequence[Any]) -> tuple[int, np.ndarray]:
+    """Instructions of one call on the emulated board, and the result."""
+    data = np.concatenate([np.ravel(a) for a in args]).astype(float).tobytes()
+    with tempfile.TemporaryDirectory() as name:
+        board = board_named(TIME_BOARD)
+        firmware = build(
+            code.files, code.harness, board, Path(name), OPTIMIZE, libraries=code.libraries
+        )
+        run = execute(firmware, [data, data])
+    return run.instructions[1], np.frombuffer(run.outputs[1], float)
+
+
+def host_seconds(code: Code, args: Sequence[Any], batch: int) -> float:
+    """Seconds a call on this machine, in a loop in C over different points; the best of many."""
+    rng = np.random.default_rng(1)
+    point = np.concatenate([np.ravel(a) for a in args]).astype(float)
+    inputs = point * (1.0 + 0.01 * rng.normal(size=(batch, point.size)))
+    outputs = np.zeros((batch, sum(slot.size for slot in code.harness.outputs) // 8))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = _write(folder, {**code.files, "batch.c": code.batch})
+        flags = [OPTIMIZE, "-ffp-contract=off", "-w", "-fPIC", "-shared", "-o", "model.so"]
+        subprocess.run(["gcc", *flags, *sources, "-lm"], cwd=folder, check=True)
+        library = ctypes.CDLL(str(folder / "model.so"))
+    function = library.batch
+    given = [ctypes.c_void_p(a.ctypes.data) for a in (inputs, outputs)]
+    best = np.inf
+    for _ in range(300):
+        start = time.perf_counter()
+        function(*given, ctypes.c_long(batch))
+        best = min(best, time.perf_counter() - start)
+    return best / batch
+
+
+def _codes(case: Case, skip: Sequence[str] = ()) -> dict[str, Code]:
+    chosen = {kind: make for kind, make in case.casadi.items() if kind not in skip}
+    made = {kind: casadi_code(make(case.args)) for kind, make in chosen.items()}
+    return {"ours": our_code(case), **made}
+
+
+def measure() -> dict[str, float]:
+    """Times in one process."""
+    return {
+        f"{name}|{kind}": host_seconds(code, case.args, case.batch)
+        for name, case in cases().items()
+        for kind, code in _codes(case, skip=SLOW).items()
+    }
+
+
+def tables(processes: int = 3) -> list[Table]:
+    """Flash, instructions and time of each case."""
+    times = medians(in_processes("benchmarks.c_code", "measure", processes))
+    rows = []
+    for name, case in cases().items():
+        codes = _codes(case)
+        flash = {kind: flash_bytes(code) for kind, code in codes.items()}
+        counts: dict[str, int] = {}
+        results = {}
+        for kind, code in codes.items():
+            if kind not in SLOW:
+                counts[kind], results[kind] = instructions(code, case.args)
+                np.testing.assert_allclose(results[kind], results["ours"], rtol=1e-9, atol=1e-9)
+        for kind in case.casadi:
+            seconds = [times.get(f"{name}|{peer}") for peer in ("ours", kind)]
+            rows.append(
+                (
+                    name,
+                    kind,
+                    *_compared(flash["ours"], flash[kind], "{:.0f}"),
+                    *_compared(counts["ours"], counts.get(kind), "{:.0f}"),
+                    *_compared(*(None if s is None else 1e9 * s for s in seconds), "{:.1f}"),
+                )
+            )
+    note = (
+        f"Ours / CasADi's, and the ratio (above 1: ours is better), `gcc {OPTIMIZE}`, contraction "
+        f"off. Flash: {FLASH_BOARD} (software doubles), everything that is linked. Instructions: "
+        f"one call on an emulated {TIME_BOARD} (hardware doubles). ns: this machine, a loop in C, "
+        f"medians of {processes} processes. CasADi simplifies beyond what IEEE arithmetic allows "
+        "(x*y/y is x), ours keeps every rounding. Loops in CasADi: unrolled into one graph, or "
+        "calls of the step's function."
+    )
+    columns = ("function", "CasADi as", "flash", "ratio", "instructions", "ratio", "ns", "ratio")
+    return [Table("Generated C against CasADi's", columns, rows, note)]
+
+
+def _compared(ours: float | None, theirs: float | None, form: str) -> tuple[str, str]:
+    if ours is None or theirs is None:
+        return "-", "-"
+    return f"{form.format(ours)} / {form.format(theirs)}", f"{theirs / ours:.2f}"

@@ -1,0 +1,219 @@
+"""Graph in, C source out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from archimedes.backends.c.counting import operations, primitives
+from archimedes.backends.c.elementary import library
+from archimedes.backends.c.lowering import PART, Lowering
+from archimedes.backends.c.memory import Binding, Place
+from archimedes.backends.c.source import Argument, CSource, Stats
+from archimedes.backends.c.spelling import CTYPES
+from archimedes.backends.c.support import with_dependencies
+from archimedes.backends.c.writer import Function, mentions
+from archimedes.errors import CodegenError
+from archimedes.graph.dtypes import F32, F64, I64
+from archimedes.graph.program import Graph
+from archimedes.graph.retyping import retype
+from archimedes.graph.trimming import Origin, trim
+
+__all__ = ["render"]
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+#: Names that functions make for themselves.
+_OWN = re.compile(r"(work|memory|[a-z])_*\d*\Z")
+_CHOICES = {
+    "float_type": ("double", "float"),
+    "int_type": ("int64_t", "int32_t"),
+    "scratch": ("stack", "workspace"),
+}
+
+
+def render(
+    graph: Graph,
+    name: str,
+    *,
+    inputs: Sequence[Argument],
+    outputs: Sequence[Argument],
+    float_type: str = "double",
+    int_type: str = "int64_t",
+    scratch: str = "stack",
+    lines: Callable[[Graph, int], str] | None = None,
+    part: int = PART,
+) -> CSource:
+    """Write a graph as a C function ``void name(inputs..., outputs..., workspace)``.
+
+    ``inputs`` and ``outputs`` cut the graph's inputs and outputs, in order, into row-major arrays;
+    inputs of shape ``()`` are passed by value. Outputs must not overlap inputs.
+    ``float_type="float"`` computes in float throughout (see ``graph/retyping.py``).
+    ``int_type="int32_t"`` is the type of integer arguments and results; inside they are int64_t,
+    so that results are those of the interpreter, wrapped to 32 bits. ``scratch="workspace"``
+    takes all arrays from a struct that the caller passes last (none where none is needed),
+    ``"stack"`` declares them. ``lines(graph, node)`` says where a node of the given graph, or of
+    a body in it, comes from; changes become comments. ``part`` is the length at which functions
+    are cut. The same arguments give the same bytes.
+
+    >>> from archimedes.graph.ops import CODES
+    >>> g = Graph()
+    >>> x = g.input(F64)
+    >>> g.outputs = [g.emit(CODES["mul"], x, x)]
+    >>> print(render(g, "square", inputs=[Argument("x", 0)], outputs=[Argument("y", 0)]).text)
+    void square(double x, double *y)
+    {
+        y[0] = x * x;
+    }
+    <BLANKLINE>
+    """
+    for option, value in (("float_type", float_type), ("int_type", int_type), ("scratch", scratch)):
+        if value not in _CHOICES[option]:
+            raise CodegenError(f"{option}={value!r}: choose from {', '.join(_CHOICES[option])}")
+    _check_names(name, [*inputs, *outputs])
+    _check_layout("inputs", inputs, graph.input_dtypes)
+    _check_layout("outputs", outputs, graph.output_dtypes)
+    origin: dict[int, Origin] = {}
+    if float_type == "float":
+        graph = retype(graph, origin)
+    trimmed = trim(graph)
+    origin |= trimmed.origin
+    narrow = int_type == "int32_t"
+    low = Lowering(
+        name,
+        [trimmed.graph],
+        part=part,
+        workspace=scratch == "workspace",
+        annotate=_annotation(origin, lines),
+    )
+    entry = _Entry(low, name, trimmed.graph, [*inputs, *outputs], float_type == "float", narrow)
+    entry.write(inputs, outputs)
+    return entry.source()
+
+
+class _Entry:
+    """The function that is called from outside."""
+
+    def __init__(
+        self,
+        low: Lowering,
+        name: str,
+        graph: Graph,
+        arguments: Sequence[Argument],
+        single: bool,
+        narrow: bool,
+    ) -> None:
+        self.low, self.graph, self.single, self.narrow = low, graph, single, narrow
+        taken = {a.name for a in arguments}
+        gap = ""
+        while any(_OWN.match(x) and x.count("_") == len(gap) for x in taken):
+            gap += "_"
+        self.f = Function(name, low.frame(name, graph, f"work{gap}", gap), gap)
+
+    def _dtype(self, argument: Argument) -> int:
+        return F32 if self.single and argument.dtype == F64 else argument.dtype
+
+    def _place(self, argument: Argument) -> Place:
+        d = self._dtype(argument)
+        return Place(argument.name, 0, d, narrow=self.narrow and d == I64)
+
+    def _ctype(self, argument: Argument) -> str:
+        return "int32_t" if self._place(argument).narrow else CTYPES[self._dtype(argument)]
+
+    def write(self, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
+        """Write the function and all that it calls."""
+        f, low = self.f, self.low
+        given: list[Binding] = []
+        for argument in inputs:
+            start = self._place(argument)
+            if argument.shape == ():
+                f.parameters[argument.name] = f"{self._ctype(argument)} {argument.name}"
+                value = f"((int64_t){argument.name})" if start.narrow else argument.name
+                given.append(Binding(operand=value))
+            elif argument.size:
+                f.parameters[argument.name] = f"const {self._ctype(argument)} *{argument.name}"
+                given += [Binding(place=start.at(k)) for k in range(argument.size)]
+        stores: list[tuple[int, Place]] = []
+        for argument in outputs:
+            if argument.size:
+                f.parameters[argument.name] = f"{self._ctype(argument)} *{argument.name}"
+            start = self._place(argument)
+            stores += [(len(stores) + k, start.at(k)) for k in range(argument.size)]
+        own = list(f.parameters)
+        pointer = f.frame.pointer
+        if f.frame.in_struct:
+            f.parameters[pointer] = f"{f.frame.type} *{pointer}"
+        low.function(f, self.graph, given, stores)
+        if not (low.workspace and not f.frame.is_empty):
+            f.parameters.pop(pointer, None)
+        f.head = f"void {f.name}({', '.join(f.parameters.values()) or 'void'})"
+        low.add(f, [f"(void){x};" for x in own if not mentions(f.lines, x)])
+
+    def source(self) -> CSource:
+        """Put the pieces together."""
+        low, f = self.low, self.f
+        pieces = {**low.tables.pieces, **low.pieces}
+        trace: list[tuple[int, str]] = []
+        at = 0
+        for name, text in pieces.items():
+            trace += [(at + line, note) for line, note in low.traces.get(name, ())]
+            at += text.count("\n") + 1
+        text = "\n".join(pieces.values())
+        has_workspace = low.workspace and not f.frame.is_empty
+        counts = operations(self.graph)
+        return CSource(
+            name=f.name,
+            prototype=f.head,
+            types="\n".join(low.types.values()),
+            text=text,
+            helpers=with_dependencies(text, library()),
+            workspace_type=f.frame.type if has_workspace else "",
+            workspace_bytes=f.frame.size[0] if has_workspace else 0,
+            stats=Stats(
+                operations=counts,
+                primitives=primitives(counts),
+                statements=text.count(";\n"),
+                functions=sum(")\n{" in piece for piece in low.pieces.values()),
+                tables=len(low.tables.pieces),
+                table_bytes=low.tables.bytes,
+            ),
+            trace=tuple(trace),
+        )
+
+
+def _check_names(name: str, arguments: Sequence[Argument]) -> None:
+    names = [name, *(a.name for a in arguments)]
+    for x in names:
+        if not _IDENTIFIER.match(x):
+            raise CodegenError(f"{x!r} is not a name in C: use ASCII letters, digits and _")
+        if x.startswith("arc_") or (x != name and x.startswith(f"{name}_")):
+            raise CodegenError(f"{x!r} may clash with names that generated code uses: rename it")
+    twice = sorted({x for x in names if names.count(x) > 1})
+    if twice:
+        raise CodegenError(f"{', '.join(twice)}: used for two things; give each its own name")
+
+
+def _check_layout(what: str, arguments: Sequence[Argument], dtypes: Sequence[int]) -> None:
+    given = [a.dtype for a in arguments for _ in range(a.size)]
+    if given != list(dtypes):
+        raise CodegenError(
+            f"the {what} describe {len(given)} scalars, which are not the {len(dtypes)} of the "
+            "graph in number and dtypes"
+        )
+
+
+def _annotation(
+    origin: Mapping[int, Origin], lines: Callable[[Graph, int], str] | None
+) -> Callable[[Graph, int], str] | None:
+    """Look up nodes of the written graph as nodes of the given one."""
+    if lines is None:
+        return None
+
+    def annotate(g: Graph, i: int) -> str:
+        while id(g) in origin:
+            g, source = origin[id(g)]
+            if i not in source:
+                return ""
+            i = source[i]
+        return lines(g, i)
+
+    return annotate

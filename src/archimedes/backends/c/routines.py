@@ -1,0 +1,139 @@
+"""Bodies that are functions of their own: how they are called.
+
+Up to eight arguments are passed by value, more as one array a dtype; one result is returned, more
+are written to one array a dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from archimedes.backends.c.copies import are_neighbours, copy_all
+from archimedes.backends.c.memory import Binding, Frame, Place
+from archimedes.backends.c.spelling import CTYPES, LETTERS
+from archimedes.backends.c.writer import Function
+from archimedes.graph.program import Graph
+
+if TYPE_CHECKING:
+    from archimedes.backends.c.lowering import Lowering
+
+__all__ = ["Routine", "write_call", "write_routine"]
+
+#: Arguments up to this number are passed by value.
+BY_VALUE = 8
+#: Results up to this number are kept in variables.
+FEW = 64
+
+Groups = dict[int, list[int]]
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A static function for a body.
+
+    ``inputs`` and ``outputs`` are numbers of the body's inputs (those in use) and outputs by
+    dtype, in the order of the parameters. ``result`` is the dtype of what it returns, if anything.
+    """
+
+    name: str
+    inputs: Groups
+    outputs: Groups
+    by_value: bool
+    result: int | None
+    frame: Frame
+
+
+def _grouped(numbers: Sequence[int], dtypes: Sequence[int]) -> Groups:
+    return {d: [k for k in numbers if dtypes[k] == d] for d in sorted({dtypes[k] for k in numbers})}
+
+
+def write_routine(low: Lowering, name: str, body: Graph) -> Routine:
+    """Write the function of a body."""
+    live = set(body.live())
+    used = [k for k, i in enumerate(body.inputs) if i in live]
+    inputs = _grouped(used, body.input_dtypes)
+    outputs = _grouped(range(len(body.outputs)), body.output_dtypes)
+    returns = len(body.outputs) == 1 and low.size(body) <= low.part
+    routine = Routine(
+        name=name,
+        inputs=inputs,
+        outputs=outputs,
+        by_value=len(used) <= BY_VALUE,
+        result=body.output_dtypes[0] if returns else None,
+        frame=low.frame(name, body),
+    )
+    f = Function(name, routine.frame)
+    given = [Binding()] * len(body.inputs)
+    for d, numbers in inputs.items():
+        for at, k in enumerate(numbers):
+            if routine.by_value:
+                operand = f"a{k + 1}"
+                f.parameters[operand] = f"{CTYPES[d]} {operand}"
+                given[k] = Binding(operand=operand)
+            else:
+                base = f"in_{LETTERS[d]}"
+                f.parameters[base] = f"const {CTYPES[d]} *{base}"
+                given[k] = Binding(place=Place(base, at, d))
+    stores: list[tuple[int, Place]] = []
+    if not returns:
+        for d, numbers in outputs.items():
+            base = f"out_{LETTERS[d]}"
+            f.parameters[base] = f"{CTYPES[d]} *{base}"
+            stores += [(k, Place(base, at, d)) for at, k in enumerate(numbers)]
+    if routine.frame.in_struct:
+        f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
+    if returns:
+        (value,) = low.inline(f, body, given, [0])
+        f.line(f"return {value.text()};")
+    else:
+        low.function(f, body, given, stores)
+    if not _gets_frame(low, routine):
+        f.parameters.pop(routine.frame.pointer, None)
+    kind = CTYPES[routine.result] if routine.result is not None else "void"
+    f.head = f"static {kind} {name}({', '.join(f.parameters.values()) or 'void'})"
+    low.add(f)
+    return routine
+
+
+def _gets_frame(low: Lowering, routine: Routine) -> bool:
+    return low.workspace and not routine.frame.is_empty
+
+
+def write_call(
+    low: Lowering, f: Function, routine: Routine, given: Sequence[Binding], wanted: Sequence[int]
+) -> list[Binding]:
+    """Call the function of a body and return outputs by number."""
+    name, arguments = routine.name, list[str]()
+    for d, numbers in routine.inputs.items():
+        values = [given[k] for k in numbers]
+        if routine.by_value:
+            arguments += [b.text() for b in values]
+        elif are_neighbours(values) and values[0].place is not None:
+            arguments.append(values[0].place.address)
+        else:
+            start = f.frame.buffer(f"{name} in", d, len(values))
+            copy_all(f, low.tables, [(start.at(k), b) for k, b in enumerate(values)])
+            arguments.append(start.address)
+    if routine.result is not None:
+        value = f.value(routine.result, f"{name}({', '.join(arguments)})")
+        return [Binding(operand=value)] * len(wanted)
+    # The next call overwrites a buffer: few results are taken out of it at once.
+    few = len(set(wanted)) <= FEW
+    results: dict[int, Binding] = {}
+    for d, numbers in routine.outputs.items():
+        if few:
+            start = f.frame.buffer(f"{name} out", d, len(numbers))
+        else:
+            start = f.frame.array(d, len(numbers))
+        arguments.append(start.address)
+        results |= {k: Binding(place=start.at(at)) for at, k in enumerate(numbers)}
+    if _gets_frame(low, routine):
+        f.frame.calls[name] = routine.frame
+        arguments.append(f"&{f.frame.pointer}->calls.{name}")
+    f.line(f"{name}({', '.join(arguments)});")
+    if few:
+        dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
+        results |= {k: f.load(results[k], dtypes[k]) for k in sorted(set(wanted))}
+    return [results[k] for k in wanted]

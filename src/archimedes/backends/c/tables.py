@@ -1,0 +1,49 @@
+"""Constant tables: ``static const`` arrays, one a content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.backends.c.memory import Place
+from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
+from archimedes.graph.dtypes import DTYPES
+
+__all__ = ["Tables"]
+
+_LINE = 96
+
+
+class Tables:
+    """The tables of a file; ``pieces`` are their texts by name."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.pieces: dict[str, str] = {}
+        self.bytes = 0
+        self._known: dict[tuple[int, bytes], str] = {}
+
+    def place(self, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
+        """Return the first element of the table with these values."""
+        array = np.asarray(values, dtype=DTYPES[dtype])
+        key = (dtype, array.tobytes())
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = f"{self.prefix}_table{len(self.pieces) + 1}"
+            items = [table_item(x, dtype) for x in array.tolist()]
+            head = f"static const {CTYPES[dtype]} {name}[{len(items)}] = {{"
+            self.pieces[name] = "\n".join([head, *_wrapped(items), "};\n"])
+            self.bytes += BYTES[dtype] * len(items)
+        return Place(name, 0, dtype)
+
+
+def _wrapped(items: Sequence[str]) -> list[str]:
+    lines = ["   "]
+    for k, item in enumerate(items):
+        text = f" {item}," if k + 1 < len(items) else f" {item}"
+        if len(lines[-1]) + len(text) > _LINE:
+            lines.append("   ")
+        lines[-1] += text
+    return lines

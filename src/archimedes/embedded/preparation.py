@@ -1,0 +1,204 @@
+"""From a function and example arguments to a recording that can be written as C."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from enum import Enum
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.embedded.settings import Options
+from archimedes.errors import CodegenError, GraphError, StructError, TraceError
+from archimedes.function.compiled import Compiled, CompiledMethod
+from archimedes.function.recording import Recording
+from archimedes.function.regions import static_out_graph
+from archimedes.function.signatures import Signature
+from archimedes.graph.dtypes import code_of
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Host, Region, While
+from archimedes.symbolic.lines import recording_lines
+
+__all__ = ["Prepared", "prepare"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A recorded function: every leaf of its result is in the graph.
+
+    ``arguments`` are the example values of what is traced, ``fixed`` of what is not;
+    ``signature`` binds other arguments in the same way.
+    """
+
+    name: str
+    recording: Recording
+    arguments: dict[str, Any]
+    fixed: dict[str, Any]
+    return_names: tuple[str, ...] | None
+    summary: str
+    signature: Signature
+
+
+def prepare(
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    *,
+    static_argnums: Any,
+    static_argnames: Any,
+    name: str | None,
+    options: Options,
+) -> Prepared:
+    """Record ``func`` on the example arguments and check that C can do all of it.
+
+    With the option ``traceability`` the graph knows which line of Python each node comes from.
+    """
+    lines = options.traceability
+    compiled = _compiled(func, static_argnums, static_argnames)
+    title = name or compiled.name
+    if not isinstance(args, (tuple, list)):
+        raise CodegenError(
+            f"codegen: args is a {type(args).__name__}: give a tuple of example arguments, such as "
+            "args=(x, u); one argument is args=(x,)"
+        )
+    try:
+        values = compiled.signature.bind(tuple(args), dict(kwargs or {}))
+        fixed = compiled.signature.fixed(values)
+        dynamic = {key: value for key, value in values.items() if key not in fixed}
+        _check_arguments(dynamic)
+        with recording_lines() if lines else nullcontext():
+            recording = compiled.recording(*args, **(kwargs or {}))
+        if recording.captured:
+            raise CodegenError(
+                f"codegen: {title}() uses values of a function that is being recorded: call "
+                "codegen outside compiled functions, with plain numbers"
+            )
+        _check_results(recording)
+        with recording_lines() if lines else nullcontext():
+            recording = static_out_graph(recording)
+    except (TraceError, GraphError, StructError) as error:
+        raise CodegenError(f"codegen: {error}") from error
+    except TypeError as error:
+        if not str(error).startswith(f"{compiled.signature.name}():"):
+            raise
+        raise CodegenError(f"codegen: the example arguments do not fit: {error}") from error
+    _check_graph(recording.graph, title, options)
+    return Prepared(
+        name=title,
+        recording=recording,
+        arguments=dynamic,
+        fixed={key: values[key] for key in values if key in fixed},
+        return_names=compiled.return_names,
+        summary=_summary(compiled.function),
+        signature=compiled.signature,
+    )
+
+
+def _compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
+    """Return the function as a Compiled; static arguments given here go before its own."""
+    if isinstance(func, CompiledMethod):
+        # The instance is a value that the method closes over, as for a method not compiled.
+        method: Any = func.func
+        func = MethodType(method.function, func.args[0])
+    if isinstance(func, Compiled):
+        if argnums is None and argnames is None:
+            return func
+        names, func = func.return_names, func.function
+    elif callable(func):
+        names = None
+    else:
+        raise CodegenError(
+            f"codegen needs a function, got {type(func).__name__}: write arc.codegen(f, (x,)), not "
+            "arc.codegen(f(x), ...)"
+        )
+    inner = func.func if isinstance(func, functools.partial) else func
+    try:
+        return Compiled(
+            func,
+            static_argnums=argnums,
+            static_argnames=argnames,
+            return_names=names,
+            name=getattr(inner, "__name__", None),
+        )
+    except ValueError as error:
+        raise CodegenError(f"codegen: {error}") from error
+
+
+#: Leaves that are rightly static: they choose what is recorded.
+_CHOICES = (bool, str, bytes, Enum)
+
+
+def _check_arguments(arguments: dict[str, Any]) -> None:
+    """Raise for leaves that were meant to be arrays but say no shape."""
+    for name, value in arguments.items():
+        leaves, treedef = tree.flatten(value)
+        for leaf, path in zip(leaves, treedef.paths(name)):
+            if isinstance(leaf, (int, float, np.ndarray, np.generic, *_CHOICES)):
+                continue
+            if callable(leaf) and not isinstance(leaf, type):
+                continue
+            what = leaf.__name__ if isinstance(leaf, type) else f"a {type(leaf).__name__}"
+            raise CodegenError(
+                f"codegen: the shape of argument {path} is unknown, because its example is {what}: "
+                "give an array or a number, such as np.zeros(3) or 0.0, or declare the argument "
+                "static (static_argnames)"
+            )
+
+
+def _check_results(recording: Recording) -> None:
+    for out, path in zip(recording.outs, recording.out_tree.paths("result")):
+        if out.spec.code >= 0:
+            continue
+        value = out.spec.value
+        if not isinstance(value, (int, float, np.ndarray, np.generic)) or (
+            code_of(np.asarray(value).dtype) is None
+        ):
+            raise CodegenError(
+                f"codegen: {path} is a {type(value).__name__}, which has no form in C: return "
+                "float64, float32, int64 and bool numbers and arrays only"
+            )
+
+
+def _regions(graph: Graph) -> Iterator[Region]:
+    for region in graph.regions.values():
+        yield region
+        for body in region.bodies:
+            yield from _regions(body)
+
+
+def _check_graph(graph: Graph, name: str, options: Options) -> None:
+    """Raise for what C cannot do: callbacks, and loops with no bound that a target could keep."""
+    for region in _regions(graph):
+        place = f" at\n  {region.line}\n" if region.line else " "
+        if isinstance(region, Host):
+            raise CodegenError(
+                f"codegen: {name}() calls the Python function {region.label!r} through "
+                f"arc.callback{place}which does not exist on the target: write it in NumPy, pass "
+                "what it computes as an argument, or use a fixed-step method where a solver of "
+                "another library is called"
+            )
+        if isinstance(region, While) and region.adaptive and not options.adaptive:
+            raise CodegenError(
+                f"codegen: {name}() solves a differential equation with steps of adaptive length"
+                f"{place}so that nobody knows how long it takes on the target: use a fixed step "
+                "(dt=... in the solver's options, or arc.discretize), or pass "
+                "options={'adaptive': True} if time does not matter"
+            )
+        if isinstance(region, While) and region.limit > options.max_iterations:
+            raise CodegenError(
+                f"codegen: {name}() has a loop of up to {region.limit:,} iterations{place}which "
+                f"is more than the {options.max_iterations:,} allowed on a target: give the loop a "
+                "smaller max_steps, use arc.scan or arc.fori_loop, or pass "
+                "options={'max_iterations': ...}"
+            )
+
+
+def _summary(function: Any) -> str:
+    """Return the first paragraph of a function's docstring, as one line."""
+    text = (getattr(function, "__doc__", None) or "").strip()
+    return " ".join(text.split("\n\n")[0].split())

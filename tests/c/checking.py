@@ -1,0 +1,188 @@
+"""Compile generated C and compare it with the interpreter, bit for bit."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from archimedes.backends.c import FLAGS, Argument, CSource, assemble, render
+from archimedes.graph import DTYPES, F32, F64, Graph
+from archimedes.graph.retyping import retype
+
+from ..llvm.checking import SPECIAL_FLOATS, SPECIAL_INTS, assert_bits, leaves_of, reference, samples
+
+COMPILERS = ("gcc", "clang")
+LEVELS = ("-O0", "-O2", "-O3")
+STRICT = ("-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+FLOATS = ("double", "float")
+C_NAMES = {"f8": "double", "f4": "float", "i8": "int64_t", "b1": "bool"}
+
+
+def needs(program: str) -> str:
+    """The path of a program; skips the test where it is not installed."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed (Debian: apt install {program})")
+    return found
+
+
+def compile_c(text: str, folder: Path, *options: str, compiler: str = "gcc", last=()) -> None:
+    """Run a compiler on a text and fail with its messages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "unit.c").write_text(text)
+    command = [needs(compiler), *FLAGS, *options, "unit.c", *last]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[:4000]}"
+
+
+@dataclass
+class Case:
+    """A graph, its name in C, and sample values of its inputs, one array of shape (n,) each."""
+
+    name: str
+    graph: Graph
+    columns: list[np.ndarray]
+
+    @property
+    def count(self) -> int:
+        return len(self.columns[0]) if self.columns else 1
+
+
+class Rendered:
+    """A case rendered for one type of float: source, packed inputs, expected outputs."""
+
+    def __init__(self, case: Case, float_type: str, **options) -> None:
+        g = case.graph
+        ins, outs = leaves_of(g.input_dtypes), leaves_of(g.output_dtypes)
+        self.name, self.count = case.name, case.count
+        self.source: CSource = render(
+            g,
+            case.name,
+            inputs=[Argument(f"in{k}", d, (n,)) for k, (n, d) in enumerate(ins)],
+            outputs=[Argument(f"out{k}", d, (n,)) for k, (n, d) in enumerate(outs)],
+            float_type=float_type,
+            **options,
+        )
+        made = retype(g) if float_type == "float" else g
+        with np.errstate(all="ignore"):
+            columns = [x.astype(DTYPES[d]) for x, d in zip(case.columns, made.input_dtypes)]
+        expected = reference(made, columns, self.count)
+        self.inputs = _packed(columns, ins, made.input_dtypes)
+        self.expected = _packed(expected, outs, made.output_dtypes)
+
+    def check(self, library: ctypes.CDLL, note: str) -> None:
+        """Call the function of a shared library on every sample."""
+        function = getattr(library, self.name)
+        function.restype = None
+        results = [np.zeros_like(x) for x in self.expected]
+        work = np.zeros(self.source.workspace_bytes // 8 + 1)
+        extra = [work] if self.source.workspace_type else []
+        arrays = [*self.inputs, *results]
+        for i in range(self.count):
+            pointers = [x.ctypes.data + i * x.strides[0] for x in arrays]
+            function(*map(ctypes.c_void_p, [*pointers, *(w.ctypes.data for w in extra)]))
+        for k, (got, want) in enumerate(zip(results, self.expected)):
+            assert_bits(got, want, f"{note} {self.name} out{k}")
+
+
+def _packed(columns, leaves, dtypes) -> list[np.ndarray]:
+    arrays, at = [], 0
+    for count, _ in leaves:
+        block = np.stack(columns[at : at + count], -1)
+        arrays.append(np.ascontiguousarray(block, DTYPES[dtypes[at]]))
+        at += count
+    return arrays
+
+
+class Bundle:
+    """Many cases in one translation unit."""
+
+    def __init__(self, cases: Sequence[Case], float_type: str = "double", **options) -> None:
+        self.float_type = float_type
+        self.members = [Rendered(case, float_type, **options) for case in cases]
+
+    @cached_property
+    def text(self) -> str:
+        return assemble([m.source for m in self.members])
+
+    def check(self, folder: Path, compiler: str, *options: str) -> None:
+        """Compile as a shared library that needs no other, and compare every case.
+
+        Compilers make calls of memcpy and memset, freestanding ones too: these are in libc.
+        """
+        tag = "_".join([compiler, self.float_type, *options]).replace("/", "")
+        where = folder / tag
+        flags = ("-shared", "-fPIC", "-nostdlib", "-Wl,-z,defs", "-o", "unit.so", *options)
+        compile_c(self.text, where, *flags, compiler=compiler, last=("-lc",))
+        library = ctypes.CDLL(str(where / "unit.so"))
+        for member in self.members:
+            member.check(library, tag)
+
+
+    def run(self, folder: Path, compiler: str, *options: str) -> str:
+        """Compile as a program, with sanitizers say, and compare what it writes to a file.
+
+        Returns what the program printed.
+        """
+        where = folder / "_".join([compiler, self.float_type])
+        flags = (*options, "-o", "unit")
+        compile_c(self.text + self._main(), where, *flags, compiler=compiler)
+        every = [x[i] for m in self.members for i in range(m.count) for x in m.inputs]
+        (where / "in.bin").write_bytes(b"".join(x.tobytes() for x in every))
+        done = subprocess.run(["./unit"], cwd=where, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:4000]
+        data, at = (where / "out.bin").read_bytes(), 0
+        for m in self.members:
+            for i in range(m.count):
+                for k, want in enumerate(m.expected):
+                    got = np.frombuffer(data, want.dtype, want[i].size, at)
+                    at += want[i].nbytes
+                    assert_bits(got, want[i], f"{compiler} {m.name} out{k}")
+        return done.stderr
+
+    def _main(self) -> str:
+        """A main function that takes every case from one file to another."""
+        lines = ["#include <stdio.h>", "int main(void)", "{"]
+        lines += ['FILE *from = fopen("in.bin", "rb");', 'FILE *to = fopen("out.bin", "wb");']
+        for m in self.members:
+            lines.append(f"for (int i = 0; i < {m.count}; ++i) {{")
+            given, names = [("x", x) for x in m.inputs], []
+            for k, (letter, x) in enumerate([*given, *(("y", y) for y in m.expected)]):
+                names.append(f"{letter}{k}")
+                lines.append(f"{C_NAMES[x.dtype.str[1:]]} {names[-1]}[{x[0].size}];")
+            for name in names[: len(m.inputs)]:
+                lines.append(f"if (fread({name}, sizeof {name}, 1, from) != 1) return 1;")
+            arguments = list(names)
+            if m.source.workspace_type:
+                lines.append(f"{m.source.workspace_type} work;")
+                arguments.append("&work")
+            lines.append(f"{m.name}({', '.join(arguments)});")
+            lines += [f"fwrite({n}, sizeof {n}, 1, to);" for n in names[len(m.inputs) :]]
+            lines.append("}")
+        return "\n".join([*lines, "return fclose(from) + fclose(to);", "}", ""])
+
+
+__all__ = [
+    "COMPILERS",
+    "F32",
+    "F64",
+    "FLOATS",
+    "LEVELS",
+    "SPECIAL_FLOATS",
+    "SPECIAL_INTS",
+    "STRICT",
+    "Bundle",
+    "Case",
+    "Rendered",
+    "compile_c",
+    "needs",
+    "samples",
+]

@@ -1,0 +1,94 @@
+"""Every op and dtype: C equals the interpreter."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from archimedes.backends.c.operations import SPELLINGS
+from archimedes.graph import B8, CODES, DTYPES, F64, I64, TABLE, Graph
+
+from .checking import (
+    COMPILERS,
+    FLOATS,
+    LEVELS,
+    SPECIAL_FLOATS,
+    SPECIAL_INTS,
+    Bundle,
+    Case,
+    needs,
+    samples,
+)
+
+ROWS = [op for op in TABLE if op.numpy is not None]
+#: The sign and the payload of a nan are outside the contract.
+READS_SIGN = ("copysign", "bits", "bits32")
+
+
+def specials(dtype: int) -> np.ndarray:
+    values = {B8: np.array([True, False]), I64: SPECIAL_INTS}.get(dtype, SPECIAL_FLOATS)
+    with np.errstate(all="ignore"):
+        return values.astype(DTYPES[dtype])
+
+
+def case_of(name: str, dtype: int) -> Case:
+    row = next(op for op in ROWS if op.name == name)
+    dtypes = [B8 if name == "select" and k == 0 else dtype for k in range(row.arity)]
+    g = Graph()
+    ids = [g.input(d) for d in dtypes]
+    g.outputs = [g.emit(CODES[name], *ids)]
+    every = list(itertools.product(*(specials(d) for d in dtypes)))[:1200]
+    rng = np.random.default_rng(7)
+    columns = []
+    for k, d in enumerate(dtypes):
+        special = np.array([row[k] for row in every], DTYPES[d])
+        columns.append(np.concatenate([special, samples(d, 200, rng)]))
+    if name in READS_SIGN:
+        columns[-1] = np.where(columns[-1] == columns[-1], columns[-1], columns[-1].dtype.type(1))
+    return Case(f"op_{name}_{dtype}", g, columns)
+
+
+def cases(elementary: bool) -> list[Case]:
+    return [case_of(op.name, d) for op in ROWS for d in op.takes if op.elementary == elementary]
+
+
+@pytest.fixture(scope="module", params=FLOATS)
+def bundles(request) -> tuple[Bundle, Bundle]:
+    return Bundle(cases(False), request.param), Bundle(cases(True), request.param)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_every_op(bundles: tuple[Bundle, Bundle], compiler: str, level: str, tmp_path: Path):
+    needs(compiler)
+    bundles[0].check(tmp_path, compiler, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_every_elementary_function(bundles, compiler: str, level: str, tmp_path: Path):
+    needs(compiler)
+    bundles[1].check(tmp_path, compiler, level)
+
+
+def test_every_op_is_spelled():
+    assert set(SPELLINGS) == {op.name for op in ROWS if not op.elementary}
+    for op in ROWS:
+        if not op.elementary:
+            assert set(SPELLINGS[op.name]) == set(op.takes), op.name
+
+
+def test_square_root_in_integers_has_the_bits_of_the_instruction(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2**63, 20000)
+    squares = np.arange(1, 3000, dtype=float) ** 2
+    near = np.nextafter(squares, np.inf)
+    values = np.concatenate([bits.view(np.float64), squares, near, SPECIAL_FLOATS])
+    g = Graph()
+    x = g.input(F64)
+    single = g.emit(CODES["f32"], x)
+    g.outputs = [g.emit(CODES["sqrt"], x), g.emit(CODES["sqrt"], single)]
+    Bundle([Case("root", g, [values])]).check(tmp_path, "gcc", "-O2", "-DARC_SOFT_SQRT")

@@ -1,0 +1,72 @@
+"""Random programs: C by two compilers at three levels, in double and in float."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.graph import DTYPES, Graph
+
+from ..fuzz.programs import generate
+from ..fuzz.runner import copies, load
+from ..llvm.random_graphs import random_graph
+from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs, samples
+
+PROGRAMS, BLOCKS = 200, 4
+SIZE = PROGRAMS // BLOCKS
+#: Points at which each program runs: the one it was made with, and random ones.
+POINTS = 6
+
+
+def fuzz_case(seed: int) -> Case:
+    """A random NumPy program, recorded."""
+    program = generate(seed)
+    graph = arc.compile(load(program.source, arc)).graph(*copies(program.inputs))
+    first = [x for value in program.inputs.values() for x in np.ravel(value)]
+    rng = np.random.default_rng(seed)
+    columns = []
+    for value, d in zip(first, graph.input_dtypes):
+        more = samples(d, POINTS - 1, rng)
+        if DTYPES[d].kind == "f":
+            more = rng.normal(0.0, 2.0, POINTS - 1)
+        elif DTYPES[d].kind == "i":
+            more = rng.integers(-6, 7, POINTS - 1)
+        columns.append(np.concatenate([[value], more]).astype(DTYPES[d]))
+    return Case(f"fuzz_{seed}", graph, columns)
+
+
+def graph_case(seed: int) -> Case:
+    """A random graph over all ops, dtypes and regions, on special values too."""
+    graph: Graph = random_graph(seed)
+    rng = np.random.default_rng(seed)
+    columns = [samples(d, 21, rng) for d in graph.input_dtypes]
+    return Case(f"graph_{seed}", graph, columns)
+
+
+@cache
+def bundle(block: int, float_type: str) -> Bundle:
+    cases = [fuzz_case(seed) for seed in range(block * SIZE, (block + 1) * SIZE)]
+    return Bundle(cases, float_type)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("float_type", FLOATS)
+def test_fuzz_programs(block: int, float_type: str, level: str, compiler: str, tmp_path: Path):
+    needs(compiler)
+    bundle(block, float_type).check(tmp_path, compiler, level)
+
+
+@pytest.mark.parametrize("scratch", ["stack", "workspace"])
+@pytest.mark.parametrize("part", [2000, 7])
+@pytest.mark.parametrize("float_type", FLOATS)
+def test_random_graphs(float_type: str, part: int, scratch: str, tmp_path: Path):
+    """Functions whole and cut into many parts, arrays on the stack and in a workspace."""
+    cases = [graph_case(seed) for seed in range(40)]
+    made = Bundle(cases, float_type, part=part, scratch=scratch)
+    made.check(tmp_path, "gcc", "-O1")
