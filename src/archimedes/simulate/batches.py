@@ -1,0 +1,238 @@
+"""Driving a batch of solves: every instance with its own steps, in lanes and threads.
+
+The kernels are those of a single solve, mapped over the batch, so each instance has the same bits
+as alone. Instances that are done or have failed drop out of later calls.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.collectors import Mapped, OutputCollector, StepCollector
+from archimedes.simulate.dense import BatchDense
+from archimedes.simulate.driver import Monitor, Pace
+from archimedes.simulate.kernels import Kernels
+from archimedes.simulate.loops import Run, Setup
+from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+
+__all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
+
+#: Instances of a thread that are solved together: their steps stay in its cache.
+GROUP = 128
+
+
+@dataclass
+class BatchResult:
+    """What a batch of solves gave: t (N, m), flat x (N, m, n), status (N,) and the runs."""
+
+    t: np.ndarray
+    x: np.ndarray
+    run: Run
+    status: np.ndarray
+    dense: BatchDense | None = None
+
+    def nothing(self, count: int) -> BatchResult:
+        """Return the results of ``count`` instances that were not begun."""
+        run = tree.map(lambda leaf: np.repeat(leaf[:1] * 0, count, axis=0), self.run)
+        return BatchResult(
+            np.full((count, 0), np.nan),
+            np.full((count, 0, self.x.shape[2]), np.nan),
+            run,
+            np.full(count, INTERRUPTED),
+        )
+
+
+def joined(results: Sequence[BatchResult], x: np.ndarray | None) -> BatchResult:
+    """Put groups together; shorter ones are filled up with nan. ``x`` is all states, if known."""
+    most = max(r.t.shape[1] for r in results)
+
+    def filled(array: np.ndarray) -> np.ndarray:
+        missing = most - array.shape[1]
+        return np.pad(
+            array, [(0, 0), (0, missing)] + [(0, 0)] * (array.ndim - 2), constant_values=np.nan
+        )
+
+    kept = [r.dense for r in results]
+    return BatchResult(
+        np.concatenate([filled(r.t) for r in results]),
+        np.concatenate([filled(r.x) for r in results]) if x is None else x,
+        tree.map(lambda *leaves: np.concatenate(leaves), *(r.run for r in results)),
+        np.concatenate([r.status for r in results]),
+        None if None in kept else BatchDense(one for group in kept for one in group or ()),
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Arguments of many solves: leaves that differ have their instances along axis 0."""
+
+    count: int
+    x0: np.ndarray
+    leaves: Sequence[Any]
+    treedef: Any
+    many: Sequence[bool]
+
+    def args(self, chosen: np.ndarray | None) -> tuple[Any, ...]:
+        """Return the arguments of the chosen instances (None: all)."""
+        if chosen is None:
+            return self.treedef.unflatten(self.leaves)
+        return self.treedef.unflatten(
+            [leaf[chosen] if many else leaf for leaf, many in zip(self.leaves, self.many)]
+        )
+
+    def part(self, chosen: slice) -> Batch:
+        """Return some of the instances."""
+        x0 = self.x0[chosen]
+        leaves = [leaf[chosen] if many else leaf for leaf, many in zip(self.leaves, self.many)]
+        return Batch(len(x0), x0, leaves, self.treedef, self.many)
+
+    def axes(self) -> Any:
+        """Return the axes of the arguments, as ``vmap`` takes them."""
+        return self.treedef.unflatten([0 if many else None for many in self.many])
+
+
+def batch_of(
+    x0: Any, args: tuple[Any, ...], in_axes: Any
+) -> tuple[int, Any, list[Any], list[bool]]:
+    """Bring the batch axis of x0 and args to the front.
+
+    ``in_axes`` has an entry for x0 and one for each argument: an axis, None (shared by all), or a
+    tree of these; one number stands for all. Returns the count, x0, and leaves and flags of args.
+    """
+    given = (in_axes,) * (1 + len(args)) if isinstance(in_axes, int) else tuple(in_axes)
+    if len(given) != 1 + len(args):
+        raise ValueError(
+            f"in_axes has {len(given)} entries, but there are {1 + len(args)} things it speaks of: "
+            "x0 and each of args"
+        )
+    everything = (x0, *args)
+    leaves, treedef = tree.flatten(everything)
+    axes = [axis for value, axis in zip(everything, given) for axis in _spread(value, axis)]
+    sizes: dict[str, int] = {}
+    for k, (axis, path) in enumerate(zip(axes, treedef.paths())):
+        if axis is None:
+            continue
+        if not -np.ndim(leaves[k]) <= axis < np.ndim(leaves[k]):
+            name = "x0" if path.startswith("[0]") else "args"
+            raise ValueError(
+                f"in_axes asks for axis {axis} of a leaf of {name} of shape {np.shape(leaves[k])}, "
+                "which has no such axis: use None for what all instances share"
+            )
+        leaves[k] = np.moveaxis(np.asarray(leaves[k]), axis, 0)
+        sizes[path] = len(leaves[k])
+    if not sizes:
+        raise ValueError("in_axes is None for everything: there is nothing to batch over")
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"the batch axes have different lengths: {sizes}")
+    count = next(iter(sizes.values()))
+    own = len(tree.leaves(x0))
+    states = [
+        leaf if axis is not None else np.broadcast_to(leaf, (count, *np.shape(leaf)))
+        for leaf, axis in zip(leaves[:own], axes)
+    ]
+    many = [axis is not None for axis in axes[own:]]
+    return count, tree.structure(x0).unflatten(states), leaves[own:], many
+
+
+def _spread(value: Any, axis: Any) -> list[int | None]:
+    """Return the axis of each leaf of a value."""
+    if axis is None or isinstance(axis, (int, np.integer)):
+        return [None if axis is None else int(axis)] * len(tree.leaves(value))
+    parts, shape = tree.flatten(value, is_leaf=lambda part: part is not value)
+    entries, given = tree.flatten(axis, is_leaf=lambda part: part is not axis)
+    difference = shape.difference(given, "", parts, entries)
+    if difference is not None:
+        raise ValueError(f"in_axes do not match what they are for: {difference}")
+    return [found for part, entry in zip(parts, entries) for found in _spread(part, entry)]
+
+
+def solve_batch(
+    kernels: Kernels,
+    setup: Setup,
+    batch: Batch,
+    times: np.ndarray | None,
+    dense: bool,
+    max_steps: int,
+    threads: int | None = None,
+    monitor: Monitor | None = None,
+) -> BatchResult:
+    """Solve all instances for the states at ``times``, or at every step of each.
+
+    Groups of instances are solved one after the other, so that their steps stay in the cache.
+    """
+    results: list[BatchResult] = []
+    group = GROUP * max(2, threads or os.cpu_count() or 1)
+    x = np.empty((batch.count, 0 if times is None else len(times), kernels.plan.layout.size))
+    for first in range(0, max(batch.count, 1), group):
+        part = batch if batch.count <= group else batch.part(slice(first, first + group))
+
+        def report(fraction: float, t: float, first: int = first, count: int = part.count) -> None:
+            if monitor is not None:
+                monitor((first + fraction * count) / batch.count, t)
+
+        mine = x[first : first + part.count]
+        results.append(
+            _solve_group(kernels, setup, part, times, dense, max_steps, threads, report, mine)
+        )
+        if (results[-1].status == INTERRUPTED).any():
+            missing = batch.count - first - part.count
+            if missing > 0:
+                x[first + part.count :] = np.nan
+                results.append(results[-1].nothing(missing))
+            break
+    if len(results) == 1:
+        return results[0]
+    return joined(results, None if times is None or dense else x)
+
+
+def _solve_group(
+    kernels: Kernels,
+    setup: Setup,
+    batch: Batch,
+    times: np.ndarray | None,
+    dense: bool,
+    max_steps: int,
+    threads: int | None,
+    monitor: Monitor,
+    x: np.ndarray,
+) -> BatchResult:
+    """Solve a group; states at ``times`` are written to x."""
+    call = Mapped(kernels, batch.axes(), threads)
+    collect: Any
+    if times is None or dense:
+        keep = dense or kernels.plan.events is not None
+        collect = StepCollector(call, setup, batch, keep, times)
+    else:
+        collect = OutputCollector(call, setup, batch, times, x)
+    runs = call.begin(collect.dense)(setup, setup.t_start, batch.x0, batch.args(None))
+    status = np.array(runs.status)
+    pace = Pace(max_steps)
+    try:
+        while (active := np.flatnonzero((status == RUNNING) & ~collect.complete)).size:
+            chosen = None if active.size == batch.count else active
+            run = runs if chosen is None else tree.map(lambda leaf: leaf[active], runs)
+            before = run.accepted + run.rejected
+            limits = np.minimum(before + pace.pause(0), max_steps)
+            run = collect.call(tree.replace(setup, pause=limits), batch.args(chosen), run, active)
+            made = run.accepted + run.rejected
+            pace.took(int(np.max(made - before)))
+            if chosen is None:
+                runs = run
+            else:
+                for whole, part in zip(tree.leaves(runs), tree.leaves(run)):
+                    whole[active] = part
+            status[active] = np.where(
+                (run.status == RUNNING) & (made >= max_steps), TOO_MANY_STEPS, run.status
+            )
+            gone = (runs.t - setup.t_start) / (setup.t_end - setup.t_start)
+            monitor(float(np.mean(gone)), float(np.mean(runs.t)))
+    except KeyboardInterrupt:
+        status[(status == RUNNING) & ~collect.complete] = INTERRUPTED
+    status[status == RUNNING] = FINISHED
+    return collect.result(runs, status)

@@ -1,0 +1,137 @@
+"""What a campaign returns: parameters and results of its runs, and statistics of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.columns import tree_columns
+from archimedes.simulate.exports import require
+
+__all__ = ["Campaign", "Statistics", "summarize"]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Statistics over runs: trees like one run's result. `quantiles` is a dict of trees by share.
+
+    `count` has how many of the runs gave a number; those that gave nan are left out.
+    """
+
+    count: Any
+    mean: Any
+    std: Any
+    min: Any
+    max: Any
+    quantiles: dict[float, Any]
+
+    def __repr__(self) -> str:
+        shares = sorted(self.quantiles)
+        trees = [self.mean, self.std, self.min, *(self.quantiles[q] for q in shares), self.max]
+        head = ["", "mean", "std", "min", *(f"{100 * q:g} %" for q in shares), "max"]
+        leaves = [tree.leaves(t) for t in trees]
+        rows = [head]
+        for column in tree_columns(self.mean, 0, "result", prefix=False):
+            name = f"{column.name} ({column.units})" if column.units else column.name
+            values = [each[column.leaf][column.place] for each in leaves]
+            rows.append([name, *(f"{value:.6g}" for value in values)])
+        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+        return "\n".join(
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+            for row in rows
+        )
+
+
+def summarize(results: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Statistics:
+    """Return statistics over the first axis of each leaf; nan is left out.
+
+    The standard deviation is that of a sample (n - 1). Quantiles interpolate between the two
+    nearest runs, as `np.quantile` does.
+
+    >>> import numpy as np
+    >>> summarize({"range": np.array([1.0, 2.0, 3.0, np.nan])}).mean
+    {'range': np.float64(2.0)}
+    """
+    leaves, treedef = tree.flatten(results)
+    columns = [leaf_statistics(np.asarray(leaf), quantiles) for leaf in leaves]
+    trees = [treedef.unflatten(list(values)) for values in zip(*columns)]
+    if not trees:
+        trees = [results] * (5 + len(quantiles))
+    count, mean, std, low, high, *found = trees
+    return Statistics(count, mean, std, low, high, dict(zip(quantiles, found)))
+
+
+def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[Any]:
+    """Return count, mean, std, min, max and the quantiles over the first axis, without warnings."""
+    x = values.astype(np.float64)
+    known = ~np.isnan(x)
+    count = known.sum(axis=0)
+
+    def over(n: Any, total: Any) -> Any:
+        return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)[()]
+
+    mean = over(count, np.where(known, x, 0.0).sum(axis=0))
+    squares = np.where(known, (x - mean) ** 2, 0.0).sum(axis=0)
+    std = np.sqrt(over(count - 1, squares))
+    low = np.where(count > 0, np.where(known, x, np.inf).min(axis=0, initial=np.inf), np.nan)[()]
+    high = np.where(count > 0, np.where(known, x, -np.inf).max(axis=0, initial=-np.inf), np.nan)[()]
+    ordered = np.sort(x, axis=0)  # nan goes to the end
+    found = [ordered_quantile(ordered, count, q) for q in quantiles]
+    return [count[()], mean, std, low, high, *found]
+
+
+def ordered_quantile(ordered: np.ndarray, count: np.ndarray, q: float) -> Any:
+    """Return the quantile of the first `count` values of each column (linear interpolation)."""
+    if not len(ordered):
+        return np.full(ordered.shape[1:], np.nan)[()]
+    at = q * np.maximum(count - 1, 0)
+    below = np.floor(at).astype(np.int64)
+    above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    first, second = (np.take_along_axis(ordered, k[None], axis=0)[0] for k in (below, above))
+    return (first + (at - below) * (second - first))[()]
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Runs of a model: `params` and `results` have the runs as leading axis of each leaf.
+
+    `runs` are their numbers: 0 to n - 1 in a complete campaign, fewer if it was interrupted.
+    `executed` tells how many were run by this call, the others came from disk.
+    """
+
+    runs: np.ndarray
+    params: Any
+    results: Any
+    total: int
+    executed: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs are there."""
+        return len(self.runs) == self.total
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def statistics(self, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Statistics:
+        """Return mean, standard deviation, extremes and quantiles of the results."""
+        return summarize(self.results, quantiles)
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame: a line per run, columns ``params.`` and ``result.``."""
+        pd = require("pandas", "data", "Campaign.to_pandas")
+        columns = {}
+        for root, value in (("params", self.params), ("result", self.results)):
+            leaves = tree.leaves(value)
+            for c in tree_columns(value, 1, root):
+                if np.ndim(leaves[c.leaf]):
+                    columns[c.name] = leaves[c.leaf][(slice(None), *c.place)]
+        return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else f"interrupted, {self.total - len(self)} missing"
+        head = f"Campaign: {len(self)} of {self.total} runs ({state}), {self.executed} run now"
+        return f"{head}\n{self.statistics()!r}" if len(self) else head

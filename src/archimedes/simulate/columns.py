@@ -1,0 +1,147 @@
+"""Names and units of the numbers in a tree: what tables, plots and files call each of them.
+
+A number is named by the path of its leaf and its place in it: ``pos[0]``, ``wing.cl``,
+``J[0,1]``. Where the tree is one array the name starts with the tree's own (``x[0]``). The array
+inside an attitude is called as the attitude, ``att[0]``. Units come from ``field(units=...)``; a
+unit given for a whole struct holds for what is in it unless that has its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.tree.treedef import LEAF, TreeDef
+
+__all__ = [
+    "PARTS",
+    "Column",
+    "LeafLabel",
+    "component_names",
+    "label_leaves",
+    "needs_prefix",
+    "split_names",
+    "tree_columns",
+]
+
+#: Parts of a trajectory that tables hold, by the name that their columns start with.
+PARTS = ("x", "u", "y")
+
+KEY = re.compile(r"\['([A-Za-z_]\w*)'\]")
+
+
+class LeafLabel(NamedTuple):
+    """The name of a leaf and the unit of its numbers ("" where none is known)."""
+
+    name: str
+    units: str
+
+
+class Column(NamedTuple):
+    """One number of a tree over time: its name and unit, its leaf and its place in that leaf."""
+
+    name: str
+    units: str
+    leaf: int
+    place: tuple[int, ...]
+
+
+@functools.cache
+def field_units(cls: type) -> dict[str, str]:
+    """Return the units of the fields of a struct class, by name."""
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    return {f.name: f.metadata["units"] for f in dataclasses.fields(cls) if "units" in f.metadata}
+
+
+def walk(node: TreeDef, path: str, units: str) -> Iterator[LeafLabel]:
+    """Yield the label of each leaf below `node`, in the order of the leaves."""
+    if node is LEAF:
+        yield LeafLabel(path, units)
+        return
+    labels = node.kind.labels(node.aux, len(node.children))
+    own = field_units(node.kind.cls)
+    wrapper = list(labels) == [".array"]  # an attitude is called by its own name
+    for label, child in zip(labels, node.children, strict=True):
+        below = path if wrapper else path + KEY.sub(r".\1", label)
+        yield from walk(child, below, own.get(label[1:], units))
+
+
+def label_leaves(treedef: TreeDef, root: str = "x", prefix: bool = True) -> list[LeafLabel]:
+    """Return the label of each leaf of a structure.
+
+    `root` names the tree; with `prefix` it starts every name, without it only the names that have
+    no field to start with.
+
+    >>> from archimedes import tree
+    >>> [leaf.name for leaf in label_leaves(tree.structure({"a": 0, "b": [0, 0]}), prefix=False)]
+    ['a', 'b[0]', 'b[1]']
+    """
+    labels = []
+    for path, units in walk(treedef, "", ""):
+        bare = path[1:] if path.startswith(".") and not prefix else root + path
+        labels.append(LeafLabel(bare, units))
+    return labels
+
+
+def component_names(name: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the names of the numbers in a leaf of a shape, in C order.
+
+    >>> component_names("J", (1, 2))
+    ['J[0,0]', 'J[0,1]']
+    """
+    if not shape:
+        return [name]
+    return [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(*shape)]
+
+
+def tree_columns(value: Any, lead: int, root: str = "x", prefix: bool = True) -> list[Column]:
+    """Return the columns of a tree whose leaves have `lead` leading axes of batch and time."""
+    leaves, treedef = tree.flatten(value)
+    columns = []
+    for k, (leaf, label) in enumerate(zip(leaves, label_leaves(treedef, root, prefix))):
+        shape = tuple(np.shape(leaf)[lead:])
+        for name, index in zip(component_names(label.name, shape), np.ndindex(*shape)):
+            columns.append(Column(name, label.units, k, index))
+    return columns
+
+
+def split_names(names: Iterable[str], rooted: bool = False) -> dict[str, list[str]]:
+    """Tell which part of a trajectory, ``x``, ``u`` or ``y``, each column name belongs to.
+
+    Names that start with ``x`` as a whole word mark the state; if there are any, ``u`` and ``y``
+    mark inputs and outputs likewise. Otherwise only ``u[`` ``u.`` ``y[`` and ``y.`` do, so that a
+    state may have components called u or y. `rooted` says that the state is known already.
+
+    >>> split_names(["pos[0]", "u[0]", "y"])
+    {'x': ['pos[0]', 'y'], 'u': ['u[0]'], 'y': []}
+    """
+    names = list(names)
+    rooted = rooted or any(starts_with("x", name) for name in names)
+    parts: dict[str, list[str]] = {part: [] for part in PARTS}
+    for name in names:
+        marked = (p for p in ("u", "y") if starts_with(p, name) and (rooted or name != p))
+        parts[next(marked, "x")].append(name)
+    return parts
+
+
+def needs_prefix(names: Mapping[str, list[str]], taken: Iterable[str] = ("t", "run")) -> bool:
+    """Tell whether names of x, u and y would be misread, so that x needs its ``x.`` in front.
+
+    >>> needs_prefix({"x": ["pos"], "u": ["u[0]"], "y": []})
+    False
+    >>> needs_prefix({"x": ["pos"], "u": ["u"], "y": []})
+    True
+    """
+    every = [*taken, *(name for part in PARTS for name in names[part])]
+    return len(set(every)) < len(every) or split_names(every[len(list(taken)) :]) != names
+
+
+def starts_with(part: str, name: str) -> bool:
+    return name == part or name.startswith((f"{part}.", f"{part}["))

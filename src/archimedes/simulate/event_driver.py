@@ -1,0 +1,111 @@
+"""Driving a solve with events: the collectors of ``driver``, logging what happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.simulate.driver import Final, Outputs, Result, Steps
+from archimedes.simulate.kernels import Kernels
+from archimedes.simulate.layout import Layout
+from archimedes.simulate.loops import Run, Setup
+from archimedes.simulate.statuses import RUNNING, SETTLED
+
+__all__ = ["EventFinal", "EventLog", "EventOutputs", "EventSteps"]
+
+
+class EventLog:
+    """What happened: a row for each event that fired."""
+
+    def __init__(self) -> None:
+        self.fired = 0
+        self.t: list[float] = []
+        self.index: list[int] = []
+        self.before: list[np.ndarray] = []
+        self.after: list[np.ndarray] = []
+
+    def read(self, run: Run) -> Run:
+        """Log the events of a run that a kernel returned; return it, ready to go on."""
+        count = int(np.sum(run.signals.count))
+        if count > self.fired:
+            self.fired = count
+            for k in np.flatnonzero(run.signals.fired).tolist():
+                self.t.append(float(run.t))
+                self.index.append(k)
+                self.before.append(run.signals.x_before)
+                self.after.append(run.x)
+        if int(run.status) == SETTLED:
+            return replace(run, status=np.int64(RUNNING))  # type: ignore[type-var]
+        return run
+
+    def table(self, layout: Layout) -> dict[str, Any]:
+        """Return times (k,), numbers of the events (k,) and the states before and after them."""
+        count = len(self.t)
+
+        def states(rows: list[np.ndarray]) -> Any:
+            return layout.unpack(np.array(rows).reshape(count, layout.size), (count,))
+
+        return {
+            "t": np.array(self.t, dtype=np.float64),
+            "event": np.array(self.index, dtype=np.int64),
+            "x_before": states(self.before),
+            "x_after": states(self.after),
+        }
+
+
+class EventFinal(Final):
+    """Keeps the last state only, and the events."""
+
+    dense = True
+
+    def __init__(self, kernels: Kernels) -> None:
+        super().__init__(kernels)
+        self.log = EventLog()
+
+    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
+        """Go on until the kernel returns."""
+        return self.log.read(super().call(setup, args, run))
+
+
+class EventOutputs(Outputs):
+    """Collects the states at given times, and the events."""
+
+    def __init__(self, kernels: Kernels, setup: Setup, times: np.ndarray) -> None:
+        super().__init__(kernels, setup, times)
+        self.log = EventLog()
+
+    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
+        """Go on until the kernel returns."""
+        return self.log.read(super().call(setup, args, run))
+
+
+class EventSteps(Steps):
+    """Collects every step; an event gives two samples, the states before and after it."""
+
+    def __init__(
+        self, kernels: Kernels, setup: Setup, x0: np.ndarray, times: np.ndarray | None
+    ) -> None:
+        super().__init__(kernels, setup, x0, times)
+        self.log = EventLog()
+        self.cuts: list[tuple[int, np.ndarray]] = []
+
+    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
+        """Go on until the kernel returns."""
+        seen = self.log.fired
+        run = self.log.read(super().call(setup, args, run))
+        if self.log.fired > seen:
+            # Sample k + 1 is the end of step k: the one before goes in front of it.
+            self.cuts.append((sum(map(len, self.blocks)), run.signals.x_before))
+        return run
+
+    def result(self, run: Run, status: int) -> Result:
+        """Return what was collected."""
+        found = super().result(run, status)
+        if self.times is not None or not self.cuts:
+            return found
+        places = [place for place, _ in self.cuts]
+        t = np.insert(found.t, places, found.t[places])
+        x = np.insert(found.x, places, np.array([x for _, x in self.cuts]), axis=0)
+        return replace(found, t=t, x=x)

@@ -1,0 +1,219 @@
+"""Events: what users write, and the rule by which a step is suspected to contain one.
+
+An event is a zero of g(t, x) along the solution. After every accepted step the loops compare g
+at both ends: a change of sign is an event, and so may be a dip, where g moves towards zero at the
+start of the step and away from it at its end. ``event_location`` then looks closer.
+
+Signs are taken along the integration: direction +1 is from negative to positive in the order in
+which the solver meets the states, also when it goes back in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function import jvp
+from archimedes.simulate.fingerprints import fingerprint
+from archimedes.simulate.layout import Layout
+from archimedes.tree import struct
+
+__all__ = ["Event", "Signals", "Watch", "check_events"]
+
+#: Stands for "zero, but about to move to this side".
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens where ``fn(t, x, *args)`` (a number) crosses zero.
+
+    ``direction``: +1 only from negative to positive, -1 only from positive to negative, 0 both.
+    ``terminal``: the simulation ends there. ``reset(t, x, *args) -> x`` gives the state with which
+    it goes on. Several events at the same time all fire, in the order of the list, each reset
+    seeing the state that the one before left. A function that touches zero without crossing it
+    does not fire.
+
+    >>> floor = Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * np.array([1.0, -0.8]))
+    >>> floor.terminal
+    False
+    """
+
+    fn: Callable[..., Any]
+    direction: int = 0
+    terminal: bool = False
+    reset: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise TypeError(
+                f"Event: fn must be a function fn(t, x, *args), got {type(self.fn).__name__}"
+            )
+        if self.direction not in (-1, 0, 1):
+            raise ValueError(f"Event: direction={self.direction!r} must be -1, 0 or 1")
+        if self.reset is not None and not callable(self.reset):
+            raise TypeError(
+                "Event: reset must be a function reset(t, x, *args) -> x, got "
+                f"{type(self.reset).__name__}"
+            )
+
+    @property
+    def key(self) -> Any:
+        """What makes two events the same for a kernel."""
+        reset = None if self.reset is None else fingerprint(self.reset)
+        return fingerprint(self.fn), self.direction, bool(self.terminal), reset
+
+
+def check_events(events: Event | Sequence[Event] | None) -> tuple[Event, ...]:
+    """Return events as a tuple."""
+    given = (events,) if isinstance(events, Event) else tuple(events or ())
+    for k, event in enumerate(given):
+        if not isinstance(event, Event):
+            raise TypeError(
+                f"events[{k}] is a {type(event).__name__}: write events=[arc.Event(fn, ...)]"
+            )
+    return given
+
+
+@struct
+class Signals:
+    """Values (E,) and rates (E,) of the event functions after a step and before it.
+
+    ``count`` (E,): how often each fired; ``last``: time of the last event; ``near`` and ``close``:
+    how many events in a row followed the one before without (much) time between them; ``fired``
+    (E,) which the last ones were, and ``x_before`` (n,) the state right before them.
+    """
+
+    g: Any
+    rate: Any
+    g_before: Any
+    rate_before: Any
+    count: Any
+    last: Any
+    near: Any
+    close: Any
+    fired: Any
+    x_before: Any
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Events on flat vectors, as the loops see them.
+
+    ``full(args)``: the user's arguments, from those that kernels take. ``log``: kernels return
+    after each event, with status SETTLED, for the driver to log it.
+    """
+
+    events: tuple[Event, ...]
+    layout: Layout
+    full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    log: bool = False
+
+    @property
+    def directions(self) -> np.ndarray:
+        """Directions (E,)."""
+        return np.array([event.direction for event in self.events])
+
+    def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return g of event k, a scalar."""
+        g = self.events[k].fn(t, self.layout.unpack(x), *self.full(args))
+        if np.shape(g) != ():
+            raise ValueError(
+                f"events[{k}].fn must return one number, it returned an array of shape "
+                f"{np.shape(g)}: use one Event for each"
+            )
+        return g * 1.0
+
+    def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+        """Return dg/dt of event k along (1, xdot)."""
+        one = np.ones(())
+
+        def along(t: Any, x: Any) -> Any:
+            return self.value(k, t, x, args)
+
+        return jvp(along, argnums=(0, 1))(t, x, (one, xdot))
+
+    def values(self, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return g of all events, (E,)."""
+        return np.stack([self.value(k, t, x, args) for k in range(len(self.events))])
+
+    def rates(self, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+        """Return dg/dt of all events, (E,)."""
+        return np.stack([self.rate(k, t, x, xdot, args) for k in range(len(self.events))])
+
+    def reset(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return the state after event k."""
+        change = self.events[k].reset
+        if change is None:
+            return x
+        return _packed(self.layout, change(t, self.layout.unpack(x), *self.full(args)), k)
+
+    def start(self, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]) -> Signals:
+        """Return the signals where a run begins."""
+        rate = sign * self.rates(t, x, xdot, args)
+        g = sided(self.values(t, x, args), rate)
+        none = np.zeros(len(self.events), dtype=np.int64)
+        zero = 0.0 * t
+        last = zero - np.inf * sign
+        return Signals(g, rate, g, rate, none, last, none[0], none[0], none > 0, x)
+
+    def after(
+        self, before: Signals, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]
+    ) -> Signals:
+        """Return the signals after a step."""
+        rate = sign * self.rates(t, x, xdot, args)
+        g = sided(self.values(t, x, args), rate)
+        return before.replace(g=g, rate=rate, g_before=before.g, rate_before=before.rate)
+
+    def crossed(self, before: Any, after: Any) -> Any:
+        """Tell which events (E,) crossed zero, in a direction they listen to."""
+        return crossings(before, after, self.directions)
+
+    def suspect(self, signals: Signals) -> Any:
+        """Tell whether the step may contain an event."""
+        return np.any(self.crossed(signals.g_before, signals.g) | dips(signals))
+
+
+def _packed(layout: Layout, state: Any, k: int) -> Any:
+    """Join what a reset returned, after checking that it is a state."""
+    leaves, treedef = tree.flatten(np.stack(state) if isinstance(state, list) else state)
+    if treedef is not layout.treedef:
+        raise TraceError(
+            f"events[{k}].reset must return a state of the structure it was given, it returned "
+            f"{treedef!r}: write `return x.replace(...)`, or an array like x"
+        )
+    for leaf, shape, path in zip(leaves, layout.shapes, treedef.paths("x")):
+        if np.shape(leaf) != shape:
+            raise TraceError(
+                f"events[{k}].reset returned {path} of shape {np.shape(leaf)}, the state has "
+                f"{shape} there"
+            )
+    return layout.pack(treedef.unflatten(leaves))
+
+
+def sided(g: Any, rate: Any) -> Any:
+    """Return g, with exact zeros moved to the side to which they are leaving."""
+    return np.where(g == 0.0, TINY * np.sign(rate), g)
+
+
+def crossings(before: Any, after: Any, directions: Any) -> Any:
+    """Tell where values change sign in the directions listened to.
+
+    >>> crossings(np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, 2.0]), np.array([1, 1, 0]))
+    array([ True, False, False])
+    """
+    up = (before < 0.0) & (after >= 0.0) & (directions >= 0)
+    down = (before > 0.0) & (after <= 0.0) & (directions <= 0)
+    return up | down
+
+
+def dips(signals: Signals) -> Any:
+    """Tell which values (E,) move towards zero at first and away from it at the end."""
+    side = np.sign(signals.g)
+    same = (side != 0.0) & (side == np.sign(signals.g_before))
+    return same & (side * signals.rate_before < 0.0) & (side * signals.rate > 0.0)

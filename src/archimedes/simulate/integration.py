@@ -1,0 +1,168 @@
+"""``odeint`` and ``integrator``: solutions as plain arrays, inside recordings too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import Compiled, stop_gradient
+from archimedes.function.regions import any_traced
+from archimedes.simulate import checks, loops
+from archimedes.simulate.layout import Layout, as_state, layout_of
+from archimedes.simulate.methods import Method, find_method
+from archimedes.simulate.problems import (
+    ATOL,
+    DEFAULT_METHOD,
+    RTOL,
+    Options,
+    model_of,
+    prepare,
+    setup_of,
+)
+from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.statuses import EVENT, FINISHED, SimulationError
+from archimedes.symbolic import SymbolicArray
+
+__all__ = ["integrator", "odeint"]
+
+#: Trial steps that a recorded solve may make between two outputs.
+RECORDED = 10_000
+
+
+def odeint(
+    func: Callable[..., Any],
+    t_span: Sequence[Any],
+    x0: Any,
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    atol: Any = ATOL,
+    rtol: Any = RTOL,
+    args: Any = None,
+    static_argnames: str | Sequence[str] = (),
+    **options: Any,
+) -> Any:
+    """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` and return the states.
+
+    Without ``t_eval`` the final state; with it, of shape (m,), an array (n, m) for a state of
+    shape (n,), and for a tree state the tree with a leading time axis on each leaf. ``options``
+    are those of :func:`solve_ode`: dt, first_step, max_step, max_steps, project, progress. A solve
+    that fails raises SimulationError, which holds the part computed.
+
+    Inside a recorded or differentiated function the solve becomes part of the recording.
+    Derivatives with respect to x0, args and all times are those of the steps taken (their sizes
+    held constant), forward and reverse. A recorded solve makes at most ``max_steps`` steps between
+    two outputs (default 10,000) and returns nan where it fails.
+
+    >>> odeint(lambda t, x: np.array([x[1], -x[0]]), (0.0, np.pi), [0.0, 1.0]).round(6) + 0.0
+    array([ 0., -1.])
+    """
+    settings, progress = _options(options, atol, rtol)
+    if any_traced(t_span, x0, args, t_eval):
+        return _recorded(func, t_span, x0, method, t_eval, args, static_argnames, settings)
+    problem = prepare(func, x0, t_span, method, args, static_argnames, settings)
+    layout = problem.kernels.plan.layout
+    times = None if t_eval is None else problem.times(t_eval)
+    with monitor_of(progress) as monitor:
+        found = problem.solve(times, monitor=monitor, final=times is None)
+    if not found.success:
+        raise SimulationError(f"odeint: {found.message}", found)
+    return _shaped(found.x, layout, times is None)
+
+
+def _options(options: dict[str, Any], atol: Any, rtol: Any) -> tuple[Options, Any]:
+    known = {f.name for f in fields(Options)} - {"rtol", "atol"} | {"progress"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(f"odeint: unknown option {unknown[0]!r}; the options are {sorted(known)}")
+    progress = options.pop("progress", None)
+    return Options(rtol=rtol, atol=atol, **options), progress
+
+
+def _shaped(x: Any, layout: Layout, final: bool) -> Any:
+    """Bring states with a leading time axis to the shape that odeint returns."""
+    if final:
+        return tree.map(lambda leaf: leaf[0], x)
+    return np.moveaxis(x, 0, -1) if layout.is_array else x
+
+
+def _recorded(
+    func: Callable[..., Any],
+    t_span: Sequence[Any],
+    x0: Any,
+    method: str | Method | None,
+    t_eval: Any,
+    args: Any,
+    static_argnames: str | Sequence[str],
+    options: Options,
+) -> Any:
+    """Record the loops of a solve into the current trace."""
+    start, end = t_span if any_symbolic(t_span) else checks.check_span(t_span)
+    times = np.stack([end])[:0] if t_eval is None else t_eval
+    if not any_symbolic((start, end, times)) and t_eval is not None:
+        times = checks.check_times(t_eval, start, end)
+    state = as_state(x0)
+    layout = layout_of(state)
+    chosen = find_method(DEFAULT_METHOD if method is None else method)
+    model = model_of(func, args, static_argnames)
+    plan = model.plan(layout, chosen, options)
+    f = plan.derivative(model.args)
+    count = max(np.shape(times)[0], 1)
+    limit = options.max_steps or RECORDED
+    t0 = stop_gradient(start)
+    x = layout.pack(state)
+    if any_symbolic(start):
+        x = x - f(start, x) * (start - t0)
+    setup = setup_of(layout, options, t0, stop_gradient(end), loops.FOREVER)
+    keep = t_eval is not None or plan.events is not None
+    run = loops.begin(plan, setup, t0, x, model.args, dense=keep)
+    if t_eval is None:
+        run = loops.final(plan, setup, model.args, run, limit)
+        ended = (run.status == FINISHED) | (run.status == EVENT)
+        rows, times = np.where(ended, run.x, np.nan)[None], np.stack([end])
+    else:
+        _, rows = loops.outputs(plan, setup, model.args, run, stop_gradient(times), limit)
+    if any_symbolic(times):
+        # The value is rows; the derivative with respect to the time of a row is f there.
+        slopes = np.stack([f(t, x) for t, x in zip(times, rows)])
+        if t_eval is None:
+            slopes = np.where(run.status == EVENT, 0.0, slopes)
+        rows = rows + slopes * (times - stop_gradient(times))[:, None]
+    return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None)
+
+
+def any_symbolic(value: Any) -> bool:
+    """Tell whether a leaf is a traced value that is not a constant."""
+    return any(isinstance(leaf, SymbolicArray) for leaf in tree.leaves(value))
+
+
+def integrator(
+    func: Callable[..., Any],
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    atol: Any = ATOL,
+    rtol: Any = RTOL,
+    static_argnames: str | Sequence[str] = (),
+    name: str | None = None,
+    **options: Any,
+) -> Callable[..., Any]:
+    """Return a function ``solve(x0, t_span, *args)`` that does what odeint does with these options.
+
+    It can be called again and again, recorded, differentiated and mapped.
+
+    >>> solve = integrator(lambda t, x, k: -k * x)
+    >>> round(float(solve(1.0, (0.0, 1.0), 2.0)), 8)
+    0.13533528
+    """
+    compiled = func if isinstance(func, Compiled) else Compiled(func)
+
+    def solve(x0: Any, t_span: Sequence[Any], *args: Any) -> Any:
+        return odeint(
+            compiled, t_span, x0, method, t_eval, atol, rtol, args, static_argnames, **options
+        )
+
+    solve.__name__ = solve.__qualname__ = name or f"integrate_{compiled.name}"
+    return solve

@@ -1,0 +1,125 @@
+"""Native kernels of the loops, kept between calls."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from archimedes.function import Compiled, jac, vmap
+from archimedes.function.execution import default_backend
+from archimedes.simulate import loops
+from archimedes.simulate.loops import Plan, Run, Setup
+from archimedes.simulate.step_rows import RowLayout, states_in
+
+__all__ = ["Kernels", "kernels_for", "native"]
+
+#: Plans whose kernels are kept; the oldest is forgotten.
+KEPT = 64
+
+_kept: OrderedDict[Hashable, Kernels] = OrderedDict()
+_lock = threading.Lock()
+
+
+def native(function: Callable[..., Any], name: str) -> Compiled:
+    """Compile at the first call: a loop is never short enough to interpret it first."""
+    backend = default_backend()
+    return Compiled(function, name=name, backend="llvm" if backend == "auto" else backend)
+
+
+class Kernels:
+    """The loops of one plan as compiled functions, for one instance and for batches."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.made: dict[Any, Any] = {}
+
+    def keep(self, key: Any, build: Callable[[], Any]) -> Any:
+        """Return what is kept under a key, making it if needed."""
+        found = self.made.get(key)
+        if found is None:
+            found = self.made.setdefault(key, build())
+        return found
+
+    def rows(self, dense: bool = True) -> RowLayout:
+        """Return the layout of the rows that ``steps`` puts out."""
+        return RowLayout(self.plan.layout.size, self.plan.method.dense_degree if dense else 0)
+
+    def begin(self, dense: bool) -> Compiled:
+        """``(setup, t, x, args) -> run``."""
+
+        def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
+            return loops.begin(self.plan, setup, t, x, args, dense)
+
+        return self.keep(("begin", dense), lambda: native(begin, "begin"))
+
+    def outputs(self) -> Compiled:
+        """``(setup, args, run, times) -> run, states``."""
+
+        def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
+            return loops.outputs(self.plan, setup, args, run, times)
+
+        return self.keep("outputs", lambda: native(outputs, "outputs"))
+
+    def steps(self, count: int) -> Compiled:
+        """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
+
+        def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
+            return loops.steps(self.plan, setup, args, run, count)
+
+        return self.keep(("steps", count), lambda: native(steps, "steps"))
+
+    def states(self) -> Compiled:
+        """``(row, times) -> states`` within one step."""
+
+        def states(row: Any, times: Any) -> Any:
+            return states_in(self.rows(), row, times, self.plan.project)
+
+        return self.keep("states", lambda: native(states, "states"))
+
+    def final(self) -> Compiled:
+        """``(setup, args, run) -> run`` at the end of the span."""
+
+        def final(setup: Setup, args: Any, run: Run) -> Run:
+            return loops.final(self.plan, setup, args, run)
+
+        return self.keep("final", lambda: native(final, "final"))
+
+    def derivative(self) -> Compiled:
+        """``(t, x, args) -> f``, on flat vectors."""
+
+        def derivative(t: Any, x: Any, args: Any) -> Any:
+            return self.plan.derivative(args)(t, x)
+
+        return self.keep("derivative", lambda: native(derivative, "derivative"))
+
+    def jacobian(self) -> Compiled:
+        """``(t, x, args) -> df/dx``, shape (n, n)."""
+
+        def jacobian(t: Any, x: Any, args: Any) -> Any:
+            return jac(self.plan.derivative(args), argnums=1)(t, x)
+
+        return self.keep("jacobian", lambda: native(jacobian, "jacobian"))
+
+    def project(self) -> Callable[[Any], Any] | None:
+        """The projection over rows (m, n)."""
+        project = self.plan.project
+        if project is None:
+            return None
+        return self.keep("project", lambda: vmap(native(project, "project")))
+
+
+def kernels_for(key: Hashable, plan: Callable[[], Plan]) -> Kernels:
+    """Return the kernels kept under this key, or those of a new plan."""
+    with _lock:
+        found = _kept.get(key)
+        if found is not None:
+            _kept.move_to_end(key)
+            return found
+    made = Kernels(plan())
+    with _lock:
+        found = _kept.setdefault(key, made)
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return found

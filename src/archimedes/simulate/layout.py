@@ -1,0 +1,120 @@
+"""States as flat vectors: any tree of numbers becomes x of shape (n,) and comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.tree import TreeDef
+from archimedes.tree.treedef import LEAF
+
+__all__ = ["Layout", "as_state", "layout_of"]
+
+
+def as_state(x: Any) -> Any:
+    """Return a state tree; a list or tuple of numbers, as in SciPy, is an array."""
+    is_list = isinstance(x, (list, tuple)) and not hasattr(x, "_fields") and len(x) > 0
+    if is_list and all(tree.is_leaf(part) and np.ndim(part) == 0 for part in x):
+        return np.stack(x)
+    return x
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each leaf of a state tree lies in the flat vector."""
+
+    treedef: TreeDef
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def size(self) -> int:
+        """Length n of the flat vector."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the state is one array rather than a tree."""
+        return self.treedef is LEAF
+
+    def pack(self, state: Any) -> Any:
+        """Join the leaves of a state of this structure into one float vector."""
+        leaves = tree.leaves(state)
+        if len(leaves) == 1:
+            return np.reshape(leaves[0], (-1,)) * 1.0
+        return np.concatenate([np.reshape(leaf, (-1,)) * 1.0 for leaf in leaves])
+
+    def unpack(self, vector: Any, axes: tuple[int, ...] = ()) -> Any:
+        """Return the tree of a vector (..., n) whose leading axes are ``axes``."""
+        leaves, at = [], 0
+        for shape in self.shapes:
+            size = math.prod(shape)
+            leaves.append(np.reshape(vector[..., at : at + size], (*axes, *shape)))
+            at += size
+        return self.treedef.unflatten(leaves)
+
+    def pack_derivative(self, result: Any) -> Any:
+        """Join what the user's function returned, after checking that it is like the state."""
+        if self.is_array and isinstance(result, (list, tuple)):
+            result = np.stack(result) if result else np.zeros(0)
+        leaves, treedef = tree.flatten(result)
+        if treedef is not self.treedef:
+            difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
+            raise TraceError(
+                "the derivative must have the structure of the state, it differs "
+                f"{difference} (state against derivative): return the state's own type, such as "
+                "State(pos=..., vel=...)"
+            )
+        for k, (leaf, shape) in enumerate(zip(leaves, self.shapes)):
+            if np.shape(leaf) != shape:
+                path = treedef.paths("x")[k]
+                raise TraceError(
+                    f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has shape "
+                    f"{shape}: they must be equal"
+                )
+        return self.pack(result)
+
+    def spread(self, value: Any, name: str) -> np.ndarray:
+        """Return a tolerance (a number, a vector or a tree like the state) as a vector (n,)."""
+        leaves, treedef = tree.flatten(value)
+        if treedef is self.treedef and not self.is_array:
+            parts: Sequence[Any] = leaves
+        elif tree.is_leaf(value) and np.shape(value) in ((), (self.size,)):
+            return np.full(self.size, value, dtype=np.float64)
+        elif self.is_array and tree.is_leaf(as_state(value)):
+            parts = [as_state(value)]
+        else:
+            raise ValueError(
+                f"{name} must be a number, a vector of the state's {self.size} numbers or a tree "
+                f"like the state, got {value!r}"
+            )
+        found = []
+        for k, (leaf, shape) in enumerate(zip(parts, self.shapes)):
+            try:
+                found.append(np.broadcast_to(np.asarray(leaf, dtype=np.float64), shape).ravel())
+            except ValueError:
+                raise ValueError(
+                    f"{self.treedef.paths(name)[k]} has shape {np.shape(leaf)}, the state has "
+                    f"{shape} there"
+                ) from None
+        return np.concatenate(found)
+
+
+def layout_of(state: Any) -> Layout:
+    """Return the layout of a state; leaves that are not numbers are named in the error."""
+    leaves, treedef = tree.flatten(state)
+    if not leaves:
+        raise ValueError("x0 has no numbers in it: a state needs at least one")
+    for k, leaf in enumerate(leaves):
+        kind = np.dtype(leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype).kind
+        if kind not in "biuf" and not (kind == "O" and hasattr(leaf, "shape")):
+            raise TypeError(
+                f"{treedef.paths('x0')[k]} is a {type(leaf).__name__}, not a real number or an "
+                "array of them: mark fields that are settings static"
+            )
+    return Layout(treedef, tuple(np.shape(leaf) for leaf in leaves))

@@ -1,0 +1,123 @@
+"""Random parameters by run number: run i is the same in every campaign of the same seed.
+
+Every distribution in the tree has a stream of its own, a counter-based generator (Philox) keyed
+by the seed and the name of its place; run i takes the words at a fixed place of the stream. So a
+run depends neither on how many there are, nor on who computes it, nor on the other parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import StructError
+from archimedes.function import vmap
+from archimedes.simulate.columns import label_leaves
+from archimedes.simulate.distributions import Distribution
+
+__all__ = ["Sampler", "disperse", "uniform_block"]
+
+#: Philox gives four words for each value of its counter.
+WORDS = 4
+
+
+def uniform_block(seed: int, name: str, count: int, start: int, stop: int) -> np.ndarray:
+    """Return the uniform numbers (stop - start, count), in (0, 1), of some runs of one stream.
+
+    >>> whole = uniform_block(7, "mass", 3, 0, 10)
+    >>> bool((uniform_block(7, "mass", 3, 4, 6) == whole[4:6]).all())
+    True
+    """
+    place = zlib.crc32(name.encode())
+    key = np.random.SeedSequence(seed, spawn_key=(place,)).generate_state(2, np.uint64)
+    blocks = -(-count // WORDS)
+    bits = np.random.Philox(key=key, counter=start * blocks)
+    raw = bits.random_raw((stop - start) * blocks * WORDS).reshape(stop - start, blocks * WORDS)
+    # The centres of 2^52 cells: neither 0 nor 1 can come up.
+    return ((raw[:, :count] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
+class Sampler:
+    """Draws parameter trees: the tree given, with a value for each distribution in it.
+
+    ``sampler(start, stop)`` returns what is drawn for these runs, a list of trees with a leading
+    axis; ``sampler.params(drawn)`` puts one run's part, or all of them, into the parameter tree.
+    """
+
+    def __init__(self, distributions: Any, seed: int) -> None:
+        self.leaves, self.treedef = tree.flatten(distributions)
+        self.seed = seed
+        self.names = [label.name for label in label_leaves(self.treedef, "params")]
+        self.places = [k for k, d in enumerate(self.leaves) if isinstance(d, Distribution)]
+        self._draw = vmap(self._draw_one, name="draw")
+
+    def _draw_one(self, *uniforms: Any) -> list[Any]:
+        return [self.leaves[k].draw(u) for k, u in zip(self.places, uniforms)]
+
+    def __call__(self, start: int, stop: int) -> list[Any]:
+        """Draw runs `start` to `stop` (not included)."""
+        blocks = [
+            uniform_block(self.seed, self.names[k], self.leaves[k].uniforms, start, stop)
+            for k in self.places
+        ]
+        return self._draw(*blocks) if blocks else []
+
+    def params(self, drawn: list[Any], count: int | None = None) -> Any:
+        """Return the parameter tree with the drawn values in place of the distributions.
+
+        With `count`, for as many runs, fixed numbers are repeated for each.
+        """
+        values = list(self.leaves)
+        if count is not None:
+            values = [repeated(leaf, count) for leaf in values]
+        for k, value in zip(self.places, drawn):
+            values[k] = value
+        return self.treedef.unflatten(values)
+
+    def digest(self) -> str:
+        """Return a hash of what is drawn: the program that draws, and the fixed values."""
+        h = hashlib.blake2b(digest_size=16)
+        sample = [np.full(self.leaves[k].uniforms, 0.5) for k in self.places]
+        h.update(self._draw.compiled.graph(*sample).digest().encode())
+        for k, leaf in enumerate(self.leaves):
+            h.update(self.names[k].encode() + (b"" if k in self.places else fixed_bytes(leaf)))
+        h.update(repr(self.treedef).encode())
+        return h.hexdigest()
+
+
+def is_numeric(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind in "biufc"
+
+
+def repeated(leaf: Any, count: int) -> Any:
+    return np.broadcast_to(leaf, (count, *np.shape(leaf))) if is_numeric(leaf) else leaf
+
+
+def fixed_bytes(leaf: Any) -> bytes:
+    array = np.asarray(leaf)
+    text = f"{array.dtype}{array.shape}" if is_numeric(leaf) else repr(leaf)
+    return text.encode() + (array.tobytes() if is_numeric(leaf) else b"")
+
+
+def disperse(nominal: Any, distributions: Mapping[str, Any]) -> Any:
+    """Return a tree of nominal values with distributions at the places named.
+
+    The names are those of leaves, as in `tree.paths`: ``"m"``, ``"wing.area"``. Unlike making
+    the struct anew this does not run its checks, which know numbers only.
+
+    >>> from archimedes.simulate.distributions import Normal
+    >>> disperse({"mass": 2.0, "drag": 0.1}, {"mass": Normal(2.0, 0.1)})["drag"]
+    0.1
+    """
+    leaves, treedef = tree.flatten(nominal)
+    names = [label.name for label in label_leaves(treedef, "", prefix=False)]
+    for name, distribution in distributions.items():
+        if name not in names:
+            raise StructError(f"disperse: no leaf {name!r}; there are {names}")
+        leaves[names.index(name)] = distribution
+    return treedef.unflatten(leaves)

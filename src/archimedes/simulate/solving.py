@@ -1,0 +1,72 @@
+"""``solve_ode``: a simulation with all there is to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.simulate.events import Event
+from archimedes.simulate.methods import Method
+from archimedes.simulate.problems import ATOL, RTOL, Options, prepare, prepare_batch
+from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.trajectory import Trajectory
+
+__all__ = ["solve_ode"]
+
+
+def solve_ode(
+    func: Callable[..., Any],
+    x0: Any,
+    t_span: Sequence[float],
+    *,
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    args: Any = (),
+    rtol: Any = RTOL,
+    atol: Any = ATOL,
+    dt: float | None = None,
+    first_step: float | None = None,
+    max_step: float = np.inf,
+    max_steps: int | None = None,
+    project: bool = True,
+    events: Event | Sequence[Event] | None = None,
+    dense: bool | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    in_axes: Any = None,
+    threads: int | None = None,
+    progress: bool | Callable[[float, float], None] | None = None,
+) -> Trajectory:
+    """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` = (start, end).
+
+    ``x0`` is a number, an array or any tree of them; func returns a derivative of the same
+    structure. The Trajectory has time as the leading axis of every leaf: at ``t_eval`` or, without
+    it, at every step. ``end`` may lie before ``start``. Steps are chosen to keep the error of each
+    below ``atol + rtol |x|`` (numbers, or trees like the state); ``dt`` gives fixed steps instead.
+    Structs in the state with a ``normalize()`` method, such as quaternions, are normalised after
+    each step (``project=False``: not). ``dense=True`` keeps the interpolants also with t_eval, so
+    that the Trajectory can be called. ``progress`` is True for a bar, or a function of the part
+    done (0 to 1) and the time.
+
+    ``in_axes`` makes it a batch, in lanes and ``threads``: an axis for x0 and for each of args
+    that the instances lie along (None: shared), or one number for all, as in :func:`vmap`; the
+    Trajectory then has the instances along its first axis, each with the bits it has alone.
+
+    A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
+    and ``message``.
+
+    >>> traj = solve_ode(lambda t, x: -x, 1.0, (0.0, 1.0))
+    >>> traj.success, round(float(traj.x[-1]), 8)
+    (True, 0.36787944)
+    """
+    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
+    if in_axes is not None:
+        many = prepare_batch(func, x0, t_span, method, args, static_argnames, options, in_axes)
+        times = None if t_eval is None else many.times(t_eval)
+        with monitor_of(progress) as monitor:
+            return many.solve(times, bool(dense), threads, monitor)
+    problem = prepare(func, x0, t_span, method, args, static_argnames, options)
+    times = None if t_eval is None else problem.times(t_eval)
+    with monitor_of(progress) as monitor:
+        return problem.solve(times, bool(dense) or times is None, monitor)

@@ -1,0 +1,80 @@
+"""How a solve can end: numbers, messages that say what to do, and the error odeint raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archimedes.errors import ArchimedesError
+
+__all__ = [
+    "CHATTERING",
+    "EVENT",
+    "FINISHED",
+    "INTERRUPTED",
+    "NON_FINITE",
+    "RUNNING",
+    "SETTLED",
+    "STEP_UNDERFLOW",
+    "TOO_MANY_STEPS",
+    "SimulationError",
+    "message_of",
+]
+
+#: As in SciPy, 0 and 1 are good ends and negative numbers failures.
+FINISHED = 0
+EVENT = 1
+#: Carried by loops that are not done; never seen in a result.
+RUNNING = 2
+#: Still running, right after an event; never seen in a result either.
+SETTLED = 3
+STEP_UNDERFLOW = -1
+NON_FINITE = -2
+TOO_MANY_STEPS = -3
+INTERRUPTED = -4
+CHATTERING = -5
+
+_MESSAGES = {
+    FINISHED: "the end of the time span was reached",
+    EVENT: "a terminal event occurred at t = {t:.17g}",
+    STEP_UNDERFLOW: (
+        "the step size became too small at t = {t:.17g}: the solution may be singular or "
+        "discontinuous there, the tolerances too tight for double precision, or the system stiff"
+        "{remedy}"
+    ),
+    NON_FINITE: (
+        "the derivative or the state became nan or infinite right after t = {t:.17g}: the part "
+        "before is good"
+    ),
+    TOO_MANY_STEPS: (
+        "max_steps = {max_steps} steps were used up at t = {t:.17g}: raise max_steps, loosen the "
+        "tolerances{remedy}"
+    ),
+    CHATTERING: (
+        "events follow each other with no time between them at t = {t:.17g}: they accumulate "
+        "(Zeno) or chatter. Give a band between on and off, end the motion with a terminal event, "
+        "or model what happens there; the part before is good"
+    ),
+    INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
+}
+_STIFF = ", or use a method for stiff systems (method='rodas5p')"
+
+
+def message_of(status: int, t: float, max_steps: int = 0, stiff: bool = False) -> str:
+    """Return the message of a status at the time t; ``stiff`` if the method already is.
+
+    >>> message_of(FINISHED, 1.0)
+    'the end of the time span was reached'
+    """
+    remedy = "" if stiff else _STIFF
+    return _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy)
+
+
+class SimulationError(ArchimedesError, RuntimeError):
+    """A solve failed where only arrays can be returned.
+
+    ``trajectory`` is the part that was computed, with status and message.
+    """
+
+    def __init__(self, message: str, trajectory: Any = None) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory

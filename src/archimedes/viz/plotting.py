@@ -1,0 +1,147 @@
+"""``plot``: a trajectory as panels over time, one for each part of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.columns import PARTS, component_names, label_leaves
+from archimedes.simulate.exports import require
+from archimedes.simulate.trajectory import Trajectory
+from archimedes.viz.themes import current_theme, matplotlib_settings
+
+__all__ = ["plot"]
+
+#: Above this many trajectories a batch is drawn as median and band instead of single lines.
+SINGLE_LINES = 30
+#: The shares that bound the band.
+BAND = (0.05, 0.95)
+#: Lines in one panel; a larger leaf must be asked for by component.
+MANY = 12
+WIDTH, PANEL_HEIGHT, MARGIN = 8.0, 1.75, 0.9
+
+
+class Panel(NamedTuple):
+    """What one pair of axes shows: values (..., m, k) with a name for each of the k lines."""
+
+    title: str
+    units: str
+    labels: list[str]
+    values: np.ndarray
+
+
+def plot(
+    traj: Trajectory,
+    names: Sequence[str] | str | None = None,
+    *,
+    title: str | None = None,
+    file: Any = None,
+) -> Any:
+    """Plot a trajectory over time, a panel for each leaf, and return the matplotlib Figure.
+
+    Axes carry the names and units of the structs' fields. `names` chooses leaves or single
+    components: ``["pos", "w_B[1]"]``. A batch is drawn line by line or, if large, as median and
+    band of 5 % to 95 %. `file` is a path to save to; its ending decides the format.
+
+    >>> import numpy as np
+    >>> t = np.linspace(0.0, 1.0, 20)
+    >>> figure = plot(Trajectory(t, {"pos": t**2, "vel": 2 * t}))
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['pos', 'vel']
+    """
+    if not isinstance(traj, Trajectory):
+        raise TypeError(f"plot: expected a Trajectory, got {type(traj).__name__}")
+    matplotlib = require("matplotlib", "viz", "plot")
+    pyplot = require("matplotlib.pyplot", "viz", "plot")
+    panels = choose(all_panels(traj), [names] if isinstance(names, str) else names)
+    height = PANEL_HEIGHT * len(panels) + MARGIN
+    with matplotlib.rc_context(dict(matplotlib_settings(current_theme()))):
+        figure = pyplot.figure(figsize=(WIDTH, height), layout="constrained")
+        rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, panel in zip(rows, panels):
+            draw_panel(axes, traj.t, panel)
+            draw_events(axes, traj)
+        rows[-1].set_xlabel("time (s)")
+        figure.align_ylabels(rows)
+        if title is not None:
+            figure.suptitle(title)
+        if file is not None:
+            figure.savefig(file)
+    if "inline" in matplotlib.get_backend():
+        pyplot.close(figure)  # a notebook shows what is returned; open, it would be shown twice
+    return figure
+
+
+def all_panels(traj: Trajectory) -> list[Panel]:
+    """Return a panel for each leaf of state, inputs and outputs."""
+    panels = []
+    for part in PARTS:
+        leaves, treedef = tree.flatten(getattr(traj, part))
+        for leaf, label in zip(leaves, label_leaves(treedef, part, part != "x")):
+            shape = np.shape(leaf)[traj.t.ndim :]
+            values = np.reshape(leaf, (*traj.t.shape, -1))
+            labels = component_names(label.name, shape)
+            panels.append(Panel(label.name, label.units, labels, values))
+    return panels
+
+
+def choose(panels: list[Panel], names: Sequence[str] | None) -> list[Panel]:
+    """Return the panels, or the single lines, that are asked for."""
+    if names is None:
+        chosen = panels
+    else:
+        table = {panel.title: panel for panel in panels}
+        for panel in panels:
+            for k, label in enumerate(panel.labels):
+                one = Panel(label, panel.units, [label], panel.values[..., k : k + 1])
+                table.setdefault(label, one)
+        missing = [name for name in names if name not in table]
+        if missing:
+            raise KeyError(f"plot: no {missing[0]!r} in this trajectory; there are {list(table)}")
+        chosen = [table[name] for name in names]
+    if not chosen:
+        raise ValueError("plot: this trajectory has nothing to plot")
+    large = [panel for panel in chosen if len(panel.labels) > MANY]
+    if large:
+        raise ValueError(
+            f"plot: {large[0].title} has {len(large[0].labels)} components, too many for one "
+            f"panel: choose some, names=[{large[0].labels[0]!r}, ...]"
+        )
+    return chosen
+
+
+def draw_panel(axes: Any, t: np.ndarray, panel: Panel) -> None:
+    """Draw the lines of one panel, with its name and units."""
+    axes.set_ylabel(f"{panel.title} ({panel.units})" if panel.units else panel.title)
+    axes.margins(x=0.01)
+    rows = t.reshape(-1, t.shape[-1])
+    for k, label in enumerate(panel.labels):
+        values = panel.values[..., k].reshape(rows.shape)
+        draw_component(axes, rows, values, label, f"C{k}")
+    if len(panel.labels) > 1:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), borderaxespad=0.3)
+
+
+def draw_events(axes: Any, traj: Trajectory) -> None:
+    """Mark the times of the events of a single trajectory by thin lines."""
+    if isinstance(traj.events, dict) and not traj.batch_shape:
+        first, last = (np.min(traj.t), np.max(traj.t)) if len(traj) else (np.nan, np.nan)
+        for t in traj.events.get("t", ()):
+            if first <= t <= last:
+                axes.axvline(t, color="0.55", linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+
+
+def draw_component(axes: Any, t: np.ndarray, values: np.ndarray, label: str, colour: str) -> None:
+    """Draw one number over time: a line, or for many trajectories their median and band."""
+    shared = len(t) > 0 and bool(np.all(t == t[0]))
+    if len(t) > SINGLE_LINES and shared:
+        low, middle, high = np.quantile(values, [BAND[0], 0.5, BAND[1]], axis=0)
+        axes.fill_between(t[0], low, high, color=colour, alpha=0.22, linewidth=0)
+        axes.plot(t[0], middle, color=colour, label=label)
+        return
+    faint = 1.0 if len(t) == 1 else max(0.15, 1.0 / len(t) ** 0.5)
+    for row, (times, line) in enumerate(zip(t, values)):
+        axes.plot(times, line, color=colour, alpha=faint, label=label if row == 0 else None)

@@ -1,0 +1,87 @@
+"""How plots look: one table of matplotlib settings per theme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from archimedes.simulate.exports import require
+
+__all__ = ["THEMES", "current_theme", "matplotlib_settings", "set_theme"]
+
+# Colours that people with any form of colour vision can tell apart, from M. Okabe and K. Ito,
+# Color Universal Design, 2008; on dark ground the same hues, lighter.
+LIGHT_CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444")
+DARK_CYCLE = ("#62b6f0", "#ff9a4d", "#4fd6a8", "#f0a3cc", "#f0d04d", "#b7b7ff", "#dddddd")
+
+SHARED: dict[str, Any] = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 10,
+    "font.size": 9.5,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "legend.handlelength": 1.4,
+    "lines.linewidth": 1.5,
+    "savefig.dpi": 150,
+    "figure.dpi": 100,
+}
+
+
+def ground(background: str, ink: str, faint: str, grid: str) -> dict[str, Any]:
+    """Return the settings that give a figure its ground, its ink and its grid."""
+    return {
+        "figure.facecolor": background,
+        "axes.facecolor": background,
+        "savefig.facecolor": background,
+        "text.color": ink,
+        "axes.labelcolor": ink,
+        "axes.titlecolor": ink,
+        "axes.edgecolor": faint,
+        "xtick.color": faint,
+        "ytick.color": faint,
+        "xtick.labelcolor": ink,
+        "ytick.labelcolor": ink,
+        "grid.color": grid,
+    }
+
+
+#: Colours of the lines and settings of each theme; an entry of one's own may be added.
+THEMES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "light": (LIGHT_CYCLE, ground("#ffffff", "#222222", "#888888", "#e6e6e6")),
+    "dark": (DARK_CYCLE, ground("#16181d", "#e8e8e8", "#8a8f98", "#2c3038")),
+}
+
+_current = "light"
+
+
+def current_theme() -> str:
+    """Return the name of the theme that `plot` uses."""
+    return _current
+
+
+def matplotlib_settings(theme: str) -> Mapping[str, Any]:
+    """Return the settings of a theme, as `matplotlib.rc_context` takes them."""
+    cycler = require("cycler", "viz", "plot").cycler
+    colours, settings = THEMES[theme]
+    return {**SHARED, **settings, "axes.prop_cycle": cycler(color=list(colours))}
+
+
+def set_theme(theme: str = "light") -> None:
+    """Choose how plots look from now on: ``"light"`` or ``"dark"``.
+
+    It holds for `plot` and for one's own matplotlib figures.
+
+    >>> set_theme("light")
+    """
+    global _current
+    if theme not in THEMES:
+        raise ValueError(f"set_theme: no theme {theme!r}; there are {sorted(THEMES)}")
+    settings = matplotlib_settings(theme)
+    require("matplotlib", "viz", "set_theme").rcParams.update(settings)
+    _current = theme

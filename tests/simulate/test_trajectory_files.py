@@ -1,0 +1,238 @@
+"""Trajectories written and read back: the same numbers, bit for bit."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import archimedes as arc
+from archimedes import tree
+from archimedes.simulate.trajectory import Trajectory
+from archimedes.spatial import EulerAngles, Quaternion, RigidBody
+
+ROUTES = {
+    "csv": lambda traj, **like: Trajectory.from_csv(io.StringIO(traj.to_csv()), **like),
+    "csv with units": lambda traj, **like: Trajectory.from_csv(
+        io.StringIO(traj.to_csv(units=True)), **like
+    ),
+    "pandas": lambda traj, **like: Trajectory.from_pandas(traj.to_pandas(), **like),
+    "xarray": lambda traj, **like: Trajectory.from_xarray(traj.to_xarray(), **like),
+    "npz": lambda traj, **like: through_npz(traj, **like),
+}
+
+
+def through_npz(traj, **like):
+    file = io.BytesIO()
+    traj.to_npz(file)
+    file.seek(0)
+    return Trajectory.from_npz(file, **like)
+
+
+@pytest.fixture(params=ROUTES)
+def route(request):
+    return ROUTES[request.param]
+
+
+def assert_same(a, b):
+    assert tree.structure(a) is tree.structure(b), tree.structure(a).difference(tree.structure(b))
+    for one, other in zip(tree.leaves(a), tree.leaves(b)):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        assert one.tobytes() == other.tobytes()
+
+
+def random_states(lead, att=Quaternion, seed=0):
+    rng = np.random.default_rng(seed)
+    n = 4 if att is Quaternion else 3
+    return RigidBody.State(
+        rng.normal(size=(*lead, 3)),
+        att(rng.normal(size=(*lead, n))),
+        rng.normal(size=(*lead, 3)) * 1e-300,
+        rng.normal(size=(*lead, 3)) * 1e300,
+    )
+
+
+def test_structs_come_back_as_they_were(route):
+    t = np.sort(np.random.default_rng(1).uniform(size=7))
+    for att in (Quaternion, EulerAngles):
+        traj = Trajectory(t, random_states((7,), att))
+        back = route(traj, like=traj[0])
+        assert_same(back.x, traj.x)
+        assert back.t.tobytes() == t.tobytes()
+        assert back.names == traj.names and back.units == traj.units
+
+
+def test_arrays_need_no_like(route):
+    t = np.linspace(0.0, 1.0, 5)
+    for shape in ((), (1,), (3,), (2, 2)):
+        traj = Trajectory(t, np.random.default_rng(2).normal(size=(5, *shape)))
+        assert_same(route(traj).x, traj.x)
+        assert_same(route(traj, like=traj[0]).x, traj.x)
+
+
+def test_named_parts_come_as_dicts_without_like(route):
+    traj = Trajectory(np.arange(4.0), random_states((4,)))
+    back = route(traj)
+    assert list(back.x) == ["pos", "att", "v_B", "w_B"]
+    assert back.x["att"].tobytes() == traj.x.att.array.tobytes()
+    assert back.names == traj.names
+
+
+@pytest.mark.parametrize(
+    "u", [np.arange(4.0), np.ones((4, 2)), {"F": np.ones(4), "M": np.zeros(4)}]
+)
+@pytest.mark.parametrize("x", [np.ones((4, 2)), {"u": np.ones(4), "y": np.zeros((4, 2))}])
+def test_inputs_and_outputs_come_along(route, x, u):
+    traj = Trajectory(np.arange(4.0), x, u=u, y={"z": np.full(4, 2.5)})
+    for likes in ({}, {"like": traj[0]}):
+        back = route(traj, **likes)
+        for part in ("x", "u", "y"):
+            mine, theirs = (tree.leaves(getattr(one, part)) for one in (traj, back))
+            assert [a.tolist() for a in mine] == [a.tolist() for a in theirs]
+
+
+def test_states_called_like_the_time_or_the_run(route):
+    traj = Trajectory(np.arange(2.0), {"t": np.ones(2), "run": np.zeros(2)})
+    back = route(traj)
+    assert back.t.tolist() == [0.0, 1.0] and back.x["t"].tolist() == [1.0, 1.0]
+
+
+def test_batches_with_instances_that_ended_early(route):
+    t = np.tile(np.linspace(0.0, 1.0, 4), (3, 1))
+    t[1, 2:] = np.nan
+    status = np.array([0, -1, 0])
+    traj = Trajectory(t, random_states((3, 4)), status=status)
+    back = route(traj, like=traj[0][0])
+    assert back.t.tobytes() == t.tobytes()
+    for k in range(3):
+        assert_same(back[k].x, traj[k].x)
+        assert len(back[k]) == len(traj[k])
+
+
+def test_whole_numbers_and_truth_values_keep_their_type(route):
+    x = {
+        "count": np.array([1, 2**62 + 1]),
+        "on": np.array([True, False]),
+        "z": np.array([1 + 2j, np.nan]),
+    }
+    traj = Trajectory(np.arange(2.0), x)
+    assert_same(route(traj, like=traj[0]).x, traj.x)
+
+
+@given(hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.just(2))))
+def test_every_number_survives(x):
+    traj = Trajectory(np.arange(float(len(x))), x)
+    back = Trajectory.from_csv(io.StringIO(traj.to_csv()))
+    nan = np.isnan(x)
+    assert np.array_equal(np.isnan(back.x), nan)
+    assert back.x[~nan].tobytes() == x[~nan].tobytes()
+    assert through_npz(traj).x.tobytes() == x.tobytes()
+
+
+def test_what_the_csv_looks_like(tmp_path):
+    traj = Trajectory([0.0, 0.1], {"pos": np.array([[1.0, 0.1], [2.0, np.inf]])})
+    assert traj.to_csv() == "t,pos[0],pos[1]\n0.0,1.0,0.1\n0.1,2.0,inf\n"
+    path = tmp_path / "run.csv"
+    Trajectory([0.0], random_states((1,))).to_csv(path, units=True)
+    header = path.read_text().splitlines()[0]
+    assert header.startswith("t (s),pos[0] (m),pos[1] (m),pos[2] (m),att[0],")
+    assert Trajectory.from_csv(path).names[0] == "pos[0]"
+
+
+def test_what_the_frame_looks_like():
+    traj = Trajectory([0.0, 0.1], random_states((2,)), message="done")
+    frame = traj.to_pandas()
+    assert frame.index.name == "t" and list(frame.columns) == traj.names
+    assert frame.attrs["units"]["w_B[2]"] == "rad/s" and frame.attrs["message"] == "done"
+    many = Trajectory(np.zeros((2, 1)), np.zeros((2, 1, 1))).to_pandas()
+    assert many.index.names == ["run", "t"]
+
+
+def test_what_the_dataset_looks_like():
+    traj = Trajectory([0.0, 0.1], random_states((2,)))
+    data = traj.to_xarray()
+    assert data["pos"].dims == ("t", "pos_0") and data["pos"].attrs["units"] == "m"
+    many = Trajectory(np.zeros((2, 1)), np.zeros((2, 1, 3))).to_xarray()
+    assert many["x"].dims == ("run", "t", "x_0")
+
+
+def test_npz_keeps_what_the_solver_said(tmp_path):
+    path = tmp_path / "run.archive"
+    events = [
+        {"t": np.array([0.5]), "x": np.ones((1, 2))},
+        {"t": np.zeros(0), "x": np.ones((0, 2))},
+    ]
+    Trajectory(
+        [0.0],
+        np.zeros((1, 2)),
+        status=-3,
+        message="step too small",
+        stats={"steps": 4, "h": 0.5},
+        events=events,
+    ).to_npz(path, compressed=True)
+    back = Trajectory.from_npz(path)
+    assert (back.status, back.message) == (-3, "step too small")
+    assert back.stats == {"steps": 4, "h": 0.5}
+    assert back.events[0]["t"].tolist() == [0.5] and back.events[1]["x"].shape == (0, 2)
+    assert back.success is False
+
+
+def test_files_that_are_something_else(tmp_path):
+    empty, text, other = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.npz"
+    empty.write_text("")
+    with pytest.raises(ValueError, match="is empty; it needs a header line"):
+        Trajectory.from_csv(empty)
+    text.write_text("time,a\n0,1\n")
+    with pytest.raises(ValueError, match=r"no column named t; there are \['time', 'a'\]"):
+        Trajectory.from_csv(text)
+    text.write_text("t,a\n0,1\n1\n")
+    with pytest.raises(ValueError, match="line 3 has 1 values, the header 2"):
+        Trajectory.from_csv(text)
+    text.write_text("t,a\n0,fast\n")
+    with pytest.raises(ValueError, match="column 'a' holds something else than numbers: 'fast'"):
+        Trajectory.from_csv(text)
+    with pytest.raises(ValueError, match="not an archive of to_npz"):
+        Trajectory.from_npz(text)
+    np.savez(other, a=np.zeros(2))
+    with pytest.raises(ValueError, match="not an archive of to_npz"):
+        Trajectory.from_npz(other)
+    np.savez(other, header=np.array('{"format": "else"}'))
+    with pytest.raises(ValueError, match="something else than a trajectory"):
+        Trajectory.from_npz(other)
+
+
+def test_pickles_are_refused(tmp_path):
+    path = tmp_path / "evil.npz"
+    np.savez(path, header=np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="not an archive of to_npz"):
+        Trajectory.from_npz(path)
+    with pytest.raises(TypeError, match=r"x\.a holds Python objects"):
+        Trajectory([0.0], {"a": np.array([object()])}).to_npz(path)
+
+
+def test_like_that_does_not_fit(route):
+    traj = Trajectory(np.arange(2.0), {"a": np.zeros((2, 2)), "b": np.zeros(2)})
+    with pytest.raises(ValueError, match=r"x\.c, which like has with shape \(\), is not there"):
+        route(traj, like={"a": np.zeros(2), "b": 0.0, "c": 0.0})
+    with pytest.raises(ValueError, match=r"no place for \['b'\]|no place for \['x.b'\]"):
+        route(traj, like={"a": np.zeros(2)})
+    with pytest.raises(ValueError, match=r"a.*shape|is not there|no place"):
+        route(traj, like={"a": np.zeros(3), "b": 0.0})
+
+
+@pytest.mark.parametrize("name", ["pandas", "xarray"])
+def test_missing_packages_are_named(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf'needs {name}: pip install "archimedes\[data\]"'):
+        getattr(Trajectory([0.0], np.zeros(1)), f"to_{name}")()
+
+
+def test_errors_are_ours():
+    from archimedes.simulate.exports import MissingExtra
+
+    assert issubclass(MissingExtra, arc.ArchimedesError)

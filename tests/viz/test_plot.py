@@ -1,0 +1,127 @@
+"""Plots: what is on the axes, by reading them back."""
+
+from __future__ import annotations
+
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+
+from archimedes.simulate import Trajectory
+from archimedes.spatial import Quaternion, RigidBody
+from archimedes.viz import plot, set_theme
+from archimedes.viz.themes import current_theme
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    with matplotlib.rc_context():
+        yield
+        set_theme("light")
+    pyplot.close("all")
+
+
+def tumbling(lead=(50,)):
+    rng = np.random.default_rng(0)
+    t = np.broadcast_to(np.linspace(0.0, 2.0, lead[-1]), lead)
+    x = RigidBody.State(
+        rng.normal(size=(*lead, 3)),
+        Quaternion(rng.normal(size=(*lead, 4))),
+        rng.normal(size=(*lead, 3)),
+        rng.normal(size=(*lead, 3)),
+    )
+    return Trajectory(t, x)
+
+
+def test_axes_carry_names_and_units():
+    traj = tumbling()
+    figure = plot(traj, title="Tumbling")
+    assert [a.get_ylabel() for a in figure.axes] == ["pos (m)", "att", "v_B (m/s)", "w_B (rad/s)"]
+    assert figure.axes[-1].get_xlabel() == "time (s)"
+    assert figure.get_suptitle() == "Tumbling"
+    legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert legend == ["att[0]", "att[1]", "att[2]", "att[3]"]
+
+
+def test_lines_are_the_data():
+    traj = tumbling()
+    lines = plot(traj, "pos").axes[0].get_lines()
+    assert len(lines) == 3
+    for k, line in enumerate(lines):
+        np.testing.assert_array_equal(line.get_xdata(), traj.t)
+        np.testing.assert_array_equal(line.get_ydata(), traj.x.pos[:, k])
+
+
+def test_names_choose_leaves_and_components():
+    figure = plot(tumbling(), ["w_B[1]", "pos"])
+    assert [a.get_ylabel() for a in figure.axes] == ["w_B[1] (rad/s)", "pos (m)"]
+    assert len(figure.axes[0].get_lines()) == 1 and figure.axes[0].get_legend() is None
+    with pytest.raises(KeyError, match="no 'speed' in this trajectory; there are"):
+        plot(tumbling(), ["speed"])
+
+
+def test_inputs_and_outputs_have_panels():
+    t = np.arange(3.0)
+    figure = plot(Trajectory(t, t[:, None], u={"F": t}, y=t))
+    assert [a.get_ylabel() for a in figure.axes] == ["x", "u.F", "y"]
+
+
+def test_events_are_marked():
+    t = np.arange(3.0)
+    events = {"t": np.array([0.5, 1.5, 9.0])}
+    lines = plot(Trajectory(t, t, events=events)).axes[0].get_lines()
+    assert [line.get_xdata()[0] for line in lines[1:]] == [0.5, 1.5]
+
+
+def test_small_batches_are_lines_and_large_ones_bands():
+    few = plot(tumbling((5, 20)), "pos").axes[0]
+    assert len(few.get_lines()) == 15 and len(few.get_legend().get_texts()) == 3
+    traj = tumbling((100, 20))
+    many = plot(traj, "pos[0]").axes[0]
+    assert len(many.get_lines()) == 1
+    median = np.median(traj.x.pos[..., 0], axis=0)
+    np.testing.assert_allclose(many.get_lines()[0].get_ydata(), median)
+    edges = many.collections[0].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose(edges.max(), np.quantile(traj.x.pos[..., 0], 0.95, axis=0).max())
+
+
+def test_files(tmp_path):
+    for ending, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        path = tmp_path / f"plot.{ending}"
+        plot(tumbling(), file=path)
+        assert path.read_bytes().startswith(start)
+
+
+def test_themes():
+    for theme in ("dark", "light"):
+        set_theme(theme)
+        assert current_theme() == theme
+        figure = plot(tumbling(), "pos")
+        assert sum(figure.get_facecolor()[:3]) < 1 if theme == "dark" else True
+    with pytest.raises(ValueError, match=r"no theme 'pink'; there are \['dark', 'light'\]"):
+        set_theme("pink")
+    assert current_theme() == "light"
+
+
+def test_what_cannot_be_plotted():
+    with pytest.raises(TypeError, match="expected a Trajectory, got ndarray"):
+        plot(np.zeros(3))
+    wide = Trajectory(np.arange(2.0), {"image": np.zeros((2, 4, 4))})
+    with pytest.raises(ValueError, match=r"image has 16 components.*names=\['image\[0,0\]'"):
+        plot(wide)
+    assert len(plot(wide, ["image[0,0]", "image[3,3]"]).axes) == 2
+    with pytest.raises(ValueError, match="nothing to plot"):
+        plot(Trajectory(np.arange(2.0), {}))
+
+
+def test_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(
+        ImportError, match=r'plot needs matplotlib: pip install "archimedes\[viz\]"'
+    ):
+        plot(tumbling())
