@@ -1,0 +1,119 @@
+"""The order in which the nodes of a graph are computed, and its cost.
+
+Depth first from the outputs, the operand that needs more registers first (Sethi and Ullman, "The
+generation of optimal code for arithmetic expressions", J. ACM 17, 1970): operands come right
+before their use, which keeps live ranges short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+from archimedes.graph.ops import TABLE
+from archimedes.graph.program import CONST, INPUT, OUT, REGION, Graph
+from archimedes.graph.regions import Host
+
+__all__ = ["Schedule", "cost", "has_host", "schedule"]
+
+_ARITY = tuple(op.arity for op in TABLE)
+
+
+class Schedule(NamedTuple):
+    """``order``: ids to compute (no inputs, no constants); ``outs``: used outputs of regions."""
+
+    order: list[int]
+    outs: dict[int, list[int]]
+
+
+def has_host(g: Graph) -> bool:
+    """Tell whether a graph calls back into Python, in bodies too."""
+    return any(
+        isinstance(region, Host) or any(has_host(body) for body in region.bodies)
+        for region in g.regions.values()
+    )
+
+
+def cost(g: Graph, known: dict[int, int]) -> int:
+    """Count the operations of a graph and of the bodies in it. ``known`` caches by identity."""
+    found = known.get(id(g))
+    if found is None:
+        live = g.live()
+        plain = sum(g.op[i] not in (CONST, INPUT, OUT) for i in live)
+        inner = sum(cost(b, known) for i in live if i in g.regions for b in g.regions[i].bodies)
+        found = known[id(g)] = plain + inner
+    return found
+
+
+def schedule(g: Graph, outputs: Sequence[int], known: Container[int] = ()) -> Schedule:
+    """Order the live nodes; each region is followed at once by its used outputs.
+
+    Nodes in ``known`` have their values already, so that what only they need is left out.
+
+    Graphs with host callbacks keep the order they were written in, since callbacks may have
+    effects.
+    """
+    live = g.live(outputs)
+    op = g.op
+    outs: dict[int, list[int]] = {}
+    for i in live:
+        if op[i] == OUT:
+            outs.setdefault(g.a[i], []).append(i)
+    order: list[int] = []
+    if has_host(g):
+        for i in live:
+            if op[i] not in (CONST, INPUT, OUT):
+                order.append(i)
+                order.extend(outs.get(i, ()))
+        return Schedule(order, outs)
+    need = _needs(g, live)
+    done = bytearray(len(op))
+    for root in outputs:
+        stack = [root]
+        while stack:
+            i = stack[-1]
+            if done[i]:
+                stack.pop()
+                continue
+            code = op[i]
+            if code in (CONST, INPUT) or i in known:
+                done[i] = 1
+                stack.pop()
+                continue
+            waiting = [j for j in g.operands(i) if not done[j]]
+            if waiting:
+                # The last pushed is visited first: the neediest operand goes on top.
+                waiting.sort(key=need.__getitem__)
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            done[i] = 1
+            order.append(i)
+            if code == REGION:
+                for j in outs.get(i, ()):
+                    done[j] = 1
+                    order.append(j)
+    return Schedule(order, outs)
+
+
+def _needs(g: Graph, live: Sequence[int]) -> list[int]:
+    """Registers that each subtree needs at least, as if it were a tree."""
+    need = [0] * len(g.op)
+    op, a, b, c = g.op, g.a, g.b, g.c
+    for i in live:
+        code = op[i]
+        arity = _ARITY[code]
+        if arity == 2:
+            x, y = need[a[i]], need[b[i]]
+            need[i] = x + 1 if x == y else x if x > y else y
+        elif arity == 1:
+            need[i] = need[a[i]]
+        elif arity == 3:
+            x, y, z = sorted((need[a[i]], need[b[i]], need[c[i]]))
+            need[i] = max(z, y + 1, x + 2)
+        elif code == INPUT:
+            need[i] = 1
+        elif code == REGION:
+            ranked = sorted({need[j] for j in g.operands(i)}, reverse=True)
+            need[i] = max((n + k for k, n in enumerate(ranked)), default=0)
+    return need
