@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from archimedes.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from archimedes import embedded, spatial, tree
+    from archimedes import embedded, simulate, spatial, tree, viz
     from archimedes.embedded import codegen
     from archimedes.errors import (
         ArchimedesError,
@@ -58,19 +58,33 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from archimedes.simulate import (
+        Event,
+        SimulationError,
+        Trajectory,
+        discretize,
+        integrator,
+        monte_carlo,
+        odeint,
+        solve_ode,
+    )
     from archimedes.tree import StructConfig, UnionConfig, field, struct
+    from archimedes.viz import plot, set_theme
 
 __all__ = [
     "ArchimedesError",
     "CodegenError",
     "Compiled",
     "ConvergenceError",
+    "Event",
     "GraphError",
     "Interpolant",
     "RootInfo",
+    "SimulationError",
     "StructConfig",
     "StructError",
     "TraceError",
+    "Trajectory",
     "UnionConfig",
     "array",
     "callback",
@@ -80,6 +94,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "discretize",
     "embedded",
     "expm",
     "eye",
@@ -88,19 +103,27 @@ __all__ = [
     "grad",
     "hess",
     "implicit",
+    "integrator",
     "interpolant",
     "jac",
     "jvp",
+    "monte_carlo",
+    "odeint",
     "ones",
     "ones_like",
+    "plot",
     "root",
     "scan",
+    "set_theme",
+    "simulate",
+    "solve_ode",
     "sparsity",
     "spatial",
     "stop_gradient",
     "struct",
     "switch",
     "tree",
+    "viz",
     "vjp",
     "vmap",
     "while_loop",
@@ -109,13 +132,21 @@ __all__ = [
 ]
 
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
-_PACKAGES = ("tree", "spatial", "graph", "symbolic", "backends", "function", "embedded")
-_ELSEWHERE = {
-    **dict.fromkeys(("ArchimedesError", "CodegenError", "GraphError"), "errors"),
-    **dict.fromkeys(("StructError", "TraceError"), "errors"),
-    "codegen": "embedded",
-    **dict.fromkeys(("StructConfig", "UnionConfig", "field", "struct"), "tree"),
+_PACKAGES = (
+    *("tree", "graph", "symbolic", "backends", "function"),
+    *("embedded", "simulate", "spatial", "viz"),
+)
+#: One line a package: the names it gives to users. The rest are those of ``function``.
+_HOMES = {
+    "errors": "ArchimedesError CodegenError GraphError StructError TraceError",
+    "tree": "StructConfig UnionConfig field struct",
+    "embedded": "codegen",
+    "simulate": (
+        "Event SimulationError Trajectory discretize integrator monte_carlo odeint solve_ode"
+    ),
+    "viz": "plot set_theme",
 }
+_HOME = {name: package for package, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -123,7 +154,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"archimedes.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'archimedes' has no attribute {name!r}")
-    home = import_module(f"archimedes.{_ELSEWHERE.get(name, 'function')}")
+    home = import_module(f"archimedes.{_HOME.get(name, 'function')}")
     value = getattr(home, name)
     globals()[name] = value
     return value

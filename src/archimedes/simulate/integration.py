@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import Compiled, stop_gradient
+from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.regions import any_traced
 from archimedes.simulate import checks, loops
 from archimedes.simulate.layout import Layout, as_state, layout_of
@@ -127,7 +127,7 @@ def _recorded(
         _, rows = loops.outputs(plan, setup, model.args, run, stop_gradient(times), limit)
     if any_symbolic(times):
         # The value is rows; the derivative with respect to the time of a row is f there.
-        slopes = np.stack([f(t, x) for t, x in zip(times, rows)])
+        slopes = vmap(f)(times, rows)
         if t_eval is None:
             slopes = np.where(run.status == EVENT, 0.0, slopes)
         rows = rows + slopes * (times - stop_gradient(times))[:, None]
