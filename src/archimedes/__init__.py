@@ -60,12 +60,16 @@ if TYPE_CHECKING:
     )
     from archimedes.simulate import (
         Event,
+        InconsistentStart,
+        InputSeries,
+        Sampled,
         SimulationError,
         Trajectory,
         discretize,
         integrator,
         monte_carlo,
         odeint,
+        solve_dae,
         solve_ode,
     )
     from archimedes.tree import StructConfig, UnionConfig, field, struct
@@ -78,8 +82,11 @@ __all__ = [
     "ConvergenceError",
     "Event",
     "GraphError",
+    "InconsistentStart",
+    "InputSeries",
     "Interpolant",
     "RootInfo",
+    "Sampled",
     "SimulationError",
     "StructConfig",
     "StructError",
@@ -116,6 +123,7 @@ __all__ = [
     "scan",
     "set_theme",
     "simulate",
+    "solve_dae",
     "solve_ode",
     "sparsity",
     "spatial",
@@ -142,7 +150,8 @@ _HOMES = {
     "tree": "StructConfig UnionConfig field struct",
     "embedded": "codegen",
     "simulate": (
-        "Event SimulationError Trajectory discretize integrator monte_carlo odeint solve_ode"
+        "Event InconsistentStart InputSeries Sampled SimulationError Trajectory "
+        "discretize integrator monte_carlo odeint solve_dae solve_ode"
     ),
     "viz": "plot set_theme",
 }

@@ -114,18 +114,19 @@ class Bundle:
         return assemble([m.source for m in self.members])
 
     def check(self, folder: Path, compiler: str, *options: str) -> None:
-        """Compile as a shared library that needs no other, and compare every case.
+        """Compile without a warning as a library that needs no other, and compare every case.
 
         Compilers make calls of memcpy and memset, freestanding ones too: these are in libc.
         """
         tag = "_".join([compiler, self.float_type, *options]).replace("/", "")
         where = folder / tag
-        flags = ("-shared", "-fPIC", "-nostdlib", "-Wl,-z,defs", "-o", "unit.so", *options)
+        standard = "-std=c99" if "-O2" in options else "-std=c11"
+        library = ("-shared", "-fPIC", "-nostdlib", "-Wl,-z,defs", "-o", "unit.so")
+        flags = (*STRICT, standard, *library, *options)
         compile_c(self.text, where, *flags, compiler=compiler, last=("-lc",))
-        library = ctypes.CDLL(str(where / "unit.so"))
+        loaded = ctypes.CDLL(str(where / "unit.so"))
         for member in self.members:
-            member.check(library, tag)
-
+            member.check(loaded, tag)
 
     def run(self, folder: Path, compiler: str, *options: str) -> str:
         """Compile as a program, with sanitizers say, and compare what it writes to a file.

@@ -16,7 +16,7 @@ from ..fuzz.runner import copies, load
 from ..llvm.random_graphs import random_graph
 from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs, samples
 
-PROGRAMS, BLOCKS = 200, 4
+PROGRAMS, BLOCKS = 200, 2
 SIZE = PROGRAMS // BLOCKS
 #: Points at which each program runs: the one it was made with, and random ones.
 POINTS = 6
@@ -67,6 +67,6 @@ def test_fuzz_programs(block: int, float_type: str, level: str, compiler: str, t
 @pytest.mark.parametrize("float_type", FLOATS)
 def test_random_graphs(float_type: str, part: int, scratch: str, tmp_path: Path):
     """Functions whole and cut into many parts, arrays on the stack and in a workspace."""
-    cases = [graph_case(seed) for seed in range(40)]
+    cases = [graph_case(seed) for seed in range(30)]
     made = Bundle(cases, float_type, part=part, scratch=scratch)
     made.check(tmp_path, "gcc", "-O1")

@@ -92,7 +92,7 @@ def test_direction_and_going_back():
 
 
 def test_simultaneous_events_fire_in_order():
-    ramp = lambda t, x: np.ones_like(x)  # noqa: E731
+    ramp = lambda t, x: np.ones_like(x)
     double = Event(lambda t, x: t - 1.0, reset=lambda t, x: 2.0 * x)
     add = Event(lambda t, x: x[0] - 1.0, reset=lambda t, x: x + 1.0)
     first = solve_ode(ramp, [0.0, 0.0], (0.0, 2.0), events=[double, add])

@@ -62,6 +62,14 @@ def test_failure_raises_with_the_part_computed():
     assert error.value.trajectory.status < 0
 
 
+def test_interrupts_go_through():
+    def stop(part, t):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="odeint: interrupted at t = "):
+        odeint(lambda t, x: -x, (0.0, 1.0), 1.0, progress=stop)
+
+
 def test_options():
     fixed = odeint(lambda t, x: -x, (0.0, 1.0), 1.0, method="euler", dt=0.25)
     assert abs(fixed - 0.75**4) < 1e-15

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 
 import archimedes as arc
 from archimedes.simulate import solve_ode
@@ -95,6 +101,43 @@ def test_against_scipy_on_the_lorenz_system():
     )
     traj = solve_ode(lorenz, x0, (0.0, 5.0), args=(p,), t_eval=t, rtol=1e-11, atol=1e-12)
     assert np.abs(traj.x - theirs.y.T).max() < 1e-7
+
+
+def linear(t, x, a):
+    return a @ x
+
+
+@given(
+    arrays(np.float64, (3, 3), elements=st.floats(-2.0, 2.0)),
+    arrays(np.float64, 3, elements=st.floats(-3.0, 3.0)),
+    st.floats(-2.0, 2.0).filter(lambda t: abs(t) > 1e-3),
+)
+@settings(max_examples=40)
+def test_linear_systems(a, x0, end):
+    traj = solve_ode(linear, x0, (0.0, end), args=(a,))
+    expected = expm(a * end) @ x0
+    assert traj.success
+    assert np.abs(traj.x[-1] - expected).max() < 1e-6 * (1.0 + np.abs(traj.x).max())
+    middle = traj(0.4 * end)
+    assert np.abs(middle - expm(0.4 * a * end) @ x0).max() < 1e-6 * (1.0 + np.abs(traj.x).max())
+
+
+def test_many_threads_at_once():
+    t = np.linspace(0.0, 3.0, 100)
+    run = lambda w: solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(w,), t_eval=t).x
+    rates = np.linspace(1.0, 3.0, 40)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(run, rates))
+    for w, x in zip(rates, found):
+        assert np.abs(x - exact(t, w)).max() < 1e-6
+
+
+def test_few_or_no_outputs():
+    none = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=[])
+    assert none.success
+    assert none.x.shape == (0, 2)
+    start = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=[0.0, 0.0])
+    assert start.x.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
 def test_arenstorf_orbit_closes():
@@ -279,6 +322,7 @@ decay = lambda t, x: -x
         ({"atol": 0.0, "rtol": 0.0}, "must not both be zero"),
         ({"dt": 0.0}, r"dt = 0\.0 must be positive"),
         ({"max_step": -1.0}, r"max_step = -1\.0 must be positive"),
+        ({"max_steps": 0}, "max_steps = 0 must be at least 1"),
         ({"method": "rk4"}, "has no error estimate, so it takes fixed steps only: give .* dt="),
     ],
 )

@@ -112,6 +112,9 @@ def _take(w: _Writer, node: TreeDef, name: str, leaves: list[str]) -> bool:
     if node is LEAF:
         leaves.append(name)
         return True
+    if node.kind.cls is type(None):
+        w.unless(f"{name} is not None")
+        return True
     if node.kind.cls is tuple:
         w.unless(f"type({name}) is not tuple or len({name}) != {len(node.children)}")
         parts = [f"{name}[{k}]" for k in range(len(node.children))]
@@ -141,6 +144,8 @@ def _make(w: _Writer, node: TreeDef, values: Any) -> str | None:
     """Write the construction of a result and return its name; None where it is not simple."""
     if node is LEAF:
         return next(values)
+    if node.kind.cls is type(None):
+        return "None"
     if node.kind.cls is tuple:
         parts = [_make(w, child, values) for child in node.children]
         return None if None in parts else f"({''.join(f'{p}, ' for p in parts)})"

@@ -9,12 +9,13 @@ function stay calls of one function.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.ops import TABLE
+from archimedes.graph.dtypes import B8
+from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
 
@@ -83,7 +84,7 @@ class _Trimming:
             if code == OUT:
                 used.setdefault(g.a[i], []).append(g.b[i])
             if code == REGION:
-                region = g.regions[i]
+                region = _reachable(g, g.regions[i])
                 cut = cuts[i] = _CUTS[type(region)](self, region, sorted(used.get(i, ())))
                 for j in region.inputs[list(cut.inputs)].tolist():
                     wanted[j] = 1
@@ -171,10 +172,22 @@ def _call(work: _Trimming, r: Call, used: list[int]) -> _Cut:
     return _Cut(keep, lambda ids: Call(ids, body, line=r.line), _same)
 
 
+def _reachable(g: Graph, r: Region) -> Region:
+    """Leave out the branches of a switch on a condition that it cannot take."""
+    if not isinstance(r, Switch) or len(r.branches) < 3:
+        return r
+    index = int(r.inputs[0])
+    chosen_by_bool = g.op[index] == CODES["i64"] and g.dtype[g.a[index]] == B8
+    return replace(r, branches=r.branches[:2]) if chosen_by_bool else r
+
+
 def _switch(work: _Trimming, r: Switch, used: list[int]) -> _Cut:
     outs = tuple(used)
     keep = tuple(sorted(set().union(*(work.reads(b, outs) for b in r.branches))))
     bodies = tuple(work.cut(b, keep, outs) for b in r.branches)
+    if len(bodies) == 1:  # nothing to choose
+        inputs = tuple(k + 1 for k in keep)
+        return _Cut(inputs, lambda ids: Call(ids, bodies[0], line=r.line), _position(outs))
     inputs = (0, *(k + 1 for k in keep))
     return _Cut(inputs, lambda ids: Switch(ids, bodies, line=r.line), _position(outs))
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from archimedes.simulate.campaign_results import Campaign, summarize
     from archimedes.simulate.campaign_store import CampaignError
     from archimedes.simulate.campaigns import monte_carlo
+    from archimedes.simulate.dae import InconsistentStart, solve_dae
     from archimedes.simulate.distributions import (
         Choice,
         Distribution,
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
         Truncated,
         Uniform,
     )
+    from archimedes.simulate.events import Event
     from archimedes.simulate.exports import MissingExtra
     from archimedes.simulate.fixed_step import discretize
+    from archimedes.simulate.inputs import InputSeries
     from archimedes.simulate.integration import integrator, odeint
     from archimedes.simulate.methods import METHODS, Method
+    from archimedes.simulate.sampled import Sampled
     from archimedes.simulate.sampling import disperse
     from archimedes.simulate.solving import solve_ode
     from archimedes.simulate.statuses import SimulationError
@@ -41,9 +45,13 @@ _HOMES = {
         "Choice Distribution Integers LogNormal "
         "MultivariateNormal Normal RandomAttitude Truncated Uniform"
     ),
+    "dae": "InconsistentStart solve_dae",
+    "events": "Event",
     "exports": "MissingExtra",
+    "sampled": "Sampled",
     "sampling": "disperse",
     "fixed_step": "discretize",
+    "inputs": "InputSeries",
     "integration": "integrator odeint",
     "methods": "METHODS Method",
     "solving": "solve_ode",
@@ -58,6 +66,9 @@ __all__ = [
     "CampaignError",
     "Choice",
     "Distribution",
+    "Event",
+    "InconsistentStart",
+    "InputSeries",
     "Integers",
     "LogNormal",
     "Method",
@@ -65,6 +76,7 @@ __all__ = [
     "MultivariateNormal",
     "Normal",
     "RandomAttitude",
+    "Sampled",
     "SimulationError",
     "Trajectory",
     "Truncated",
@@ -74,6 +86,7 @@ __all__ = [
     "integrator",
     "monte_carlo",
     "odeint",
+    "solve_dae",
     "solve_ode",
     "summarize",
 ]

@@ -7,14 +7,16 @@ as alone. Instances that are done or have failed drop out of later calls.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.collectors import Mapped, OutputCollector, StepCollector
+from archimedes.simulate.collectors import MARGIN, Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
 from archimedes.simulate.kernels import Kernels
@@ -23,8 +25,8 @@ from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MAN
 
 __all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
 
-#: Instances of a thread that are solved together: their steps stay in its cache.
-GROUP = 128
+#: Instances that are solved together.
+GROUP = 256
 
 
 @dataclass
@@ -36,16 +38,6 @@ class BatchResult:
     run: Run
     status: np.ndarray
     dense: BatchDense | None = None
-
-    def nothing(self, count: int) -> BatchResult:
-        """Return the results of ``count`` instances that were not begun."""
-        run = tree.map(lambda leaf: np.repeat(leaf[:1] * 0, count, axis=0), self.run)
-        return BatchResult(
-            np.full((count, 0), np.nan),
-            np.full((count, 0, self.x.shape[2]), np.nan),
-            run,
-            np.full(count, INTERRUPTED),
-        )
 
 
 def joined(results: Sequence[BatchResult], x: np.ndarray | None) -> BatchResult:
@@ -131,6 +123,8 @@ def batch_of(
     if len(set(sizes.values())) > 1:
         raise ValueError(f"the batch axes have different lengths: {sizes}")
     count = next(iter(sizes.values()))
+    if not count:
+        raise ValueError("the batch is empty: its axes have length 0")
     own = len(tree.leaves(x0))
     states = [
         leaf if axis is not None else np.broadcast_to(leaf, (count, *np.shape(leaf)))
@@ -164,57 +158,75 @@ def solve_batch(
 ) -> BatchResult:
     """Solve all instances for the states at ``times``, or at every step of each.
 
-    Groups of instances are solved one after the other, so that their steps stay in the cache.
+    Instances go in groups, whose steps stay in the cache of the thread that works on them.
     """
-    results: list[BatchResult] = []
-    group = GROUP * max(2, threads or os.cpu_count() or 1)
-    x = np.empty((batch.count, 0 if times is None else len(times), kernels.plan.layout.size))
-    for first in range(0, max(batch.count, 1), group):
-        part = batch if batch.count <= group else batch.part(slice(first, first + group))
+    columns = 0 if times is None or dense else len(times)
+    x = np.empty((batch.count, columns + MARGIN, kernels.plan.layout.size))
+    firsts = range(0, batch.count, GROUP)
+    stop = threading.Event()
 
-        def report(fraction: float, t: float, first: int = first, count: int = part.count) -> None:
-            if monitor is not None:
-                monitor((first + fraction * count) / batch.count, t)
+    def solved(first: int, inner: int | None, monitor: Monitor | None) -> BatchResult:
+        part = batch if len(firsts) == 1 else batch.part(slice(first, first + GROUP))
+        mine = x[first : first + GROUP]
+        task = _Task(kernels, setup, part, times, dense, max_steps, inner, mine)
+        return _solve_group(task, monitor, stop)
 
-        mine = x[first : first + part.count]
-        results.append(
-            _solve_group(kernels, setup, part, times, dense, max_steps, threads, report, mine)
-        )
-        if (results[-1].status == INTERRUPTED).any():
-            missing = batch.count - first - part.count
-            if missing > 0:
-                x[first + part.count :] = np.nan
-                results.append(results[-1].nothing(missing))
-            break
-    if len(results) == 1:
-        return results[0]
-    return joined(results, None if times is None or dense else x)
+    def report(done: int, t: float) -> None:
+        if monitor is not None:
+            monitor(done / len(firsts), t)
+
+    if len(firsts) == 1:
+        return solved(0, threads, monitor)
+    workers = threads or os.cpu_count() or 1
+    # The first group makes the kernels; the others then only run them.
+    results = [solved(0, 1, None)]
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(solved, first, 1, None) for first in firsts[1:]]
+        try:
+            for k, task in enumerate(waiting):
+                report(k + 1, float(np.mean(results[-1].run.t)))
+                results.append(task.result())
+            report(len(firsts), float(np.mean(results[-1].run.t)))
+        except KeyboardInterrupt:
+            stop.set()
+            results = results[:1] + [task.result() for task in waiting]
+    return joined(results, None if times is None or dense else x[:, :columns])
 
 
-def _solve_group(
-    kernels: Kernels,
-    setup: Setup,
-    batch: Batch,
-    times: np.ndarray | None,
-    dense: bool,
-    max_steps: int,
-    threads: int | None,
-    monitor: Monitor,
-    x: np.ndarray,
-) -> BatchResult:
-    """Solve a group; states at ``times`` are written to x."""
-    call = Mapped(kernels, batch.axes(), threads)
-    collect: Any
-    if times is None or dense:
-        keep = dense or kernels.plan.events is not None
-        collect = StepCollector(call, setup, batch, keep, times)
-    else:
-        collect = OutputCollector(call, setup, batch, times, x)
-    runs = call.begin(collect.dense)(setup, setup.t_start, batch.x0, batch.args(None))
+@dataclass(frozen=True)
+class _Task:
+    """A group of instances to solve; states at ``times`` are written to x."""
+
+    kernels: Kernels
+    setup: Setup
+    batch: Batch
+    times: np.ndarray | None
+    dense: bool
+    max_steps: int
+    threads: int | None
+    x: np.ndarray
+
+    def collector(self) -> OutputCollector | StepCollector:
+        """Return what calls the kernels and keeps what they put out."""
+        call = Mapped(self.kernels, self.batch.axes(), self.threads)
+        if self.times is None or self.dense:
+            keep = self.dense or self.kernels.plan.events is not None
+            return StepCollector(call, self.setup, self.batch, keep, self.times)
+        return OutputCollector(call, self.setup, self.batch, self.times, self.x)
+
+
+def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) -> BatchResult:
+    """Solve a group; an interrupt ends it, and by ``stop`` the groups of other threads."""
+    setup, batch, max_steps = task.setup, task.batch, task.max_steps
+    collect = task.collector()
+    begin = collect.mapped.begin(collect.dense)
+    runs = begin(setup, setup.t_start, batch.x0, batch.args(None))
     status = np.array(runs.status)
     pace = Pace(max_steps)
     try:
         while (active := np.flatnonzero((status == RUNNING) & ~collect.complete)).size:
+            if stop.is_set():
+                raise KeyboardInterrupt
             chosen = None if active.size == batch.count else active
             run = runs if chosen is None else tree.map(lambda leaf: leaf[active], runs)
             before = run.accepted + run.rejected
@@ -230,9 +242,11 @@ def _solve_group(
             status[active] = np.where(
                 (run.status == RUNNING) & (made >= max_steps), TOO_MANY_STEPS, run.status
             )
-            gone = (runs.t - setup.t_start) / (setup.t_end - setup.t_start)
-            monitor(float(np.mean(gone)), float(np.mean(runs.t)))
+            if monitor is not None:
+                gone = (runs.t - setup.t_start) / (setup.t_end - setup.t_start)
+                monitor(float(np.mean(gone)), float(np.mean(runs.t)))
     except KeyboardInterrupt:
+        stop.set()
         status[(status == RUNNING) & ~collect.complete] = INTERRUPTED
     status[status == RUNNING] = FINISHED
     return collect.result(runs, status)

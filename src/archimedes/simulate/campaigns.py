@@ -161,7 +161,7 @@ def check_count(name: str, value: Any, least: int) -> int:
 
 
 @contextmanager
-def monitor(progress: Any, n: int, done: int) -> Iterator[Callable[[int, int], None]]:
+def monitor(progress: Any, n: int, done: int) -> Iterator[Callable[[int, int], Any]]:
     """Return what is called with (runs done, all runs): a user's function, a bar, or nothing."""
     if progress is not True:
         yield progress or (lambda done, n: None)

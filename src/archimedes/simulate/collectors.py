@@ -13,7 +13,7 @@ from archimedes.simulate.driver import OUTPUTS, chunk_of
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.loops import Run, Setup
 
-__all__ = ["Mapped", "OutputCollector", "StepCollector"]
+__all__ = ["MARGIN", "Mapped", "OutputCollector", "StepCollector"]
 
 #: Steps, and outputs, in one kernel call.
 STEPS, CHUNK = 16, 64
@@ -21,6 +21,8 @@ STEPS, CHUNK = 16, 64
 SPARSE = 0.25
 #: Outputs of one step that are computed together: few sizes, so few kernels.
 WIDTHS = (1, 4, 8, 12, 16)
+#: Columns behind the outputs of a lane that may be written to.
+MARGIN = WIDTHS[-1]
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 
 
@@ -65,6 +67,8 @@ class OutputCollector:
     lane there. Where outputs are dense, lanes therefore make steps without looking at the outputs,
     and these are computed afterwards, each lane and step an instance of its own. Where outputs are
     rare there is little to wait for. Both ways give the same bits.
+
+    States are written to ``x`` (N, m + MARGIN, n), of which the first m columns are the result.
     """
 
     dense = True
@@ -76,7 +80,8 @@ class OutputCollector:
         self.mapped = call
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         self.times = times
-        self.x = x
+        self.memory = x
+        self.x = x[:, : len(times)]
         self.chunk = chunk_of(len(times), size, CHUNK)
         self.rare = len(times) < 2 * STEPS
         self.width = 0
@@ -141,18 +146,15 @@ class OutputCollector:
             number = np.arange(len(at)) - np.repeat(np.cumsum(rounds) - rounds, rounds)
             first = firsts[at] + number * width
             rows = np.take(rows, at, axis=0)
-        last = firsts[at] + counts[at]
-        places = first[:, None] + np.arange(width)
-        kept = np.flatnonzero(places < last[:, None])
-        states = self.mapped.states()(rows, self.times[np.minimum(places, len(self.times) - 1)])
-        states = states.reshape(-1, states.shape[2])
-        # What is kept lies in the order of lanes and times: a piece of memory for each lane.
-        per_lane = counts.reshape(-1, STEPS).sum(axis=1)
-        ends = np.cumsum(per_lane).tolist()
-        begins = firsts.reshape(-1, STEPS)[:, 0].tolist()
-        for lane, begin, count, end in zip(active.tolist(), begins, per_lane.tolist(), ends):
-            out = self.x[lane, begin : begin + count]
-            states.take(kept[end - count : end], axis=0, out=out, mode="clip")
+        places = np.minimum(first[:, None] + np.arange(width), len(self.times) - 1)
+        states = self.mapped.states()(rows, self.times[places])
+        # Rounds lie in the order of lanes and times, and each is written as one piece: what is
+        # too much in it is overwritten by the next, or falls into the margin behind a lane.
+        lanes, columns, size = self.memory.shape
+        pieces = np.lib.stride_tricks.as_strided(
+            self.memory, (lanes * columns - width + 1, width * size), (8 * size, 8)
+        )
+        pieces[active[at // STEPS] * columns + first] = states.reshape(len(at), -1)
 
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""

@@ -37,7 +37,7 @@ class EventLog:
                 self.before.append(run.signals.x_before)
                 self.after.append(run.x)
         if int(run.status) == SETTLED:
-            return replace(run, status=np.int64(RUNNING))  # type: ignore[type-var]
+            return replace(run, status=np.int64(RUNNING))
         return run
 
     def table(self, layout: Layout) -> dict[str, Any]:

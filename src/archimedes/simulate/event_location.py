@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.function import cond, fori_loop, stop_gradient, while_loop
 from archimedes.simulate.events import TINY, Signals, Watch, dips
 from archimedes.simulate.methods import Derivative, evaluate_dense
@@ -169,7 +170,7 @@ def settle(plan: Any, setup: Any, args: tuple[Any, ...], run: Any, begin: Any) -
     found = theta <= 1.0
 
     def nothing() -> Any:
-        return run.replace(status=np.where(run.t == setup.t_end, FINISHED, RUNNING))
+        return tree.replace(run, status=np.where(run.t == setup.t_end, FINISHED, RUNNING))
 
     return cond(found, lambda: _fire(plan, setup, args, run, begin, path, (places, sides)), nothing)
 
@@ -216,7 +217,7 @@ def _fire(
     rests = np.where(begun.signals.rate == 0.0, sides, np.sign(begun.signals.rate))
     leaving = np.where(moved, rests, -sides)
     signals = _signals(run.signals, begun.signals, fired, leaving, setup, t_e, g)
-    signals = signals.replace(fired=fired, x_before=stop_gradient(x_before))
+    signals = tree.replace(signals, fired=fired, x_before=stop_gradient(x_before))
     going = SETTLED if watch.log else RUNNING
     status = np.where(begun.status == RUNNING, going, begun.status)
     status = np.where(t_e == setup.t_end, FINISHED, status)
@@ -224,7 +225,8 @@ def _fire(
     status = np.where(ends, EVENT, np.where(worn, CHATTERING, status))
     part = h_e / path.h
     powers = np.stack([part ** (k + 1) for k in range(len(run.dense))])
-    return begun.replace(
+    return tree.replace(
+        begun,
         status=status,
         accepted=run.accepted,
         rejected=run.rejected,
@@ -257,7 +259,8 @@ def _signals(
     gap = np.abs(t - old.last)
     near = gap <= NEAR_GAP * np.maximum(np.abs(t), span)
     close = gap <= CLOSE_GAP * span
-    return new.replace(
+    return tree.replace(
+        new,
         g=stop_gradient(g_new),
         rate=stop_gradient(new.rate),
         g_before=stop_gradient(g_new),

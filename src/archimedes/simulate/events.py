@@ -168,7 +168,7 @@ class Watch:
         """Return the signals after a step."""
         rate = sign * self.rates(t, x, xdot, args)
         g = sided(self.values(t, x, args), rate)
-        return before.replace(g=g, rate=rate, g_before=before.g, rate_before=before.rate)
+        return tree.replace(before, g=g, rate=rate, g_before=before.g, rate_before=before.rate)
 
     def crossed(self, before: Any, after: Any) -> Any:
         """Tell which events (E,) crossed zero, in a direction they listen to."""

@@ -12,19 +12,13 @@ from archimedes import tree
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.regions import any_traced
 from archimedes.simulate import checks, loops
+from archimedes.simulate.hybrid import hybrid_of
 from archimedes.simulate.layout import Layout, as_state, layout_of
 from archimedes.simulate.methods import Method, find_method
-from archimedes.simulate.problems import (
-    ATOL,
-    DEFAULT_METHOD,
-    RTOL,
-    Options,
-    model_of,
-    prepare,
-    setup_of,
-)
+from archimedes.simulate.models import ATOL, DEFAULT_METHOD, RTOL, Options, model_of, setup_of
+from archimedes.simulate.problems import prepare
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.statuses import EVENT, FINISHED, SimulationError
+from archimedes.simulate.statuses import EVENT, FINISHED, INTERRUPTED, SimulationError
 from archimedes.symbolic import SymbolicArray
 
 __all__ = ["integrator", "odeint"]
@@ -60,6 +54,17 @@ def odeint(
     >>> odeint(lambda t, x: np.array([x[1], -x[0]]), (0.0, np.pi), [0.0, 1.0]).round(6) + 0.0
     array([ 0., -1.])
     """
+    inputs, sampled = options.pop("inputs", None), options.pop("sampled", None)
+    if inputs is not None or sampled is not None:
+        hybrid = hybrid_of(func, inputs, sampled, *checks.check_span(t_span))
+        given = checks.check_args(args)
+        options["clock"], options["events"] = hybrid.clock, hybrid.events(options.get("events"))
+        begun = hybrid.begin(float(t_span[0]), x0, given, None)
+        found, _ = odeint(
+            hybrid.dynamics, t_span, begun, method, t_eval, atol, rtol, given, (), **options
+        )
+        flat = t_eval is not None and tree.is_leaf(begun[0])
+        return np.moveaxis(found, 0, -1) if flat else found
     settings, progress = _options(options, atol, rtol)
     if any_traced(t_span, x0, args, t_eval):
         return _recorded(func, t_span, x0, method, t_eval, args, static_argnames, settings)
@@ -68,6 +73,8 @@ def odeint(
     times = None if t_eval is None else problem.times(t_eval)
     with monitor_of(progress) as monitor:
         found = problem.solve(times, monitor=monitor, final=times is None)
+    if found.status == INTERRUPTED:
+        raise KeyboardInterrupt(f"odeint: {found.message}")
     if not found.success:
         raise SimulationError(f"odeint: {found.message}", found)
     return _shaped(found.x, layout, times is None)

@@ -29,6 +29,7 @@ from archimedes.simulate.events import Watch
 from archimedes.simulate.layout import Layout
 from archimedes.simulate.manifold import Projection
 from archimedes.simulate.methods import Derivative, Method, Step
+from archimedes.simulate.sampled import Clock
 from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, STEP_UNDERFLOW
 from archimedes.simulate.step_rows import interpolated, row_of
 from archimedes.tree import struct
@@ -62,6 +63,9 @@ class Plan:
     project: Projection | None = None
     adaptive: bool = True
     events: Watch | None = None
+    clock: Clock | None = None
+
+    arguments: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple
 
     def derivative(self, args: tuple[Any, ...]) -> Derivative:
         """Return f(t, x) on flat vectors for these arguments."""
@@ -193,7 +197,9 @@ def attempt(
 ) -> Run:
     """Try one step. ``wanted(t_new)`` tells whether its interpolant is needed (None: never)."""
     f, method = plan.derivative(args), plan.method
-    left = setup.t_end - run.t
+    # Steps end at the times of sampled parts, and at the end of the span.
+    stop = setup.t_end if plan.clock is None else plan.clock.stop(run.t, setup.t_end)
+    left = stop - run.t
     last = STRETCH * np.abs(run.h) >= np.abs(left)
     # Differentiated, the grid of steps stands still (``odeint`` says how times have derivatives).
     h = stop_gradient(np.where(last, left, run.h))
@@ -205,11 +211,11 @@ def attempt(
         t_new = setup.t_start + (count + 1.0) * run.h
         on_grid = np.abs(run.t - (setup.t_start + count * run.h)) <= 1e-6 * np.abs(run.h)
         h = stop_gradient(np.where(last | on_grid, h, t_new - run.t))
-    t_new = np.where(last, setup.t_end, t_new)
+    t_new = np.where(last, stop, t_new)
     step = method.step(f, run.t, run.x, h, run.memory)
     accepted, log_error, h_next = _judged(plan, setup, run, step, h)
     x_new, memory = _projected(plan, f, t_new, step, accepted)
-    status = np.where(last, FINISHED, RUNNING)
+    status = np.where(last & (stop == setup.t_end), FINISHED, RUNNING)
     signals = run.signals
     crossed: Any = False
     if plan.events is not None:
@@ -254,9 +260,39 @@ def attempt(
         dense=dense,
     )
     run = _choose(accepted, good, bad)
-    if plan.events is None:
-        return run
-    return cond(run.status == EVENT, lambda: settle(plan, setup, args, run, begin), lambda: run)
+    if plan.events is not None:
+        stepped = run
+        run = cond(
+            run.status == EVENT,
+            lambda: settle(plan, setup, args, stepped, begin),
+            lambda: stepped,
+        )
+    if plan.clock is not None:
+        settled = run
+        due = (run.t == stop) & accepted & (run.status != EVENT)
+        run = cond(due, lambda: _ticked(plan, setup, args, settled), lambda: settled)
+    return run
+
+
+def _ticked(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
+    """Return the run after sampled parts have acted, with a method that begins anew."""
+    assert plan.clock is not None
+    x = plan.clock.flat_tick(plan.layout, run.t, run.x, plan.arguments(args))
+    begun = begin(plan, setup, run.t, x, args, run.dense is not None)
+    signals = begun.signals
+    if signals is not None:
+        new = begun.signals
+        signals = tree.replace(
+            run.signals, g=new.g, rate=new.rate, g_before=new.g, rate_before=new.rate
+        )
+    failed = begun.status != RUNNING
+    return tree.replace(
+        run,
+        x=x,
+        memory=begun.memory,
+        status=np.where(failed & (run.status == RUNNING), begun.status, run.status),
+        signals=signals,
+    )
 
 
 def _running(setup: Setup, run: Run) -> Any:

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.simulate import checks
 from archimedes.simulate.events import Event
+from archimedes.simulate.hybrid import Hybrid, hybrid_of
 from archimedes.simulate.methods import Method
-from archimedes.simulate.problems import ATOL, RTOL, Options, prepare, prepare_batch
+from archimedes.simulate.models import ATOL, RTOL, Options
+from archimedes.simulate.problems import prepare, prepare_batch
 from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.sampled import Sampled
 from archimedes.simulate.trajectory import Trajectory
 
 __all__ = ["solve_ode"]
@@ -32,6 +36,8 @@ def solve_ode(
     max_steps: int | None = None,
     project: bool = True,
     events: Event | Sequence[Event] | None = None,
+    inputs: Callable[[Any], Any] | None = None,
+    sampled: Sampled | Sequence[Sampled] | None = None,
     dense: bool | None = None,
     static_argnames: str | Sequence[str] | None = None,
     in_axes: Any = None,
@@ -53,6 +59,12 @@ def solve_ode(
     that the instances lie along (None: shared), or one number for all, as in :func:`vmap`; the
     Trajectory then has the instances along its first axis, each with the bits it has alone.
 
+    ``events``: what to watch for, see :class:`Event`; what happened is in the Trajectory's
+    ``events``. ``inputs``, a function u(t) or an :class:`InputSeries`, makes it
+    func(t, x, u, *args); ``sampled``, one :class:`Sampled` part or a list of them, adds their
+    memories as an argument after that (to event functions and resets too). Both are in the
+    Trajectory as ``u``.
+
     A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
     and ``message``.
 
@@ -60,13 +72,28 @@ def solve_ode(
     >>> traj.success, round(float(traj.x[-1]), 8)
     (True, 0.36787944)
     """
-    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
+    hybrid: Hybrid | None = None
+    if inputs is not None or sampled is not None:
+        if static_argnames:
+            raise ValueError("static_argnames cannot be combined with inputs or sampled")
+        start, end = checks.check_span(t_span)
+        hybrid = hybrid_of(func, inputs, sampled, start, end)
+        given = checks.check_args(args)
+        x0 = hybrid.begin(start, x0, given, in_axes)
+        func, events = hybrid.dynamics, hybrid.events(events)
+        if in_axes is not None:
+            axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
+            in_axes = (0, *axes[1:])
+    clock = None if hybrid is None else hybrid.clock
+    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events, clock)
     if in_axes is not None:
         many = prepare_batch(func, x0, t_span, method, args, static_argnames, options, in_axes)
         times = None if t_eval is None else many.times(t_eval)
         with monitor_of(progress) as monitor:
-            return many.solve(times, bool(dense), threads, monitor)
+            found = many.solve(times, bool(dense), threads, monitor)
+        return found if hybrid is None else hybrid.shown(found)
     problem = prepare(func, x0, t_span, method, args, static_argnames, options)
     times = None if t_eval is None else problem.times(t_eval)
     with monitor_of(progress) as monitor:
-        return problem.solve(times, bool(dense) or times is None, monitor)
+        found = problem.solve(times, bool(dense) or times is None, monitor)
+    return found if hybrid is None else hybrid.shown(found)

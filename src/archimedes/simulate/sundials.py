@@ -31,8 +31,11 @@ from archimedes.simulate.statuses import (
 
 __all__ = ["CVODE", "IDA", "drive_residual"]
 
+#: Steps between two looks at whether the solver still moves.
+PATIENCE = 2000
+_TOO_MUCH_WORK = -1
 #: How their return values read as ours; other negative ones are failures of a step.
-_STATUS = {-1: TOO_MANY_STEPS, -8: NON_FINITE, -9: NON_FINITE, -10: NON_FINITE}
+_STATUS = {_TOO_MUCH_WORK: TOO_MANY_STEPS, -8: NON_FINITE, -9: NON_FINITE, -10: NON_FINITE}
 
 
 def _load(name: str) -> Any:
@@ -61,12 +64,23 @@ class _March:
         self.made = 0
         self.t = self.setup.t_start
         self.last: Any = None
+        self.rows: list[tuple[float, np.ndarray]] = []
         self.sign = 1.0 if self.setup.t_end > self.setup.t_start else -1.0
 
     def to(self, time: float, kind: str) -> Any:
         """Go to ``time``, or one step towards it; None where the solver failed."""
+        before = self.t
         found = self.solver.step(float(time), kind, float(self.setup.t_end))
-        self.made += 1
+        self.made += 1 if kind == "onestep" else 0
+        while int(found.status) == _TOO_MUCH_WORK and self.made + PATIENCE < self.max_steps:
+            # It goes on where it is, unless it cannot move: SUNDIALS would try for ever.
+            if found.t == before:
+                break
+            before, self.made = found.t, self.made + PATIENCE
+            found = self.solver.step(float(time), kind, float(self.setup.t_end))
+        if found.t == before:
+            self.status = STEP_UNDERFLOW
+            return None
         if not found.success:
             self.status = _STATUS.get(int(found.status), STEP_UNDERFLOW)
             return None
@@ -88,31 +102,30 @@ class _March:
             "jacobians": 0 if last is None else int(last.njev),
         }
 
-    def every_step(self, first: Any) -> list[tuple[float, np.ndarray]]:
-        rows = [(float(self.setup.t_start), first)]
+    def every_step(self, first: np.ndarray) -> None:
+        """Collect all steps."""
+        self.rows.append((float(self.setup.t_start), first))
         while self.status == RUNNING:
             found = self.to(self.setup.t_end, "onestep")
             if found is None:
                 break
-            rows.append((float(found.t), found.y))
+            self.rows.append((float(found.t), found.y))
             if self.sign * (found.t - self.setup.t_end) >= 0.0:
                 self.status = FINISHED
             elif self.made >= self.max_steps:
                 self.status = TOO_MANY_STEPS
-        return rows
 
-    def at_times(self, first: Any, times: np.ndarray) -> list[tuple[float, np.ndarray]]:
-        rows: list[tuple[float, np.ndarray]] = []
+    def at_times(self, first: np.ndarray, times: np.ndarray) -> None:
+        """Collect the states at ``times``."""
         at, x = float(self.setup.t_start), first
         for time in times.tolist():
             if time != at:
                 found = self.to(time, "normal")
                 if found is None:
-                    return rows
+                    return
                 at, x = time, found.y
-            rows.append((at, x))
+            self.rows.append((at, x))
         self.status = FINISHED
-        return rows
 
 
 def _driven(
@@ -125,14 +138,16 @@ def _driven(
     monitor: Monitor | None,
 ) -> Result:
     march = _March(solver, name, setup, max_steps, monitor)
-    rows: list[tuple[float, np.ndarray]] = []
+    first = np.array(begun.y)
     try:
-        first = np.array(begun.y)
-        rows = march.every_step(first) if times is None else march.at_times(first, times)
+        if times is None:
+            march.every_step(first)
+        else:
+            march.at_times(first, times)
     except KeyboardInterrupt:
         march.status = INTERRUPTED
-    t = np.array([row[0] for row in rows])
-    x = np.array([row[1] for row in rows]).reshape(len(rows), -1)
+    t = np.array([row[0] for row in march.rows])
+    x = np.array([row[1] for row in march.rows]).reshape(len(t), first.size)
     run = SimpleNamespace(t=float(march.t), accepted=march.made, rejected=0)
     return Result(t, x, run, march.status, None, march.stats())  # type: ignore[arg-type]
 
@@ -144,7 +159,7 @@ def _options(setup: Setup, max_steps: int) -> dict[str, Any]:
         "atol": np.array(setup.atol, dtype=np.float64),
         "first_step": float(setup.h),
         "max_step": 0.0 if np.isinf(setup.max_step) else float(setup.max_step),
-        "max_num_steps": int(max_steps),
+        "max_num_steps": min(PATIENCE, int(max_steps)),
         "max_conv_fails": 50,
     }
 

@@ -24,7 +24,7 @@ from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Region, Switch
 
-__all__ = ["PART", "Lowering"]
+__all__ = ["AS_INT", "PART", "Lowering"]
 
 #: Statements a function, more or less.
 PART = 2000
@@ -32,6 +32,8 @@ PART = 2000
 SHARED = 24
 
 
+#: How an integer made of a condition begins.
+AS_INT = "((int64_t)"
 _ARITY = tuple(op.arity for op in TABLE)
 _INT = CODES["i64"]
 
@@ -209,7 +211,7 @@ class Lowering:
                 continue
             if code == _INT and g.dtype[g.a[i]] == B8:
                 # An index made of a condition: an expression that needs no statement.
-                scope.names[i] = f"((int64_t){scope.operand(g.a[i])})"
+                scope.names[i] = f"{AS_INT}{scope.operand(g.a[i])})"
             elif code != OUT:
                 self._note(f, g, i)
                 expression, places = self._expression(scope, i), waiting.get(i, [])

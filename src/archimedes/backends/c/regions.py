@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 from archimedes.backends.c.copies import arrays, copy_all
 from archimedes.backends.c.loops import write_map, write_scan, write_while
-from archimedes.backends.c.lowering import Lowering
+from archimedes.backends.c.lowering import AS_INT, Lowering
 from archimedes.backends.c.memory import Binding
 from archimedes.backends.c.routines import FEW, write_call
 from archimedes.backends.c.scope import Scope
 from archimedes.errors import CodegenError
-from archimedes.graph.dtypes import B8, F64
+from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CODES
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
 
@@ -54,10 +54,11 @@ def _test(scope: Scope, index: int, k: int, last: int) -> str:
     g, lead = scope.graph, "else " if k else ""
     if k == last:
         return lead.strip()
-    if last == 1 and g.op[index] == CODES["i64"] and g.dtype[g.a[index]] == B8:
-        return f"if (!{scope.operand(g.a[index])})"
+    text = scope.operand(index)
+    if last == 1 and g.op[index] == CODES["i64"] and text.startswith(AS_INT):
+        return f"if (!{text.removeprefix(AS_INT)[:-1]})"
     relation = "<=" if k == 0 else "=="
-    return f"{lead}if ({scope.operand(index)} {relation} {k})"
+    return f"{lead}if ({text} {relation} {k})"
 
 
 def _solve(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> None:

@@ -161,6 +161,6 @@ class NativeCode:
         # Order matters: code before the linker that holds it. Half-made objects have less.
         for name in ("_tracker", "_linker"):
             part = getattr(self, name, None)
-            # At interpreter shutdown llvmlite may be gone already, and the memory with it.
-            if part is not None and not sys.is_finalizing():
+            # At interpreter shutdown llvmlite may be gone already (sys too), with the memory.
+            if part is not None and sys is not None and not sys.is_finalizing():
                 part.close()
