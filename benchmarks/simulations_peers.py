@@ -6,7 +6,6 @@ times: what ``make`` does (recording, building integrators) is not timed.
 
 from __future__ import annotations
 
-import functools
 import math
 import tempfile
 from collections.abc import Callable
@@ -125,16 +124,6 @@ def _casadi_options(rtol: float, problem: Problem) -> dict[str, Any]:
     }
 
 
-def _casadi_run(integrator: Any, **start: np.ndarray) -> Callable[[], np.ndarray]:
-    x0 = start["x0"]
-
-    def run() -> np.ndarray:
-        states = np.array(integrator(**start)["xf"])
-        return np.concatenate([x0[:, None], states], axis=1).T
-
-    return run
-
-
 #: CVODES' settings by name; the first suits problems that are not stiff.
 CVODES = {
     "Adams, functional": ("adams", "functional"),
@@ -143,8 +132,12 @@ CVODES = {
 }
 
 
-def casadi(problem: Problem, method: str) -> Make:
-    """CVODES behind one integrator object, made once and called again, over all times at once."""
+def casadi(problem: Problem, method: str, buffers: bool = True) -> Make:
+    """CVODES behind one integrator object, made once and called again, over all times at once.
+
+    ``buffers``: results are written straight into an array; converting CasADi's matrices to
+    arrays takes as long as half of a solve.
+    """
     import casadi as ca
 
     x = ca.SX.sym("x", len(problem.x0))
@@ -159,7 +152,21 @@ def casadi(problem: Problem, method: str) -> Make:
             "nonlinear_solver_iteration": iteration,
         }
         integrator = ca.integrator("F", "cvodes", equations, 0.0, problem.times[1:], options)
-        return _casadi_run(integrator, x0=np.array(problem.x0))
+        x0 = np.array(problem.x0)
+        if not buffers:
+            return lambda: np.concatenate([x0[None], np.array(integrator(x0=x0)["xf"]).T])
+        states = np.tile(x0, (len(problem.times), 1))
+        rest = states[1:]
+
+        def run() -> np.ndarray:
+            buffer, call = integrator.buffer()
+            buffer.set_arg(0, memoryview(x0))
+            buffer.set_res(0, memoryview(rest))
+            rest.fill(np.nan)  # a solve that fails must not show the states of the one before
+            call()
+            return states
+
+        return run
 
     return make
 
@@ -251,11 +258,10 @@ def diffrax_batch(problem: Problem, x0: np.ndarray, method: str, times: np.ndarr
     return make
 
 
-@functools.cache
 def keep_compilations() -> None:
     """Let JAX keep compiled programs between processes: they take most of its time here."""
     import jax
 
-    jax.config.update(
-        "jax_compilation_cache_dir", str(Path(tempfile.gettempdir()) / "archimedes-benchmarks-jax")
-    )
+    folder = Path(tempfile.gettempdir()) / "archimedes-benchmarks-jax"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -27,10 +28,13 @@ C_NAMES = {"f8": "double", "f4": "float", "i8": "int64_t", "b1": "bool"}
 
 
 def needs(program: str) -> str:
-    """The path of a program; skips the test where it is not installed."""
+    """The path of a program; skips the test where it is missing, or fails where it must not be."""
     found = shutil.which(program)
     if found is None:
-        pytest.skip(f"{program} is not installed (Debian: apt install {program})")
+        reason = f"{program} is not installed: .ci/install-tools installs it"
+        if os.environ.get("ARCHIMEDES_REQUIRE_TOOLS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
     return found
 
 

@@ -92,3 +92,28 @@ def test_square_root_in_integers_has_the_bits_of_the_instruction(tmp_path: Path)
     single = g.emit(CODES["f32"], x)
     g.outputs = [g.emit(CODES["sqrt"], x), g.emit(CODES["sqrt"], single)]
     Bundle([Case("root", g, [values])]).check(tmp_path, "gcc", "-O2", "-DARC_SOFT_SQRT")
+
+
+def test_fused_multiply_add_without_and_with_the_instruction(tmp_path: Path):
+    """Sums that cancel, halfway cases, subnormal and huge results."""
+    rng = np.random.default_rng(0)
+    n = 6000
+    a, b = (rng.normal(size=n) * 2.0 ** rng.integers(-40, 40, n) for _ in range(2))
+    with np.errstate(all="ignore"):
+        near = -(a * b) * (1.0 + rng.integers(-2, 3, n) * 2.0**-52)
+        far = rng.normal(size=n) * 2.0 ** rng.integers(-160, 160, n)
+        tiny, huge = 2.0 ** rng.integers(-540, -500, n), 2.0 ** rng.integers(500, 520, n)
+        columns = [
+            np.concatenate([a, a, a * tiny, a * huge]),
+            np.concatenate([b, b, b * tiny, b * huge]),
+            np.concatenate([near, far, far * tiny * tiny, near * huge * huge]),
+        ]
+    g = Graph()
+    ids = [g.input(F64) for _ in range(3)]
+    singles = [g.emit(CODES["f32"], i) for i in ids]
+    g.outputs = [g.emit(CODES["fma"], *ids), g.emit(CODES["fma"], *singles)]
+    made = Bundle([Case("fused", g, columns)])
+    made.check(tmp_path, "gcc", "-O2")
+    made.check(tmp_path, "gcc", "-O2", "-DARC_SOFT_FMA", "-DARC_SOFT_SQRT")
+    if " fma " in Path("/proc/cpuinfo").read_text():
+        made.check(tmp_path, "gcc", "-O2", "-mfma")

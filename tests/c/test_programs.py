@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from ..fuzz.runner import copies, load
 from ..llvm.random_graphs import random_graph
 from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs, samples
 
-PROGRAMS, BLOCKS = 200, 2
-SIZE = PROGRAMS // BLOCKS
+PROGRAMS = 200
+#: Programs with more nodes are compiled once only: compilers spend most of the time on them.
+LONG = 120
 #: Points at which each program runs: the one it was made with, and random ones.
 POINTS = 6
 
@@ -48,18 +50,33 @@ def graph_case(seed: int) -> Case:
 
 
 @cache
-def bundle(block: int, float_type: str) -> Bundle:
-    cases = [fuzz_case(seed) for seed in range(block * SIZE, (block + 1) * SIZE)]
-    return Bundle(cases, float_type)
+def drawn() -> tuple[list[Case], list[Case]]:
+    """200 programs of ordinary length, and the longer ones drawn with them."""
+    ordinary: list[Case] = []
+    long: list[Case] = []
+    for seed in itertools.count():
+        made = fuzz_case(seed)
+        (long if len(made.graph) > LONG else ordinary).append(made)
+        if len(ordinary) == PROGRAMS:
+            return ordinary, long
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@cache
+def bundle(float_type: str) -> Bundle:
+    return Bundle(drawn()[0], float_type)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("float_type", FLOATS)
-def test_fuzz_programs(block: int, float_type: str, level: str, compiler: str, tmp_path: Path):
+def test_fuzz_programs(float_type: str, level: str, compiler: str, tmp_path: Path):
     needs(compiler)
-    bundle(block, float_type).check(tmp_path, compiler, level)
+    bundle(float_type).check(tmp_path, compiler, level)
+
+
+@pytest.mark.parametrize(("float_type", "level"), [("double", "-O1"), ("float", "-O0")])
+def test_long_fuzz_programs(float_type: str, level: str, tmp_path: Path):
+    Bundle(drawn()[1], float_type).check(tmp_path, "gcc", level)
 
 
 @pytest.mark.parametrize("scratch", ["stack", "workspace"])
@@ -67,6 +84,6 @@ def test_fuzz_programs(block: int, float_type: str, level: str, compiler: str, t
 @pytest.mark.parametrize("float_type", FLOATS)
 def test_random_graphs(float_type: str, part: int, scratch: str, tmp_path: Path):
     """Functions whole and cut into many parts, arrays on the stack and in a workspace."""
-    cases = [graph_case(seed) for seed in range(30)]
+    cases = [graph_case(seed) for seed in range(16)]
     made = Bundle(cases, float_type, part=part, scratch=scratch)
     made.check(tmp_path, "gcc", "-O1")

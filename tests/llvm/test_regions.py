@@ -76,6 +76,17 @@ def test_scan_over_mixed_operands():
     check(g, columns_of(g), lanes=[4], part=6)
 
 
+def test_constant_slices_that_differ_in_the_sign_of_zero():
+    body = Graph()
+    sign, size = body.input(F64), body.input(F64)
+    body.outputs = [emit(body, "copysign", size, sign)]
+    g = Graph()
+    size = g.input(F64)
+    signs = [g.const(0.0 if k % 3 else -0.0) for k in range(6)]
+    g.outputs = g.region(Scan([*signs, size], body, 6, 0, 1)).tolist()
+    check(g, columns_of(g), lanes=LANES)
+
+
 def test_nested_scans_walk_the_outer_slices():
     inner = Graph()
     a, s = inner.input(F64), inner.input(F64)

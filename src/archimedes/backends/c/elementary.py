@@ -16,9 +16,20 @@ from archimedes.backends.c.writer import Function
 from archimedes.graph.dtypes import F64
 from archimedes.graph.elementary.table import ELEMENTARY
 from archimedes.graph.expand import program
+from archimedes.graph.passes import inline
+from archimedes.graph.program import Graph
 from archimedes.graph.trimming import trim
 
 __all__ = ["library"]
+
+
+def _programs() -> dict[str, Graph]:
+    """Return the programs by name, and that of sine and cosine of one angle together."""
+    made = {name: program(name, F64) for name in ELEMENTARY}
+    both = Graph()
+    x = both.input(F64)
+    both.outputs = [inline(both, made[name], [x])[0] for name in ("sin", "cos")]
+    return {name: trim(g).graph for name, g in {**made, "sincos": both}.items()}
 
 
 @cache
@@ -28,7 +39,7 @@ def library() -> dict[str, str]:
     >>> "static double arc_sin(double x)" in library()["arc_sin"]
     True
     """
-    programs = {name: trim(program(name, F64)).graph for name in ELEMENTARY}
+    programs = _programs()
     routines: dict[str, Routine] = {}
     found = dict(HELPERS)
     for name, g in programs.items():
@@ -36,11 +47,14 @@ def library() -> dict[str, str]:
         low = Lowering(prefix, list(programs.values()), routines=routines)
         f = Function(prefix, low.frame(prefix, g))
         names = ["x", "y"][: len(g.inputs)]
-        (value,) = low.inline(f, g, [Binding(operand=x) for x in names], [0])
-        f.line(f"return {value.text()};")
-        arguments = ", ".join(f"double {x}" for x in names)
-        comment = f"/* {ELEMENTARY[name].doc}. */\n"
-        f.head = f"{comment}static double {prefix}({arguments})"
+        values = low.inline(f, g, [Binding(operand=x) for x in names], range(len(g.outputs)))
+        arguments = [f"double {x}" for x in names]
+        comment = "Sine and cosine of an angle" if name == "sincos" else ELEMENTARY[name].doc
+        if name == "sincos":
+            arguments.append("double *cosine")
+            f.line(f"*cosine = {values[1].text()};")
+        f.line(f"return {values[0].text()};")
+        f.head = f"/* {comment}. */\nstatic double {prefix}({', '.join(arguments)})"
         low.add(f)
         found |= {**low.tables.pieces, **low.pieces}
     return found

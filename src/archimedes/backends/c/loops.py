@@ -13,7 +13,7 @@ from archimedes.backends.c.lowering import Lowering
 from archimedes.backends.c.memory import Binding, Place
 from archimedes.backends.c.routines import FEW
 from archimedes.backends.c.scope import Scope
-from archimedes.backends.c.writer import Function, mentions
+from archimedes.backends.c.writer import Function, names_in
 from archimedes.graph.regions import Map, Scan, While
 
 __all__ = ["write_map", "write_scan", "write_while"]
@@ -46,7 +46,7 @@ class _Carry:
             return
         texts = [b.text() for b in values]
         for k, text in enumerate(texts):
-            if text != self.names[k] and any(mentions([text], name) for name in self.names):
+            if text != self.names[k] and not names_in([text]).isdisjoint(self.names):
                 texts[k] = self.f.value(self.dtypes[k], text)
         for name, text in zip(self.names, texts):
             if name != text:

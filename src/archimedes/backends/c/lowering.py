@@ -13,13 +13,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from archimedes.backends.c.copies import arrays, copy_all
 from archimedes.backends.c.memory import Binding, Frame, Place
-from archimedes.backends.c.operations import SPELLINGS, spell_elementary
+from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
+from archimedes.backends.c.planning import (
+    Store,
+    crossing_nodes,
+    places_by_id,
+    regions_in,
+    twins_in,
+)
 from archimedes.backends.c.routines import Routine, write_call, write_routine
 from archimedes.backends.c.scope import Scope
 from archimedes.backends.c.tables import Tables
-from archimedes.backends.c.writer import Function, mentions
+from archimedes.backends.c.writer import Function, names_in
 from archimedes.backends.schedule import schedule
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, F64
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Region, Switch
@@ -38,7 +45,6 @@ _ARITY = tuple(op.arity for op in TABLE)
 _INT = CODES["i64"]
 
 Annotate = Callable[[Graph, int], str]
-Store = tuple[int, Place]
 
 
 class Lowering:
@@ -137,7 +143,7 @@ class Lowering:
         """Write a graph where the function is: as ``block`` of a body that is no function."""
         ids = [g.outputs[k] for k in wanted]
         plan = schedule(g, [*(g.outputs[k] for k, _ in stores), *ids])
-        scope = Scope(f, g, given, plan.outs, {}, _by_id(g, stores))
+        scope = Scope(f, g, given, plan.outs, {}, places_by_id(g, stores))
         self._spine(scope, plan.order, {}, ids)
         self._finish(scope, stores)
         return scope.bindings(ids)
@@ -147,7 +153,7 @@ class Lowering:
     ) -> None:
         """Write the statements of a whole function, cut into parts where there are too many."""
         plan = schedule(g, [g.outputs[k] for k, _ in stores])
-        scope = Scope(f, g, given, plan.outs, {}, _by_id(g, stores))
+        scope = Scope(f, g, given, plan.outs, {}, places_by_id(g, stores))
         if self.size(g) > self.part:
             self._in_parts(scope, plan.order)
         else:
@@ -163,13 +169,14 @@ class Lowering:
     def _in_parts(self, scope: Scope, order: Sequence[int]) -> None:
         f, g = scope.f, scope.graph
         chunks = self._cut(g, order)
-        crossing = _crossing(g, chunks)
+        crossing = crossing_nodes(g, chunks)
         keep = dict(zip(crossing, arrays(f, [g.dtype[i] for i in crossing])))
         for k, chunk in enumerate(chunks):
             part = Function(f"{f.name}_part{k + 1}", f.frame, f.gap)
             inner = Scope(part, g, scope.given, scope.outs, scope.bound, scope.waiting)
             self._spine(inner, chunk, keep)
-            used = {x: head for x, head in f.parameters.items() if mentions(part.lines, x)}
+            names = names_in(part.lines)
+            used = {x: head for x, head in f.parameters.items() if x in names}
             part.head = f"static void {part.name}({', '.join(used.values()) or 'void'})"
             f.parts.append(part)
             f.line(f"{part.name}({', '.join(used)});")
@@ -198,10 +205,12 @@ class Lowering:
         from archimedes.backends.c.regions import REGIONS
 
         f, g, waiting = scope.f, scope.graph, scope.waiting
-        uses = Counter([*wanted, *keep])
+        uses = Counter([*wanted, *keep, *waiting])
+        tests = Counter(int(r.inputs[0]) for r in regions_in(g, order) if isinstance(r, Switch))
         for i in order:
             if g.op[i] != OUT:
                 uses.update(g.operands(i))
+        twins = twins_in(g, order)
         for i in order:
             code = g.op[i]
             if code == REGION:
@@ -209,14 +218,17 @@ class Lowering:
                 self._note(f, g, i)
                 REGIONS[type(region)](self, scope, region, scope.outs.get(i, []))
                 continue
-            if code == _INT and g.dtype[g.a[i]] == B8:
-                # An index made of a condition: an expression that needs no statement.
+            if code == _INT and g.dtype[g.a[i]] == B8 and uses[i] == tests[i]:
+                # Only branches ask for it: it is written as the condition that it is made of.
                 scope.names[i] = f"{AS_INT}{scope.operand(g.a[i])})"
-            elif code != OUT:
+            elif i in twins and i not in scope.names:
+                self._note(f, g, i)
+                self._pair(scope, *twins[i])
+            elif code != OUT and i not in scope.names:
                 self._note(f, g, i)
                 expression, places = self._expression(scope, i), waiting.get(i, [])
                 # A value that is only stored gets no name.
-                if len(places) == 1 and not uses[i] and not places[0].narrow:
+                if len(places) == 1 and uses[i] == 1 and not places[0].narrow:
                     f.store(places[0], expression)
                     del waiting[i]
                     continue
@@ -233,6 +245,14 @@ class Lowering:
         note = self.annotate(g, i) if self.annotate is not None else ""
         if note:
             f.note(note)
+
+    def _pair(self, scope: Scope, sine: int, cosine: int) -> None:
+        """Write sine and cosine of one angle as one call."""
+        f, g = scope.f, scope.graph
+        held, dtype = f.variable(F64), g.dtype[sine]
+        first, second = spell_pair(dtype, scope.operand(g.a[sine]), held)
+        scope.names[sine] = f.value(dtype, first)
+        scope.names[cosine] = held if second == held else f.value(dtype, second)
 
     def _expression(self, scope: Scope, i: int) -> str:
         g = scope.graph
@@ -282,21 +302,3 @@ class Lowering:
             self.traces[part.name] = part.places(0)
         self.pieces[f.name] = f.text(lines)
         self.traces[f.name] = f.places(len(lines))
-
-
-def _by_id(g: Graph, stores: Sequence[Store]) -> dict[int, list[Place]]:
-    waiting: dict[int, list[Place]] = {}
-    for k, to in stores:
-        waiting.setdefault(g.outputs[k], []).append(to)
-    return waiting
-
-
-def _crossing(g: Graph, chunks: Sequence[Sequence[int]]) -> list[int]:
-    """Return the nodes that are read in another chunk than their own."""
-    home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
-    crossing: dict[int, None] = {}
-    for k, chunk in enumerate(chunks):
-        for i in chunk:
-            if g.op[i] != OUT:
-                crossing.update((j, None) for j in g.operands(i) if home.get(j, k) != k)
-    return list(crossing)

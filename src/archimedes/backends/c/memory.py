@@ -10,7 +10,7 @@ __all__ = ["Binding", "Frame", "Place", "constant"]
 
 
 class Place(NamedTuple):
-    """An element of an array: ``base[index + offset]``, ``index`` an expression of loop counters.
+    """An element of an array: ``base[steps + offset]``, ``steps`` an expression of loop counters.
 
     ``narrow`` arrays are of int32_t, for values that are int64_t everywhere else.
     """
@@ -18,7 +18,7 @@ class Place(NamedTuple):
     base: str
     offset: int
     dtype: int
-    index: str = ""
+    steps: str = ""
     narrow: bool = False
 
     def at(self, k: int) -> Place:
@@ -28,17 +28,17 @@ class Place(NamedTuple):
     def moving(self, counter: str, stride: int) -> Place:
         """Return the place ``counter * stride`` elements further."""
         term = counter if stride == 1 else f"{stride} * {counter}"
-        return self._replace(index=f"{self.index} + {term}" if self.index else term)
+        return self._replace(steps=f"{self.steps} + {term}" if self.steps else term)
 
     @property
     def position(self) -> str:
         """The index as an expression."""
-        if not self.index:
+        if not self.steps:
             return str(self.offset)
         if not self.offset:
-            return self.index
+            return self.steps
         sign = "+" if self.offset > 0 else "-"
-        return f"{self.index} {sign} {abs(self.offset)}"
+        return f"{self.steps} {sign} {abs(self.offset)}"
 
     @property
     def element(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
 
-__all__ = ["SPELLINGS", "spell_elementary"]
+__all__ = ["SPELLINGS", "spell_elementary", "spell_pair"]
 
 
 def _floats(text: str) -> dict[int, str]:
@@ -88,3 +88,16 @@ def spell_elementary(name: str, dtype: int, operands: list[str]) -> str:
     if dtype == F64:
         return f"arc_{name}({', '.join(operands)})"
     return f"arc_single(arc_{name}({', '.join(f'(double){x}' for x in operands)}))"
+
+
+def spell_pair(dtype: int, operand: str, cosine: str) -> tuple[str, str]:
+    """Call for sine and cosine at once: expressions of both, the second behind the first.
+
+    ``cosine`` is the name of a double.
+
+    >>> spell_pair(F64, "x", "c")
+    ('arc_sincos(x, &c)', 'c')
+    """
+    if dtype == F64:
+        return f"arc_sincos({operand}, &{cosine})", cosine
+    return f"arc_single(arc_sincos((double){operand}, &{cosine}))", f"arc_single({cosine})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from archimedes.backends.c.counting import operations, primitives
@@ -12,7 +13,7 @@ from archimedes.backends.c.memory import Binding, Place
 from archimedes.backends.c.source import Argument, CSource, Stats
 from archimedes.backends.c.spelling import CTYPES
 from archimedes.backends.c.support import with_dependencies
-from archimedes.backends.c.writer import Function, mentions
+from archimedes.backends.c.writer import Function, names_in
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F32, F64, I64
 from archimedes.graph.program import Graph
@@ -23,7 +24,7 @@ __all__ = ["render"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: Names that functions make for themselves.
-_OWN = re.compile(r"(work|memory|[a-z])_*\d*\Z")
+_OWN = re.compile(r"(work|memory)_*\Z|[a-z]_*\d+\Z")
 _CHOICES = {
     "float_type": ("double", "float"),
     "int_type": ("int64_t", "int32_t"),
@@ -146,7 +147,8 @@ class _Entry:
         if not (low.workspace and not f.frame.is_empty):
             f.parameters.pop(pointer, None)
         f.head = f"void {f.name}({', '.join(f.parameters.values()) or 'void'})"
-        low.add(f, [f"(void){x};" for x in own if not mentions(f.lines, x)])
+        used = names_in(f.lines)
+        low.add(f, [f"(void){x};" for x in own if x not in used])
 
     def source(self) -> CSource:
         """Put the pieces together."""
@@ -187,7 +189,7 @@ def _check_names(name: str, arguments: Sequence[Argument]) -> None:
             raise CodegenError(f"{x!r} is not a name in C: use ASCII letters, digits and _")
         if x.startswith("arc_") or (x != name and x.startswith(f"{name}_")):
             raise CodegenError(f"{x!r} may clash with names that generated code uses: rename it")
-    twice = sorted({x for x in names if names.count(x) > 1})
+    twice = sorted(x for x, count in Counter(names).items() if count > 1)
     if twice:
         raise CodegenError(f"{', '.join(twice)}: used for two things; give each its own name")
 

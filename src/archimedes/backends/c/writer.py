@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from archimedes.backends.c.memory import Binding, Frame, Place
 from archimedes.backends.c.spelling import CTYPES
 
-__all__ = ["COMMENT", "Function", "mentions"]
+__all__ = ["COMMENT", "Function", "names_in"]
 
 COMMENT = "/* "
 
 
-def mentions(lines: Sequence[str], name: str) -> bool:
-    """Tell whether code uses a variable; members of structs and comments do not count."""
-    pattern = re.compile(rf"(?<![\w>.]){re.escape(name)}\b")
-    return any(pattern.search(x) for x in lines if not x.lstrip().startswith(COMMENT))
+#: A name that is no member of a struct.
+_NAME = re.compile(r"(?<![\w>.])[A-Za-z_]\w*")
+
+
+def names_in(lines: Iterable[str]) -> set[str]:
+    """Return the variables and functions that code uses; comments do not count.
+
+    >>> sorted(names_in(["    x = work->s1[k];", "    /* y */"]))
+    ['k', 'work', 'x']
+    """
+    code = (line for line in lines if not line.lstrip().startswith(COMMENT))
+    return {name for line in code for name in _NAME.findall(line)}
 
 
 class Function:

@@ -79,7 +79,8 @@ class Column(NamedTuple):
 
 def _column(f: Function, bindings: Sequence[Binding], dtype: int) -> Column:
     first = bindings[0]
-    if all(b == first for b in bindings):
+    # As text too: 0.0 and -0.0 are equal numbers.
+    if all(b == first and repr(b.constant) == repr(first.constant) for b in bindings):
         return Column(first, None, 0)
     start, second = first.location, bindings[1].location
     if start is not None and second is not None:
