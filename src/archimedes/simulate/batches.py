@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.collectors import MARGIN, Mapped, OutputCollector, StepCollector
+from archimedes.simulate.collectors import Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
 from archimedes.simulate.kernels import Kernels
@@ -161,7 +161,7 @@ def solve_batch(
     Instances go in groups, whose steps stay in the cache of the thread that works on them.
     """
     columns = 0 if times is None or dense else len(times)
-    x = np.empty((batch.count, columns + MARGIN, kernels.plan.layout.size))
+    x = np.empty((batch.count, columns, kernels.plan.layout.size))
     firsts = range(0, batch.count, GROUP)
     stop = threading.Event()
 
@@ -190,7 +190,7 @@ def solve_batch(
         except KeyboardInterrupt:
             stop.set()
             results = results[:1] + [task.result() for task in waiting]
-    return joined(results, None if times is None or dense else x[:, :columns])
+    return joined(results, None if times is None or dense else x)
 
 
 @dataclass(frozen=True)

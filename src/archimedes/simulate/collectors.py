@@ -10,19 +10,16 @@ from archimedes import tree
 from archimedes.function import Compiled, vmap
 from archimedes.simulate.dense import BatchDense, DenseOutput
 from archimedes.simulate.driver import OUTPUTS, chunk_of
+from archimedes.simulate.filling import evaluated, width_for
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.loops import Run, Setup
 
-__all__ = ["MARGIN", "Mapped", "OutputCollector", "StepCollector"]
+__all__ = ["Mapped", "OutputCollector", "StepCollector"]
 
 #: Steps, and outputs, in one kernel call.
 STEPS, CHUNK = 16, 64
 #: With fewer outputs a step than this, steps are made without keeping their interpolants.
 SPARSE = 0.25
-#: Outputs of one step that are computed together: few sizes, so few kernels.
-WIDTHS = (1, 4, 8, 12, 16)
-#: Columns behind the outputs of a lane that may be written to.
-MARGIN = WIDTHS[-1]
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 
 
@@ -55,6 +52,11 @@ class Mapped:
         in_axes = (_SETUP_AXES, self.axes, 0)
         return self._vmap(self.kernels.steps(count), in_axes, ("steps", count))
 
+    def tries(self, count: int) -> Any:
+        """``(setup, args, run) -> run, rows``."""
+        in_axes = (_SETUP_AXES, self.axes, 0)
+        return self._vmap(self.kernels.tries(count), in_axes, ("tries", count))
+
     def states(self) -> Any:
         """``(rows, times) -> states``, one step an instance."""
         return self._vmap(self.kernels.states(), 0, "states")
@@ -66,12 +68,9 @@ class OutputCollector:
     Lanes run in step, so a lane kernel that stopped at each output would wait for the slowest
     lane there. Where outputs are dense, lanes therefore make steps without looking at the outputs,
     and these are computed afterwards, each lane and step an instance of its own. Where outputs are
-    rare there is little to wait for. Both ways give the same bits.
-
-    States are written to ``x`` (N, m + MARGIN, n), of which the first m columns are the result.
+    rare there is little to wait for. Both ways give the same bits. States are written to ``x``
+    (N, m, n).
     """
-
-    dense = True
 
     def __init__(
         self, call: Mapped, setup: Setup, batch: Any, times: np.ndarray, x: np.ndarray
@@ -80,10 +79,12 @@ class OutputCollector:
         self.mapped = call
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         self.times = times
-        self.memory = x
-        self.x = x[:, : len(times)]
+        self.x = x
         self.chunk = chunk_of(len(times), size, CHUNK)
         self.rare = len(times) < 2 * STEPS
+        self.plain = call.kernels.plain
+        # Runs that make tries carry no interpolants, so they stay with tries.
+        self.dense = self.rare or not self.plain
         self.width = 0
         # Times at the very start belong to no step.
         at_start = int(np.searchsorted(self.sign * times, self.sign * setup.t_start, side="right"))
@@ -114,47 +115,41 @@ class OutputCollector:
 
     def _densely(self, setup: Setup, args: Any, run: Run, active: np.ndarray) -> Run:
         before = run.accepted
-        run, rows = self.mapped.steps(STEPS)(setup, args, run)
-        made = run.accepted - before
-        # Rows after the last step repeat it, so that their times stop no more outputs.
+        kernel = self.mapped.steps if self.dense else self.mapped.tries
+        run, rows = kernel(STEPS)(setup, args, run)
+        # Rows without a step repeat the time of the one before: they stop no more outputs.
         stops = np.searchsorted(self.sign * self.times, self.sign * rows[:, :, 1], side="right")
-        firsts = np.concatenate([self.done[active][:, None], stops[:, :-1]], axis=1)
-        counts = np.where(np.arange(STEPS) < made[:, None], stops - firsts, 0)
-        self.rare = counts.sum() < SPARSE * made.sum()
-        self._fill(rows.reshape(-1, rows.shape[2]), firsts.ravel(), counts.ravel(), active)
-        self.done[active] += counts.sum(axis=1)
+        counts = np.diff(stops, axis=1, prepend=self.done[active][:, None])
+        used = np.flatnonzero(counts)
+        if used.size:
+            some = counts.ravel()[used]
+            self.width = self.width or width_for(some)
+            found, index = evaluated(
+                self.mapped.states(),
+                self.times,
+                rows.reshape(-1, rows.shape[2]).take(used, axis=0),
+                stops.ravel()[used] - some,
+                some,
+                self.width,
+            )
+            self._place(found, index, counts.sum(axis=1), active)
+        if self.dense:
+            self.rare = counts.sum() < SPARSE * (run.accepted - before).sum()
         return run
 
-    def _fill(
-        self, rows: np.ndarray, firsts: np.ndarray, counts: np.ndarray, active: np.ndarray
+    def _place(
+        self, found: np.ndarray, index: np.ndarray, counts: np.ndarray, active: np.ndarray
     ) -> None:
-        """Compute outputs ``firsts`` to ``firsts + counts`` of each step, ``width`` at a time."""
-        used = np.flatnonzero(counts)
-        if not used.size:
-            return
-        if not self.width:
-            # The cost of a round is about that of its outputs and of reading a step.
-            costs = [(-(-counts[used] // w)).sum() * (w + 4) for w in WIDTHS]
-            self.width = WIDTHS[int(np.argmin(costs))]
-        width = self.width
-        rounds = -(-counts // width)
-        if rounds.max() == 1 and used.size > 0.7 * len(counts):
-            # Nearly every step has outputs, and all fit: no step need be copied.
-            at, first = np.arange(len(rows)), firsts
-        else:
-            at = np.repeat(np.arange(len(rows)), rounds)
-            number = np.arange(len(at)) - np.repeat(np.cumsum(rounds) - rounds, rounds)
-            first = firsts[at] + number * width
-            rows = np.take(rows, at, axis=0)
-        places = np.minimum(first[:, None] + np.arange(width), len(self.times) - 1)
-        states = self.mapped.states()(rows, self.times[places])
-        # Rounds lie in the order of lanes and times, and each is written as one piece: what is
-        # too much in it is overwritten by the next, or falls into the margin behind a lane.
-        lanes, columns, size = self.memory.shape
-        pieces = np.lib.stride_tricks.as_strided(
-            self.memory, (lanes * columns - width + 1, width * size), (8 * size, 8)
-        )
-        pieces[active[at // STEPS] * columns + first] = states.reshape(len(at), -1)
+        """Copy the outputs, lane after lane, to where they belong."""
+        ends = np.cumsum(counts)
+        done = self.done[active]
+        bounds = zip(active.tolist(), done.tolist(), counts.tolist(), ends.tolist())
+        for lane, first, count, end in bounds:
+            if count:
+                # "clip" writes to the place itself, "raise" by way of a buffer.
+                place = self.x[lane, first : first + count]
+                np.take(found, index[end - count : end], axis=0, out=place, mode="clip")
+        self.done[active] = done + counts
 
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""

@@ -11,12 +11,23 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate.dense import DenseOutput
+from archimedes.simulate.filling import evaluated, width_for
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.loops import Run, Setup
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.tree import replace
 
-__all__ = ["Collector", "Final", "Outputs", "Pace", "Result", "Steps", "chunk_of", "solve"]
+__all__ = [
+    "Collector",
+    "Final",
+    "ManyOutputs",
+    "Outputs",
+    "Pace",
+    "Result",
+    "Steps",
+    "chunk_of",
+    "solve",
+]
 
 #: Trial steps in the first call of a kernel, and the seconds that later calls should take.
 FIRST_CALL, SECONDS = 10_000, 0.1
@@ -170,6 +181,59 @@ class Outputs(Collector):
         return Result(self.times[: self.done], rows, run, status)
 
 
+class ManyOutputs(Collector):
+    """Collects the states at many given times: steps first, then the outputs within them.
+
+    Gives the bits of ``Outputs``; for runs without events and sampled parts.
+    """
+
+    dense = False
+
+    def __init__(self, kernels: Kernels, setup: Setup, x0: np.ndarray, times: np.ndarray) -> None:
+        self.kernels = kernels
+        self.times = times
+        self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
+        self.along = times if self.sign > 0.0 else -times
+        self.count = min(64, max(8, OUTPUTS // kernels.rows().width))
+        # Times at the very start belong to no step.
+        self.done = int(np.searchsorted(self.along, self.sign * setup.t_start, side="right"))
+        self.blocks = [np.repeat(x0[None], self.done, axis=0)]
+        self.width = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all times have been reached."""
+        return self.done == len(self.times)
+
+    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
+        """Go on until the kernel returns."""
+        run, rows = self.kernels.tries(self.count)(setup, args, run)
+        stops = np.searchsorted(self.along, self.sign * rows[:, 1], side="right")
+        counts = np.diff(stops, prepend=self.done)
+        # Rows without outputs, of refused steps and after the end among them, fall out here.
+        used = np.flatnonzero(counts)
+        if used.size:
+            counts, firsts = counts[used], (stops - counts)[used]
+            self.width = self.width or width_for(counts)
+            found, index = evaluated(
+                self.kernels.mapped_states(),
+                self.times,
+                rows.take(used, axis=0),
+                firsts,
+                counts,
+                self.width,
+            )
+            self.blocks.append(found.take(index, axis=0))
+            self.done = int(stops[-1])
+        return run
+
+    def result(self, run: Run, status: int) -> Result:
+        """Return what was collected."""
+        filled = [block for block in self.blocks if len(block)]
+        rows = _joined(filled, (self.kernels.plan.layout.size,))
+        return Result(self.times[: self.done], rows, run, status)
+
+
 def _joined(blocks: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
     if len(blocks) == 1:
         return blocks[0]
@@ -187,11 +251,16 @@ class Steps(Collector):
         self.x0 = x0
         self.times = times
         self.parts = kernels.rows()
-        self.count = min(128, max(8, OUTPUTS // self.parts.width))
+        self.count = min(64, max(8, OUTPUTS // self.parts.width))
         self.blocks: list[np.ndarray] = []
+        self.dense = not kernels.plain
 
     def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
         """Go on until the kernel returns."""
+        if not self.dense:
+            run, rows = self.kernels.tries(self.count)(setup, args, run)
+            self.blocks.append(rows[rows[:, 0] != rows[:, 1]])
+            return run
         before = int(run.accepted)
         run, rows = self.kernels.steps(self.count)(setup, args, run)
         self.blocks.append(rows[: int(run.accepted) - before])

@@ -70,6 +70,23 @@ class Kernels:
 
         return self.keep(("steps", count), lambda: native(steps, "steps"))
 
+    def tries(self, count: int) -> Compiled:
+        """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``loops.tries``."""
+
+        def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
+            return loops.tries(self.plan, setup, args, run, count)
+
+        return self.keep(("tries", count), lambda: native(tries, "tries"))
+
+    @property
+    def plain(self) -> bool:
+        """Whether runs go on without events and sampled parts."""
+        return self.plan.events is None and self.plan.clock is None
+
+    def mapped_states(self) -> Any:
+        """``(rows, times) -> states``: many steps, in one thread."""
+        return self.keep("mapped states", lambda: vmap(self.states(), threads=1))
+
     def states(self) -> Compiled:
         """``(row, times) -> states`` within one step."""
 

@@ -43,6 +43,7 @@ __all__ = [
     "final",
     "outputs",
     "steps",
+    "tries",
 ]
 
 #: Bound of loops that end by themselves (a bound is needed by reverse mode only).
@@ -196,6 +197,17 @@ def attempt(
     wanted: Callable[[Any], Any] | None,
 ) -> Run:
     """Try one step. ``wanted(t_new)`` tells whether its interpolant is needed (None: never)."""
+    return _attempt(plan, setup, args, run, wanted)[0]
+
+
+def _attempt(
+    plan: Plan,
+    setup: Setup,
+    args: tuple[Any, ...],
+    run: Run,
+    wanted: Callable[[Any], Any] | None,
+) -> tuple[Run, Step, Any, Any]:
+    """Try one step; return also the step itself, its length, and whether it was accepted."""
     f, method = plan.derivative(args), plan.method
     # Steps end at the times of sampled parts, and at the end of the span.
     stop = setup.t_end if plan.clock is None else plan.clock.stop(run.t, setup.t_end)
@@ -271,7 +283,7 @@ def attempt(
         settled = run
         due = (run.t == stop) & accepted & (run.status != EVENT)
         run = cond(due, lambda: _ticked(plan, setup, args, settled), lambda: settled)
-    return run
+    return run, step, h, accepted
 
 
 def _ticked(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
@@ -368,6 +380,34 @@ def steps(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int)
             adaptive=plan.adaptive,
         )
         return run, row_of(run.t_old, run.t, run.x_old, run.x, run.dense)
+
+    return scan(one, run, length=count)
+
+
+def tries(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int) -> tuple[Run, Any]:
+    """Try ``count`` steps; return a row for each, whose two times are equal where none was made.
+
+    As ``steps`` for runs without events and sampled parts, but quicker: a run need not carry its
+    interpolant from one step to the next, and in a batch no instance waits for the retry of
+    another.
+    """
+    f, method = plan.derivative(args), plan.method
+    nothing = np.zeros((method.dense_degree, plan.layout.size))
+
+    def one(run: Run, _: Any) -> tuple[Run, Any]:
+        def go() -> tuple[Run, Any]:
+            new, step, h, accepted = _attempt(plan, setup, args, run, None)
+            dense = cond(
+                accepted,
+                lambda: method.dense(f, run.t, run.x, h, step),
+                lambda: nothing,
+            )
+            return new, row_of(run.t, new.t, run.x, new.x, dense)
+
+        def rest() -> tuple[Run, Any]:
+            return run, row_of(run.t, run.t, run.x, run.x, nothing)
+
+        return cond(_running(setup, run), go, rest)
 
     return scan(one, run, length=count)
 

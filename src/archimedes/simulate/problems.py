@@ -11,7 +11,15 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate import checks
 from archimedes.simulate.batches import Batch, BatchResult, batch_of, solve_batch
-from archimedes.simulate.driver import Collector, Final, Monitor, Outputs, Steps, solve
+from archimedes.simulate.driver import (
+    Collector,
+    Final,
+    ManyOutputs,
+    Monitor,
+    Outputs,
+    Steps,
+    solve,
+)
 from archimedes.simulate.event_driver import EventFinal, EventOutputs, EventSteps
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.layout import as_state, layout_of
@@ -22,6 +30,9 @@ from archimedes.simulate.statuses import message_of
 from archimedes.simulate.trajectory import Trajectory
 
 __all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch"]
+
+#: From this many outputs on they are computed apart from the steps.
+MANY = 32
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,8 @@ class Problem:
             return (EventFinal if watched else Final)(self.kernels)
         if times is None or dense:
             return (EventSteps if watched else Steps)(self.kernels, self.setup, self.x0, times)
+        if self.kernels.plain and len(times) >= MANY:
+            return ManyOutputs(self.kernels, self.setup, self.x0, times)
         return (EventOutputs if watched else Outputs)(self.kernels, self.setup, times)
 
 
