@@ -1,11 +1,12 @@
 """Fixed-step simulation of many bodies in one kernel, against JAX: RK4 of the 6-dof rigid body.
 
-Ours: ``vmap`` of a ``scan``, one native kernel, on one thread and on all. JAX: ``jit(vmap(scan))``
-of the same expressions, on the threads it likes. Final states are compared first.
+Ours: ``vmap`` of a ``scan``, one native kernel. JAX: ``jit(vmap(scan))`` of the same expressions.
+Final states are compared first.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from benchmarks.report import Table, in_processes, medians
 
-__all__ = ["measure", "tables"]
+__all__ = ["measure", "measure_one_core", "tables"]
 
 PROCESSES = 5
 BODIES, STEPS, DT = 10_000, 1_000, 1e-3
@@ -75,35 +76,46 @@ def _best(run: Callable[[], Any]) -> float:
     return min(once() for _ in range(REPEATS))
 
 
-def measure() -> dict[str, float]:
-    """Seconds of the whole simulation by tool."""
+def _measured(suffix: str) -> dict[str, float]:
+    """Seconds of the whole simulation by tool, on the cores this process may use."""
     x0, parameters = _initial()
-    tools = {
-        "kernel, one thread": _ours(parameters, 1),
-        "kernel, all cores": _ours(parameters, None),
-        "JAX vmap(scan)": _jax(parameters),
-    }
-    expected = tools["kernel, one thread"](x0)
+    tools = {"kernel": _ours(parameters, None), "JAX": _jax(parameters)}
+    expected = tools["kernel"](x0)
     found = {}
     for name, run in tools.items():
         np.testing.assert_allclose(np.asarray(run(x0)), expected, rtol=1e-8, atol=1e-9)
-        found[name] = _best(lambda run=run: run(x0))
+        found[f"{name}|{suffix}"] = _best(lambda run=run: run(x0))
     return found
 
 
+def measure() -> dict[str, float]:
+    """Seconds by tool on all cores."""
+    return _measured("all cores")
+
+
+def measure_one_core() -> dict[str, float]:
+    """Seconds by tool on one core."""
+    # Before JAX is imported: it counts the cores then.
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return _measured("one core")
+
+
 def tables() -> list[Table]:
-    """One table: seconds and ratios to one thread of the kernel."""
-    found = medians(in_processes("benchmarks.kernels_loops", "measure", PROCESSES))
-    own = found["kernel, one thread"]
-    rows = [
-        (name, f"{s:.3f} s", f"{1e9 * s / (BODIES * STEPS):.1f} ns", f"{s / own:.2f}")
-        for name, s in found.items()
-    ]
+    """One table: seconds and ratios, on one core and on all."""
+    found = {}
+    for function in ("measure_one_core", "measure"):
+        found |= medians(in_processes("benchmarks.kernels_loops", function, PROCESSES))
+    rows = []
+    for cores in ("one core", "all cores"):
+        own, other = found[f"kernel|{cores}"], found[f"JAX|{cores}"]
+        each = [f"{s:.3f} s, {1e9 * s / (BODIES * STEPS):.1f} ns" for s in (own, other)]
+        rows.append((cores, *each, f"{other / own:.1f}x"))
     return [
         Table(
             f"RK4, {BODIES:,} bodies x {STEPS:,} steps",
-            ("tool", "time", "a step of one body", "multiple of one kernel thread"),
+            ("on", "kernel", "JAX vmap(scan)", "ratio"),
             rows,
-            f"6-dof rigid body, float64; medians over {PROCESSES} processes of the best time.",
+            "6-dof rigid body, float64: the whole, and a step of one body; medians over "
+            f"{PROCESSES} processes of the best time.",
         )
     ]

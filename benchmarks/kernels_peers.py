@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,10 @@ void batch(const double** in, double* out, long n) {
 """
 
 
-def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
-    """CasADi's generated C, ``gcc -O3 -march=native``, looped over the batch in C."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        return None
+@lru_cache(maxsize=8)
+def _casadi_library(g: Graph, sizes: tuple[int, ...]) -> Any:
+    """Compile CasADi's C of a graph, with a loop over a batch."""
     function = casadi_function(g, sizes)
-    folder = Path(tempfile.mkdtemp())
     figures = {
         "args": function.sz_arg(),
         "work": max(function.sz_w(), 1),
@@ -113,6 +111,7 @@ def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
         "inputs": len(sizes),
         "outputs": len(g.outputs),
     }
+    folder = Path(tempfile.mkdtemp())
     name = "model.c"
     function.generate(name, {"with_header": False})
     source = Path(name).read_text(encoding="utf-8") + _LOOP % figures
@@ -120,8 +119,15 @@ def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
     (folder / name).write_text(source, encoding="utf-8")
     flags = ["-O3", "-march=native", "-shared", "-fPIC", "-w"]
     library = str(folder / "model.so")
-    subprocess.run([compiler, *flags, str(folder / name), "-o", library, "-lm"], check=True)
-    batch = ctypes.CDLL(library).batch
+    subprocess.run(["gcc", *flags, str(folder / name), "-o", library, "-lm"], check=True)
+    return ctypes.CDLL(library)
+
+
+def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
+    """CasADi's generated C, ``gcc -O3 -march=native``, looped over the batch in C."""
+    if shutil.which("gcc") is None:
+        return None
+    batch = _casadi_library(g, tuple(sizes)).batch
     out = np.empty((n, len(g.outputs)))
 
     def run(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -3,6 +3,9 @@
 Programs run on a batch: the inputs they were generated with, and instances of random and special
 values. The interpreter's results for the first are compared with NumPy's; in "fast" numerics
 they are others, but the bits must agree between backends in the same way.
+
+Long programs are a third of all and cost LLVM most of the time: one bundle in a few has them, the
+others compile the short ones only.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import numpy as np
 
 import archimedes
 from archimedes.function.recording import OutLeaf, Recording
-from archimedes.graph import DTYPES
+from archimedes.graph import DTYPES, Graph
 from archimedes.graph.fast import fast
 from tests.llvm.bundling import Case, case_of, instances, run_bundle
 
@@ -25,8 +28,10 @@ from .runner import batch_of, compare, copies, load, report
 
 __all__ = ["BUNDLE", "check_bundle"]
 
-#: Programs in one kernel.
+#: Programs looked at together.
 BUNDLE = 250
+#: Programs of more operations than this are long; one bundle in ``SOMETIMES`` compiles them too.
+LONG, SOMETIMES = 150, 8
 
 
 @dataclass
@@ -36,6 +41,11 @@ class Recorded:
     program: Program
     recording: Recording
     case: Case
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it takes much time to compile."""
+        return _operations(self.case.graph) > LONG
 
     def results(self) -> tuple[Any, ...]:
         """The interpreter's results for the inputs the program was generated with."""
@@ -47,10 +57,19 @@ class Recorded:
         return self.recording.rebuild(take)
 
 
-def check_bundle(seeds: Sequence[int], numerics: str = "strict") -> list[str]:
-    """Run the programs of these seeds together; reports of those that went wrong."""
+def _operations(graph: Graph) -> int:
+    bodies = (body for region in graph.regions.values() for body in region.bodies)
+    return len(graph) + sum(map(_operations, bodies))
+
+
+def check_bundle(seeds: Sequence[int], numerics: str = "strict") -> tuple[int, list[str]]:
+    """Run the programs of these seeds together.
+
+    Returns how many were compiled, and reports of those that went wrong.
+    """
     reports, found = [], []
     turn = seeds[0] // BUNDLE
+    every = turn % SOMETIMES == 0
     for seed in seeds:
         program = generate(seed)
         try:
@@ -61,18 +80,20 @@ def check_bundle(seeds: Sequence[int], numerics: str = "strict") -> list[str]:
         why = compare(program, recorded.results()) if numerics == "strict" else None
         if why:
             reports.append(report(program, "interpreter", why))
-        found.append(recorded)
+        if every or not recorded.is_long:
+            found.append(recorded)
     try:
         differences = run_bundle([x.case for x in found], turn)
     except Exception:
         if len(found) == 1:
-            return [*reports, report(found[0].program, "native", traceback.format_exc(limit=-6))]
+            text = report(found[0].program, "native", traceback.format_exc(limit=-6))
+            return 1, [*reports, text]
         # Find out whose fault it is.
-        alone = [check_bundle([x.program.seed], numerics) for x in found]
-        return reports + [text for texts in alone for text in texts]
+        alone = [check_bundle([x.program.seed], numerics)[1] for x in found]
+        return len(found), reports + [text for texts in alone for text in texts]
     for position, text in differences.items():
         reports.append(report(found[position].program, "native", text))
-    return reports
+    return len(found), reports
 
 
 def interpreted(program: Program, count: int, numerics: str = "strict") -> Recorded:

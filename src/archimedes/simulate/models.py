@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MethodType
 from typing import Any
 
@@ -146,10 +147,21 @@ def model_of(
     return Model(call, key, moving, full)
 
 
+@lru_cache(maxsize=64)
+def _plain_tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return two numbers as checked vectors (n,); nobody writes to them."""
+    spread = np.full(size, rtol), np.full(size, atol)
+    checks.check_tolerances(*spread)
+    return spread
+
+
 def setup_of(layout: Layout, options: Options, start: Any, end: Any, pause: int = 0) -> Setup:
     """Return the numbers of a solve, checked."""
-    rtol, atol = layout.spread(options.rtol, "rtol"), layout.spread(options.atol, "atol")
-    checks.check_tolerances(rtol, atol)
+    if type(options.rtol) is float and type(options.atol) is float:
+        rtol, atol = _plain_tolerances(layout.size, options.rtol, options.atol)
+    else:
+        rtol, atol = layout.spread(options.rtol, "rtol"), layout.spread(options.atol, "atol")
+        checks.check_tolerances(rtol, atol)
     h = options.dt if options.dt is not None else options.first_step
     name = "dt" if options.dt is not None else "first_step"
     return Setup(

@@ -9,11 +9,12 @@ never by value, so the formulas above them know nothing of it.
 from __future__ import annotations
 
 import math
-from array import array as doubles
 from collections.abc import Sequence
+from struct import Struct
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 __all__ = [
     "as_array",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 FLOAT = np.dtype(np.float64)
+nine_doubles = Struct("9d").pack
 NUMBERS = (float, int, np.float64, np.int64, bool)
 
 
@@ -105,7 +107,7 @@ def join_matrix(entries: Sequence[Any]) -> Any:
     """Make a matrix (..., 3, 3) of nine entries, row by row."""
     if type(entries[0]) is float:
         # Laying the array over a buffer of doubles is quicker than np.array(...).reshape(3, 3).
-        return np.ndarray((3, 3), FLOAT, doubles("d", entries))
+        return ndarray((3, 3), FLOAT, bytearray(nine_doubles(*entries)))
     flat = join(entries)
     return flat.reshape((*flat.shape[:-1], 3, 3))
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray
+
 from archimedes.spatial.components import (
+    FLOAT,
     as_scalar,
     choose,
     dot,
@@ -101,9 +104,11 @@ def quaternion_to_dcm(q: Any) -> Any:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    w, x, y, z = vector_components(q, 4, "q", False)
+    # The most used conversion of all: one attitude goes the shortest way.
+    single = type(q) is ndarray and q.dtype is FLOAT and q.shape == (4,)
+    w, x, y, z = q.tolist() if single else vector_components(q, 4, "q", False)
     squared = w * w + x * x + y * y + z * z
-    if type(squared) is not float or not 0.0 < squared < INFINITY:
+    if not single or not 0.0 < squared < INFINITY:
         check_norm(squared, "quaternion q")
     s = 2.0 / squared
     sx, sy, sz = s * x, s * y, s * z
