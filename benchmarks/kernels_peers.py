@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,10 @@ void batch(const double** in, double* out, long n) {
 """
 
 
-@lru_cache(maxsize=8)
+#: Compiled libraries by the content of their graph.
+_libraries: dict[tuple[str, tuple[int, ...]], Any] = {}
+
+
 def _casadi_library(g: Graph, sizes: tuple[int, ...]) -> Any:
     """Compile CasADi's C of a graph, with a loop over a batch."""
     function = casadi_function(g, sizes)
@@ -127,7 +129,10 @@ def casadi_c(g: Graph, sizes: Sequence[int], n: int) -> Batch | None:
     """CasADi's generated C, ``gcc -O3 -march=native``, looped over the batch in C."""
     if shutil.which("gcc") is None:
         return None
-    batch = _casadi_library(g, tuple(sizes)).batch
+    key = g.digest(), tuple(sizes)
+    if key not in _libraries:
+        _libraries[key] = _casadi_library(g, tuple(sizes))
+    batch = _libraries[key].batch
     out = np.empty((n, len(g.outputs)))
 
     def run(arrays: Sequence[np.ndarray]) -> np.ndarray:
