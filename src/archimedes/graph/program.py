@@ -265,20 +265,30 @@ class Graph:
     def digest(self) -> str:
         """Return a hash of the program's content. Call it only on finished graphs."""
         if self._digest is None:
-            import hashlib
-
-            h = hashlib.blake2b(digest_size=16)
-            for part in (self.op, self.a, self.b, self.c, self.dtype, self.inputs, self.outputs):
-                h.update(np.asarray(part, dtype=np.int64).tobytes())
-                h.update(b"|")
-            for i, value in self.value.items():
-                h.update(repr((i, constant_key(value, self.dtype[i]))).encode())
-            for table in self.tables:
-                h.update(str(table.dtype).encode() + table.tobytes())
-            for i, region in self.regions.items():
-                h.update(repr((i, region.key())).encode())
-            self._digest = h.hexdigest()
+            self._digest = self._hashed(lasting=False)
         return self._digest
+
+    def lasting_digest(self) -> str:
+        """Return a hash of what the program computes, the same in every process.
+
+        Derivative rules, which are objects of one process, are left out.
+        """
+        return self._hashed(lasting=True)
+
+    def _hashed(self, lasting: bool) -> str:
+        import hashlib
+
+        h = hashlib.blake2b(digest_size=16)
+        for part in (self.op, self.a, self.b, self.c, self.dtype, self.inputs, self.outputs):
+            h.update(np.asarray(part, dtype=np.int64).tobytes())
+            h.update(b"|")
+        for i, value in self.value.items():
+            h.update(repr((i, constant_key(value, self.dtype[i]))).encode())
+        for table in self.tables:
+            h.update(str(table.dtype).encode() + table.tobytes())
+        for i, region in self.regions.items():
+            h.update(repr((i, region.key(lasting))).encode())
+        return h.hexdigest()
 
     @property
     def input_dtypes(self) -> list[int]:

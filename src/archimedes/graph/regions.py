@@ -68,18 +68,19 @@ class Region:
         """Everything but inputs and bodies that makes two regions different."""
         return ()
 
+    def computed(self) -> tuple[Any, ...]:
+        """Those of the settings that make results different."""
+        return self.settings()
+
     def summary(self) -> str:
         """Return the settings as words, for printing."""
         return " ".join(str(s) for s in self.settings())
 
-    def key(self) -> tuple[Any, ...]:
-        """Content of the region, for sharing equal ones."""
-        return (
-            self.kind,
-            self.inputs.tobytes(),
-            tuple(body.digest() for body in self.bodies),
-            self.settings(),
-        )
+    def key(self, lasting: bool = False) -> tuple[Any, ...]:
+        """Content of the region, for sharing equal ones; ``lasting``: what it computes only."""
+        digests = [body.lasting_digest() if lasting else body.digest() for body in self.bodies]
+        settings = self.computed() if lasting else self.settings()
+        return (self.kind, self.inputs.tobytes(), tuple(digests), settings)
 
     def with_inputs(self, inputs: Sequence[int] | np.ndarray) -> Any:
         """Return the same region reading other ids."""
@@ -108,6 +109,9 @@ class Call(Region):
 
     def settings(self) -> tuple[Any, ...]:
         return (None if self.derivative is None else id(self.derivative),)
+
+    def computed(self) -> tuple[Any, ...]:
+        return ()
 
     def summary(self) -> str:
         return "" if self.derivative is None else f"with the derivative of {self.derivative.name}"

@@ -54,7 +54,9 @@ class Worker:
     def identity(self) -> dict[str, Any]:
         """Return what the manifest of the campaign says."""
         native = self.task.vectorize
-        model = self.recording().graph.digest() if native else source_digest(self.task.model)
+        model = (
+            self.recording().graph.lasting_digest() if native else source_digest(self.task.model)
+        )
         return {
             "seed": self.task.seed,
             "distributions": self.sampler.digest(),

@@ -57,7 +57,7 @@ def check_state(x0: Any, layout: Layout) -> None:
             raise ValueError(f"{layout.treedef.paths('x0')[k]} is nan or infinite: {leaf!r}")
 
 
-def check_tolerances(rtol: np.ndarray, atol: np.ndarray) -> None:
+def check_tolerances(rtol: Any, atol: Any) -> None:
     """Refuse tolerances that no step could meet."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not (np.isfinite(value).all() and (value >= 0.0).all()):

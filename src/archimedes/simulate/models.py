@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MethodType
 from typing import Any
 
@@ -147,18 +146,11 @@ def model_of(
     return Model(call, key, moving, full)
 
 
-@lru_cache(maxsize=64)
-def _plain_tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return two numbers as checked vectors (n,); nobody writes to them."""
-    spread = np.full(size, rtol), np.full(size, atol)
-    checks.check_tolerances(*spread)
-    return spread
-
-
 def setup_of(layout: Layout, options: Options, start: Any, end: Any, pause: int = 0) -> Setup:
     """Return the numbers of a solve, checked."""
     if type(options.rtol) is float and type(options.atol) is float:
-        rtol, atol = _plain_tolerances(layout.size, options.rtol, options.atol)
+        checks.check_tolerances(np.float64(options.rtol), np.float64(options.atol))
+        rtol, atol = np.full(layout.size, options.rtol), np.full(layout.size, options.atol)
     else:
         rtol, atol = layout.spread(options.rtol, "rtol"), layout.spread(options.atol, "atol")
         checks.check_tolerances(rtol, atol)

@@ -83,7 +83,7 @@ class Sampler:
         """Return a hash of what is drawn: the program that draws, and the fixed values."""
         h = hashlib.blake2b(digest_size=16)
         sample = [np.full(self.leaves[k].uniforms, 0.5) for k in self.places]
-        h.update(self._draw.compiled.graph(*sample).digest().encode())
+        h.update(self._draw.compiled.graph(*sample).lasting_digest().encode())
         for k, leaf in enumerate(self.leaves):
             h.update(self.names[k].encode() + (b"" if k in self.places else fixed_bytes(leaf)))
         h.update(repr(self.treedef).encode())

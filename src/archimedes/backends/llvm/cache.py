@@ -47,8 +47,10 @@ def cache_key(*parts: object) -> str:
 
 @lru_cache(maxsize=1)
 def compiler_version() -> str:
-    """Identify the code that turns graphs into kernels: LLVM's version and these sources."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    """Identify the code that turns graphs into kernels: LLVM's version and our sources."""
+    own = Path(__file__).parent
+    graph = own.parents[1] / "graph"
+    sources = sorted([*own.glob("*.py"), *own.parent.glob("*.py"), *graph.rglob("*.py")])
     content = b"".join(path.read_bytes() for path in sources)
     return f"{llvmlite.__version__} {hashlib.blake2b(content, digest_size=16).hexdigest()}"
 

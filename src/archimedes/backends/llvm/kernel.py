@@ -7,6 +7,7 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -82,16 +83,15 @@ def build(
     """
     if lanes is not None and (lanes < 1 or lanes & (lanes - 1)):
         raise ValueError(f"lanes={lanes}: give a power of two, or None for what the CPU has")
-    expanded = expand(graph)
     inputs = [Leaf(*leaf) for leaf in in_leaves]
     outputs = [Leaf(*leaf) for leaf in out_leaves]
-    _check_leaves("in_leaves", inputs, expanded.input_dtypes)
-    _check_leaves("out_leaves", outputs, expanded.output_dtypes)
+    _check_leaves("in_leaves", inputs, graph.input_dtypes)
+    _check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
-    if has_host(expanded):
+    if has_host(graph):
         # Callbacks take one instance at a time.
         lanes = 1
-    return Kernel(expanded, inputs, outputs, target, lanes or target.lanes, part)
+    return Kernel(graph, inputs, outputs, target, lanes or target.lanes, part)
 
 
 def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
@@ -128,7 +128,7 @@ class Kernel:
         lanes: int,
         part: int,
     ) -> None:
-        self.graph = graph
+        self.source = graph
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.target, self.lanes, self.part = target, lanes, part
         self._seconds = 0.0
@@ -143,6 +143,11 @@ class Kernel:
         self._call = _SCALAR_TYPE(code.address)
         self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
         self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph in exact operations; not needed where all code comes from the disk."""
+        return expand(self.source)
 
     # ---- making code -------------------------------------------------------------------
 
@@ -164,7 +169,7 @@ class Kernel:
         begin = time.perf_counter()
         hosted = self.has_host
         key = cache.cache_key(
-            self.graph.digest(),
+            self.source.lasting_digest(),
             self.inputs,
             self.outputs,
             entry,
