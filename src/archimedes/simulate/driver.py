@@ -194,7 +194,7 @@ class ManyOutputs(Collector):
         self.times = times
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         self.along = times if self.sign > 0.0 else -times
-        self.count = min(64, max(8, OUTPUTS // kernels.rows().width))
+        self.count = min(128, max(8, OUTPUTS // kernels.rows().width))
         # Times at the very start belong to no step.
         self.done = int(np.searchsorted(self.along, self.sign * setup.t_start, side="right"))
         self.blocks = [np.repeat(x0[None], self.done, axis=0)]
@@ -209,7 +209,9 @@ class ManyOutputs(Collector):
         """Go on until the kernel returns."""
         run, rows = self.kernels.tries(self.count)(setup, args, run)
         stops = np.searchsorted(self.along, self.sign * rows[:, 1], side="right")
-        counts = np.diff(stops, prepend=self.done)
+        counts = stops.copy()
+        counts[1:] -= stops[:-1]
+        counts[0] -= self.done
         # Rows without outputs, of refused steps and after the end among them, fall out here.
         used = np.flatnonzero(counts)
         if used.size:
@@ -251,7 +253,7 @@ class Steps(Collector):
         self.x0 = x0
         self.times = times
         self.parts = kernels.rows()
-        self.count = min(64, max(8, OUTPUTS // self.parts.width))
+        self.count = min(128, max(8, OUTPUTS // self.parts.width))
         self.blocks: list[np.ndarray] = []
         self.dense = not kernels.plain
 

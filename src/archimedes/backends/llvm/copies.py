@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from archimedes.backends.llvm.assembler import Function
 from archimedes.backends.llvm.memory import Binding, Location, Pointer
+from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY
 
 __all__ = ["Column", "arrays", "copy_all", "slices_at", "stack_columns", "stacked_outputs"]
 
@@ -14,6 +15,8 @@ __all__ = ["Column", "arrays", "copy_all", "slices_at", "stack_columns", "stacke
 RUN = 16
 #: Straight-line copies are cut into blocks of this many: LLVM takes longer than linear in a block.
 BLOCK = 256
+#: Items of scalar code that are moved at once.
+TOGETHER = 8
 
 Copy = tuple[Location, Binding]
 
@@ -64,9 +67,19 @@ def _copy_run(f: Function, run: Sequence[Copy]) -> None:
     start = source.location
     if start is None:
         start = f.module.table([b.constant[0] for _, b in run if b.constant], to.dtype)
-    with f.loop(0, len(run)) as loop:
-        value = f.load(f.moving(start, loop.counter, 1))
-        f.store(f.moving(to, loop.counter, 1), value)
+    done = 0
+    if f.spelling.lanes == 1:
+        # Items lie one after the other: several at once, as they are in memory.
+        done = len(run) - len(run) % TOGETHER
+        kind, align = f"<{TOGETHER} x {ITEM_MEMORY[to.dtype]}>", ITEM_BYTES[to.dtype]
+        with f.loop(0, done, step=TOGETHER) as loop:
+            here, there = (f.address(f.moving(x, loop.counter, 1)) for x in (start, to))
+            value = f.value(f"load {kind}, ptr {here}, align {align}")
+            f.line(f"store {kind} {value}, ptr {there}, align {align}")
+    if done < len(run):
+        with f.loop(done, len(run)) as loop:
+            value = f.load(f.moving(start, loop.counter, 1))
+            f.store(f.moving(to, loop.counter, 1), value)
 
 
 class Column(NamedTuple):

@@ -34,9 +34,12 @@ from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
 from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Scan, While
 
 __all__ = ["Kernel", "Statistics", "build"]
 
+#: Loops of this many steps count as long.
+LONG_LOOP = 16
 # Tables of pointers are passed as bytes, the quickest way through ctypes.
 _SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 _BATCH_TYPE = ctypes.CFUNCTYPE(
@@ -73,8 +76,9 @@ def build(
 
     ``in_leaves`` and ``out_leaves`` list ``(count, dtype code)`` of the arrays that hold the
     graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
-    at once (default: what the CPU's registers hold); ``target_features`` turns CPU features on or
-    off; ``part`` is the number of operations a native function may have.
+    at once (default: what the CPU's registers hold, twice that in long loops);
+    ``target_features`` turns CPU features on or off; ``part`` is the number of operations a
+    native function may have.
 
     Example::
 
@@ -91,7 +95,30 @@ def build(
     if has_host(graph):
         # Callbacks take one instance at a time.
         lanes = 1
-    return Kernel(graph, inputs, outputs, target, lanes or target.lanes, part)
+    return Kernel(graph, inputs, outputs, target, lanes or _lanes_for(graph, target), part)
+
+
+def _lanes_for(graph: Graph, target: Target) -> int:
+    """Return how many instances to compute at once.
+
+    As many as a register holds; twice that for long loops, whose steps wait for each other and
+    leave the CPU with little to do meanwhile. Where instances leave a loop at different times,
+    more of them would wait for the last.
+    """
+    return target.lanes * (2 if _steps_in_sequence(graph) else 1)
+
+
+def _steps_in_sequence(graph: Graph) -> bool:
+    regions = graph.regions.values()
+    if any(isinstance(r, Scan) and r.length >= LONG_LOOP and not _waits(r.body) for r in regions):
+        return True
+    return any(_steps_in_sequence(body) for r in regions for body in r.bodies)
+
+
+def _waits(graph: Graph) -> bool:
+    """Tell whether some instances may wait for others."""
+    regions = graph.regions.values()
+    return any(isinstance(r, While) or any(map(_waits, r.bodies)) for r in regions)
 
 
 def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
