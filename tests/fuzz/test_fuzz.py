@@ -17,7 +17,7 @@ from .runner import EXECUTORS, check, mismatch
 
 PROGRAMS, SIZE = 10_000, 250
 #: Seeds looked at, and programs compiled of a bundle at least, to come to PROGRAMS native ones.
-SEEDS = 15_000
+SEEDS = 16_000
 LEAST = PROGRAMS * BUNDLE // SEEDS
 
 
