@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.backends.c.memory import Place
 from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
-from archimedes.graph.dtypes import DTYPES
+from archimedes.graph.dtypes import DTYPES, I64
 
 __all__ = ["Tables"]
 
@@ -32,11 +32,21 @@ class Tables:
         name = self._known.get(key)
         if name is None:
             name = self._known[key] = f"{self.prefix}_table{len(self.pieces) + 1}"
-            items = [table_item(x, dtype) for x in array.tolist()]
-            head = f"static const {CTYPES[dtype]} {name}[{len(items)}] = {{"
+            narrow = _is_narrow(array, dtype)
+            items = [str(x) if narrow else table_item(x, dtype) for x in array.tolist()]
+            head = (
+                f"static const {'int32_t' if narrow else CTYPES[dtype]} {name}[{len(items)}] = {{"
+            )
             self.pieces[name] = "\n".join([head, *_wrapped(items), "};\n"])
-            self.bytes += BYTES[dtype] * len(items)
-        return Place(name, 0, dtype)
+            self.bytes += (4 if narrow else BYTES[dtype]) * len(items)
+        return Place(name, 0, dtype, narrow=_is_narrow(array, dtype))
+
+
+def _is_narrow(array: np.ndarray, dtype: int) -> bool:
+    """Whether whole numbers fit in half the memory (the least int32 has no literal)."""
+    if dtype != I64 or not array.size:
+        return False
+    return -(2**31) < int(array.min()) and int(array.max()) < 2**31
 
 
 def _wrapped(items: Sequence[str]) -> list[str]:
