@@ -31,7 +31,7 @@ __all__ = ["BUNDLE", "check_bundle"]
 #: Programs looked at together.
 BUNDLE = 250
 #: Programs of more operations than this are long; one bundle in ``SOMETIMES`` compiles them too.
-LONG, SOMETIMES = 180, 8
+LONG, SOMETIMES = 180, 16
 
 
 @dataclass

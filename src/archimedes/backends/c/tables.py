@@ -46,7 +46,7 @@ def _is_narrow(array: np.ndarray, dtype: int) -> bool:
     """Whether whole numbers fit in half the memory (the least int32 has no literal)."""
     if dtype != I64 or not array.size:
         return False
-    return -(2**31) < int(array.min()) and int(array.max()) < 2**31
+    return int(array.min()) > -(2**31) and int(array.max()) < 2**31
 
 
 def _wrapped(items: Sequence[str]) -> list[str]:
