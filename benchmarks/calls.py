@@ -192,7 +192,10 @@ def tables() -> list[Table]:
         rows.append((title, *cells))
     rows.append(("6-dof, flat arrays, out=", f"{1e6 * found['flat|kernel, out=']:.2f} us", "", ""))
     grown = medians(in_processes("benchmarks.calls", "memory", 1))
-    note = f"Medians over {PROCESSES} processes of the best time."
+    note = (
+        f"Medians over {PROCESSES} processes of the best time. CasADi: a function of its virtual "
+        "machine, called with NumPy arrays."
+    )
     return [
         Table("One call from Python", ("model", "Archimedes", *PEERS), rows, note),
         _first_calls(),

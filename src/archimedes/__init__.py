@@ -12,6 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from archimedes.lazy_names import lazy_names
 from archimedes.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -146,27 +147,22 @@ _PACKAGES = (
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.
 _HOMES = {
-    "errors": "ArchimedesError CodegenError GraphError StructError TraceError",
-    "tree": "StructConfig UnionConfig field struct",
-    "embedded": "codegen",
-    "simulate": (
+    "archimedes.errors": "ArchimedesError CodegenError GraphError StructError TraceError",
+    "archimedes.tree": "StructConfig UnionConfig field struct",
+    "archimedes.embedded": "codegen",
+    "archimedes.simulate": (
         "Event InconsistentStart InputSeries Sampled SimulationError Trajectory "
         "discretize integrator monte_carlo odeint solve_dae solve_ode"
     ),
-    "viz": "plot set_theme",
+    "archimedes.viz": "plot set_theme",
 }
-_HOME = {name: package for package, names in _HOMES.items() for name in names.split()}
+_elsewhere = {name for names in _HOMES.values() for name in names.split()}
+_HOMES["archimedes.function"] = " ".join({*__all__} - _elsewhere - {*_PACKAGES})
+_named = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"archimedes.{name}")
-    if name not in __all__:
-        raise AttributeError(f"module 'archimedes' has no attribute {name!r}")
-    home = import_module(f"archimedes.{_HOME.get(name, 'function')}")
-    value = getattr(home, name)
-    globals()[name] = value
-    return value
+    return import_module(f"archimedes.{name}") if name in _PACKAGES else _named(name)
 
 
 def __dir__() -> list[str]:

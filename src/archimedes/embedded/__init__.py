@@ -5,8 +5,9 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from archimedes.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from archimedes.embedded.generation import codegen
@@ -24,7 +25,6 @@ _HOMES = {
     "archimedes.embedded.tools": "ToolError",
     "archimedes.errors": "CodegenError",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "CProject",
@@ -37,11 +37,4 @@ __all__ = [
     "run_in_qemu",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'archimedes.embedded' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -5,8 +5,9 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from archimedes.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from archimedes.function.arrays import array, eye, ones, ones_like, zeros, zeros_like
@@ -36,7 +37,6 @@ _HOMES = {
     "archimedes.function.sparse": "coloring sparsity",
     "archimedes.symbolic.matrix_functions": "expm",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Compiled",
@@ -73,11 +73,4 @@ __all__ = [
     "zeros_like",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'archimedes.function' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -7,6 +7,7 @@ they are part of what a recording is specialised for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,10 +44,7 @@ class LeafSpec:
     @property
     def size(self) -> int:
         """Number of scalars in the leaf."""
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
+        return math.prod(self.shape)
 
     def __str__(self) -> str:
         if self.code < 0:

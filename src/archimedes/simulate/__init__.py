@@ -5,8 +5,9 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from archimedes.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from archimedes.simulate.campaign_results import Campaign, summarize
@@ -38,27 +39,26 @@ if TYPE_CHECKING:
 
 #: One line a module: the names it gives to users.
 _HOMES = {
-    "campaign_results": "Campaign summarize",
-    "campaign_store": "CampaignError",
-    "campaigns": "monte_carlo",
-    "distributions": (
+    "archimedes.simulate.campaign_results": "Campaign summarize",
+    "archimedes.simulate.campaign_store": "CampaignError",
+    "archimedes.simulate.campaigns": "monte_carlo",
+    "archimedes.simulate.distributions": (
         "Choice Distribution Integers LogNormal "
         "MultivariateNormal Normal RandomAttitude Truncated Uniform"
     ),
-    "dae": "InconsistentStart solve_dae",
-    "events": "Event",
-    "exports": "MissingExtra",
-    "sampled": "Sampled",
-    "sampling": "disperse",
-    "fixed_step": "discretize",
-    "inputs": "InputSeries",
-    "integration": "integrator odeint",
-    "methods": "METHODS Method",
-    "solving": "solve_ode",
-    "statuses": "SimulationError",
-    "trajectory": "Trajectory",
+    "archimedes.simulate.dae": "InconsistentStart solve_dae",
+    "archimedes.simulate.events": "Event",
+    "archimedes.simulate.exports": "MissingExtra",
+    "archimedes.simulate.sampled": "Sampled",
+    "archimedes.simulate.sampling": "disperse",
+    "archimedes.simulate.fixed_step": "discretize",
+    "archimedes.simulate.inputs": "InputSeries",
+    "archimedes.simulate.integration": "integrator odeint",
+    "archimedes.simulate.methods": "METHODS Method",
+    "archimedes.simulate.solving": "solve_ode",
+    "archimedes.simulate.statuses": "SimulationError",
+    "archimedes.simulate.trajectory": "Trajectory",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "METHODS",
@@ -91,15 +91,4 @@ __all__ = [
     "summarize",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'archimedes.simulate' has no attribute {name!r}")
-    value = getattr(import_module(f"archimedes.simulate.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -20,8 +20,8 @@ from archimedes.simulate.collectors import Mapped, OutputCollector, StepCollecto
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
 from archimedes.simulate.kernels import Kernels
-from archimedes.simulate.loops import Run, Setup
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.stepping import Run, Setup
 
 __all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
 

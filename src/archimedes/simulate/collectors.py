@@ -12,7 +12,7 @@ from archimedes.simulate.dense import BatchDense, DenseOutput
 from archimedes.simulate.driver import OUTPUTS, chunk_of
 from archimedes.simulate.filling import evaluated, width_for
 from archimedes.simulate.kernels import Kernels
-from archimedes.simulate.loops import Run, Setup
+from archimedes.simulate.stepping import Run, Setup
 
 __all__ = ["Mapped", "OutputCollector", "StepCollector"]
 

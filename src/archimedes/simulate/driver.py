@@ -13,8 +13,8 @@ import numpy as np
 from archimedes.simulate.dense import DenseOutput
 from archimedes.simulate.filling import evaluated, width_for
 from archimedes.simulate.kernels import Kernels
-from archimedes.simulate.loops import Run, Setup
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.stepping import Run, Setup
 from archimedes.tree import replace
 
 __all__ = [

@@ -10,8 +10,8 @@ import numpy as np
 from archimedes.simulate.driver import Final, Outputs, Result, Steps
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.layout import Layout
-from archimedes.simulate.loops import Run, Setup
 from archimedes.simulate.statuses import RUNNING, SETTLED
+from archimedes.simulate.stepping import Run, Setup
 
 __all__ = ["EventFinal", "EventLog", "EventOutputs", "EventSteps"]
 

@@ -10,9 +10,9 @@ from typing import Any
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate import checks
 from archimedes.simulate.layout import as_state, layout_of
-from archimedes.simulate.loops import Plan
 from archimedes.simulate.manifold import projection
 from archimedes.simulate.methods import Method, find_method
+from archimedes.simulate.stepping import Plan
 
 __all__ = ["discretize"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.regions import any_traced
-from archimedes.simulate import checks, loops
+from archimedes.simulate import checks, loops, stepping
 from archimedes.simulate.hybrid import hybrid_of
 from archimedes.simulate.layout import Layout, as_state, layout_of
 from archimedes.simulate.methods import Method, find_method
@@ -125,7 +125,7 @@ def _recorded(
         x = x - f(start, x) * (start - t0)
     setup = setup_of(layout, options, t0, stop_gradient(end), loops.FOREVER)
     keep = t_eval is not None or plan.events is not None
-    run = loops.begin(plan, setup, t0, x, model.args, dense=keep)
+    run = stepping.begin(plan, setup, t0, x, model.args, dense=keep)
     if t_eval is None:
         run = loops.final(plan, setup, model.args, run, limit)
         ended = (run.status == FINISHED) | (run.status == EVENT)

@@ -9,9 +9,9 @@ from typing import Any
 
 from archimedes.function import Compiled, jac, vmap
 from archimedes.function.execution import default_backend
-from archimedes.simulate import loops
-from archimedes.simulate.loops import Plan, Run, Setup
+from archimedes.simulate import loops, stepping
 from archimedes.simulate.step_rows import RowLayout, states_in
+from archimedes.simulate.stepping import Plan, Run, Setup
 
 __all__ = ["Kernels", "kernels_for", "native"]
 
@@ -50,7 +50,7 @@ class Kernels:
         """``(setup, t, x, args) -> run``."""
 
         def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
-            return loops.begin(self.plan, setup, t, x, args, dense)
+            return stepping.begin(self.plan, setup, t, x, args, dense)
 
         return self.keep(("begin", dense), lambda: native(begin, "begin"))
 

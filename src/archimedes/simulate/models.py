@@ -15,10 +15,10 @@ from archimedes.simulate.events import Event, Watch, check_events
 from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.kernels import Kernels, kernels_for
 from archimedes.simulate.layout import Layout
-from archimedes.simulate.loops import Plan, Setup
 from archimedes.simulate.manifold import projection
 from archimedes.simulate.methods import Method
 from archimedes.simulate.sampled import Clock
+from archimedes.simulate.stepping import Plan, Setup
 from archimedes.tree import is_struct
 from archimedes.tree.content import content_key
 

@@ -23,10 +23,10 @@ from archimedes.simulate.driver import (
 from archimedes.simulate.event_driver import EventFinal, EventOutputs, EventSteps
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.layout import as_state, layout_of
-from archimedes.simulate.loops import Setup
 from archimedes.simulate.methods import Method, find_method
 from archimedes.simulate.models import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
 from archimedes.simulate.statuses import message_of
+from archimedes.simulate.stepping import Setup
 from archimedes.simulate.trajectory import Trajectory
 
 __all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch"]
@@ -36,18 +36,24 @@ MANY = 32
 
 
 @dataclass(frozen=True)
-class Problem:
-    """An initial value problem on flat vectors, checked, with its kernels."""
+class _Prepared:
+    """What one problem and many have in common: kernels, and the numbers of the solve."""
 
     kernels: Kernels
     setup: Setup
-    x0: np.ndarray
-    args: tuple[Any, ...]
-    max_steps: int
 
     def times(self, t_eval: Any) -> np.ndarray:
         """Return output times, checked."""
         return checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
+
+
+@dataclass(frozen=True)
+class Problem(_Prepared):
+    """An initial value problem on flat vectors, checked, with its kernels."""
+
+    x0: np.ndarray
+    args: tuple[Any, ...]
+    max_steps: int
 
     def solve(
         self,
@@ -97,17 +103,11 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class BatchProblem:
+class BatchProblem(_Prepared):
     """Many initial value problems that differ in initial states and arguments."""
 
-    kernels: Kernels
-    setup: Setup
     batch: Batch
     max_steps: int
-
-    def times(self, t_eval: Any) -> np.ndarray:
-        """Return output times, checked."""
-        return checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
 
     def solve(
         self,

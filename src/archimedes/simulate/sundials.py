@@ -18,7 +18,6 @@ import numpy as np
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.driver import Monitor, Result
 from archimedes.simulate.kernels import Kernels
-from archimedes.simulate.loops import Setup
 from archimedes.simulate.methods import Method, Step, register
 from archimedes.simulate.statuses import (
     FINISHED,
@@ -28,6 +27,7 @@ from archimedes.simulate.statuses import (
     STEP_UNDERFLOW,
     TOO_MANY_STEPS,
 )
+from archimedes.simulate.stepping import Setup
 
 __all__ = ["CVODE", "IDA", "drive_residual"]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from archimedes.backends.c.spelling import BYTES, CTYPES, literal
 
-__all__ = ["Binding", "Frame", "Place", "constant"]
+__all__ = ["Binding", "Frame", "Place"]
 
 
 class Place(NamedTuple):
@@ -76,11 +76,6 @@ class Binding(NamedTuple):
             return self.place.read()
         assert self.constant is not None
         return literal(*self.constant)
-
-
-def constant(value: Any, dtype: int) -> Binding:
-    """Return the binding of a constant."""
-    return Binding(constant=(value, dtype))
 
 
 class Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,10 +31,7 @@ class Argument:
     @property
     def size(self) -> int:
         """Number of scalars in the argument."""
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True)

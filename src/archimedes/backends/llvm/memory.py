@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from archimedes.backends.llvm.spelling import ITEM_BYTES
 
-__all__ = ["Binding", "Frame", "Location", "Pointer", "constant"]
+__all__ = ["Binding", "Frame", "Location", "Pointer"]
 
 ALIGNMENT = 64
 
@@ -48,11 +48,6 @@ class Binding(NamedTuple):
     operand: str | None = None
     location: Location | None = None
     constant: tuple[Any, int] | None = None
-
-
-def constant(value: Any, dtype: int) -> Binding:
-    """Return the binding of a constant."""
-    return Binding(constant=(value, dtype))
 
 
 class Frame:

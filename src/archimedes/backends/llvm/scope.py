@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archimedes.backends.llvm.assembler import Function
-from archimedes.backends.llvm.memory import Binding, Location, Pointer, constant
-from archimedes.graph.program import CONST, INPUT, Graph
+from archimedes.backends.llvm.memory import Binding, Location, Pointer
+from archimedes.backends.node_bindings import NodeBindings
+from archimedes.graph.program import Graph
 
 __all__ = ["Reach", "Scope"]
 
@@ -14,8 +15,10 @@ __all__ = ["Reach", "Scope"]
 STALE = 64
 
 
-class Scope:
-    """A graph being lowered in a function: what is known of its nodes."""
+class Scope(NodeBindings):
+    """A graph being lowered in a function; ``loaded`` are values read from memory, and where."""
+
+    kind = Binding
 
     def __init__(
         self,
@@ -25,33 +28,8 @@ class Scope:
         outs: dict[int, list[int]],
         known: dict[int, Binding],
     ) -> None:
-        self.f = f
-        self.graph = graph
-        self.given = given
-        self.outs = outs
-        self.bound = known
-        self.names: dict[int, str] = {}
+        super().__init__(f, graph, given, outs, known)
         self.loaded: dict[int, tuple[int, str]] = {}
-
-    def binding(self, i: int) -> Binding:
-        """Return what is known of a node."""
-        name = self.names.get(i)
-        if name is not None:
-            return Binding(operand=name)
-        code = self.graph.op[i]
-        if code == CONST:
-            return constant(self.graph.value[i], self.graph.dtype[i])
-        if code == INPUT:
-            return self.given[self.graph.a[i]]
-        return self.bound[i]
-
-    def bindings(self, ids: Sequence[int]) -> list[Binding]:
-        """Return what is known of several nodes."""
-        return [self.binding(i) for i in ids]
-
-    def numbers(self, outs: Sequence[int]) -> list[int]:
-        """Return which outputs of their region ``out`` nodes stand for."""
-        return [self.graph.b[i] for i in outs]
 
     def operand(self, i: int) -> str:
         """Return a register or literal with the value of a node."""
@@ -68,13 +46,6 @@ class Scope:
         else:
             self.names[i] = name
         return name
-
-    def bind(self, i: int, binding: Binding) -> None:
-        """Record where a node's value is."""
-        if binding.operand is not None:
-            self.names[i] = binding.operand
-        else:
-            self.bound[i] = binding
 
 
 class Reach:
