@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from archimedes.backends.llvm.assembler import Function
 from archimedes.backends.llvm.copies import arrays, copy_all
-from archimedes.backends.llvm.instructions import any_lane, blend, choose
 from archimedes.backends.llvm.lowering import IN_REGISTERS, Lowering
 from archimedes.backends.llvm.memory import Binding, Location
 from archimedes.backends.llvm.scope import Scope
+from archimedes.backends.llvm.vectors import any_lane, blend, choose
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
 

@@ -8,27 +8,19 @@ range) the lowering spells out what the reference gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from archimedes.backends.llvm.assembler import Function
+from archimedes.backends.llvm.division import divide
+from archimedes.backends.llvm.vectors import choose, intrinsic
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 
-__all__ = ["LOWERING", "any_lane", "blend", "choose", "intrinsic"]
+__all__ = ["LOWERING"]
 
 #: ``lower(function, dtype of the last operand, operands)`` returns the result's name.
 Lower = Callable[..., str]
 
 INT64_MIN = -(2**63)
-
-
-def intrinsic(f: Function, name: str, dtype: int, *operands: str, extra: str = "") -> str:
-    """Call an LLVM intrinsic whose operands and result share one type."""
-    kind = f.spelling.types[dtype]
-    full = f"@llvm.{name}.{f.spelling.suffix[dtype]}"
-    parameters = ", ".join([kind] * len(operands)) + (", i1" if extra else "")
-    f.module.declare(full, kind, parameters)
-    arguments = ", ".join(f"{kind} {x}" for x in operands) + (f", {extra}" if extra else "")
-    return f.value(f"call {kind} {full}({arguments})")
 
 
 def _by_kind(on_float: str, on_int: str) -> Lower:
@@ -94,12 +86,6 @@ _floor, _ceil = _toward("ogt", "fsub"), _toward("olt", "fadd")
 def _trunc(f: Function, dtype: int, x: str) -> str:
     size = intrinsic(f, "fabs", dtype, x)
     return intrinsic(f, "copysign", dtype, _floor(f, dtype, size), x)
-
-
-def choose(f: Function, dtype: int, condition: str, a: str, b: str) -> str:
-    """Append a select between two values of a dtype."""
-    kind, mask = f.spelling.types[dtype], f.spelling.types[B8]
-    return f.value(f"select {mask} {condition}, {kind} {a}, {kind} {b}")
 
 
 def _select(f: Function, dtype: int, c: str, a: str, b: str) -> str:
@@ -228,30 +214,12 @@ def _from_bits32(f: Function, dtype: int, a: str) -> str:
     return f.value(f"bitcast {half} {low} to {types[F32]}")
 
 
-def any_lane(f: Function, mask: str) -> str:
-    """Return an i1 that tells whether a bool holds in any lane."""
-    lanes = f.spelling.lanes
-    if lanes == 1:
-        return mask
-    bits = f.value(f"bitcast {f.spelling.types[B8]} {mask} to i{lanes}")
-    return f.value(f"icmp ne i{lanes} {bits}, 0")
-
-
-def blend(
-    f: Function, mask: str, dtypes: Sequence[int], new: Sequence[str], old: Sequence[str]
-) -> list[str]:
-    """Take new values in the lanes of the mask. A scalar kernel gets here only if it holds."""
-    if f.spelling.lanes == 1:
-        return list(new)
-    return [choose(f, d, mask, x, y) for d, x, y in zip(dtypes, new, old)]
-
-
 #: Lowering of every exact op by name.
 LOWERING: dict[str, Lower] = {
     "add": _by_kind("fadd", "add"),
     "sub": _by_kind("fsub", "sub"),
     "mul": _by_kind("fmul", "mul"),
-    "div": _by_kind("fdiv", "fdiv"),
+    "div": divide,
     "neg": _neg,
     "abs": _abs,
     "sqrt": lambda f, dtype, a: intrinsic(f, "sqrt", dtype, a),

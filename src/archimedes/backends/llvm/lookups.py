@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from archimedes.backends.llvm.assembler import Function
-from archimedes.backends.llvm.instructions import intrinsic
 from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY
+from archimedes.backends.llvm.vectors import intrinsic
 from archimedes.graph.dtypes import B8, I64
 
 __all__ = ["lookup"]

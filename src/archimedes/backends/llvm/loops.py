@@ -16,11 +16,11 @@ from archimedes.backends.llvm.copies import (
     stack_columns,
     stacked_outputs,
 )
-from archimedes.backends.llvm.instructions import any_lane, blend, choose
 from archimedes.backends.llvm.lowering import IN_REGISTERS, Lowering
 from archimedes.backends.llvm.mapping import map_in_lanes
 from archimedes.backends.llvm.memory import Binding, Location, Pointer
 from archimedes.backends.llvm.scope import Scope
+from archimedes.backends.llvm.vectors import any_lane, blend, choose
 from archimedes.backends.schedule import has_host
 from archimedes.graph.dtypes import B8
 from archimedes.graph.regions import Map, Scan, While

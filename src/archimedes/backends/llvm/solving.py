@@ -8,9 +8,9 @@ own pivot, so rows are swapped lane by lane.
 from __future__ import annotations
 
 from archimedes.backends.llvm.assembler import Function, Module
-from archimedes.backends.llvm.instructions import choose, intrinsic
 from archimedes.backends.llvm.memory import Location, Pointer
 from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY
+from archimedes.backends.llvm.vectors import choose, intrinsic
 from archimedes.graph.dtypes import I64
 
 __all__ = ["solver"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = ["ITEM_BYTES", "ITEM_MEMORY", "Spelling"]
 _ITEM = {F64: "double", F32: "float", I64: "i64", B8: "i1"}
 ITEM_MEMORY = {F64: "double", F32: "float", I64: "i64", B8: "i8"}
 ITEM_BYTES = {F64: 8, F32: 4, I64: 8, B8: 1}
+_FLOAT = re.compile("0x([0-9A-F]{16})")
 _SUFFIX = {F64: "f64", F32: "f32", I64: "i64", B8: "i1"}
 
 
@@ -55,6 +57,11 @@ class Spelling:
     def splat(self, item: str, dtype: int) -> str:
         """Write a vector constant of equal items."""
         return item if self.lanes == 1 else f"splat ({_ITEM[dtype]} {item})"
+
+    def value(self, literal: str) -> float | None:
+        """Return the float that a literal stands for; None for the name of a value."""
+        found = _FLOAT.search(literal)
+        return None if found is None else struct.unpack(">d", bytes.fromhex(found[1]))[0]
 
     @staticmethod
     def item(value: Any, dtype: int) -> str:
