@@ -1,7 +1,7 @@
-"""Kernels over batches against CasADi, JAX and NumPy: same expressions, inputs and results.
+"""Kernels over batches against CasADi, JAX, numba and NumPy: same formulas, inputs and results.
 
 Times are per instance, arrays C-ordered ``(N, ...)`` in and out, layout conversion included, one
-thread for the kernels, CasADi and NumPy. JAX uses the threads it likes.
+thread for the kernels, CasADi, numba and NumPy. JAX uses the threads it likes.
 """
 
 from __future__ import annotations
@@ -29,18 +29,24 @@ MODELS = (
     "13x13 Jacobian of the 6-dof rigid body",
     "7-joint ABA",
 )
+PEERS = ("CasADi VM", "CasADi C", "JAX", "numba", "NumPy")
 
 
 class Model(NamedTuple):
-    """A function of arrays, an example of its arguments, and its vectorised form in NumPy."""
+    """A function of arrays, an example of its arguments, and its forms written by hand.
+
+    ``vectorised`` is the one in NumPy, ``by_numba(n)`` makes the one in numba for ``n`` instances.
+    """
 
     function: Callable[..., Any]
     example: list[np.ndarray]
     vectorised: Callable[..., Any] | None = None
+    by_numba: Callable[[int], Callable[..., Any]] | None = None
 
 
 def _model(name: str) -> Model:
     import archimedes as arc
+    from benchmarks.kernels_numba import numba_rigid_bodies
     from benchmarks.models import (
         arm,
         articulated_body,
@@ -57,8 +63,13 @@ def _model(name: str) -> Model:
 
     chain = arm(7)
     made = {
-        MODELS[0]: Model(body, point[:3], lambda x, F, M: rigid_bodies(x, F, M, m, J)),
-        MODELS[1]: Model(rigid_body, point, rigid_bodies),
+        MODELS[0]: Model(
+            body,
+            point[:3],
+            lambda x, F, M: rigid_bodies(x, F, M, m, J),
+            lambda n: numba_rigid_bodies(n, (m, J)),
+        ),
+        MODELS[1]: Model(rigid_body, point, rigid_bodies, numba_rigid_bodies),
         MODELS[2]: Model(arc.jac(body), point[:3]),
         MODELS[3]: Model(lambda q, qd, tau: articulated_body(chain, q, qd, tau), [np.ones(7)] * 3),
     }
@@ -109,6 +120,7 @@ def _contenders(model: Model, n: int) -> dict[str, Callable[..., Any]]:
         "CasADi VM": flat(casadi_map(graph, sizes, n)) if n < 100_000 else None,
         "CasADi C": flat(casadi_c(graph, sizes, n)),
         "JAX": flat(jax_vmap(graph, sizes, n)) if n == JAX_SIZE else None,
+        "numba": None if model.by_numba is None else model.by_numba(n),
         "NumPy": None if model.vectorised is None else lambda arrays: model.vectorised(*arrays),
     }
     return {name: run for name, run in found.items() if run is not None}
@@ -151,17 +163,16 @@ def tables() -> list[Table]:
     for key, seconds in found.items():
         name, n, tool = key.split("|")
         rows.setdefault((name, n), {})[tool] = seconds
-    peers = ("CasADi VM", "CasADi C", "JAX", "NumPy")
     lines: list[Sequence[str]] = []
     for (name, n), times in rows.items():
         rate, plain = (1e-9 * times["bytes"] / times[k] for k in ("kernel", "copy"))
-        cells = [_cell(times, peer) for peer in peers]
+        cells = [_cell(times, peer) for peer in PEERS]
         own = f"{1e9 * times['kernel']:.1f} ns"
         lines.append((name, f"{int(n):,}", own, f"{rate:.0f} of {plain:.0f}", *cells))
     return [
         Table(
             "Batches, per instance",
-            ("model", "N", "kernel", "GB/s, of a plain copy's", *peers),
+            ("model", "N", "kernel", "GB/s, of a plain copy's", *PEERS),
             lines,
             f"float64, one thread (JAX: its own choice), medians over {PROCESSES} processes of the "
             "best time; behind each peer's time its ratio to the kernel. Arrays are C-ordered and "

@@ -1,7 +1,8 @@
-"""Fixed-step simulation of many bodies in one kernel, against JAX: RK4 of the 6-dof rigid body.
+"""Fixed-step simulation of many bodies in one kernel, against JAX and numba: RK4, 6-dof bodies.
 
 Ours: ``vmap`` of a ``scan``, one native kernel. JAX: ``jit(vmap(scan))`` of the same expressions.
-Final states are compared first.
+numba: the same formulas by hand, one body after the other, on one core. Final states are compared
+first.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ __all__ = ["measure", "measure_one_core", "tables"]
 PROCESSES = 5
 BODIES, STEPS, DT = 10_000, 1_000, 1e-3
 REPEATS = 3
+NUMERICS = ("strict", "fast")
+ONE, ALL = "one core", "all cores"
 
 
 def _rk4(f: Callable[[Any], Any], x: Any) -> Any:
@@ -39,7 +42,7 @@ def _initial() -> tuple[np.ndarray, tuple[Any, ...]]:
     return x0, (F, M, m, J)
 
 
-def _ours(parameters: tuple[Any, ...], threads: int | None) -> Callable[..., Any]:
+def _ours(parameters: tuple[Any, ...], numerics: str) -> Callable[..., Any]:
     import archimedes as arc
     from benchmarks.models import rigid_body
 
@@ -47,7 +50,7 @@ def _ours(parameters: tuple[Any, ...], threads: int | None) -> Callable[..., Any
         step = lambda x, _: (_rk4(lambda x: rigid_body(x, *parameters), x), None)
         return arc.scan(step, x, length=STEPS)[0]
 
-    return arc.vmap(simulate, threads=threads)
+    return arc.vmap(arc.compile(simulate, numerics=numerics))
 
 
 def _jax(parameters: tuple[Any, ...]) -> Callable[..., Any]:
@@ -76,28 +79,33 @@ def _best(run: Callable[[], Any]) -> float:
     return min(once() for _ in range(REPEATS))
 
 
-def _measured(suffix: str) -> dict[str, float]:
+def _measured(cores: str) -> dict[str, float]:
     """Seconds of the whole simulation by tool, on the cores this process may use."""
+    from benchmarks.kernels_numba import numba_rk4
+
     x0, parameters = _initial()
-    tools = {"kernel": _ours(parameters, None), "JAX": _jax(parameters)}
-    expected = tools["kernel"](x0)
+    tools = {numerics: _ours(parameters, numerics) for numerics in NUMERICS}
+    tools["JAX"] = _jax(parameters)
+    if cores == ONE:
+        tools["numba"] = numba_rk4(parameters, DT, STEPS)
+    expected = tools["strict"](x0)
     found = {}
     for name, run in tools.items():
         np.testing.assert_allclose(np.asarray(run(x0)), expected, rtol=1e-8, atol=1e-9)
-        found[f"{name}|{suffix}"] = _best(lambda run=run: run(x0))
+        found[f"{name}|{cores}"] = _best(lambda run=run: run(x0))
     return found
 
 
 def measure() -> dict[str, float]:
     """Seconds by tool on all cores."""
-    return _measured("all cores")
+    return _measured(ALL)
 
 
 def measure_one_core() -> dict[str, float]:
     """Seconds by tool on one core."""
     # Before JAX is imported: it counts the cores then.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    return _measured("one core")
+    return _measured(ONE)
 
 
 def tables() -> list[Table]:
@@ -105,17 +113,31 @@ def tables() -> list[Table]:
     found = {}
     for function in ("measure_one_core", "measure"):
         found |= medians(in_processes("benchmarks.kernels_loops", function, PROCESSES))
-    rows = []
-    for cores in ("one core", "all cores"):
-        own, other = found[f"kernel|{cores}"], found[f"JAX|{cores}"]
-        each = [f"{s:.3f} s, {1e9 * s / (BODIES * STEPS):.1f} ns" for s in (own, other)]
-        rows.append((cores, *each, f"{other / own:.1f}x"))
+    rows = [
+        (
+            cores,
+            numerics,
+            *(_cell(found, tool, numerics, cores) for tool in (numerics, "JAX", "numba")),
+        )
+        for cores in (ONE, ALL)
+        for numerics in NUMERICS
+    ]
     return [
         Table(
             f"RK4, {BODIES:,} bodies x {STEPS:,} steps",
-            ("on", "kernel", "JAX vmap(scan)", "ratio"),
+            ("on", "numerics", "kernel", "JAX vmap(scan)", "numba"),
             rows,
-            "6-dof rigid body, float64: the whole, and a step of one body; medians over "
-            f"{PROCESSES} processes of the best time.",
+            "6-dof rigid body, float64: the whole, a step of one body, and the ratio to the "
+            f"kernel; medians over {PROCESSES} processes of the best time. JAX's own arithmetic is "
+            "that of `fast`: it fuses multiply-adds and multiplies by reciprocals of constants. "
+            "numba (`fastmath` off) rounds as `strict` does.",
         )
     ]
+
+
+def _cell(found: dict[str, float], tool: str, numerics: str, cores: str) -> str:
+    seconds, own = found.get(f"{tool}|{cores}"), found[f"{numerics}|{cores}"]
+    if seconds is None:
+        return ""
+    text = f"{seconds:.3f} s, {1e9 * seconds / (BODIES * STEPS):.1f} ns"
+    return text if tool == numerics else f"{text}, {seconds / own:.1f}x"

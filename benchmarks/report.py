@@ -22,7 +22,7 @@ __all__ = ["Table", "environment", "in_processes", "medians", "page"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
-PACKAGES = ("numpy", "scipy", "llvmlite", "scikit-sundae", "casadi", "jax", "diffrax")
+PACKAGES = ("numpy", "scipy", "llvmlite", "scikit-sundae", "casadi", "jax", "diffrax", "numba")
 
 
 @dataclass(frozen=True)

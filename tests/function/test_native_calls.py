@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.backends.llvm import calling
 from archimedes.function import execution, shortcuts
 
 
@@ -126,6 +127,68 @@ def test_no_reference_is_lost_or_kept():
     assert [sys.getrefcount(r) for r in result] == [sys.getrefcount(r) for r in plain]
 
 
+def test_structs_are_built_as_if_by_hand():
+    f = native(model)
+    x = Outer(Inner(np.array([1.0, 3.0]), kind="q"), 2.0, True)
+    got = expected_path(f, 0.5, x)
+    want = model(0.5, x)
+    assert type(got) is Outer and type(got.inner) is Inner and gc.is_tracked(got)
+    assert vars(got).keys() == vars(want).keys() and got.inner.kind == "q" and got.flag is True
+    held = (Outer, Inner, "q", True, "inner", "a", np.ndarray, ())
+    gc.collect()
+    before, objects = [sys.getrefcount(v) for v in held], len(gc.get_objects())
+    for _ in range(1000):
+        got = f(0.5, x)
+    gc.collect()
+    after = [sys.getrefcount(v) for v in held]
+    assert max(abs(a - b) for a, b in zip(after, before)) < 50
+    assert abs(len(gc.get_objects()) - objects) < 50
+    assert sys.getrefcount(got.inner.a) == sys.getrefcount(model(0.5, x).inner.a)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x, None, (x * 2.0, (), Inner(x))),
+        lambda x: Outer(Inner((x, None)), (np.sum(x), x)),
+        lambda x: (np.sum(x),),
+    ],
+    ids=["tuples", "tuples in structs", "one item"],
+)
+def test_nested_results(function):
+    f = native(function)
+    x = np.array([1.0, 3.0])
+    for _ in range(3):
+        np.testing.assert_equal(arc.tree.leaves(f(x)), arc.tree.leaves(function(x)))
+        assert arc.tree.structure(f(x)) == arc.tree.structure(function(x))
+    assert f._shortcuts
+
+
+def test_arguments_left_out_or_too_many():
+    f = native(lambda x, y=None: x.a if y is None else x.a + y)
+    x, y = Inner(np.ones(2)), np.ones(2)
+    for _ in range(3):
+        assert f(x, y).tolist() == [2.0, 2.0] and f(x).tolist() == [1.0, 1.0]
+        with pytest.raises(TypeError, match="too many"):
+            f(x, y, y)
+
+
+def test_only_brief_kernels_keep_the_gil(monkeypatch):
+    flags = []
+    make = calling.make_entry
+    monkeypatch.setattr(calling, "make_entry", lambda *a: flags.append(a[-1]) or make(*a))
+    step = lambda x, _: (x * 1.5, None)
+    more = lambda x: x < 1e9
+    for function, brief in (
+        (lambda x: x + 1.0, True),
+        (lambda x: arc.scan(step, x, length=20)[0], True),
+        (lambda x: arc.scan(step, x, length=2000)[0], False),
+        (lambda x: arc.while_loop(more, lambda x: x * 1.5, x, max_steps=100_000), False),
+    ):
+        native(function)(1.0)
+        assert flags.pop() is brief and not flags
+
+
 def test_functions_are_collected_in_any_order():
     for k in range(60):
         f = native(lambda x, k=k: x * k)
@@ -182,7 +245,7 @@ def test_slots_and_properties_use_the_ordinary_path():
     for _ in range(3):
         assert f(Slotted(np.ones(2))).a.tolist() == [2.0, 2.0]
     leaves, treedef = arc.tree.flatten((Slotted(np.ones(2)),))
-    assert leaves and shortcuts.shortcut(None, treedef, f.recording(Slotted(np.ones(2)))) is None
+    assert leaves and shortcuts.shortcut(None, treedef) is None
 
 
 def test_callbacks_run_once_and_raise_through_native_code():

@@ -156,8 +156,8 @@ def test_the_native_path_of_a_batch():
     # Other lengths take the same path, other forms the slow one.
     short = State(XS.pos[:5], XS.energy[:5])
     (fast,) = f._shortcuts
-    assert fast((short, 2.0)) is not NotImplemented
-    empty = fast((State(XS.pos[:0], XS.energy[:0]), 2.0))
+    assert fast(short, 2.0) is not NotImplemented
+    empty = fast(State(XS.pos[:0], XS.energy[:0]), 2.0)
     assert empty.pos.shape == (0, 3) and empty.energy.shape == (0,)
     for other in (
         (State(XS.pos, XS.energy[:5]), 2.0),
@@ -167,8 +167,9 @@ def test_the_native_path_of_a_batch():
         (XS, np.ones(3)),
         (XS, "2"),
         (XS,),
+        (XS, 2.0, 2.0),
     ):
-        assert fast(other) is NotImplemented
+        assert fast(*other) is NotImplemented
     with pytest.raises(ValueError, match="different lengths"):
         f(State(XS.pos, XS.energy[:5]), 2.0)
     same(f(State(XS.pos[:, ::-1], XS.energy), 2.0).pos[:, ::-1], want_batch(2.0).pos)
@@ -179,8 +180,8 @@ def test_large_batches_leave_the_one_thread_path():
     for _ in range(3):
         f(np.zeros(10))
     (fast,) = f._shortcuts
-    assert fast((np.zeros(10),)).shape == (10,)
-    assert fast((np.zeros(3_000_000),)) is NotImplemented
+    assert fast(np.zeros(10)).shape == (10,)
+    assert fast(np.zeros(3_000_000)) is NotImplemented
 
 
 def test_overlap_of_a_batch_and_its_out():

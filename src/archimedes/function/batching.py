@@ -72,9 +72,9 @@ class Batched:
         if not kwargs:
             # Generated paths check their arguments: try them before anything is looked at.
             for fast in self._shortcuts if out is None else self._into_shortcuts:
-                result = fast(args) if out is None else fast(args, out)
+                result = fast(*args) if out is None else fast(*args, out)
                 if result is not NotImplemented:
-                    return result
+                    return result if out is None else out
         axes = self._axes(args)
         leaves, treedef = tree.flatten(args)
         count = self._count(leaves, axes, treedef)
@@ -128,7 +128,9 @@ class Batched:
             return
         self._remembered.add((executor, form))
         entry = executor.entry(*form)
-        fast = None if entry is None else shortcut(entry, treedef, executor.recording, into)
+        if entry is None or not executor.finished:
+            return
+        fast = shortcut(entry, treedef, executor.recording.out_tree if into else None)
         if fast is not None and into:
             self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
         elif fast is not None:

@@ -112,12 +112,13 @@ class Compiled:
         ``out=`` takes what an earlier call returned and has the results written into its arrays
         (unless the function has a parameter of that name).
         """
-        if "out" in kwargs and "out" not in self.signature.parameters.parameters:
-            return self._into(kwargs.pop("out"), args, kwargs)
-        if not kwargs:
+        if kwargs:
+            if "out" in kwargs and "out" not in self.signature.names:
+                return self._into(kwargs.pop("out"), args, kwargs)
+        else:
             # Generated paths check their arguments: try them before anything is looked at.
             for fast in self._shortcuts:
-                result = fast(args)
+                result = fast(*args)
                 if result is not NotImplemented:
                     return result
         leaves, recording, executor = self._lookup(args, kwargs)
@@ -132,7 +133,7 @@ class Compiled:
         """Evaluate into the arrays of ``out``."""
         if not kwargs:
             for fast in self._into_shortcuts:
-                if fast(args, out) is not NotImplemented:
+                if fast(*args, out) is not NotImplemented:
                     return out
         leaves, recording, executor = self._lookup(args, kwargs)
         if executor is None or _has_traced(leaves):
@@ -150,7 +151,10 @@ class Compiled:
         if self.signature.plain and not self.signature.static and into not in executor.shortcuts:
             executor.shortcuts.add(into)
             entry = executor.entry(into=into)
-            fast = shortcut(entry, tree.structure(args), executor.recording, into)
+            if entry is None or not executor.finished:
+                return
+            out_tree = executor.recording.out_tree if into else None
+            fast = shortcut(entry, tree.structure(args), out_tree)
             if fast is not None and into:
                 self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
             elif fast is not None:

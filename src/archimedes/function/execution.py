@@ -22,7 +22,7 @@ from archimedes.backends import interpreter
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
 from archimedes.graph.dtypes import DTYPES, I64
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Region, While
+from archimedes.graph.regions import Solve, While
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm import Kernel
@@ -35,6 +35,8 @@ WARM_UP = 20_000
 THREADING = 2_000_000
 #: Larger values that the instances of a batch share do not go on a thread's stack.
 SHARED_BYTES = 65_536
+#: Kernels of fewer operations keep the GIL: giving it away takes longer than they do.
+BRIEF = 1_000
 #: Native calls made through ctypes, before an entry of their own is compiled.
 FIRST_CALLS = 3
 #: More instances than any batch has.
@@ -64,6 +66,7 @@ class Executor:
         "_operations",
         "_work",
         "backend",
+        "finished",
         "graph",
         "native",
         "recording",
@@ -78,12 +81,14 @@ class Executor:
         #: The call paths that were generated for it already.
         self.shortcuts: set[Any] = set()
         self._entries: dict[Any, Any] = {}
-        self._operations = _operations(self.graph)
+        self._operations = _operations(self.graph, ROUNDS)
         self._work = self._calls = 0
         self._lock = threading.Lock()
         self._kernel: Kernel | None = None
         #: The builtin that ``entry`` makes for single calls; None until then.
         self.native: Any = None
+        #: Whether such builtins return the result itself, not a tuple of its traced leaves.
+        self.finished = False
 
     # ---- native code -------------------------------------------------------------------
 
@@ -113,7 +118,7 @@ class Executor:
     def entry(
         self, batched: tuple[bool, ...] | None = None, limit: int = 0, into: bool = False
     ) -> Callable[..., Any] | None:
-        """Return the builtin that takes leaves and returns traced result leaves.
+        """Return the builtin that takes leaves and returns the result (see ``finished``).
 
         For batches, ``batched`` marks the leaves with an axis of instances, and ``limit`` is how
         many of those one thread takes on. With ``into`` it takes arrays for the results too.
@@ -134,6 +139,7 @@ class Executor:
         self, kernel: Kernel, batched: tuple[bool, ...] | None, limit: int, into: bool
     ) -> Callable[..., Any] | None:
         from archimedes.backends.llvm import calling
+        from archimedes.function.result_forms import result_form
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
         if not calling.supported() or kernel.has_host:
@@ -152,7 +158,12 @@ class Executor:
             if sum(sizes) > SHARED_BYTES:
                 return None
             batch = calling.Batch(limit, shared, sizes)
-        return calling.make_entry(address, arguments, results, kernel, batch, into)
+        form = result_form(r)
+        self.finished = form is not None
+        if form is None:
+            form = calling.Tuple(tuple(map(calling.Leaf, range(len(results)))))
+        brief = batch is None and _operations(self.graph, EVERYTHING) < BRIEF
+        return calling.make_entry(address, arguments, results, form, kernel, batch, into, brief)
 
     def _warm(self, instances: int) -> bool:
         """Count work about to be done and tell whether native code should do it."""
@@ -171,13 +182,17 @@ class Executor:
         if entry is not None:
             values = entry(*map(canonical, leaves, self.recording.leaves))
             if values is not NotImplemented:
-                return self.finish(values)
+                return self.from_entry(values)
         return self._call_kernel(leaves)
 
     def busy(self) -> bool:
         """Count a native call and tell whether there were enough to make an entry for them."""
         self._calls += 1
         return self._calls > FIRST_CALLS
+
+    def from_entry(self, values: Any) -> Any:
+        """Return the result of what an entry returned."""
+        return values if self.finished else self.finish(values)
 
     def finish(self, values: tuple[Any, ...]) -> Any:
         """Build the result tree from the traced leaves in order."""
@@ -302,19 +317,20 @@ def copied(values: Sequence[Any], outs: Sequence[np.ndarray]) -> tuple[np.ndarra
     return tuple(outs)
 
 
-def _operations(graph: Graph) -> int:
-    """Count the nodes of a graph and of the bodies in it: roughly what one run costs."""
+def _operations(graph: Graph, rounds: int) -> int:
+    """Count the nodes of a graph and of the bodies in it: roughly what one run costs.
+
+    A loop with a bound is taken to run ``rounds`` times, or as often as it may if that is less.
+    """
     total = len(graph)
     for region in graph.regions.values():
-        total += _rounds(region) * sum(_operations(body) for body in region.bodies)
+        if isinstance(region, Solve):
+            total += region.size**2 * (region.size + region.columns)
+        times = getattr(region, "length", 1)
+        if isinstance(region, While):
+            times = min(region.limit, rounds)
+        total += times * sum(_operations(body, rounds) for body in region.bodies)
     return total
-
-
-def _rounds(region: Region) -> int:
-    """How often the bodies of a region run; a loop with a bound is taken to run for a while."""
-    if isinstance(region, While):
-        return min(region.limit, ROUNDS)
-    return getattr(region, "length", 1)
 
 
 def _array(leaf: Any, spec: LeafSpec) -> np.ndarray:

@@ -53,7 +53,7 @@ def measure(name: str, executor: Executor, leaves: Sequence[Any]) -> Report:
     ready = list(map(canonical, leaves, executor.recording.leaves))
 
     def call() -> Any:
-        return executor(leaves) if entry is None else executor.finish(entry(*ready))
+        return executor(leaves) if entry is None else executor.from_entry(entry(*ready))
 
     times = []
     for _ in range(9):

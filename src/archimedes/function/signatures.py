@@ -43,6 +43,7 @@ class Signature:
         numbers = _as_tuple(static_argnums)
         names = _as_tuple(static_argnames)
         known = [p.name for p in params]
+        self.names = frozenset(known)
         for number in numbers:
             if not -len(self.positional) <= number < len(self.positional):
                 raise ValueError(

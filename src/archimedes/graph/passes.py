@@ -78,14 +78,12 @@ def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
     live = src.live([*src.inputs, *outputs])
     to = dict(zip(live, range(len(live))))
     dst = Graph()
-    op, a, b, c = src.op, src.a, src.b, src.c
-    for i in live:
-        code = op[i]
-        arity = _ARITY[code]
-        dst.op.append(code)
-        dst.a.append(to[a[i]] if arity else a[i])
-        dst.b.append(to[b[i]] if arity > 1 else b[i])
-        dst.c.append(to[c[i]] if arity > 2 else c[i])
+    dst.op = [src.op[i] for i in live]
+    arity = [_ARITY[code] for code in dst.op]
+    # Operands move; what is stored in their place (an input's position) does not.
+    dst.a = [to[src.a[i]] if n > 0 else src.a[i] for i, n in zip(live, arity)]
+    dst.b = [to[src.b[i]] if n > 1 else src.b[i] for i, n in zip(live, arity)]
+    dst.c = [to[src.c[i]] if n > 2 else src.c[i] for i, n in zip(live, arity)]
     dst.dtype = [src.dtype[i] for i in live]
     dst.value = {to[i]: value for i, value in src.value.items() if i in to}
     dst.tables = list(src.tables)

@@ -30,8 +30,11 @@ CONST, INPUT, REGION, OUT, LOOKUP = (
     CODES[n] for n in ("const", "input", "region", "out", "lookup")
 )
 _ARITY = tuple(op.arity for op in TABLE)
-_RESULT = tuple(op.result for op in TABLE)
-#: Simplification rule of each op, filled in by ``simplify.py``: ``rule(graph, a, b, c)``.
+_COMMUTES = tuple(op.commutative for op in TABLE)
+#: The dtype code of an op's result, -1 where it is that of the last operand.
+_RESULT = tuple(op.result if isinstance(op.result, int) else -1 for op in TABLE)
+#: Simplification rule of each op, filled in by ``simplify.py``: ``rule(graph, a, b, c)``. Operands
+#: that commute come in the order of their ids.
 RULES: list[Any] = [None] * len(TABLE)
 
 
@@ -126,6 +129,8 @@ class Graph:
 
     def emit(self, op: int, a: int, b: int = -1, c: int = -1) -> int:
         """Return the node for an operation, simplified or shared where possible."""
+        if a > b and _COMMUTES[op]:
+            a, b = b, a
         key = (op, a, b, c)
         index = self._index
         found = index.get(key)
@@ -138,10 +143,9 @@ class Graph:
                 index[key] = simpler
                 return simpler
         result = _RESULT[op]
-        if result == "same":
+        if result < 0:
             result = self.dtype[c if c >= 0 else b if b >= 0 else a]
-        i = self._append(op, a, b, c, result)  # type: ignore[arg-type]
-        index[key] = i
+        i = index[key] = self._append(op, a, b, c, result)
         return i
 
     def const(self, value: Any, dtype: int = F64) -> int:

@@ -54,12 +54,9 @@ def fold(g: Graph, op: int, *ids: int) -> int | None:
 
 
 def _folding(op: int, arity: int) -> Rule:
-    """Return the rule of an op that has no identities: fold, and order commuting operands."""
-    commutes = TABLE[op].commutative
+    """Return the rule of an op that has no identities."""
 
     def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
-        if commutes and a > b:
-            return g.emit(op, b, a)
         return fold(g, op, *(a, b, c)[:arity])
 
     return simplify
@@ -92,8 +89,6 @@ def _add(g: Graph, a: int, b: int, c: int) -> int | None:
             return b
     elif vb is not None and vb == 0:
         return a
-    if a > b:
-        return g.emit(ADD, b, a)
     if g.op[b] == NEG:
         return g.emit(SUB, a, g.a[b])
     if g.op[a] == NEG:
@@ -132,8 +127,6 @@ def _mul(g: Graph, a: int, b: int, c: int) -> int | None:
             return other
         if literal == -1:
             return g.emit(NEG, other)
-    if a > b:
-        return g.emit(MUL, b, a)
     if g.op[a] == NEG:
         return g.emit(NEG, g.emit(MUL, g.a[a], b))
     if g.op[b] == NEG:
@@ -235,8 +228,6 @@ def _logic(name: str, empty: int, full: int) -> None:
             return folded
         if a == b:
             return a
-        if a > b:
-            return g.emit(op, b, a)
         for this, other in ((a, b), (b, a)):
             value = g.value.get(this)
             if value is None:
@@ -256,7 +247,6 @@ _logic("or", empty=0, full=1)
 def _reflexive(name: str, for_floats: bool | None, otherwise: bool) -> None:
     """Register ``x op x``: exact for ints, and for floats only where nan agrees."""
     op = CODES[name]
-    commutes = TABLE[op].commutative
 
     @rule(name)
     def simplify(g: Graph, a: int, b: int, c: int) -> int | None:
@@ -265,8 +255,6 @@ def _reflexive(name: str, for_floats: bool | None, otherwise: bool) -> None:
                 return g.const(otherwise, B8)
             if for_floats is not None:
                 return g.const(for_floats, B8)
-        if commutes and a > b:
-            return g.emit(op, b, a)
         return fold(g, op, a, b)
 
 

@@ -21,6 +21,9 @@ from archimedes.symbolic.trace import Trace, current_trace, is_user_code, trace_
 
 __all__ = ["SymbolicArray", "is_traced"]
 
+# NumPy's own, also while names in its module are replaced (``creation.py``).
+_asarray = np.asarray
+
 
 class SymbolicArray(Operators):
     """An n-dimensional array whose values are nodes of a graph under construction.
@@ -228,7 +231,7 @@ class SymbolicArray(Operators):
 
     def _like(self, ids: Any) -> SymbolicArray:
         """Wrap ids made from this array's by NumPy: a view belongs where the array does."""
-        made = SymbolicArray(np.asarray(ids, dtype=np.int64), self.code, self.owner)
+        made = SymbolicArray(_asarray(ids, dtype=np.int64), self.code, self.owner)
         if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
             return made
         return made.copy()

@@ -155,6 +155,11 @@ _REPLACED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@functools.cache
+def _replacement(name: str, original: Any) -> Callable[..., Any]:
+    return _REPLACED[name](original)
+
+
 def install() -> None:
     """Take part in NumPy's creation functions from now on (counted)."""
     global _active
@@ -163,8 +168,8 @@ def install() -> None:
         if _active == 1:
             for name in _REPLACED:
                 _originals[name] = getattr(np, name)
-            for name, make in _REPLACED.items():
-                setattr(np, name, make(_originals[name]))
+            for name, original in _originals.items():
+                setattr(np, name, _replacement(name, original))
 
 
 def uninstall() -> None:

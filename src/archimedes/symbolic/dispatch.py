@@ -6,7 +6,9 @@ by ``ufunc.resolve_dtypes``. The arithmetic is a row in ``ufuncs.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,21 @@ import numpy as np
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
+
+# The module, not the class in it: each of the two files needs the other.
+from archimedes.symbolic import array as arrays
 from archimedes.symbolic.trace import Trace, current_trace, trace_error
+from archimedes.symbolic.ufuncs import UFUNCS, Loop
 
 __all__ = ["apply_ufunc", "cast", "cast_ids", "laid_out", "lift", "lift_many", "wrap"]
 
+# NumPy's own, also while names in its module are replaced (``creation.py``).
+_array, _asarray, _empty = np.array, np.asarray, np.empty
+_ID = np.dtype(np.int64)
+#: What NumPy's promotion sees: a dtype, or the type of a weak Python number. An operand's *kind*
+#: is its place here.
+_TOKENS: tuple[Any, ...] = (*DTYPES, float, int)
+_WEAK_FLOAT, _WEAK_INT = len(DTYPES), len(DTYPES) + 1
 _TO = {F64: CODES["f64"], F32: CODES["f32"], I64: CODES["i64"]}
 _TRUNCATE, _NE = CODES["truncate"], CODES["ne"]
 
@@ -39,7 +52,7 @@ def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
     if source == target:
         return ids
     flat = [cast(g, i, target) for i in ids.ravel().tolist()]
-    return laid_out(np.array(flat, dtype=np.int64).reshape(ids.shape), ids)
+    return laid_out(_array(flat, dtype=_ID).reshape(ids.shape), ids)
 
 
 def laid_out(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
@@ -57,24 +70,21 @@ def laid_out(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
 
 def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -> Any:
     """Make a traced array of ids."""
-    from archimedes.symbolic.array import SymbolicArray
-
-    return SymbolicArray(np.asarray(ids, dtype=np.int64), dtype, trace or current_trace(), weak)
+    trace = trace or current_trace()
+    return arrays.SymbolicArray(_asarray(ids, dtype=_ID), dtype, trace, weak)
 
 
 def lift(x: Any) -> Any:
     """Return a traced array for anything array-like: arrays, numbers, nested lists of either."""
-    from archimedes.symbolic.array import SymbolicArray
-
-    if isinstance(x, SymbolicArray):
+    if isinstance(x, arrays.SymbolicArray):
         return x
     trace = current_trace()
     if isinstance(x, (list, tuple)):
         array = _from_sequence(x)
-        if isinstance(array, SymbolicArray):
+        if isinstance(array, arrays.SymbolicArray):
             return array
     else:
-        array = np.asarray(x)
+        array = _asarray(x)
     if array.dtype == object:
         return _from_objects(array, trace)
     code = code_of(array.dtype)
@@ -83,24 +93,22 @@ def lift(x: Any) -> Any:
             f"arrays of dtype {array.dtype} cannot be traced",
             "Use float64, float32, int64 or bool: for example x.astype(float).",
         )
-    return SymbolicArray(trace.graph.constants(array), code, trace)
+    return arrays.SymbolicArray(trace.graph.constants(array), code, trace)
 
 
 def _from_sequence(x: Sequence[Any]) -> Any:
     """Build an array from a nested list; traced parts make it traced."""
-    from archimedes.symbolic.array import SymbolicArray
-
     parts = [_from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x]
-    if any(isinstance(p, SymbolicArray) or _has_objects(p) for p in parts):
-        arrays = lift_many(parts)
-        shapes = {a.shape for a in arrays}
+    if any(isinstance(p, arrays.SymbolicArray) or _has_objects(p) for p in parts):
+        lifted = lift_many(parts)
+        shapes = {a.shape for a in lifted}
         if len(shapes) > 1:
             raise ValueError(
                 "setting an array element with a sequence: the parts have different shapes "
                 f"{sorted(shapes)}"
             )
-        return wrap(np.stack([a.ids for a in arrays]), arrays[0].code)
-    return np.array(parts)
+        return wrap(np.stack([a.ids for a in lifted]), lifted[0].code)
+    return _array(parts)
 
 
 def _has_objects(x: Any) -> bool:
@@ -109,11 +117,9 @@ def _has_objects(x: Any) -> bool:
 
 def _from_objects(array: np.ndarray, trace: Trace) -> Any:
     """Lift NumPy's object arrays, which is how it stores traced scalars."""
-    from archimedes.symbolic.array import SymbolicArray
-
     items = array.ravel().tolist()
     for item in items:
-        if not isinstance(item, (SymbolicArray, int, float, np.generic)):
+        if not isinstance(item, (arrays.SymbolicArray, int, float, np.generic)):
             raise trace_error(
                 f"an array holds a {type(item).__name__}, which cannot be traced",
                 "Traced arrays hold numbers only.",
@@ -121,149 +127,139 @@ def _from_objects(array: np.ndarray, trace: Trace) -> Any:
     parts = lift_many(items)
     if not parts:
         return wrap(np.zeros(array.shape, dtype=np.int64), F64, trace)
-    return wrap(np.array([p.ids[()] for p in parts]).reshape(array.shape), parts[0].code, trace)
+    return wrap(_array([p.ids[()] for p in parts]).reshape(array.shape), parts[0].code, trace)
 
 
-def _token(x: Any) -> Any:
-    """What NumPy's promotion sees: a dtype, or the type of a weak Python number."""
-    from archimedes.symbolic.array import SymbolicArray
-
-    if isinstance(x, SymbolicArray):
-        if x.weak:
-            return float if x.code == F64 else int
-        return DTYPES[x.code]
-    if type(x) in (int, float):
-        return type(x)
-    return np.asarray(x).dtype
+def _kind(x: Any) -> int:
+    """The kind of a traced array or of a Python number."""
+    if isinstance(x, arrays.SymbolicArray):
+        if not x.weak:
+            return x.code
+        return _WEAK_FLOAT if x.code == F64 else _WEAK_INT
+    return _WEAK_FLOAT if type(x) is float else _WEAK_INT
 
 
-def _is_weak(token: Any) -> bool:
-    return token is int or token is float
-
-
-def common_dtype(items: Sequence[Any], weak: bool = False) -> int:
+@cache
+def _common_dtype(kinds: frozenset[int], weak: bool) -> int:
     """Return the dtype NumPy would give an array or concatenation of these.
 
     With ``weak``, Python numbers adapt to the arrays, as they do in operators and ``np.where``.
     """
-    tokens = [_token(x) for x in items]
-    if not weak or all(_is_weak(t) for t in tokens):
-        tokens = [np.dtype(t) for t in tokens]
-    code = code_of(np.result_type(*(t(0) if _is_weak(t) else t for t in tokens)))
-    if code is None:
-        raise trace_error(
-            "these dtypes have no common type that can be traced", "Use float64 or int64 arrays."
-        )
+    adapt = weak and min(kinds) < _WEAK_FLOAT
+    tokens = [
+        t if isinstance(t, np.dtype) else t(0) if adapt else np.dtype(t)
+        for t in (_TOKENS[k] for k in kinds)
+    ]
+    code = code_of(np.result_type(*tokens))
+    assert code is not None  # the four dtypes are closed under promotion
     return code
 
 
 def lift_many(items: Sequence[Any], weak: bool = False) -> list[Any]:
     """Lift several things to traced arrays of one common dtype, as stacking them would.
 
-    ``weak`` is as in ``common_dtype``.
+    With ``weak``, Python numbers adapt to the arrays, as they do in operators and ``np.where``.
     """
-    from archimedes.symbolic.array import SymbolicArray
-
-    ready = [
-        x if isinstance(x, SymbolicArray) or type(x) in (int, float) else lift(x) for x in items
-    ]
+    ready = [_operand(x) for x in items]
     if not ready:
         return []
-    code = common_dtype(ready, weak)
+    code = _common_dtype(frozenset([_kind(x) for x in ready]), weak)
     trace = current_trace()
-    g = trace.graph
-    result = []
-    for x in ready:
-        if isinstance(x, SymbolicArray):
-            result.append(wrap(cast_ids(g, trace.ids_of(x), x.code, code), code, trace))
-        else:
-            result.append(wrap(g.const(x, code), code, trace))
-    return result
+    return [arrays.SymbolicArray(_ids(trace, x, code), code, trace) for x in ready]
 
 
-_resolved: dict[Any, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+def _operand(x: Any) -> Any:
+    """Return Python numbers as they are and anything else as a traced array."""
+    if isinstance(x, arrays.SymbolicArray) or type(x) is float or type(x) is int:
+        return x
+    return lift(x)
 
 
-def resolve(ufunc: np.ufunc, tokens: tuple[Any, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the dtype codes NumPy's loop takes and gives for operands of these types."""
-    key = (ufunc, tokens)
-    found = _resolved.get(key)
-    if found is None:
-        if all(_is_weak(t) for t in tokens):
-            # A ufunc on Python numbers alone computes with their default dtypes.
-            tokens = tuple(np.dtype(t) for t in tokens)
-        dtypes = ufunc.resolve_dtypes((*tokens, *(None,) * ufunc.nout))
-        # Loops may take a narrower integer (np.ldexp's exponent): what counts is what they give.
-        taken = [I64 if d.kind == "i" else code_of(d) for d in dtypes[: ufunc.nin]]
-        codes = taken + [code_of(d) for d in dtypes[ufunc.nin :]]
-        if None in codes:
-            names = ", ".join(str(t) for t in tokens)
-            raise trace_error(
-                f"np.{ufunc.__name__} of ({names}) gives a dtype that cannot be traced",
-                "Convert the operands first, for example with x.astype(float).",
-            )
-        found = (tuple(codes[: ufunc.nin]), tuple(codes[ufunc.nin :]))  # type: ignore[arg-type]
-        _resolved[key] = found
-    return found
+def _ids(trace: Trace, x: Any, code: int) -> np.ndarray:
+    """Return the ids of an operand, converted to a dtype."""
+    if isinstance(x, arrays.SymbolicArray):
+        ids = x.ids if x.owner is trace else trace.ids_of(x)
+        return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
+    return _array(trace.graph.const(x, code), dtype=_ID)
 
 
-def apply_ufunc(
-    ufunc: np.ufunc, build: int | Callable[..., Any], inputs: Sequence[Any], dtype: Any = None
-) -> Any:
-    """Apply a row of the ufunc table elementwise.
+@cache
+def _resolved(
+    ufunc: np.ufunc, kinds: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Return the dtype codes NumPy's loop takes and gives, and whether the result is weak."""
+    weak = min(kinds) >= _WEAK_FLOAT
+    tokens = [_TOKENS[k] for k in kinds]
+    if weak:
+        # A ufunc on Python numbers alone computes with their default dtypes.
+        tokens = [np.dtype(t) for t in tokens]
+    dtypes = ufunc.resolve_dtypes((*tokens, *(None,) * ufunc.nout))
+    # Loops may take a narrower integer (np.ldexp's exponent): what counts is what they give.
+    takes = [I64 if d.kind == "i" else code_of(d) for d in dtypes[: ufunc.nin]]
+    gives = [code_of(d) for d in dtypes[ufunc.nin :]]
+    if None in takes or None in gives:
+        names = ", ".join(str(t) for t in tokens)
+        raise trace_error(
+            f"np.{ufunc.__name__} of ({names}) gives a dtype that cannot be traced",
+            "Convert the operands first, for example with x.astype(float).",
+        )
+    return tuple(takes), tuple(gives), weak and ufunc in _PYTHON_OPERATORS  # type: ignore[arg-type]
 
-    ``build`` is an opcode, or a function ``(graph, dtype, *ids) -> id`` (or a tuple of ids where
-    the ufunc has several results).
-    """
-    from archimedes.symbolic.array import SymbolicArray
 
+def _columns(operands: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[list[int]]]:
+    """Return the shape that one or two operands broadcast to, and the ids of each in C order."""
+    shape = operands[0].shape
+    if len(operands) == 2 and operands[1].shape != shape:
+        shape = np.broadcast(*operands).shape
+    return shape, [_spread(ids, shape) for ids in operands]
+
+
+def _spread(ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
+    if ids.shape != shape:
+        wide = _empty(shape, _ID)
+        wide[...] = ids
+        ids = wide
+    return ids.ravel().tolist()
+
+
+def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> Any:
+    """Apply a row of the ufunc table elementwise."""
     trace = current_trace()
-    g = trace.graph
-    ready = [
-        x if isinstance(x, SymbolicArray) or type(x) in (int, float) else lift(x) for x in inputs
-    ]
-    tokens = tuple(_token(x) for x in ready)
-    takes, gives = resolve(ufunc, tokens)
+    ready = [_operand(x) for x in inputs]
+    takes, gives, weak = _resolved(ufunc, tuple([_kind(x) for x in ready]))
     if dtype is not None:
         wanted = code_of(np.dtype(dtype))
         if wanted is None:
             raise trace_error(f"dtype {dtype} cannot be traced", "Use float64 or float32.")
         takes = tuple(wanted for _ in takes)
         gives = tuple(wanted for _ in gives)
-    arrays = []
-    for x, code in zip(ready, takes):
-        if isinstance(x, SymbolicArray):
-            arrays.append(cast_ids(g, trace.ids_of(x), x.code, code))
-        else:
-            arrays.append(np.asarray(g.const(x, code)))
-    loop = takes[0]
-    weak = all(_is_weak(t) for t in tokens) and ufunc in _PYTHON_OPERATORS
-    if len(arrays) == 1:
-        shape = arrays[0].shape
-        columns = [arrays[0].ravel().tolist()]
-    elif arrays[0].shape == arrays[1].shape and len(arrays) == 2:
-        shape = arrays[0].shape
-        columns = [a.ravel().tolist() for a in arrays]
+    operands = [_ids(trace, x, code) for x, code in zip(ready, takes)]
+    shape, columns = _columns(operands)
+    what = UFUNCS[ufunc][takes[0]]
+    if isinstance(what, int):
+        flat = list(map(trace.graph.emit, repeat(what), *columns))
     else:
-        spread = np.broadcast_arrays(*arrays)
-        shape = spread[0].shape
-        columns = [a.ravel().tolist() for a in spread]
-    if isinstance(build, int):
-        emit = g.emit
-        if len(columns) == 1:
-            flat = [emit(build, i) for i in columns[0]]
-        else:
-            flat = [emit(build, i, j) for i, j in zip(*columns)]
-    else:
-        flat = [build(g, loop, *row) for row in zip(*columns)]
-    rows = np.array(flat, dtype=np.int64)
-    if ufunc.nout == 1:
-        return wrap(laid_out(rows.reshape(shape), *arrays), gives[0], trace, weak)
-    rows = rows.reshape(-1, ufunc.nout)
+        flat = list(map(what, repeat(Loop(trace.graph, takes[0])), *columns))
+    if len(gives) == 1:
+        return _result(flat, shape, operands, gives[0], trace, weak)
+    several = zip(*flat) if flat else ((),) * len(gives)
     return tuple(
-        wrap(laid_out(rows[:, k].reshape(shape), *arrays), gives[k], trace, weak)
-        for k in range(ufunc.nout)
+        _result(ids, shape, operands, code, trace, weak) for ids, code in zip(several, gives)
     )
+
+
+def _result(
+    flat: Sequence[int],
+    shape: tuple[int, ...],
+    operands: Sequence[np.ndarray],
+    code: int,
+    trace: Trace,
+    weak: bool,
+) -> Any:
+    ids = _array(flat, dtype=_ID).reshape(shape)
+    if len(shape) > 1:
+        ids = laid_out(ids, *operands)
+    return arrays.SymbolicArray(ids, code, trace, weak)
 
 
 #: Python's own operators keep Python numbers weak; functions such as np.sin do not.

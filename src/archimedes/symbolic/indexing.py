@@ -16,6 +16,9 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CODES
+
+# The module, not the class in it: each of the two files needs the other.
+from archimedes.symbolic import array as arrays
 from archimedes.symbolic.dispatch import lift, wrap
 from archimedes.symbolic.trace import Trace, current_trace, trace_error
 
@@ -28,14 +31,14 @@ _SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", 
 
 
 def _traced(x: Any) -> bool:
-    from archimedes.symbolic.array import SymbolicArray
-
-    return isinstance(x, SymbolicArray)
+    return isinstance(x, arrays.SymbolicArray)
 
 
 def static_key(key: Any) -> tuple[Any] | None:
     """Return ``(key,)`` with known traced values made concrete, or None if some are not known."""
     parts = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(part, (arrays.SymbolicArray, list)) for part in parts):
+        return (key,)
     known = []
     for part in parts:
         if isinstance(part, list) and any(_traced(p) for p in part):

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.symbolic.dispatch import apply_ufunc
+from archimedes.symbolic.ufuncs import UFUNCS
+
 __all__ = ["Operators"]
 
 
@@ -16,7 +19,13 @@ class Operators:
 
 
 def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
+    elementwise = ufunc in UFUNCS
+
     def method(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if elementwise and (kind is type(self) or kind is float or kind is int):
+            # No other class has a say: the way through NumPy would end here.
+            return apply_ufunc(ufunc, (other, self) if swap else (self, other))
         if getattr(other, "__array_ufunc__", False) is None or isinstance(other, str):
             return NotImplemented
         return ufunc(other, self) if swap else ufunc(self, other)
@@ -47,7 +56,7 @@ def _inplace(ufunc: np.ufunc) -> Any:
 
 def _unary(ufunc: np.ufunc) -> Any:
     def method(self: Any) -> Any:
-        return ufunc(self)
+        return apply_ufunc(ufunc, (self,))
 
     return method
 

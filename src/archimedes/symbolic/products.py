@@ -64,12 +64,14 @@ def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
             f"matmul: Input operand 1 has a mismatch in its core dimension 0, shapes {a.shape} "
             f"and {b.shape} (size {right.shape[-2]} is different from {k})"
         )
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    batch: tuple[int, ...] = ()
+    if left.ndim > 2 or right.ndim > 2:
+        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        left = np.broadcast_to(left, (*batch, n, k))
+        right = np.broadcast_to(right, (*batch, k, m))
     count = math.prod(batch)  # not -1: empty arrays have no size to infer it from
-    left = np.broadcast_to(left, (*batch, n, k)).reshape(count, n, k)
-    right = np.broadcast_to(right, (*batch, k, m)).reshape(count, k, m)
     flat: list[int] = []
-    for x, y in zip(left, right):
+    for x, y in zip(left.reshape(count, n, k), right.reshape(count, k, m)):
         flat += _inner_products(trace.graph, a.code, x.tolist(), y.T.tolist())
     ids = np.array(flat, dtype=np.int64).reshape(*batch, n, m)
     if a.ndim == 1:
@@ -252,7 +254,7 @@ def _cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = _pair(a, b)
-    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    a, b = _moved(a, axisa, -1), _moved(b, axisb, -1)
     if {a.shape[-1], b.shape[-1]} - {2, 3}:
         raise ValueError(
             f"np.cross needs vectors of length 3 along the axis, got {a.shape} and {b.shape}"
@@ -263,7 +265,11 @@ def _cross(
     a0, a1, a2 = (a[..., k] if k < a.shape[-1] else np.zeros_like(a[..., 0]) for k in range(3))
     b0, b1, b2 = (b[..., k] if k < b.shape[-1] else np.zeros_like(b[..., 0]) for k in range(3))
     parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
+    return _moved(np.stack(parts, axis=-1), -1, axisc)
+
+
+def _moved(x: Any, source: int, to: int) -> Any:
+    return x if source == to else np.moveaxis(x, source, to)
 
 
 @implements(np.linalg.cross)

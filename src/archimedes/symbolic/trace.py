@@ -99,13 +99,14 @@ class Trace:
 
 def current_trace() -> Trace:
     """Return the innermost active trace of this thread."""
-    if not _stack.traces:
+    traces = _stack.traces
+    if not traces:
         raise trace_error(
             "a traced value was used outside any trace",
             "Values of a trace live only while the compiled function is being recorded; "
             "return what you need from the function.",
         )
-    return _stack.traces[-1]
+    return traces[-1]
 
 
 def is_tracing() -> bool:

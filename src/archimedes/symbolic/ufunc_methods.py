@@ -53,7 +53,7 @@ def _call(ufunc: np.ufunc, inputs: Sequence[Any], out: Any, kwargs: dict[str, An
             f"np.{ufunc.__name__} was given {sorted(kwargs)}, which cannot be traced",
             "Leave these keywords out.",
         )
-    result = apply_ufunc(ufunc, UFUNCS[ufunc], inputs, dtype)
+    result = apply_ufunc(ufunc, inputs, dtype)
     if where is not True:
         if out is None:
             raise trace_error(

@@ -1,7 +1,8 @@
 """What each NumPy ufunc becomes: an opcode, or a short formula in ops.
 
-A formula is ``f(e, *ids) -> id`` with ``e`` a ``Loop``: the graph, the dtype
-of NumPy's loop, and short names for emitting. Adding a ufunc means adding a row.
+A formula is ``f(e, *ids) -> id`` (or a tuple of ids, of a ufunc with several results) with ``e``
+a ``Loop``: the graph, the dtype of NumPy's loop, and short names for emitting. Adding a ufunc
+means adding a row.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from archimedes.graph.dtypes import B8, F32, I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 
-__all__ = ["UFUNCS"]
+__all__ = ["UFUNCS", "Loop"]
+
+#: What one ufunc does to an element, by the dtype code of NumPy's loop.
+Row = tuple[Any, Any, Any, Any]
 
 
 class Loop:
@@ -41,23 +45,15 @@ class Loop:
         return self.g.emit(CODES["select"], test, a, b)
 
 
-def _formula(function: Callable[..., Any]) -> Callable[..., Any]:
-    def build(g: Graph, dtype: int, *ids: int) -> Any:
-        return function(Loop(g, dtype), *ids)
-
-    return build
+def _always(what: Any) -> Row:
+    """The row of a ufunc that is the same op (by name) or formula for every dtype."""
+    return _by_kind(what, what, what)
 
 
-def _by_kind(floats: Any, ints: Any, bools: Any = None) -> Callable[..., Any]:
-    """Choose a formula (or op name) by the dtype of the loop."""
-
-    def build(g: Graph, dtype: int, *ids: int) -> Any:
-        chosen = floats if is_float(dtype) else ints if dtype == I64 else bools
-        if isinstance(chosen, str):
-            return g.emit(CODES[chosen], *ids)
-        return chosen(Loop(g, dtype), *ids)
-
-    return build
+def _by_kind(floats: Any, ints: Any, bools: Any = None) -> Row:
+    """The row of a ufunc whose op or formula depends on the dtype of the loop."""
+    f, i, b = (CODES[what] if isinstance(what, str) else what for what in (floats, ints, bools))
+    return f, f, i, b
 
 
 def _same(e: Loop, x: int) -> int:
@@ -185,24 +181,19 @@ def _heaviside(e: Loop, x: int, at_zero: int) -> int:
     return e.where(e("eq", x, zero), at_zero, e.where(e("lt", zero, x), e.c(1.0), below))
 
 
-def _compare(name: str, *, swap: bool = False) -> Callable[..., Any]:
-    op = CODES[name]
-
-    def build(g: Graph, dtype: int, a: int, b: int) -> int:
-        return g.emit(op, b, a) if swap else g.emit(op, a, b)
-
-    return build
+def _swapped(name: str) -> Row:
+    return _always(lambda e, a, b: e(name, b, a))
 
 
 def _truth(e: Loop, x: int) -> int:
     return x if e.dtype == B8 else e("ne", x, e.c(0))
 
 
-def _logical(name: str) -> Callable[..., Any]:
-    return _formula(lambda e, *ids: e(name, *(_truth(e, i) for i in ids)))
+def _logical(name: str) -> Row:
+    return _always(lambda e, *ids: e(name, *(_truth(e, i) for i in ids)))
 
 
-def _shift(name: str) -> Callable[..., Any]:
+def _shift(name: str) -> Row:
     def build(e: Loop, a: int, n: int) -> int:
         # NumPy: a shift by 64 or more (or by a negative count) gives 0, or the sign for >>.
         out = e("lt", n, e.c(0)), e("lt", e.c(63), n)
@@ -210,11 +201,11 @@ def _shift(name: str) -> Callable[..., Any]:
         full = e.c(0) if name == "shl" else e("shr", a, e.c(63))
         return e.where(outside, full, e(name, a, e("and", n, e.c(63))))
 
-    return _formula(build)
+    return _always(build)
 
 
-def _scaled(factor: float) -> Callable[..., Any]:
-    return _formula(lambda e, x: e("mul", x, e.c(factor)))
+def _scaled(factor: float) -> Row:
+    return _always(lambda e, x: e("mul", x, e.c(factor)))
 
 
 _FLOAT_OPS = (
@@ -222,28 +213,28 @@ _FLOAT_OPS = (
     "exp exp2 expm1 log log2 log10 log1p cbrt hypot copysign"
 )
 
-#: ufunc -> opcode or ``build(graph, dtype, *ids)``.
-UFUNCS: dict[np.ufunc, Any] = {
-    **{getattr(np, name): CODES[name] for name in _FLOAT_OPS.split()},
+#: ufunc -> its row: opcodes, or formulas.
+UFUNCS: dict[np.ufunc, Row] = {
+    **{getattr(np, name): _always(name) for name in _FLOAT_OPS.split()},
     np.add: _by_kind("add", "add", "or"),
-    np.subtract: CODES["sub"],
+    np.subtract: _always("sub"),
     np.multiply: _by_kind("mul", "mul", "and"),
-    np.true_divide: CODES["div"],
-    np.negative: CODES["neg"],
-    np.positive: _formula(_same),
-    np.conjugate: _formula(_same),
+    np.true_divide: _always("div"),
+    np.negative: _always("neg"),
+    np.positive: _always(_same),
+    np.conjugate: _always(_same),
     np.absolute: _by_kind("abs", "abs", _same),
-    np.fabs: CODES["abs"],
-    np.square: _formula(lambda e, x: e("mul", x, x)),
+    np.fabs: _always("abs"),
+    np.square: _always(lambda e, x: e("mul", x, x)),
     np.reciprocal: _by_kind(
         lambda e, x: e("div", e.c(1.0), x), lambda e, x: e("quotient", e.c(1), x)
     ),
     np.floor: _by_kind("floor", _same, _same),
     np.ceil: _by_kind("ceil", _same, _same),
     np.trunc: _by_kind("trunc", _same, _same),
-    np.rint: CODES["rint"],
-    np.sign: _formula(_sign),
-    np.signbit: _formula(
+    np.rint: _always("rint"),
+    np.sign: _always(_sign),
+    np.signbit: _always(
         lambda e, x: (
             e("lt", e("copysign", e.c(1.0), x), e.c(0.0))
             if is_float(e.dtype)
@@ -263,18 +254,18 @@ UFUNCS: dict[np.ufunc, Any] = {
     np.divmod: _by_kind(_float_divmod, _int_divmod),
     np.fmod: _by_kind("fmod", "modulo"),
     np.power: _by_kind("pow", _int_power),
-    np.float_power: CODES["pow"],
-    np.ldexp: _formula(_ldexp),
+    np.float_power: _always("pow"),
+    np.ldexp: _always(_ldexp),
     np.deg2rad: _scaled(math.pi / 180),
     np.radians: _scaled(math.pi / 180),
     np.rad2deg: _scaled(180 / math.pi),
     np.degrees: _scaled(180 / math.pi),
-    np.logaddexp: _formula(_logaddexp("exp", lambda e, x: e("log1p", x), math.log(2))),
-    np.logaddexp2: _formula(
+    np.logaddexp: _always(_logaddexp("exp", lambda e, x: e("log1p", x), math.log(2))),
+    np.logaddexp2: _always(
         _logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(1 / math.log(2))), 1.0)
     ),
-    np.heaviside: _formula(_heaviside),
-    np.modf: _formula(_modf),
+    np.heaviside: _always(_heaviside),
+    np.modf: _always(_modf),
     np.isnan: _by_kind(_is_nan, lambda e, x: e.g.const(False, B8), lambda e, x: e.c(False)),
     np.isinf: _by_kind(
         lambda e, x: e("eq", e("abs", x), e.c(math.inf)),
@@ -286,22 +277,22 @@ UFUNCS: dict[np.ufunc, Any] = {
         lambda e, x: e.g.const(True, B8),
         lambda e, x: e.c(True),
     ),
-    np.less: _compare("lt"),
-    np.less_equal: _compare("le"),
-    np.greater: _compare("lt", swap=True),
-    np.greater_equal: _compare("le", swap=True),
-    np.equal: _compare("eq"),
-    np.not_equal: _compare("ne"),
+    np.less: _always("lt"),
+    np.less_equal: _always("le"),
+    np.greater: _swapped("lt"),
+    np.greater_equal: _swapped("le"),
+    np.equal: _always("eq"),
+    np.not_equal: _always("ne"),
     np.logical_and: _logical("and"),
     np.logical_or: _logical("or"),
     np.logical_xor: _logical("xor"),
     np.logical_not: _logical("not"),
-    np.bitwise_and: CODES["and"],
-    np.bitwise_or: CODES["or"],
-    np.bitwise_xor: CODES["xor"],
-    np.invert: CODES["not"],
-    np.gcd: _formula(_gcd),
-    np.lcm: _formula(_lcm),
+    np.bitwise_and: _always("and"),
+    np.bitwise_or: _always("or"),
+    np.bitwise_xor: _always("xor"),
+    np.invert: _always("not"),
+    np.gcd: _always(_gcd),
+    np.lcm: _always(_lcm),
     np.left_shift: _shift("shl"),
     np.right_shift: _shift("shr"),
 }

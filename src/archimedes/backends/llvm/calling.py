@@ -3,7 +3,8 @@
 For one kernel and one kind of arguments a small function is generated that CPython calls
 directly (``METH_FASTCALL``). It checks that each argument is what the kernel was made for (type,
 dtype, shape, contiguity), takes the address of its numbers where they lie, makes the result
-arrays (or takes the caller's), releases the GIL, runs the kernel and returns the results.
+arrays (or takes the caller's), releases the GIL, runs the kernel and returns the results in the
+structs and tuples they belong in.
 Arguments of any other form make it return ``NotImplemented``: the caller then converts them and
 calls again, or records anew. Of a batch, the number of instances is the length of the first
 axis of the batched arguments, and a kernel for what instances share runs first.
@@ -18,10 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.llvm.calling_text import NAME, Argument, Batch, Result, entry_text
+from archimedes.backends.llvm.calling_results import Form, Known, Leaf, Result, Struct, Tuple
+from archimedes.backends.llvm.calling_text import NAME, Argument, Batch, entry_text
 from archimedes.backends.llvm.machine import NativeCode, host_target
 
-__all__ = ["Argument", "Batch", "Result", "make_entry", "supported"]
+__all__ = [
+    "Argument",
+    "Batch",
+    "Form",
+    "Known",
+    "Leaf",
+    "Result",
+    "Struct",
+    "Tuple",
+    "make_entry",
+    "supported",
+]
 
 _METH_FASTCALL = 0x0080
 
@@ -41,25 +54,29 @@ def make_entry(
     kernel: int,
     arguments: Sequence[Argument],
     results: Sequence[Result],
+    form: Form,
     keep: Any,
     batch: Batch | None = None,
     into: bool = False,
+    brief: bool = False,
 ) -> Callable[..., Any]:
-    """Make the builtin ``f(*leaves) -> tuple of result leaves, or NotImplemented``.
+    """Make the builtin ``f(*leaves) -> results in their form, or NotImplemented``.
 
     ``kernel`` is the address of a scalar kernel (of a batch kernel, where ``batch`` is given),
     ``keep`` what holds its code. With ``into`` the arrays for the results are further arguments,
-    and None is returned. The builtin owns all it needs (its ``__self__``): code, definition, and
-    the objects it compares by address. CPython drops that only after its last look at the
-    definition, in whatever order a garbage collection takes things apart.
+    and None is returned. A ``brief`` kernel runs under the GIL.
+
+    The builtin owns all it needs (its ``__self__``): code, definition, and the objects it compares
+    with and builds from. CPython drops that only after its last look at the definition, in
+    whatever order a garbage collection takes things apart.
     """
-    text = entry_text(kernel, arguments, results, batch, into)
+    text = entry_text(kernel, arguments, results, form, batch, into, brief)
     code = NativeCode(host_target(None).compile(text), NAME, {})
     # struct PyMethodDef {name, function, flags, doc}, in an array: the garbage collector frees
     # the memory of a ctypes structure while others still point to it, an array's it does not.
     label = np.frombuffer(b"kernel\0", np.uint8)
     definition = np.array([label.ctypes.data, code.address, _METH_FASTCALL, 0], np.uint64)
-    owned = (keep, code, label, definition, tuple(arguments))
+    owned = (keep, code, label, definition, tuple(arguments), form)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

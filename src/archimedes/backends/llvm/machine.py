@@ -19,12 +19,21 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
+@lru_cache(maxsize=1)
+def _linking() -> Any:
+    """The machine that linkers are for. They compile nothing: its features would cost time."""
+    _initialise()
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        reloc="pic", codemodel="small", jit=True
+    )
+
+
 @dataclass(frozen=True)
 class Target:
     """A CPU by LLVM's name and features.
 
     ``lanes`` is the number of float64 lanes of its vector registers; ``rounds_natively`` tells
-    that floor and its like are instructions.
+    that floor and its like are instructions, ``fuses`` that fma is one.
 
     Example: ``Target("x86-64", "").lanes == 2``.
     """
@@ -56,6 +65,11 @@ class Target:
     def rounds_natively(self) -> bool:
         """Whether rounding to whole numbers needs no library."""
         return not self._is_x86 or "sse4.1" in self._has
+
+    @property
+    def fuses(self) -> bool:
+        """Whether a fused multiply-add is an instruction."""
+        return not self._is_x86 or "fma" in self._has
 
     @cached_property
     def _machine(self) -> Any:
@@ -143,8 +157,7 @@ class NativeCode:
     """
 
     def __init__(self, code: bytes, symbol: str, imports: dict[str, int] | None = None) -> None:
-        _initialise()
-        self._linker = llvm.create_lljit_compiler(use_jit_link=True)
+        self._linker = llvm.create_lljit_compiler(_linking(), use_jit_link=True)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
         for name, address in {**_IMPORTS, **(imports or {})}.items():
             builder.import_symbol(name, address)
