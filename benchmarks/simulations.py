@@ -81,7 +81,7 @@ def _solvers(name: str) -> Iterator[Solver]:
         plain = peers.casadi(problem, "Adams, functional", buffers=False)
         yield Solver("CasADi", "Adams, functional, plain call", plain)
     if name == "Robertson":
-        yield Solver("Archimedes", "DAE: ida", peers.ours_dae(problem))
+        yield Solver("Archimedes", "DAE: rodas5p", peers.ours_dae(problem))
         yield Solver("CasADi", "DAE: IDAS", peers.casadi_dae(problem))
 
 

@@ -72,7 +72,7 @@ def ours_batch(problem: Problem, x0: np.ndarray, method: str, times: np.ndarray)
 
 
 def ours_dae(problem: Problem) -> Make:
-    """``solve_dae`` of Robertson's problem (SUNDIALS' IDA)."""
+    """``solve_dae`` of Robertson's problem."""
     from archimedes.simulate.dae import solve_dae
 
     x0, end = np.array(problem.x0), float(problem.times[-1])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.collectors import Mapped, OutputCollector, StepCollector
+from archimedes.simulate.collectors import FEW, Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
 from archimedes.simulate.kernels import Kernels
@@ -25,8 +25,9 @@ from archimedes.simulate.stepping import Run, Setup
 
 __all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
 
-#: Instances that are solved together.
-GROUP = 256
+#: Instances that are solved together: fewer where their steps are kept, which are to stay in a
+#: cache; and no fewer than LEAST, however many threads there are.
+GROUP, KEEPING, LEAST = 256, 64, 16
 
 
 @dataclass
@@ -40,8 +41,10 @@ class BatchResult:
     dense: BatchDense | None = None
 
 
-def joined(results: Sequence[BatchResult], x: np.ndarray | None) -> BatchResult:
-    """Put groups together; shorter ones are filled up with nan. ``x`` is all states, if known."""
+def joined(
+    results: Sequence[BatchResult], whole: tuple[np.ndarray, np.ndarray] | None
+) -> BatchResult:
+    """Put groups together; shorter ones are filled up with nan. ``whole``: t and x of all."""
     most = max(r.t.shape[1] for r in results)
 
     def filled(array: np.ndarray) -> np.ndarray:
@@ -51,9 +54,10 @@ def joined(results: Sequence[BatchResult], x: np.ndarray | None) -> BatchResult:
         )
 
     kept = [r.dense for r in results]
+    t, x = whole or (np.concatenate([filled(getattr(r, k)) for r in results]) for k in "tx")
     return BatchResult(
-        np.concatenate([filled(r.t) for r in results]),
-        np.concatenate([filled(r.x) for r in results]) if x is None else x,
+        t,
+        x,
         tree.map(lambda *leaves: np.concatenate(leaves), *(r.run for r in results)),
         np.concatenate([r.status for r in results]),
         None if None in kept else BatchDense(one for group in kept for one in group or ()),
@@ -158,44 +162,48 @@ def solve_batch(
 ) -> BatchResult:
     """Solve all instances for the states at ``times``, or at every step of each.
 
-    Instances go in groups, whose steps stay in the cache of the thread that works on them.
+    Instances go in groups, one thread a group.
     """
     columns = 0 if times is None or dense else len(times)
+    t = np.empty((batch.count, columns))
     x = np.empty((batch.count, columns, kernels.plan.layout.size))
-    firsts = range(0, batch.count, GROUP)
+    workers = threads or os.cpu_count() or 1
+    size = GROUP if 0 < columns < FEW else KEEPING
+    if batch.count > size:
+        size = min(size, max(LEAST, -(-batch.count // workers)))
+    firsts = range(0, batch.count, size)
     stop = threading.Event()
 
     def solved(first: int, inner: int | None, monitor: Monitor | None) -> BatchResult:
-        part = batch if len(firsts) == 1 else batch.part(slice(first, first + GROUP))
-        mine = x[first : first + GROUP]
-        task = _Task(kernels, setup, part, times, dense, max_steps, inner, mine)
+        mine = slice(first, first + size)
+        part = batch if len(firsts) == 1 else batch.part(mine)
+        task = _Task(kernels, setup, part, times, dense, max_steps, inner, t[mine], x[mine])
         return _solve_group(task, monitor, stop)
-
-    def report(done: int, t: float) -> None:
-        if monitor is not None:
-            monitor(done / len(firsts), t)
 
     if len(firsts) == 1:
         return solved(0, threads, monitor)
-    workers = threads or os.cpu_count() or 1
-    # The first group makes the kernels; the others then only run them.
-    results = [solved(0, 1, None)]
+    # One group makes the kernels; the others, and those of later batches, only run them.
+    known = ("groups", tree.structure(batch.axes()), dense, times is None)
+    alone = 0 if known in kernels.made else 1
+    results = [solved(first, 1, None) for first in firsts[:alone]]
+    kernels.keep(known, lambda: True)
     with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(solved, first, 1, None) for first in firsts[1:]]
+        waiting = [pool.submit(solved, first, 1, None) for first in firsts[alone:]]
         try:
-            for k, task in enumerate(waiting):
-                report(k + 1, float(np.mean(results[-1].run.t)))
+            for task in waiting:
                 results.append(task.result())
-            report(len(firsts), float(np.mean(results[-1].run.t)))
+                if monitor is not None:
+                    reached = float(np.mean(results[-1].run.t))
+                    monitor(len(results) / len(firsts), reached)
         except KeyboardInterrupt:
             stop.set()
-            results = results[:1] + [task.result() for task in waiting]
-    return joined(results, None if times is None or dense else x)
+            results = results[:alone] + [task.result() for task in waiting]
+    return joined(results, (t, x) if columns else None)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A group of instances to solve; states at ``times`` are written to x."""
+    """A group of instances to solve; outputs at ``times`` are written to t and x."""
 
     kernels: Kernels
     setup: Setup
@@ -204,6 +212,7 @@ class _Task:
     dense: bool
     max_steps: int
     threads: int | None
+    t: np.ndarray
     x: np.ndarray
 
     def collector(self) -> OutputCollector | StepCollector:
@@ -212,7 +221,7 @@ class _Task:
         if self.times is None or self.dense:
             keep = self.dense or self.kernels.plan.events is not None
             return StepCollector(call, self.setup, self.batch, keep, self.times)
-        return OutputCollector(call, self.setup, self.batch, self.times, self.x)
+        return OutputCollector(call, self.setup, self.batch, self.times, self.t, self.x)
 
 
 def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) -> BatchResult:

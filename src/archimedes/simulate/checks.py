@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +18,11 @@ __all__ = ["check_args", "check_span", "check_state", "check_step", "check_times
 
 def check_span(t_span: Any) -> tuple[float, float]:
     """Return the ends of a time span."""
-    if np.shape(t_span) != (2,):
+    pair = isinstance(t_span, (tuple, list)) and list(map(type, t_span)) == [float, float]
+    if not pair and np.shape(t_span) != (2,):
         raise ValueError(f"t_span must be a pair (start, end), got {t_span!r}")
-    start, end = (float(t) for t in t_span)
-    if not (np.isfinite(start) and np.isfinite(end)):
+    start, end = map(float, t_span)
+    if not (math.isfinite(start) and math.isfinite(end)):
         raise ValueError(f"t_span = ({start}, {end}) must be finite")
     if start == end:
         raise ValueError(f"t_span = ({start}, {end}) is empty: start and end are equal")
@@ -32,29 +34,34 @@ def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
     times = np.asarray(t_eval, dtype=np.float64)
     if times.ndim != 1:
         raise ValueError(f"t_eval must have shape (m,), got {times.shape}")
+    low, high = min(start, end), max(start, end)
+    early, late = (times[:-1], times[1:]) if end > start else (times[1:], times[:-1])
+    # Sorted times lie in the span if the first and the last do; nan is never sorted.
+    ends = times[:1].tolist() + times[-1:].tolist()
+    if all(low <= t <= high for t in ends) and (early <= late).all():
+        return times
     if not np.isfinite(times).all():
         raise ValueError("t_eval must be finite")
-    low, high = min(start, end), max(start, end)
     outside = (times < low) | (times > high)
     if outside.any():
         raise ValueError(
             f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = ({start}, {end})"
         )
-    steps = np.diff(times) * (1.0 if end > start else -1.0)
-    if (steps < 0.0).any():
-        at = int(np.argmax(steps < 0.0))
-        raise ValueError(
-            f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
-            f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
-        )
-    return times
+    at = int(np.argmax(early > late))
+    raise ValueError(
+        f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
+        f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
+    )
 
 
-def check_state(x0: Any, layout: Layout) -> None:
-    """Refuse initial states that are nan or infinite, naming the leaf."""
-    for k, leaf in enumerate(tree.leaves(x0)):
-        if not np.isfinite(leaf).all():
-            raise ValueError(f"{layout.treedef.paths('x0')[k]} is nan or infinite: {leaf!r}")
+def check_state(x0: Any, layout: Layout) -> np.ndarray:
+    """Return a state as a vector (n,); one that is nan or infinite is refused, naming the leaf."""
+    x = layout.pack(x0)
+    if np.isfinite(x).all():
+        return x if x.dtype == np.float64 else x.astype(np.float64)
+    leaves = zip(layout.treedef.paths("x0"), tree.leaves(x0))
+    path, leaf = next(pair for pair in leaves if not np.isfinite(pair[1]).all())
+    raise ValueError(f"{path} is nan or infinite: {leaf!r}")
 
 
 def check_tolerances(rtol: Any, atol: Any) -> None:

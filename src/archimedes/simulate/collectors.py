@@ -10,17 +10,23 @@ from archimedes import tree
 from archimedes.function import Compiled, vmap
 from archimedes.simulate.dense import BatchDense, DenseOutput
 from archimedes.simulate.driver import OUTPUTS, chunk_of
-from archimedes.simulate.filling import evaluated, width_for
 from archimedes.simulate.kernels import Kernels
+from archimedes.simulate.step_rows import END
 from archimedes.simulate.stepping import Run, Setup
 
-__all__ = ["Mapped", "OutputCollector", "StepCollector"]
+__all__ = ["FEW", "Mapped", "OutputCollector", "StepCollector"]
 
-#: Steps, and outputs, in one kernel call.
+#: Steps (at most), and outputs, in one kernel call.
 STEPS, CHUNK = 16, 64
-#: With fewer outputs a step than this, steps are made without keeping their interpolants.
+#: With fewer outputs than this, or fewer a step, steps are made without keeping interpolants.
+FEW = 32
 SPARSE = 0.25
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
+
+
+def _steps_in_call(width: int) -> int:
+    """Return how many steps, of rows of this width, a kernel gives in one call."""
+    return min(STEPS, max(4, OUTPUTS // width))
 
 
 class Mapped:
@@ -57,35 +63,38 @@ class Mapped:
         in_axes = (_SETUP_AXES, self.axes, 0)
         return self._vmap(self.kernels.tries(count), in_axes, ("tries", count))
 
-    def states(self) -> Any:
-        """``(rows, times) -> states``, one step an instance."""
-        return self._vmap(self.kernels.states(), 0, "states")
-
 
 class OutputCollector:
     """Collects the states at given times.
 
     Lanes run in step, so a lane kernel that stopped at each output would wait for the slowest
     lane there. Where outputs are dense, lanes therefore make steps without looking at the outputs,
-    and these are computed afterwards, each lane and step an instance of its own. Where outputs are
-    rare there is little to wait for. Both ways give the same bits. States are written to ``x``
-    (N, m, n).
+    and these are computed afterwards from the rows of the steps. Where outputs are rare there is
+    little to wait for. Both ways give the same bits. Times and states are
+    written to ``t`` (N, m) and ``x`` (N, m, n), with nan where they were not reached.
     """
 
     def __init__(
-        self, call: Mapped, setup: Setup, batch: Any, times: np.ndarray, x: np.ndarray
+        self,
+        call: Mapped,
+        setup: Setup,
+        batch: Any,
+        times: np.ndarray,
+        t: np.ndarray,
+        x: np.ndarray,
     ) -> None:
         size = call.kernels.plan.layout.size
         self.mapped = call
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         self.times = times
-        self.x = x
+        self.t, self.x = t, x
         self.chunk = chunk_of(len(times), size, CHUNK)
-        self.rare = len(times) < 2 * STEPS
+        self.steps = _steps_in_call(call.kernels.rows().width)
+        self.rare = len(times) < FEW
         self.plain = call.kernels.plain
         # Runs that make tries carry no interpolants, so they stay with tries.
         self.dense = self.rare or not self.plain
-        self.width = 0
+        self.fill = call.kernels.fill()
         # Times at the very start belong to no step.
         at_start = int(np.searchsorted(self.sign * times, self.sign * setup.t_start, side="right"))
         self.x[:, :at_start] = batch.x0[:, None]
@@ -114,51 +123,26 @@ class OutputCollector:
         return run
 
     def _densely(self, setup: Setup, args: Any, run: Run, active: np.ndarray) -> Run:
-        before = run.accepted
+        made, done = run.accepted, self.done[active]
         kernel = self.mapped.steps if self.dense else self.mapped.tries
-        run, rows = kernel(STEPS)(setup, args, run)
-        # Rows without a step repeat the time of the one before: they stop no more outputs.
-        stops = np.searchsorted(self.sign * self.times, self.sign * rows[:, :, 1], side="right")
-        counts = np.diff(stops, axis=1, prepend=self.done[active][:, None])
-        used = np.flatnonzero(counts)
-        if used.size:
-            some = counts.ravel()[used]
-            self.width = self.width or width_for(some)
-            found, index = evaluated(
-                self.mapped.states(),
-                self.times,
-                rows.reshape(-1, rows.shape[2]).take(used, axis=0),
-                stops.ravel()[used] - some,
-                some,
-                self.width,
-            )
-            self._place(found, index, counts.sum(axis=1), active)
+        run, rows = kernel(self.steps)(setup, args, run)
+        # Rows without a step repeat the time of the one before: they have no outputs.
+        self.fill(rows, END, self.times, self.sign, active, done, self.x)
         if self.dense:
-            self.rare = counts.sum() < SPARSE * (run.accepted - before).sum()
+            outputs = (done - self.done[active]).sum()
+            self.rare = outputs < SPARSE * (run.accepted - made).sum()
+        self.done[active] = done
         return run
-
-    def _place(
-        self, found: np.ndarray, index: np.ndarray, counts: np.ndarray, active: np.ndarray
-    ) -> None:
-        """Copy the outputs, lane after lane, to where they belong."""
-        ends = np.cumsum(counts)
-        done = self.done[active]
-        bounds = zip(active.tolist(), done.tolist(), counts.tolist(), ends.tolist())
-        for lane, first, count, end in bounds:
-            if count:
-                # "clip" writes to the place itself, "raise" by way of a buffer.
-                place = self.x[lane, first : first + count]
-                np.take(found, index[end - count : end], axis=0, out=place, mode="clip")
-        self.done[active] = done + counts
 
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""
         from archimedes.simulate.batches import BatchResult
 
-        reached = np.arange(len(self.times)) < self.done[:, None]
-        if not reached.all():
-            self.x[~reached] = np.nan
-        return BatchResult(np.where(reached, self.times, np.nan), self.x, runs, status)
+        self.t[...] = self.times
+        for lane in np.flatnonzero(~self.complete).tolist():
+            for array in (self.t, self.x):
+                array[lane, self.done[lane] :] = np.nan
+        return BatchResult(self.t, self.x, runs, status)
 
 
 class StepCollector:
@@ -173,7 +157,7 @@ class StepCollector:
         self.t_start = setup.t_start
         self.x0 = batch.x0
         self.parts = call.kernels.rows(dense)
-        self.count = min(STEPS, max(4, OUTPUTS // self.parts.width))
+        self.count = _steps_in_call(self.parts.width)
         self.made = np.zeros(batch.count, dtype=np.int64)
         self.rows = np.full((batch.count, self.count, self.parts.width), np.nan)
         self.complete = np.zeros(batch.count, dtype=bool)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate.dense import DenseOutput
-from archimedes.simulate.filling import evaluated, width_for
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.step_rows import END
 from archimedes.simulate.stepping import Run, Setup
 from archimedes.tree import replace
 
@@ -33,6 +33,8 @@ __all__ = [
 FIRST_CALL, SECONDS = 10_000, 0.1
 #: Numbers that a kernel puts out at most in one call.
 OUTPUTS = 16_384
+#: The place of an instance that is alone.
+HERE = np.zeros(1, dtype=np.int64)
 
 Monitor = Callable[[float, float], None]
 
@@ -79,6 +81,11 @@ def chunk_of(count: int, size: int, most: int = 1024) -> int:
     return min(64, limit) if count <= 64 else limit
 
 
+def steps_in_call(kernels: Kernels) -> int:
+    """Return how many steps with interpolants a kernel gives in one call."""
+    return min(128, max(8, OUTPUTS // kernels.rows().width))
+
+
 def solve(
     kernels: Kernels,
     setup: Setup,
@@ -94,16 +101,19 @@ def solve(
     """
     run = kernels.begin(collect.dense)(setup, setup.t_start, x0, args)
     pace = Pace(max_steps)
-    status = int(run.status)
+    status, done = int(run.status), 0
     try:
         while status == RUNNING and not collect.complete:
-            before = int(run.accepted + run.rejected)
-            run = collect.call(replace(setup, pause=pace.pause(before)), args, run)
-            status, after = int(run.status), int(run.accepted + run.rejected)
-            pace.took(after - before)
+            pause = pace.pause(done)
+            if setup.pause != pause:
+                setup = replace(setup, pause=pause)
+            run = collect.call(setup, args, run)
+            status, before = int(run.status), done
+            done = int(run.accepted) + int(run.rejected)
+            pace.took(done - before)
             if monitor is not None:
                 monitor(float((run.t - setup.t_start) / (setup.t_end - setup.t_start)), run.t)
-            if status == RUNNING and after >= max_steps:
+            if status == RUNNING and done >= max_steps:
                 status = TOO_MANY_STEPS
     except KeyboardInterrupt:
         status = INTERRUPTED
@@ -190,50 +200,33 @@ class ManyOutputs(Collector):
     dense = False
 
     def __init__(self, kernels: Kernels, setup: Setup, x0: np.ndarray, times: np.ndarray) -> None:
-        self.kernels = kernels
+        self.kernel = kernels.tries(kernels.keep("count", lambda: steps_in_call(kernels)))
+        self.fill = kernels.fill()
         self.times = times
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
-        self.along = times if self.sign > 0.0 else -times
-        self.count = min(128, max(8, OUTPUTS // kernels.rows().width))
+        self.x = np.empty((1, len(times), x0.size))
         # Times at the very start belong to no step.
-        self.done = int(np.searchsorted(self.along, self.sign * setup.t_start, side="right"))
-        self.blocks = [np.repeat(x0[None], self.done, axis=0)]
-        self.width = 0
+        along = times if self.sign > 0.0 else -times
+        at_start = along.searchsorted(self.sign * setup.t_start, side="right")
+        self.x[:, :at_start] = x0
+        self.done = np.array([at_start])
 
     @property
     def complete(self) -> bool:
         """Whether all times have been reached."""
-        return self.done == len(self.times)
+        return bool(self.done[0] == len(self.times))
 
     def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
         """Go on until the kernel returns."""
-        run, rows = self.kernels.tries(self.count)(setup, args, run)
-        stops = np.searchsorted(self.along, self.sign * rows[:, 1], side="right")
-        counts = stops.copy()
-        counts[1:] -= stops[:-1]
-        counts[0] -= self.done
-        # Rows without outputs, of refused steps and after the end among them, fall out here.
-        used = np.flatnonzero(counts)
-        if used.size:
-            counts, firsts = counts[used], (stops - counts)[used]
-            self.width = self.width or width_for(counts)
-            found, index = evaluated(
-                self.kernels.mapped_states(),
-                self.times,
-                rows.take(used, axis=0),
-                firsts,
-                counts,
-                self.width,
-            )
-            self.blocks.append(found.take(index, axis=0))
-            self.done = int(stops[-1])
+        run, rows = self.kernel(setup, args, run)
+        # Rows of refused steps and after the end repeat the time before: they have no outputs.
+        self.fill(rows[None], END, self.times, self.sign, HERE, self.done, self.x)
         return run
 
     def result(self, run: Run, status: int) -> Result:
         """Return what was collected."""
-        filled = [block for block in self.blocks if len(block)]
-        rows = _joined(filled, (self.kernels.plan.layout.size,))
-        return Result(self.times[: self.done], rows, run, status)
+        done = int(self.done[0])
+        return Result(self.times[:done], self.x[0, :done], run, status)
 
 
 def _joined(blocks: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
@@ -253,7 +246,7 @@ class Steps(Collector):
         self.x0 = x0
         self.times = times
         self.parts = kernels.rows()
-        self.count = min(128, max(8, OUTPUTS // self.parts.width))
+        self.count = steps_in_call(kernels)
         self.blocks: list[np.ndarray] = []
         self.dense = not kernels.plain
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from archimedes.function import Compiled, jac, vmap
 from archimedes.function.execution import default_backend
+from archimedes.function.runs import over_runs
 from archimedes.simulate import loops, stepping
-from archimedes.simulate.step_rows import RowLayout, states_in
+from archimedes.simulate.step_rows import RowLayout, state_in
 from archimedes.simulate.stepping import Plan, Run, Setup
 
 __all__ = ["Kernels", "kernels_for", "native"]
@@ -83,17 +84,13 @@ class Kernels:
         """Whether runs go on without events and sampled parts."""
         return self.plan.events is None and self.plan.clock is None
 
-    def mapped_states(self) -> Any:
-        """``(rows, times) -> states``: many steps, in one thread."""
-        return self.keep("mapped states", lambda: vmap(self.states(), threads=1))
+    def fill(self) -> Callable[..., None]:
+        """``(rows, END, times, sign, places, done, x)``: outputs of steps, see ``over_runs``."""
 
-    def states(self) -> Compiled:
-        """``(row, times) -> states`` within one step."""
+        def state(row: Any, t: Any) -> Any:
+            return state_in(self.rows(), row, t, self.plan.project)
 
-        def states(row: Any, times: Any) -> Any:
-            return states_in(self.rows(), row, times, self.plan.project)
-
-        return self.keep("states", lambda: native(states, "states"))
+        return self.keep("fill", lambda: over_runs(native(state, "state"), self.rows().width))
 
     def final(self) -> Compiled:
         """``(setup, args, run) -> run`` at the end of the span."""

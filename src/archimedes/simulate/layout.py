@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class Layout:
     treedef: TreeDef
     shapes: tuple[tuple[int, ...], ...]
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Length n of the flat vector."""
         return sum(math.prod(shape) for shape in self.shapes)
@@ -51,6 +52,8 @@ class Layout:
 
     def unpack(self, vector: Any, axes: tuple[int, ...] = ()) -> Any:
         """Return the tree of a vector (..., n) whose leading axes are ``axes``."""
+        if self.is_array:
+            return np.reshape(vector, (*axes, *self.shapes[0]))
         leaves, at = [], 0
         for shape in self.shapes:
             size = math.prod(shape)
@@ -117,4 +120,10 @@ def layout_of(state: Any) -> Layout:
                 f"{treedef.paths('x0')[k]} is a {type(leaf).__name__}, not a real number or an "
                 "array of them: mark fields that are settings static"
             )
-    return Layout(treedef, tuple(np.shape(leaf) for leaf in leaves))
+    return _layout(treedef, tuple([np.shape(leaf) for leaf in leaves]))
+
+
+@functools.lru_cache(maxsize=256)
+def _layout(treedef: TreeDef, shapes: tuple[tuple[int, ...], ...]) -> Layout:
+    """One object for equal layouts, so that they are compared by identity."""
+    return Layout(treedef, shapes)

@@ -49,7 +49,7 @@ def rms_norm(error: Any, scale: Any) -> Any:
     return np.sqrt(np.sum(ratio * ratio) / ratio.size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Method:
     """A one-step method.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
@@ -41,7 +42,7 @@ MAX_STEPS = 10_000_000
 COPIED = 100
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Options:
     """How to solve: the arguments that all solvers share.
 
@@ -60,7 +61,7 @@ class Options:
     clock: Clock | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Model:
     """A derivative function made ready: ``plan`` for recording, ``args`` to go with it."""
 
@@ -88,7 +89,11 @@ class Model:
     ) -> Kernels:
         """Return the kernels for states of this layout, kept from an earlier call if possible."""
         adaptive = checks.check_fixed(method, options.dt)
-        events = tuple(event.key for event in check_events(options.events))
+        events = (
+            ()
+            if options.events is None
+            else tuple(event.key for event in check_events(options.events))
+        )
         clock = None if options.clock is None else options.clock.key
         key = (self.key, layout, method, bool(options.project), adaptive, events, log, clock)
         return kernels_for(key, lambda: self.plan(layout, method, options, log))
@@ -123,11 +128,13 @@ def model_of(
             "odeint(f, ...), not odeint(f(t, x), ...)"
         )
     given = checks.check_args(args)
+    me = func.__self__ if isinstance(func, MethodType) else None
+    bound = is_struct(type(me))
+    if not static_argnames and not bound:
+        return Model(func, fingerprint(func), given, tuple)
     fixed = checks.static_places(func, static_argnames, len(given))
     static = {k: given[k] for k in fixed}
     moving = tuple(a for k, a in enumerate(given) if k not in static)
-    me = getattr(func, "__self__", None)
-    bound = isinstance(func, MethodType) and is_struct(type(me))
     base: Any = func.__func__ if bound else func  # type: ignore[attr-defined]
     key = (fingerprint(base), bound, tuple((k, content_key(v)) for k, v in static.items()))
     if bound:
@@ -137,20 +144,27 @@ def model_of(
         values = iter(rest[bound:])
         return tuple(static[k] if k in static else next(values) for k in range(len(given)))
 
-    if not static and not bound:
-        return Model(func, key, moving, full)
-
     def call(t: Any, x: Any, *rest: Any) -> Any:
         return base(*rest[:bound], t, x, *full(rest))
 
     return Model(call, key, moving, full)
 
 
+@functools.lru_cache(maxsize=64)
+def _tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vectors of tolerances that are the same for all numbers, checked."""
+    # Not np.full, which inside a recording would make them part of it.
+    vectors = np.float64(rtol).repeat(size), np.float64(atol).repeat(size)
+    checks.check_tolerances(*vectors)
+    for vector in vectors:
+        vector.flags.writeable = False
+    return vectors
+
+
 def setup_of(layout: Layout, options: Options, start: Any, end: Any, pause: int = 0) -> Setup:
     """Return the numbers of a solve, checked."""
     if type(options.rtol) is float and type(options.atol) is float:
-        checks.check_tolerances(np.float64(options.rtol), np.float64(options.atol))
-        rtol, atol = np.full(layout.size, options.rtol), np.full(layout.size, options.atol)
+        rtol, atol = _tolerances(layout.size, options.rtol, options.atol)
     else:
         rtol, atol = layout.spread(options.rtol, "rtol"), layout.spread(options.atol, "atol")
         checks.check_tolerances(rtol, atol)

@@ -12,6 +12,7 @@ from archimedes import tree
 from archimedes.simulate import checks
 from archimedes.simulate.batches import Batch, BatchResult, batch_of, solve_batch
 from archimedes.simulate.driver import (
+    FIRST_CALL,
     Collector,
     Final,
     ManyOutputs,
@@ -27,7 +28,7 @@ from archimedes.simulate.methods import Method, find_method
 from archimedes.simulate.models import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
 from archimedes.simulate.statuses import message_of
 from archimedes.simulate.stepping import Setup
-from archimedes.simulate.trajectory import Trajectory
+from archimedes.simulate.trajectory import Trajectory, assembled
 
 __all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch"]
 
@@ -35,7 +36,7 @@ __all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch"]
 MANY = 32
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Prepared:
     """What one problem and many have in common: kernels, and the numbers of the solve."""
 
@@ -47,7 +48,7 @@ class _Prepared:
         return checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Problem(_Prepared):
     """An initial value problem on flat vectors, checked, with its kernels."""
 
@@ -76,9 +77,11 @@ class Problem(_Prepared):
                 self.kernels, self.setup, self.x0, self.args, collect, self.max_steps, monitor
             )
         run = found.run
-        return Trajectory(
-            found.t,
-            self.kernels.plan.layout.unpack(found.x, (len(found.t),)),
+        return assembled(
+            t=found.t,
+            x=plan.layout.unpack(found.x, found.t.shape),
+            u=None,
+            y=None,
             status=found.status,
             message=message_of(found.status, float(run.t), self.max_steps, method.stiff),
             stats=found.stats
@@ -102,7 +105,7 @@ class Problem(_Prepared):
         return (EventOutputs if watched else Outputs)(self.kernels, self.setup, times)
 
 
-@dataclass(frozen=True)
+@dataclass
 class BatchProblem(_Prepared):
     """Many initial value problems that differ in initial states and arguments."""
 
@@ -168,16 +171,13 @@ def prepare(
     start, end = checks.check_span(t_span)
     state = as_state(x0)
     layout = layout_of(state)
-    checks.check_state(state, layout)
+    x = checks.check_state(state, layout)
     chosen = find_method(DEFAULT_METHOD if method is None else method)
     model = model_of(func, args, static_argnames)
-    return Problem(
-        model.kernels(layout, chosen, options, log=True),
-        setup_of(layout, options, start, end),
-        layout.pack(state).astype(np.float64),
-        model.args,
-        _limit(options),
-    )
+    kernels = model.kernels(layout, chosen, options, log=True)
+    limit = _limit(options)
+    setup = setup_of(layout, options, start, end, min(limit, FIRST_CALL))
+    return Problem(kernels, setup, x, model.args, limit)
 
 
 def prepare_batch(

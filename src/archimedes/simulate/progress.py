@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 __all__ = ["monitor_of"]
 
 Monitor = Callable[[float, float], None]
 
 
-@contextmanager
-def monitor_of(progress: bool | Monitor | None) -> Iterator[Monitor | None]:
+def monitor_of(progress: bool | Monitor | None) -> AbstractContextManager[Monitor | None]:
     """Return what a driver calls with (part done, time): a user's function, or a tqdm bar.
 
     >>> with monitor_of(None) as monitor:
@@ -19,11 +18,12 @@ def monitor_of(progress: bool | Monitor | None) -> Iterator[Monitor | None]:
     None
     """
     if progress is None or progress is False:
-        yield None
-        return
-    if progress is not True:
-        yield progress
-        return
+        return nullcontext()
+    return _bar() if progress is True else nullcontext(progress)
+
+
+@contextmanager
+def _bar() -> Iterator[Monitor]:
     from tqdm.auto import tqdm
 
     with tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining}, {postfix}") as bar:

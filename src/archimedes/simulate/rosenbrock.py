@@ -11,11 +11,15 @@ eq. (7.25), for the transformed form, in which no product with the Jacobian is l
 
 Symbols: J = df/dx and f_t = df/dt at (t, x), u_i increments, g = gamma:
 
-    (I / (g h) - J) u_i = f(t + alpha_i h, x + sum_j a_ij u_j) + sum_j c_ij u_j / h + g_i h f_t
+    (M / (g h) - J) u_i = f(t + alpha_i h, x + sum_j a_ij u_j) + M sum_j c_ij u_j / h + g_i h f_t
+
+M is the identity, or the matrix of M dx/dt = f(t, x), which may be singular: a DAE of index 1,
+for which the method has the same orders.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +27,7 @@ import numpy as np
 from archimedes.function import jac
 from archimedes.simulate.methods import Derivative, Method, Step, register
 
-__all__ = ["RODAS5P", "weighted"]
+__all__ = ["RODAS5P", "WithMass", "weighted"]
 
 GAMMA = 0.21193756319429014
 
@@ -153,6 +157,18 @@ def weighted(weights: Any, vectors: Any, start: Any = None) -> Any:
     return total
 
 
+class WithMass:
+    """f of M dx/dt = f(t, x), to be called, with ``mass(t, x)`` (n, n), which is constant."""
+
+    def __init__(self, f: Derivative, mass: Callable[[Any, Any], Any]) -> None:
+        self.f = f
+        self.mass = mass
+
+    def __call__(self, t: Any, x: Any) -> Any:
+        """Return f(t, x)."""
+        return self.f(t, x)
+
+
 def _start(f: Derivative, t: Any, x: Any) -> Any:
     return f(t, x)
 
@@ -161,11 +177,16 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
     f_t, jacobian = jac(f, argnums=(0, 1))(t, x)
     # All stages share the matrix: one inverse and eight products take a third of the time of
     # eight eliminations, and are as accurate for matrices that are not nearly singular.
-    inverse = np.linalg.inv(np.eye(x.size) / (GAMMA * h) - jacobian)
+    mass = f.mass(t, x) if isinstance(f, WithMass) else None
+    identity = np.eye(x.size) if mass is None else mass
+    inverse = np.linalg.inv(identity / (GAMMA * h) - jacobian)
     u: list[Any] = []
     for alpha, gamma, a, c in zip(ALPHA, GAMMA_I, A, C):
         slope = f(t + alpha * h, weighted(a, u, x)) if u else memory
-        right = slope + weighted(c, u) / h if u else slope
+        before = weighted(c, u) / h if u else None
+        if before is not None and mass is not None:
+            before = mass @ before
+        right = slope if before is None else slope + before
         u.append(inverse @ (right + (gamma * h) * f_t if gamma else right))
     x_new = weighted(WEIGHTS, u, x)
     return Step(x_new, u[-1], f(t + h, x_new), u)

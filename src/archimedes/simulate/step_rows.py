@@ -13,7 +13,10 @@ import numpy as np
 from archimedes.function import stop_gradient
 from archimedes.simulate.methods import evaluate_dense
 
-__all__ = ["RowLayout", "interpolated", "row_of", "states_in"]
+__all__ = ["END", "RowLayout", "interpolated", "row_of", "state_in"]
+
+#: Columns of the times at which a step begins and ends.
+START, END = 0, 1
 
 
 def row_of(t_old: Any, t: Any, x_old: Any, x: Any, dense: Any) -> Any:
@@ -63,7 +66,7 @@ def interpolated(
     return np.where(t == t_new, x, between)
 
 
-def states_in(parts: RowLayout, row: Any, times: Any, project: Callable[[Any], Any] | None) -> Any:
-    """Return the states (r, n) at times (r,) within the step of a row."""
+def state_in(parts: RowLayout, row: Any, t: Any, project: Callable[[Any], Any] | None) -> Any:
+    """Return the state (n,) at t within the step of a row."""
     x_old, x, dense = parts.x_old(row), parts.x(row), parts.dense(row)
-    return np.stack([interpolated(row[0], row[1], x_old, x, dense, t, project) for t in times])
+    return interpolated(row[START], row[END], x_old, x, dense, t, project)

@@ -13,7 +13,7 @@ from archimedes.simulate import exports, reading
 from archimedes.simulate.columns import Column, label_leaves, tree_columns
 from archimedes.simulate.showing import trajectory_html, trajectory_text
 
-__all__ = ["Trajectory"]
+__all__ = ["Trajectory", "assembled"]
 
 
 class Trajectory:
@@ -244,13 +244,15 @@ def as_times(t: Any) -> Any:
 
 def check_leaves(value: Any, lead: tuple[int, ...], name: str) -> Any:
     """Return a tree with arrays for leaves, each with the axes of `t` in front."""
+    if value is None:
+        return None
     leaves, treedef = tree.flatten(value)
     arrays = [leaf if hasattr(leaf, "shape") else np.asarray(leaf) for leaf in leaves]
-    for array, path in zip(arrays, treedef.paths(name)):
+    for k, array in enumerate(arrays):
         if tuple(array.shape[: len(lead)]) != lead:
             raise StructError(
-                f"Trajectory: t has shape {lead}, so the shape of {path} must start with it, got "
-                f"{tuple(array.shape)}"
+                f"Trajectory: t has shape {lead}, so the shape of {treedef.paths(name)[k]} must "
+                f"start with it, got {tuple(array.shape)}"
             )
     return treedef.unflatten(arrays)
 
@@ -285,10 +287,15 @@ def take_apart(traj: Trajectory) -> tuple[list[Any], None]:
     return [getattr(traj, name) for name in NODE_PARTS], None
 
 
-def put_together(aux: None, parts: list[Any]) -> Trajectory:
-    made = object.__new__(Trajectory)  # the leaves may be any objects, so nothing is checked
-    made.__dict__.update(zip(NODE_PARTS, parts), message="", dense=None)
+def assembled(**parts: Any) -> Trajectory:
+    """Return the trajectory of parts that are known to fit: all attributes, nothing is checked."""
+    made = object.__new__(Trajectory)
+    made.__dict__.update(parts)
     return made
+
+
+def put_together(aux: None, parts: list[Any]) -> Trajectory:
+    return assembled(**dict(zip(NODE_PARTS, parts)), message="", dense=None)
 
 
 # A function may return a trajectory wherever it may return a tree. Dense output and message are
