@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -31,11 +32,25 @@ def needs(program: str) -> str:
     """The path of a program; skips the test where it is missing, or fails where it must not be."""
     found = shutil.which(program)
     if found is None:
-        reason = f"{program} is not installed: .ci/install-tools installs it"
-        if os.environ.get("ARCHIMEDES_REQUIRE_TOOLS") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        _give_up(program)
     return found
+
+
+def needs_sanitizers(compiler: str) -> None:
+    """As :func:`needs`, for a compiler and its sanitizers: clang's are a package of their own."""
+    program = needs(compiler)
+    if compiler == "clang":
+        command = [program, "-print-runtime-dir"]
+        folder = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        if not list(Path(folder).glob("libclang_rt.asan*")):
+            _give_up("the library of clang's sanitizers")
+
+
+def _give_up(what: str) -> NoReturn:
+    reason = f"{what} is not installed: .ci/install-tools installs it"
+    if os.environ.get("ARCHIMEDES_REQUIRE_TOOLS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def compile_c(text: str, folder: Path, *options: str, compiler: str = "gcc", last=()) -> None:

@@ -295,6 +295,29 @@ def test_calls_share_a_function():
     assert "f_call2" not in text
 
 
+def called(times: int, loops: int) -> Graph:
+    """Loops, each with the same body, that call one function some times a step."""
+    inner = Graph()
+    x = inner.input(F64)
+    inner.outputs = [inner.emit(CODES["sin"], x)]
+    body = Graph()
+    x = body.input(F64)
+    for _ in range(times):
+        x = int(body.region(Call([x], inner))[0])
+    body.outputs = [x]
+    g = Graph()
+    given = [g.input(F64) for _ in range(loops)]
+    g.outputs = [int(g.region(Scan([x], body, 5, 1, 0))[0]) for x in given]
+    return g
+
+
+@pytest.mark.parametrize(("times", "loops"), [(1, 1), (2, 1), (1, 2)])
+def test_a_function_called_in_one_place_is_written_there(times: int, loops: int):
+    text = text_of(called(times, loops))
+    assert text.count("arc_sin(") == 1
+    assert ("f_call1(" in text) == (times * loops > 1)
+
+
 def test_loops_are_loops():
     long, short = text_of(maps(300)), text_of(maps(3))
     assert long.count("arc_sin(") == short.count("arc_sin(") == 1

@@ -48,12 +48,20 @@ def test_check_installs_nothing(tmp_path):
     assert "run .ci/install-tools to install what is missing" in done.stderr
 
 
-def test_is_content_when_everything_is_there(tmp_path):
+@pytest.mark.parametrize("has_sanitizers", [True, False])
+def test_is_content_when_everything_is_there(tmp_path, has_sanitizers):
+    """Clang's sanitizers are a library, in the folder that clang names."""
     for name in re.findall(r"^  ([\w+-]+):", SCRIPT.read_text(), re.MULTILINE):
-        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {tmp_path}\n")
         (tmp_path / name).chmod(0o755)
-    done = install_tools(tmp_path)
-    assert (done.returncode, done.stdout) == (0, "install-tools: everything is installed\n")
+    if has_sanitizers:
+        (tmp_path / "libclang_rt.asan.a").touch()
+    done = install_tools(tmp_path, "--check")
+    if has_sanitizers:
+        assert (done.returncode, done.stdout) == (0, "install-tools: everything is installed\n")
+    else:
+        assert done.returncode == 3
+        assert "still missing: libclang-rt-dev\n" in done.stderr
 
 
 def test_installs_what_the_boards_need():

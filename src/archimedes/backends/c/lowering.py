@@ -1,7 +1,7 @@
 """Graph to C statements: nodes in order, in one function or cut into several.
 
 A statement is an op. Bodies of regions are blocks in the function of their graph, except those
-that are functions of their own: bodies of calls, branches that occur more than once, and bodies
+that are functions of their own: bodies of calls and branches that occur more than once, and bodies
 that are large. A function that is still too long is cut into parts, since compilers take longer
 than linear; values that cross a cut live in the frame.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from archimedes.backends.c.copies import arrays, copy_all
 from archimedes.backends.c.memory import Binding, Frame, Place
 from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
+from archimedes.backends.c.ordering import statements
 from archimedes.backends.c.planning import (
     Store,
     crossing_nodes,
@@ -25,7 +26,6 @@ from archimedes.backends.c.routines import Routine, write_call, write_routine
 from archimedes.backends.c.scope import Scope
 from archimedes.backends.c.tables import Tables
 from archimedes.backends.c.writer import Function, names_in
-from archimedes.backends.schedule import schedule
 from archimedes.graph.dtypes import B8, F64
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
@@ -35,8 +35,8 @@ __all__ = ["AS_INT", "PART", "Lowering"]
 
 #: Statements a function, more or less.
 PART = 2000
-#: Branches of at least this many statements that occur more than once become functions.
-SHARED = 24
+#: Bodies of at least this many statements that occur more than once become functions.
+SHARED = {Call: 1, Switch: 24}
 
 
 #: How an integer made of a condition begins.
@@ -85,7 +85,8 @@ class Lowering:
             region = g.regions.get(i)
             for body in region.bodies if region is not None else ():
                 self._uses[body.digest()] += 1
-                if self._uses[body.digest()] == 1:
+                # What is in a body that occurs twice occurs twice as well.
+                if self._uses[body.digest()] <= 2:
                     self._count_uses(body)
 
     def size(self, g: Graph) -> int:
@@ -107,11 +108,9 @@ class Lowering:
 
     def is_routine(self, region: Region, body: Graph) -> bool:
         """Tell whether a body of a region is a function of its own."""
-        if isinstance(region, Call):
-            return True
-        size = self.size(body)
-        shared = isinstance(region, Switch) and self._uses[body.digest()] > 1
-        return size > self.part or (shared and size >= SHARED)
+        size, least = self.size(body), SHARED.get(type(region))
+        shared = least is not None and size >= least and self._uses[body.digest()] > 1
+        return shared or size > self.part
 
     # ---- nodes ---------------------------------------------------------------------------
 
@@ -128,7 +127,7 @@ class Lowering:
         if not self.is_routine(region, body):
             return self.inline(f, body, given, wanted, stores)
         numbers = [*wanted, *(k for k, _ in stores)]
-        values = write_call(self, f, self.routine(region, body), given, numbers)
+        values = write_call(self, f, self._routine(region, body, given), given, numbers)
         copy_all(f, self.tables, [(to, b) for (_, to), b in zip(stores, values[len(wanted) :])])
         return values[: len(wanted)]
 
@@ -142,7 +141,7 @@ class Lowering:
     ) -> list[Binding]:
         """Write a graph where the function is: as ``block`` of a body that is no function."""
         ids = [g.outputs[k] for k in wanted]
-        plan = schedule(g, [*(g.outputs[k] for k, _ in stores), *ids])
+        plan = statements(g, [g.outputs[k] for k, _ in stores], ids)
         scope = Scope(f, g, given, plan.outs, {}, places_by_id(g, stores))
         self._spine(scope, plan.order, {}, ids)
         self._finish(scope, stores)
@@ -152,7 +151,7 @@ class Lowering:
         self, f: Function, g: Graph, given: Sequence[Binding], stores: Sequence[Store]
     ) -> None:
         """Write the statements of a whole function, cut into parts where there are too many."""
-        plan = schedule(g, [g.outputs[k] for k, _ in stores])
+        plan = statements(g, [g.outputs[k] for k, _ in stores])
         scope = Scope(f, g, given, plan.outs, {}, places_by_id(g, stores))
         if self.size(g) > self.part:
             self._in_parts(scope, plan.order)
@@ -269,14 +268,14 @@ class Lowering:
 
     # ---- functions -----------------------------------------------------------------------
 
-    def routine(self, region: Region, body: Graph) -> Routine:
+    def _routine(self, region: Region, body: Graph, given: Sequence[Binding]) -> Routine:
         """Return the function of a body, written at first use."""
         found = self.routines.get(body.digest())
         if found is None:
             # Numbers are given before functions inside get theirs.
             self._numbers[region.kind] += 1
             name = f"{self.prefix}_{region.kind}{self._numbers[region.kind]}"
-            found = write_routine(self, name, body)
+            found = write_routine(self, name, body, given)
             self.routines[body.digest()] = found
         return found
 

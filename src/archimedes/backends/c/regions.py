@@ -12,7 +12,7 @@ from archimedes.backends.c.copies import arrays, copy_all
 from archimedes.backends.c.loops import write_map, write_scan, write_while
 from archimedes.backends.c.lowering import AS_INT, Lowering
 from archimedes.backends.c.memory import Binding
-from archimedes.backends.c.routines import FEW, write_call
+from archimedes.backends.c.routines import FEW
 from archimedes.backends.c.scope import Scope
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F64
@@ -24,8 +24,9 @@ __all__ = ["REGIONS"]
 
 def _call(low: Lowering, scope: Scope, region: Call, outs: Sequence[int]) -> None:
     given = scope.bindings(region.inputs.tolist())
-    routine = low.routine(region, region.body)
-    for i, binding in zip(outs, write_call(low, scope.f, routine, given, scope.numbers(outs))):
+    for i, binding in zip(
+        outs, low.block(scope.f, region, region.body, given, scope.numbers(outs))
+    ):
         scope.bind(i, binding)
 
 

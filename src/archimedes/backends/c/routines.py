@@ -1,7 +1,8 @@
 """Bodies that are functions of their own: how they are called.
 
-Up to eight arguments are passed by value, more as one array a dtype; one result is returned, more
-are written to one array a dtype.
+Up to eight arguments are passed by value. Where there are more, those that lie one after the other
+in an array at the first call are passed by a pointer to them, and the others as one array a dtype.
+One result is returned, more are written to one array a dtype.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ Groups = dict[int, list[int]]
 class Routine:
     """A static function for a body.
 
-    ``inputs`` and ``outputs`` are numbers of the body's inputs (those in use) and outputs by
-    dtype, in the order of the parameters. ``result`` is the dtype of what it returns, if anything.
+    ``inputs`` are dtypes and numbers of the body's inputs (those in use), an array each;
+    ``outputs`` are numbers of its outputs by dtype. Both are in the order of the parameters.
+    ``result`` is the dtype of what it returns, if anything.
     """
 
     name: str
-    inputs: Groups
+    inputs: list[tuple[int, list[int]]]
     outputs: Groups
     by_value: bool
     result: int | None
@@ -49,11 +51,26 @@ def _grouped(numbers: Sequence[int], dtypes: Sequence[int]) -> Groups:
     return {d: [k for k in numbers if dtypes[k] == d] for d in sorted({dtypes[k] for k in numbers})}
 
 
-def write_routine(low: Lowering, name: str, body: Graph) -> Routine:
-    """Write the function of a body."""
+def _arrays_of(
+    used: Sequence[int], dtypes: Sequence[int], given: Sequence[Binding]
+) -> list[tuple[int, list[int]]]:
+    """Cut inputs into arrays: neighbours in memory at a call, and of each dtype all the others."""
+    runs: list[list[int]] = []
+    for k in used:
+        if runs and are_neighbours([given[runs[-1][-1]], given[k]]):
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    alone = [run[0] for run in runs if len(run) == 1]
+    long = [(dtypes[run[0]], run) for run in runs if len(run) > 1]
+    return [*_grouped(alone, dtypes).items(), *long]
+
+
+def write_routine(low: Lowering, name: str, body: Graph, given: Sequence[Binding]) -> Routine:
+    """Write the function of a body, whose inputs are ``given`` at its first call."""
     live = set(body.live())
     used = [k for k, i in enumerate(body.inputs) if i in live]
-    inputs = _grouped(used, body.input_dtypes)
+    inputs = _arrays_of(used, body.input_dtypes, given)
     outputs = _grouped(range(len(body.outputs)), body.output_dtypes)
     returns = len(body.outputs) == 1 and low.size(body) <= low.part
     routine = Routine(
@@ -65,17 +82,17 @@ def write_routine(low: Lowering, name: str, body: Graph) -> Routine:
         frame=low.frame(name, body),
     )
     f = Function(name, routine.frame)
-    given = [Binding()] * len(body.inputs)
-    for d, numbers in inputs.items():
+    inside = [Binding()] * len(body.inputs)
+    for number, (d, numbers) in enumerate(inputs):
         for at, k in enumerate(numbers):
             if routine.by_value:
                 operand = f"a{k + 1}"
                 f.parameters[operand] = f"{CTYPES[d]} {operand}"
-                given[k] = Binding(operand=operand)
+                inside[k] = Binding(operand=operand)
             else:
-                base = f"in_{LETTERS[d]}"
+                base = f"in{number + 1}"
                 f.parameters[base] = f"const {CTYPES[d]} *{base}"
-                given[k] = Binding(place=Place(base, at, d))
+                inside[k] = Binding(place=Place(base, at, d))
     stores: list[tuple[int, Place]] = []
     if not returns:
         for d, numbers in outputs.items():
@@ -85,10 +102,10 @@ def write_routine(low: Lowering, name: str, body: Graph) -> Routine:
     if routine.frame.in_struct:
         f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
     if returns:
-        (value,) = low.inline(f, body, given, [0])
+        (value,) = low.inline(f, body, inside, [0])
         f.line(f"return {value.text()};")
     else:
-        low.function(f, body, given, stores)
+        low.function(f, body, inside, stores)
     if not _gets_frame(low, routine):
         f.parameters.pop(routine.frame.pointer, None)
     kind = CTYPES[routine.result] if routine.result is not None else "void"
@@ -106,14 +123,14 @@ def write_call(
 ) -> list[Binding]:
     """Call the function of a body and return outputs by number."""
     name, arguments = routine.name, list[str]()
-    for d, numbers in routine.inputs.items():
+    for number, (d, numbers) in enumerate(routine.inputs):
         values = [given[k] for k in numbers]
         if routine.by_value:
             arguments += [b.text() for b in values]
         elif are_neighbours(values) and values[0].place is not None:
             arguments.append(values[0].place.address)
         else:
-            start = f.frame.buffer(f"{name} in", d, len(values))
+            start = f.frame.buffer(f"{name} in{number}", d, len(values))
             copy_all(f, low.tables, [(start.at(k), b) for k, b in enumerate(values)])
             arguments.append(start.address)
     if routine.result is not None:
