@@ -308,10 +308,12 @@ def _all_points(points: Points) -> list[list[str]]:
 
 def tables() -> list[Table]:
     """Headline, all problems, batch, gradients, and the points behind them."""
+    from benchmarks.simulations_plot import PICTURE, draw
     from benchmarks.simulations_problems import PROBLEMS
 
     module = "benchmarks.simulations"
     points = solves(medians(in_processes(module, "measure_solves", PROCESSES)))
+    draw(points)
     batches = medians(in_processes(module, "measure_batches", PROCESSES))
     gradients = medians(in_processes(module, "measure_gradients", PROCESSES))
     taken = f"Medians over {PROCESSES} processes."
@@ -351,6 +353,6 @@ def tables() -> list[Table]:
             "Work and precision: all points",
             ("problem", "tool", "method", "error in time, by tolerance"),
             _all_points(points),
-            taken,
+            f"{taken}\n\n![Time over achieved error]({PICTURE.name})",
         ),
     ]
