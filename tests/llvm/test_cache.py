@@ -147,3 +147,19 @@ def test_four_processes_at_once_and_no_compiler(folder, tmp_path):
     assert [p.suffix for p in files(folder)] == [".o"]
     out, errors = start(env).communicate(timeout=60)
     assert out.split() == ["1.0", "1"], errors
+
+
+def test_files_used_longest_ago_make_room(folder, monkeypatch):
+    keys = [cache.cache_key(k) for k in range(6)]
+    for age, key in enumerate(keys[:5]):
+        assert cache.write(key, bytes(1000))
+        old = 1e9 - 1000.0 * age
+        os.utime(cache._path(folder, key), (old, old))
+    assert cache.read(keys[4]) == bytes(1000)  # now it is the newest
+    monkeypatch.setattr(cache, "LIMIT", 3500)
+    cache._trim_once.cache_clear()
+    assert cache.write(keys[5], bytes(1000))
+    left = [k for k, key in enumerate(keys) if cache.read(key) is not None]
+    assert left == [0, 4, 5]
+    assert cache.write(keys[1], bytes(1000)), "checked once a process only"
+    assert len(files(folder)) == 4

@@ -3,6 +3,7 @@
 A file a kernel, named by a hash of everything the code depends on. Files are written beside and
 renamed, so that readers never see half a file; each begins with a checksum, so that a damaged one
 is seen and made anew. A folder that cannot be written to is no error: the cache is only a help.
+Beyond a limit of all files, those used longest ago are deleted.
 
 ``ARCHIMEDES_CACHE_DIR`` moves the folder, ``ARCHIMEDES_CACHE=0`` turns the cache off.
 """
@@ -23,6 +24,8 @@ __all__ = ["cache_folder", "cache_key", "compiler_version", "read", "write"]
 
 MAGIC = b"archimedes kernel 1\n"
 CHECKSUM = 32
+#: Bytes of all files together, checked by the first kernel that a process adds.
+LIMIT = 512 * 2**20
 
 
 def cache_folder() -> Path | None:
@@ -64,10 +67,13 @@ def read(key: str) -> bytes | None:
     folder = cache_folder()
     if folder is None:
         return None
+    path = _path(folder, key)
     try:
-        data = _path(folder, key).read_bytes()
+        data = path.read_bytes()
     except OSError:
         return None
+    with suppress(OSError):  # a folder for reading only keeps its times
+        os.utime(path)
     start = len(MAGIC) + CHECKSUM
     code = data[start:]
     sound = data.startswith(MAGIC) and hashlib.sha256(code).digest() == data[len(MAGIC) : start]
@@ -87,6 +93,7 @@ def write(key: str, code: bytes) -> bool:
         with os.fdopen(handle, "wb") as file:
             file.write(MAGIC + hashlib.sha256(code).digest() + code)
         os.replace(temporary, path)
+        _trim_once(folder)
     except OSError:
         # Read-only or full: the next process compiles again.
         if temporary:
@@ -94,3 +101,18 @@ def write(key: str, code: bytes) -> bool:
                 os.unlink(temporary)
         return False
     return True
+
+
+@lru_cache(maxsize=8)
+def _trim_once(folder: Path) -> None:
+    """Delete the files used longest ago, until the others fit into the limit."""
+    files = []
+    for path in folder.glob("*/*"):
+        with suppress(FileNotFoundError):  # other processes may be trimming too
+            found = path.stat()
+            files.append((found.st_mtime, found.st_size, path))
+    total = 0
+    for _, size, path in sorted(files, reverse=True):
+        total += size
+        if total > LIMIT:
+            path.unlink(missing_ok=True)
