@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import jac, while_loop
+from archimedes.simulate.combinations import product, weighted
 from archimedes.simulate.methods import Derivative, Method, Step, register, rms_norm
-from archimedes.simulate.rosenbrock import weighted
 
 __all__ = ["ESDIRK4", "Esdirk"]
 
@@ -94,7 +94,7 @@ class Esdirk:
 
         def iterate(state: Any) -> Any:
             X, _, size, _, count = state
-            change = inverse @ (base + gh * f(t, X) - X)
+            change = product(inverse, base + gh * f(t, X) - X)
             X = X + change
             scale = np.abs(X) + np.abs(base) + _TINY
             return X, change, rms_norm(change, scale), size, count + 1

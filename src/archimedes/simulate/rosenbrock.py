@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import jac
+from archimedes.simulate.combinations import product, weighted
 from archimedes.simulate.methods import Derivative, Method, Step, register
 
-__all__ = ["RODAS5P", "WithMass", "weighted"]
+__all__ = ["RODAS5P", "WithMass"]
 
 GAMMA = 0.21193756319429014
 
@@ -143,20 +144,6 @@ DENSE = (
 )
 
 
-def weighted(weights: Any, vectors: Any, start: Any = None) -> Any:
-    """Return ``start`` plus the sum of weights times vectors, in order, without the zero weights.
-
-    >>> weighted((2.0, 0.0, 1.0), [np.array([1.0]), np.array([5.0]), np.array([3.0])])
-    array([5.])
-    """
-    total = start
-    for weight, vector in zip(weights, vectors):
-        if weight:
-            term = vector if weight == 1.0 else weight * vector
-            total = term if total is None else total + term
-    return total
-
-
 class WithMass:
     """f of M dx/dt = f(t, x), to be called, with ``mass(t, x)`` (n, n), which is constant."""
 
@@ -185,9 +172,9 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
         slope = f(t + alpha * h, weighted(a, u, x)) if u else memory
         before = weighted(c, u) / h if u else None
         if before is not None and mass is not None:
-            before = mass @ before
+            before = product(mass, before)
         right = slope if before is None else slope + before
-        u.append(inverse @ (right + (gamma * h) * f_t if gamma else right))
+        u.append(product(inverse, right + (gamma * h) * f_t if gamma else right))
     x_new = weighted(WEIGHTS, u, x)
     return Step(x_new, u[-1], f(t + h, x_new), u)
 
