@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.simulate.combinations import weighted
 from archimedes.simulate.methods import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.tableaus import TABLEAUS, Row, Tableau
 
@@ -18,11 +19,7 @@ __all__ = ["method_of"]
 
 def _weigh(row: Row, k: Sequence[Any]) -> Any:
     """Sum of the stages with the weights of a row, in the order of the stages."""
-    total: Any = None
-    for i in sorted(row):
-        term = k[i] if row[i] == 1.0 else row[i] * k[i]
-        total = term if total is None else total + term
-    return total
+    return weighted([row[i] for i in sorted(row)], [k[i] for i in sorted(row)])
 
 
 def _two_norms(error: Any, scale: Any) -> Any:
