@@ -3,7 +3,7 @@
 Depth first from the outputs, the operand that needs more registers first (Sethi and Ullman, "The
 generation of optimal code for arithmetic expressions", J. ACM 17, 1970): operands come right
 before their use, which keeps live ranges short. But a node right after its operand has to wait for
-it, so nodes are then moved back by their depth: those in between are independent.
+it, so nodes may then be moved back by their depth: those in between are independent.
 """
 
 from __future__ import annotations
@@ -49,10 +49,14 @@ def cost(g: Graph, known: dict[int, int]) -> int:
     return found
 
 
-def schedule(g: Graph, outputs: Sequence[int], known: Container[int] = ()) -> Schedule:
+def schedule(
+    g: Graph, outputs: Sequence[int], known: Container[int] = (), spread: bool = False
+) -> Schedule:
     """Order the live nodes; each region is followed at once by its used outputs.
 
-    Nodes in ``known`` have their values already, so that what only they need is left out.
+    Nodes in ``known`` have their values already, so that what only they need is left out. With
+    ``spread`` independent nodes are put between a node and its operands, if there are no regions:
+    around loops and calls values stay where they are needed.
 
     Graphs with host callbacks keep the order they were written in, since callbacks may have
     effects.
@@ -97,12 +101,11 @@ def schedule(g: Graph, outputs: Sequence[int], known: Container[int] = ()) -> Sc
                 for j in outs.get(i, ()):
                     done[j] = 1
                     order.append(j)
-    # Around loops and calls values stay where they are needed.
-    return Schedule(order if g.regions else _spread(g, order), outs)
+    return Schedule(_spread(g, order) if spread and not g.regions else order, outs)
 
 
 def _spread(g: Graph, order: Sequence[int]) -> list[int]:
-    """Put independent nodes between a node and its operands.
+    """Sort nodes by their place and depth.
 
     Both the place in the order and the depth grow from operands to their users, and so does the
     sum by which nodes are sorted.

@@ -92,8 +92,10 @@ class Lowering:
 
         ``known`` binds nodes that have been computed elsewhere, at places all functions know.
         """
-        plan = schedule(g, [*(i for i, _ in stores), *wanted], known)
-        if self.cost(g) > self.part:
+        whole = self.cost(g) <= self.part
+        # In parts, values that live longer would go through the frame.
+        plan = schedule(g, [*(i for i, _ in stores), *wanted], known, spread=whole)
+        if not whole:
             return self._in_parts(f, g, plan, given, wanted, stores, known)
         scope = Scope(f, g, given, plan.outs, dict(known))
         waiting = _by_id(stores)
