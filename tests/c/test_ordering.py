@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import archimedes as arc
 from archimedes.backends.c.ordering import statements
+from archimedes.backends.schedule import Schedule, schedule
 from archimedes.graph import Graph
 from archimedes.graph.program import CONST, INPUT, OUT
 
@@ -40,10 +43,32 @@ def test_few_values_are_alive(function, bound: int):
     assert most_alive(g, order) <= bound < 40 < most_alive(g, sorted(order))
 
 
+#: Of C statements, and of instructions without and with independent ones in between.
+ORDERS = {"c": statements, "llvm": schedule, "spread": partial(schedule, spread=True)}
+
+
+@pytest.mark.parametrize("name", ORDERS)
 @pytest.mark.parametrize("seed", range(5))
-def test_every_node_comes_once_behind_its_operands(seed: int):
-    g = graph_case(seed).graph
-    order, outs = statements(g, g.outputs)
+def test_every_node_comes_once_behind_its_operands(seed: int, name: str):
+    check_order(graph_case(seed).graph, ORDERS[name])
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_so_it_does_without_regions(name: str):
+    check_order(arc.compile(terms).graph(np.ones(50)), ORDERS[name])
+
+
+def test_spread_nodes_do_not_wait_for_the_one_before():
+    g = arc.compile(layers).graph(np.ones(50))
+    waiting = {}
+    for name in ("llvm", "spread"):
+        order = ORDERS[name](g, g.outputs).order
+        waiting[name] = sum(a in g.operands(b) for a, b in pairwise(order))
+    assert waiting["spread"] < 0.2 * waiting["llvm"]
+
+
+def check_order(g: Graph, ordered: Callable[..., Schedule]) -> None:
+    order, outs = ordered(g, g.outputs)
     computed = [i for i in g.live(g.outputs) if g.op[i] not in (CONST, INPUT)]
     assert sorted(order) == computed
     place = {i: k for k, i in enumerate(order)}

@@ -15,7 +15,7 @@ from archimedes.graph.ops import TABLE
 from archimedes.graph.program import CONST, INPUT, OUT, REGION, Graph
 from archimedes.graph.regions import Host
 
-__all__ = ["Schedule", "cost", "has_host", "schedule"]
+__all__ = ["Schedule", "cost", "has_host", "schedule", "used_outputs"]
 
 _ARITY = tuple(op.arity for op in TABLE)
 #: Places by which a node is moved back for each operation that it stands on. A few more or less
@@ -49,6 +49,15 @@ def cost(g: Graph, known: dict[int, int]) -> int:
     return found
 
 
+def used_outputs(g: Graph, live: Sequence[int]) -> dict[int, list[int]]:
+    """Return the ``out`` nodes among live ones, by region."""
+    outs: dict[int, list[int]] = {}
+    for i in live:
+        if g.op[i] == OUT:
+            outs.setdefault(g.a[i], []).append(i)
+    return outs
+
+
 def schedule(
     g: Graph, outputs: Sequence[int], known: Container[int] = (), spread: bool = False
 ) -> Schedule:
@@ -63,10 +72,7 @@ def schedule(
     """
     live = g.live(outputs)
     op = g.op
-    outs: dict[int, list[int]] = {}
-    for i in live:
-        if op[i] == OUT:
-            outs.setdefault(g.a[i], []).append(i)
+    outs = used_outputs(g, live)
     order: list[int] = []
     if has_host(g):
         for i in live:

@@ -9,7 +9,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled, vmap
 from archimedes.simulate.dense import BatchDense, DenseOutput
-from archimedes.simulate.driver import OUTPUTS, chunk_of
+from archimedes.simulate.driver import chunk_of, steps_in_call
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.step_rows import END
 from archimedes.simulate.stepping import Run, Setup
@@ -22,11 +22,6 @@ STEPS, CHUNK = 16, 64
 FEW = 32
 SPARSE = 0.25
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
-
-
-def _steps_in_call(width: int) -> int:
-    """Return how many steps, of rows of this width, a kernel gives in one call."""
-    return min(STEPS, max(4, OUTPUTS // width))
 
 
 class Mapped:
@@ -89,7 +84,7 @@ class OutputCollector:
         self.times = times
         self.t, self.x = t, x
         self.chunk = chunk_of(len(times), size, CHUNK)
-        self.steps = _steps_in_call(call.kernels.rows().width)
+        self.steps = steps_in_call(call.kernels.rows().width, STEPS)
         self.rare = len(times) < FEW
         self.plain = call.kernels.plain
         # Runs that make tries carry no interpolants, so they stay with tries.
@@ -157,7 +152,7 @@ class StepCollector:
         self.t_start = setup.t_start
         self.x0 = batch.x0
         self.parts = call.kernels.rows(dense)
-        self.count = _steps_in_call(self.parts.width)
+        self.count = steps_in_call(self.parts.width, STEPS)
         self.made = np.zeros(batch.count, dtype=np.int64)
         self.rows = np.full((batch.count, self.count, self.parts.width), np.nan)
         self.complete = np.zeros(batch.count, dtype=bool)

@@ -81,9 +81,9 @@ def chunk_of(count: int, size: int, most: int = 1024) -> int:
     return min(64, limit) if count <= 64 else limit
 
 
-def steps_in_call(kernels: Kernels) -> int:
-    """Return how many steps with interpolants a kernel gives in one call."""
-    return min(128, max(8, OUTPUTS // kernels.rows().width))
+def steps_in_call(width: int, most: int = 128) -> int:
+    """Return how many steps, of rows of this width, a kernel gives in one call."""
+    return min(most, max(8, OUTPUTS // width))
 
 
 def solve(
@@ -200,7 +200,9 @@ class ManyOutputs(Collector):
     dense = False
 
     def __init__(self, kernels: Kernels, setup: Setup, x0: np.ndarray, times: np.ndarray) -> None:
-        self.kernel = kernels.tries(kernels.keep("count", lambda: steps_in_call(kernels)))
+        self.kernel = kernels.tries(
+            kernels.keep("count", lambda: steps_in_call(kernels.rows().width))
+        )
         self.fill = kernels.fill()
         self.times = times
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
@@ -246,7 +248,7 @@ class Steps(Collector):
         self.x0 = x0
         self.times = times
         self.parts = kernels.rows()
-        self.count = steps_in_call(kernels)
+        self.count = steps_in_call(kernels.rows().width)
         self.blocks: list[np.ndarray] = []
         self.dense = not kernels.plain
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from archimedes.backends.schedule import Schedule
+from archimedes.backends.schedule import Schedule, used_outputs
 from archimedes.graph.program import CONST, INPUT, OUT, Graph
 
 __all__ = ["statements"]
@@ -37,10 +37,7 @@ def statements(g: Graph, outputs: Sequence[int], wanted: Sequence[int] = ()) -> 
     True
     """
     live = [i for i in g.live([*outputs, *wanted]) if g.op[i] not in (CONST, INPUT)]
-    outs: dict[int, list[int]] = {}
-    for i in live:
-        if g.op[i] == OUT:
-            outs.setdefault(g.a[i], []).append(i)
+    outs = used_outputs(g, live)
     nodes = [i for i in live if g.op[i] != OUT]
     values = {i: outs.get(i, [i]) for i in nodes}
     readers: dict[int, list[int]] = {j: [] for j in live}
