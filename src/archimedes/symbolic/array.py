@@ -163,7 +163,8 @@ class SymbolicArray(Operators):
                 "bool(x)",
                 "A branch on a value cannot be recorded. Write np.where(test, a, b) to choose "
                 "between values, arc.cond(test, f, g, *args) to choose between computations, "
-                "np.logical_and/or (& |) instead of and/or, or declare the argument static.",
+                "arc.while_loop to repeat while a test holds, np.logical_and/or (& |) instead of "
+                "and/or, or declare the argument static.",
             )
         )
 
