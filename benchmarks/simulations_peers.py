@@ -47,7 +47,7 @@ def ours(problem: Problem, method: str) -> Make:
 
         def run() -> np.ndarray:
             found = solve_ode(
-                function, x0, (0.0, end), method=method, t_eval=problem.times, **tolerances
+                function, (0.0, end), x0, method=method, t_eval=problem.times, **tolerances
             )
             return found.x
 
@@ -65,7 +65,7 @@ def ours_batch(problem: Problem, x0: np.ndarray, method: str, times: np.ndarray)
     def make(rtol: float) -> Callable[[], np.ndarray]:
         options = {"rtol": rtol, "atol": rtol * problem.atol, "in_axes": (0,)}
         return lambda: (
-            solve_ode(problem.function, x0, (0.0, end), method=method, t_eval=times, **options).x
+            solve_ode(problem.function, (0.0, end), x0, method=method, t_eval=times, **options).x
         )
 
     return make
@@ -80,7 +80,7 @@ def ours_dae(problem: Problem) -> Make:
     def make(rtol: float) -> Callable[[], np.ndarray]:
         tolerances = {"rtol": rtol, "atol": rtol * problem.atol}
         return lambda: (
-            solve_dae(robertson_residual, x0, (0.0, end), t_eval=problem.times, **tolerances).x
+            solve_dae(robertson_residual, (0.0, end), x0, t_eval=problem.times, **tolerances).x
         )
 
     return make

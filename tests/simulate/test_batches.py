@@ -43,7 +43,7 @@ def same(batch, k, alone):
 def test_same_bits_as_alone(times):
     t = np.linspace(0.0, 4.0, times)
     batch = solve_ode(
-        swing, STATES, (0.0, 4.0), t_eval=t, args=(PARAMETERS,), in_axes=AXES, method="tsit5"
+        swing, (0.0, 4.0), STATES, t_eval=t, args=(PARAMETERS,), in_axes=AXES, method="tsit5"
     )
     assert batch.x.angle.shape == (COUNT, times)
     assert batch.success.all()
@@ -51,7 +51,7 @@ def test_same_bits_as_alone(times):
     assert len(np.unique(batch.stats["steps"])) > 10
     for k in (0, 1, 7, 255, 256, COUNT - 1):
         x0, p = one(k)
-        alone = solve_ode(swing, x0, (0.0, 4.0), t_eval=t, args=(p,), method="tsit5")
+        alone = solve_ode(swing, (0.0, 4.0), x0, t_eval=t, args=(p,), method="tsit5")
         assert same(batch, k, alone)
         assert batch.stats["steps"][k] == alone.stats["steps"]
 
@@ -59,25 +59,25 @@ def test_same_bits_as_alone(times):
 def test_size_and_threads_do_not_matter():
     t = np.linspace(0.0, 4.0, 100)
     options = {"t_eval": t, "method": "tsit5", "in_axes": AXES}
-    whole = solve_ode(swing, STATES, (0.0, 4.0), args=(PARAMETERS,), threads=2, **options)
+    whole = solve_ode(swing, (0.0, 4.0), STATES, args=(PARAMETERS,), threads=2, **options)
     for count in (1, 3, 64):
         part = tree.map(lambda leaf, n=count: leaf[:n], STATES)
         p = {"k": PARAMETERS["k"][:count], "w": 1.3}
-        found = solve_ode(swing, part, (0.0, 4.0), args=(p,), threads=1, **options)
+        found = solve_ode(swing, (0.0, 4.0), part, args=(p,), threads=1, **options)
         assert np.array_equal(found.x.angle, whole.x.angle[:count])
 
 
 def test_natural_steps_of_each():
     part = tree.map(lambda leaf: leaf[:9], STATES)
     p = {"k": PARAMETERS["k"][:9], "w": 1.3}
-    batch = solve_ode(swing, part, (0.0, 4.0), args=(p,), in_axes=AXES, method="tsit5")
+    batch = solve_ode(swing, (0.0, 4.0), part, args=(p,), in_axes=AXES, method="tsit5")
     assert batch.t.shape[1] == batch.stats["steps"].max() + 1
     for k in range(9):
         x0, own = one(k)
-        alone = solve_ode(swing, x0, (0.0, 4.0), args=(own,), method="tsit5")
+        alone = solve_ode(swing, (0.0, 4.0), x0, args=(own,), method="tsit5")
         assert np.array_equal(batch[k].t, alone.t)
         assert np.array_equal(batch[k].x.rate, alone.x.rate)
-    dense = solve_ode(swing, part, (0.0, 4.0), args=(p,), in_axes=AXES, method="tsit5", dense=True)
+    dense = solve_ode(swing, (0.0, 4.0), part, args=(p,), in_axes=AXES, method="tsit5", dense=True)
     assert np.array_equal(dense(1.7).angle[8], alone(1.7).angle)
     assert np.array_equal(dense[8](1.7).angle, alone(1.7).angle)
 
@@ -86,11 +86,11 @@ def test_one_axis_for_all_and_backward():
     x0 = np.array([[1.0], [2.0], [3.0]])
     rates = np.array([1.0, 2.0, 3.0])
     t = np.linspace(1.0, 0.0, 60)
-    found = solve_ode(lambda t, x, k: -k * x, x0, (1.0, 0.0), args=(rates,), in_axes=0, t_eval=t)
+    found = solve_ode(lambda t, x, k: -k * x, (1.0, 0.0), x0, args=(rates,), in_axes=0, t_eval=t)
     expected = x0[:, None, :] * np.exp(rates[:, None] * (1.0 - t))[:, :, None]
     assert np.allclose(found.x, expected, rtol=1e-6)
     shared = solve_ode(
-        lambda t, x, k: -k * x, np.ones(1), (0.0, 1.0), args=(rates,), in_axes=(None, 0),
+        lambda t, x, k: -k * x, (0.0, 1.0), np.ones(1), args=(rates,), in_axes=(None, 0),
         t_eval=[1.0],
     )  # fmt: skip
     assert np.allclose(shared.x[:, 0, 0], np.exp(-rates), rtol=1e-7)
@@ -99,17 +99,17 @@ def test_one_axis_for_all_and_backward():
 def test_instances_fail_alone():
     x0 = np.array([0.1, 1.0, 0.2, 4.0])
     t = np.linspace(0.0, 2.0, 81)
-    batch = solve_ode(lambda t, x: x**2, x0, (0.0, 2.0), in_axes=(0,), t_eval=t)
+    batch = solve_ode(lambda t, x: x**2, (0.0, 2.0), x0, in_axes=(0,), t_eval=t)
     assert batch.status.tolist() == [FINISHED, STEP_UNDERFLOW, FINISHED, STEP_UNDERFLOW]
     assert batch.message.startswith("2 of 4 instances failed; instance 1: the step size became")
     for k, start in enumerate(x0):
-        alone = solve_ode(lambda t, x: x**2, start, (0.0, 2.0), t_eval=t)
+        alone = solve_ode(lambda t, x: x**2, (0.0, 2.0), start, t_eval=t)
         good = len(alone.t)
         assert np.array_equal(batch.t[k, :good], alone.t)
         assert np.array_equal(batch.x[k, :good], alone.x)
         assert np.isnan(batch.t[k, good:]).all()
         assert np.isnan(batch.x[k, good:]).all()
-    few = solve_ode(lambda t, x: x**2, x0, (0.0, 0.2), in_axes=(0,), max_steps=4, t_eval=[0.0, 0.2])
+    few = solve_ode(lambda t, x: x**2, (0.0, 0.2), x0, in_axes=(0,), max_steps=4, t_eval=[0.0, 0.2])
     assert TOO_MANY_STEPS in few.status
 
 
@@ -122,7 +122,7 @@ def test_interrupted_batch(count):
     part = tree.map(lambda leaf: leaf[:count], STATES)
     p = {"k": PARAMETERS["k"][:count], "w": 1.3}
     batch = solve_ode(
-        swing, part, (0.0, 4.0), args=(p,), in_axes=AXES, t_eval=t, method="tsit5", progress=stop
+        swing, (0.0, 4.0), part, args=(p,), in_axes=AXES, t_eval=t, method="tsit5", progress=stop
     )
     assert batch.x.angle.shape == (count, 50)
     assert np.array_equal(np.isnan(batch.t), np.isnan(batch.x.angle))
@@ -144,14 +144,14 @@ def test_interrupted_batch(count):
 )
 def test_bad_axes(axes, message):
     with pytest.raises(ValueError, match=message):
-        solve_ode(swing, STATES, (0.0, 4.0), args=(PARAMETERS,), in_axes=axes)
+        solve_ode(swing, (0.0, 4.0), STATES, args=(PARAMETERS,), in_axes=axes)
 
 
 def test_different_lengths():
     with pytest.raises(ValueError, match="the batch axes have different lengths"):
-        solve_ode(lambda t, x, k: -k * x, np.ones(3), (0.0, 1.0), args=(np.ones(4),), in_axes=0)
+        solve_ode(lambda t, x, k: -k * x, (0.0, 1.0), np.ones(3), args=(np.ones(4),), in_axes=0)
 
 
 def test_empty_batch():
     with pytest.raises(ValueError, match="the batch is empty"):
-        solve_ode(lambda t, x: -x, np.ones((0, 2)), (0.0, 1.0), in_axes=(0,))
+        solve_ode(lambda t, x: -x, (0.0, 1.0), np.ones((0, 2)), in_axes=(0,))

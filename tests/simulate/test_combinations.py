@@ -38,7 +38,7 @@ def test_a_larger_stiff_system(method):
         return (n + 1) ** 2 * (wide[2:] - 2.0 * x + wide[:-2])
 
     rates = [-4.0 * (n + 1) ** 2 * np.sin(k * np.pi / (2 * (n + 1))) ** 2 for k in (1, n)]
-    traj = arc.solve_ode(heat, first + last, (0.0, 0.05), method=method, rtol=1e-8, atol=1e-10)
+    traj = arc.solve_ode(heat, (0.0, 0.05), first + last, method=method, rtol=1e-8, atol=1e-10)
     exact = np.exp(0.05 * rates[0]) * first + np.exp(0.05 * rates[1]) * last
     assert traj.success
     np.testing.assert_allclose(traj.x[-1], exact, atol=1e-7)

@@ -54,19 +54,19 @@ AMPLIFIED = [
 
 
 def test_transistor_amplifier_against_the_published_solution():
-    found = solve_dae(transistors, TRANSISTORS, (0.0, 0.2), rtol=1e-9, atol=1e-11)
+    found = solve_dae(transistors, (0.0, 0.2), TRANSISTORS, rtol=1e-9, atol=1e-11)
     assert found.success and found.stats["method"] == "rodas5p"
     assert found.x[-1] == pytest.approx(AMPLIFIED, abs=1e-6)
 
 
 def test_outputs_and_dense_output():
     times = np.linspace(0.0, 1.2, 50)
-    found = solve_dae(circle, [0.0, 1.0], (0.0, 1.2), t_eval=times, rtol=1e-10, atol=1e-10)
+    found = solve_dae(circle, (0.0, 1.2), [0.0, 1.0], t_eval=times, rtol=1e-10, atol=1e-10)
     assert found.t.tolist() == times.tolist()
     assert found.x == pytest.approx(circle_at(times), abs=1e-8)
-    steps = solve_dae(circle, [0.0, 1.0], (0.0, 1.2), rtol=1e-10, atol=1e-10)
+    steps = solve_dae(circle, (0.0, 1.2), [0.0, 1.0], rtol=1e-10, atol=1e-10)
     assert steps(times) == pytest.approx(circle_at(times), abs=1e-8)
-    back = solve_dae(circle, [0.0, 1.0], (0.0, -1.2), rtol=1e-10, atol=1e-10)
+    back = solve_dae(circle, (0.0, -1.2), [0.0, 1.0], rtol=1e-10, atol=1e-10)
     assert back.x[-1] == pytest.approx(circle_at(-1.2), abs=1e-8)
 
 
@@ -99,7 +99,7 @@ def test_masses_and_parameters_are_arguments_of_one_kernel():
     count = []
     for factor in (1.0, 2.0):
         args = (factor * mass, 0.5)
-        found = solve_dae(residual, start, (0.0, 1.0), args=args, rtol=1e-10, atol=1e-12)
+        found = solve_dae(residual, (0.0, 1.0), start, args=args, rtol=1e-10, atol=1e-12)
         assert found.stats["method"] == "rodas5p"
         # mass x' = -k x is upper triangular: the second decays alone and drives the first.
         p, q = 0.5 / (2.0 * factor), 0.5 / (4.0 * factor)
@@ -137,53 +137,53 @@ def test_which_equations_have_a_mass_matrix(name):
 
 def test_choosing_the_method():
     with pytest.raises(ValueError, match="method='dop853' must be 'rodas5p' or 'ida'"):
-        solve_dae(circle, [0.0, 1.0], (0.0, 1.0), method="dop853")
+        solve_dae(circle, (0.0, 1.0), [0.0, 1.0], method="dop853")
     with pytest.raises(ValueError, match="this residual has another form: write method='ida'"):
-        solve_dae(lambda t, x, v: x * v - x, [1.0, 1.0], (0.0, 1.0), method="rodas5p")
+        solve_dae(lambda t, x, v: x * v - x, (0.0, 1.0), [1.0, 1.0], method="rodas5p")
 
 
 def test_rodas5p_and_ida_agree():
     pytest.importorskip("sksundae")
     both = [
-        solve_dae(transistors, TRANSISTORS, (0.0, 0.01), method=m, rtol=1e-9, atol=1e-11)
+        solve_dae(transistors, (0.0, 0.01), TRANSISTORS, method=m, rtol=1e-9, atol=1e-11)
         for m in ("rodas5p", "ida")
     ]
     assert [found.stats["method"] for found in both] == ["rodas5p", "ida"]
     assert both[0].x[-1] == pytest.approx(both[1].x[-1], abs=1e-6)
-    other = solve_dae(lambda t, x, v: (1.0 + x) * v + x, [1.0], (0.0, 1.0), rtol=1e-9)
+    other = solve_dae(lambda t, x, v: (1.0 + x) * v + x, (0.0, 1.0), [1.0], rtol=1e-9)
     assert other.stats["method"] == "ida"
     # (1 + x) x' = -x: log(x) + x = 1 - t.
     assert np.log(other.x[-1]) + other.x[-1] == pytest.approx([0.0], abs=1e-6)
-    large = solve_dae(lambda t, x, v: v + x, np.ones(SMALL + 1), (0.0, 1.0))
+    large = solve_dae(lambda t, x, v: v + x, (0.0, 1.0), np.ones(SMALL + 1))
     assert large.stats["method"] == "ida"
     assert large.x[-1] == pytest.approx(np.full(SMALL + 1, np.exp(-1.0)), abs=1e-6)
 
 
 def test_inconsistent_starts():
     with pytest.raises(InconsistentStart, match=r"equation 1 of the residual is 1\.25, not 0"):
-        solve_dae(circle, [0.5, np.sqrt(2.0)], (0.0, 1.0))
+        solve_dae(circle, (0.0, 1.0), [0.5, np.sqrt(2.0)])
     # No equation here is without derivatives, but a combination of two is.
     wrong = [0.5, *TRANSISTORS[1:]]
     with pytest.raises(InconsistentStart):
-        solve_dae(transistors, wrong, (0.0, 0.1))
-    fixed = solve_dae(circle, [0.6, 0.5], (0.0, 0.1), correct=True)
+        solve_dae(transistors, (0.0, 0.1), wrong)
+    fixed = solve_dae(circle, (0.0, 0.1), [0.6, 0.5], correct=True)
     assert fixed.x[0] == pytest.approx([0.6, 0.8], abs=1e-12)
 
 
 def test_failures_and_interrupts_keep_what_was_computed():
-    few = solve_dae(circle, [0.0, 1.0], (0.0, 1.0), max_steps=3)
+    few = solve_dae(circle, (0.0, 1.0), [0.0, 1.0], max_steps=3)
     assert few.status == TOO_MANY_STEPS and len(few.t) == 4
 
     def lost(t, x, xdot):
         return np.stack([xdot[0] - np.sqrt(0.5 - t), x[1] - x[0]])
 
-    found = solve_dae(lost, [0.0, 0.0], (0.0, 1.0))
+    found = solve_dae(lost, (0.0, 1.0), [0.0, 0.0])
     assert found.status == NON_FINITE and 0.4 < found.t[-1] <= 0.5
 
     def interrupt(part, t):
         raise KeyboardInterrupt
 
-    stopped = solve_dae(circle, [0.0, 1.0], (0.0, 1.0), progress=interrupt)
+    stopped = solve_dae(circle, (0.0, 1.0), [0.0, 1.0], progress=interrupt)
     assert stopped.status == INTERRUPTED
 
 
@@ -196,5 +196,5 @@ def test_structs():
     def residual(t, x, xdot):
         return State(xdot.angle - 1.0, x.side - np.stack([np.cos(x.angle), np.sin(x.angle)]))
 
-    found = solve_dae(residual, State(0.0, np.array([1.0, 0.0])), (0.0, 1.0))
+    found = solve_dae(residual, (0.0, 1.0), State(0.0, np.array([1.0, 0.0])))
     assert found.x.side[-1] == pytest.approx([np.cos(1.0), np.sin(1.0)], abs=1e-9)

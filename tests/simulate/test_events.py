@@ -45,7 +45,7 @@ def oscillate(t, x):
 @pytest.mark.parametrize("method", ["dop853", "tsit5", "bs3", "rodas5p", "esdirk4"])
 def test_twenty_bounces(method):
     exact = bounces(1.0, 0.8, 20)
-    found = solve_ode(fall, [1.0, 0.0], (0.0, exact[-1] + 1e-3), method=method, events=[floor(0.8)])
+    found = solve_ode(fall, (0.0, exact[-1] + 1e-3), [1.0, 0.0], method=method, events=[floor(0.8)])
     assert found.success and found.events["event"].tolist() == [0] * 20
     assert np.abs(found.events["t"] - exact).max() < 1e-11
     assert found.events["x_after"][:, 1] == pytest.approx(-0.8 * found.events["x_before"][:, 1])
@@ -55,12 +55,12 @@ def test_outputs_between_bounces():
     times = np.linspace(0.0, 3.5, 57)
     exact = height_at(times, 1.0, 0.8)
     given = {"events": floor(0.8), "t_eval": times}
-    assert solve_ode(fall, [1.0, 0.0], (0.0, 3.5), **given).x[:, 0] == pytest.approx(
+    assert solve_ode(fall, (0.0, 3.5), [1.0, 0.0], **given).x[:, 0] == pytest.approx(
         exact, abs=1e-11
     )
-    kept = solve_ode(fall, [1.0, 0.0], (0.0, 3.5), dense=True, **given)
+    kept = solve_ode(fall, (0.0, 3.5), [1.0, 0.0], dense=True, **given)
     assert kept.x[:, 0] == pytest.approx(exact, abs=1e-11)
-    steps = solve_ode(fall, [1.0, 0.0], (0.0, 3.5), events=floor(0.8))
+    steps = solve_ode(fall, (0.0, 3.5), [1.0, 0.0], events=floor(0.8))
     assert steps(times)[:, 0] == pytest.approx(exact, abs=1e-11)
     # At an event there are two samples: speed falls, then rises.
     twice = np.flatnonzero(np.diff(steps.t) == 0.0)
@@ -74,7 +74,7 @@ def test_outputs_between_bounces():
 def test_terminal_time(method):
     stop = Event(lambda t, x: x[0], terminal=True)
     found = solve_ode(
-        oscillate, [1.0, 0.0], (0.0, 9.0), method=method, events=stop, rtol=1e-11, atol=1e-13
+        oscillate, (0.0, 9.0), [1.0, 0.0], method=method, events=stop, rtol=1e-11, atol=1e-13
     )
     assert found.status == EVENT and found.success
     assert abs(found.t[-1] - np.pi / 2) < 1e-10
@@ -85,9 +85,9 @@ def test_terminal_time(method):
 def test_direction_and_going_back():
     for direction, places in ((1, [1.5]), (-1, [0.5]), (0, [0.5, 1.5])):
         event = Event(lambda t, x: x[0], direction=direction)
-        found = solve_ode(oscillate, [1.0, 0.0], (0.0, 6.0), events=event)
+        found = solve_ode(oscillate, (0.0, 6.0), [1.0, 0.0], events=event)
         assert found.events["t"] == pytest.approx(np.pi * np.array(places), abs=1e-8)
-        back = solve_ode(oscillate, [1.0, 0.0], (0.0, -6.0), events=event)
+        back = solve_ode(oscillate, (0.0, -6.0), [1.0, 0.0], events=event)
         assert back.events["t"] == pytest.approx(-np.pi * np.array(places), abs=1e-8)
 
 
@@ -95,10 +95,10 @@ def test_simultaneous_events_fire_in_order():
     ramp = lambda t, x: np.ones_like(x)
     double = Event(lambda t, x: t - 1.0, reset=lambda t, x: 2.0 * x)
     add = Event(lambda t, x: x[0] - 1.0, reset=lambda t, x: x + 1.0)
-    first = solve_ode(ramp, [0.0, 0.0], (0.0, 2.0), events=[double, add])
+    first = solve_ode(ramp, (0.0, 2.0), [0.0, 0.0], events=[double, add])
     assert first.events["event"].tolist() == [0, 1] and np.ptp(first.events["t"]) == 0.0
     assert first.x[-1] == pytest.approx([4.0, 4.0])
-    second = solve_ode(ramp, [0.0, 0.0], (0.0, 2.0), events=[add, double])
+    second = solve_ode(ramp, (0.0, 2.0), [0.0, 0.0], events=[add, double])
     assert second.x[-1] == pytest.approx([5.0, 5.0])
 
 
@@ -107,7 +107,7 @@ def test_crossing_twice_within_a_step_is_seen():
     for eps in (1e-3, 1e-5):
         event = Event(lambda t, x, eps: x[0] + 1.0 - eps)
         found = solve_ode(
-            lambda t, x, eps: oscillate(t, x), [1.0, 0.0], (0.0, 6.0), events=event, args=(eps,)
+            lambda t, x, eps: oscillate(t, x), (0.0, 6.0), [1.0, 0.0], events=event, args=(eps,)
         )
         exact = np.pi + np.arccos(1.0 - eps) * np.array([-1.0, 1.0])
         assert found.events["t"] == pytest.approx(exact, abs=1e-6)
@@ -116,13 +116,13 @@ def test_crossing_twice_within_a_step_is_seen():
 def test_grazing_ends_well():
     for eps in (1e-9, 0.0, -1e-9, -1e-3):
         event = Event(lambda t, x, eps=eps: x[0] + 1.0 - eps)
-        found = solve_ode(oscillate, [1.0, 0.0], (0.0, 20.0), events=event)
+        found = solve_ode(oscillate, (0.0, 20.0), [1.0, 0.0], events=event)
         assert found.status == 0 and found.t[-1] == 20.0
         assert len(found.events["t"]) in (0, 2, 4, 6)
 
 
 def test_accumulation_ends_with_a_status():
-    found = solve_ode(fall, [1.0, 0.0], (0.0, 10.0), events=floor(0.5))
+    found = solve_ode(fall, (0.0, 10.0), [1.0, 0.0], events=floor(0.5))
     assert found.status == CHATTERING and not found.success
     assert "accumulate (Zeno)" in found.message
     assert found.t[-1] == pytest.approx(3.0 * np.sqrt(2.0 / G), abs=1e-9)
@@ -131,16 +131,16 @@ def test_accumulation_ends_with_a_status():
 
 
 def test_chattering_ends_with_a_status():
-    relay = solve_ode(lambda t, x: -np.sign(x), [1.0], (0.0, 5.0), events=Event(lambda t, x: x[0]))
+    relay = solve_ode(lambda t, x: -np.sign(x), (0.0, 5.0), [1.0], events=Event(lambda t, x: x[0]))
     assert relay.status == CHATTERING and relay.t[-1] == pytest.approx(1.0, abs=1e-6)
     # A ball that comes to rest fires for ever at the same place.
-    rest = solve_ode(fall, [1.0, 0.0], (0.0, 5.0), events=floor(0.0))
+    rest = solve_ode(fall, (0.0, 5.0), [1.0, 0.0], events=floor(0.0))
     assert rest.status == CHATTERING and rest.t[-1] == pytest.approx(np.sqrt(2.0 / G))
 
 
 def test_fixed_steps_keep_their_grid():
     event = Event(lambda t, x: x[0])
-    found = solve_ode(oscillate, [1.0, 0.0], (0.0, 5.0), method="rk4", dt=0.01, events=event)
+    found = solve_ode(oscillate, (0.0, 5.0), [1.0, 0.0], method="rk4", dt=0.01, events=event)
     assert found.events["t"] == pytest.approx([np.pi / 2, 3 * np.pi / 2], abs=1e-8)
     between = np.setdiff1d(found.t, found.events["t"])
     assert between == pytest.approx(0.01 * np.arange(501), abs=1e-12)
@@ -160,7 +160,7 @@ def test_structs_and_arguments():
         direction=-1,
         reset=lambda t, x, g: x.replace(speed=-0.8 * x.speed),
     )
-    found = solve_ode(dynamics, State(1.0, 0.0), (0.0, 2.0), events=bounce, args=(G,))
+    found = solve_ode(dynamics, (0.0, 2.0), State(1.0, 0.0), events=bounce, args=(G,))
     assert found.events["t"] == pytest.approx(bounces(1.0, 0.8, 3), abs=1e-11)
     assert isinstance(found.events["x_after"], State)
 
@@ -170,13 +170,13 @@ def test_batches_fire_each_on_its_own():
     start = np.stack([heights, 0.0 * heights], axis=1)
     times = np.linspace(0.0, 3.5, 29)
     given = {"t_eval": times, "events": floor(0.8)}
-    many = solve_ode(fall, start, (0.0, 3.5), in_axes=0, **given)
+    many = solve_ode(fall, (0.0, 3.5), start, in_axes=0, **given)
     for k, height in enumerate(heights):
         assert many.x[k, :, 0] == pytest.approx(height_at(times, height, 0.8), abs=1e-10)
-        alone = solve_ode(fall, start[k], (0.0, 3.5), **given)
+        alone = solve_ode(fall, (0.0, 3.5), start[k], **given)
         assert np.array_equal(alone.x, many.x[k])
         assert many.events["count"][k, 0] == len(alone.events["t"])
-    zeno = solve_ode(fall, start, (0.0, 6.0), in_axes=0, t_eval=times, events=floor(0.5))
+    zeno = solve_ode(fall, (0.0, 6.0), start, in_axes=0, t_eval=times, events=floor(0.5))
     assert (zeno.status == CHATTERING).all()
 
 
@@ -215,9 +215,9 @@ def test_what_is_wrong_is_said():
     with pytest.raises(TypeError, match="reset must be a function"):
         Event(lambda t, x: x[0], reset=3)
     with pytest.raises(TypeError, match=r"events\[0\] is a function: write events=\[arc.Event"):
-        solve_ode(fall, [1.0, 0.0], (0.0, 1.0), events=[lambda t, x: x[0]])
+        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=[lambda t, x: x[0]])
     with pytest.raises(ValueError, match=r"events\[0\].fn must return one number"):
-        solve_ode(fall, [1.0, 0.0], (0.0, 1.0), events=Event(lambda t, x: x))
+        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=Event(lambda t, x: x))
     wrong = Event(lambda t, x: x[0], reset=lambda t, x: x[:1])
     with pytest.raises(TraceError, match=r"reset returned x of shape \(1,\), the state has \(2,\)"):
-        solve_ode(fall, [1.0, 0.0], (0.0, 1.0), events=wrong)
+        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=wrong)

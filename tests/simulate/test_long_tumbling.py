@@ -53,7 +53,7 @@ def drifts(x, u):
 def test_conserved_quantities(case, baumgarte):
     u = free(np.diag(MOMENTS))
     body = RigidBody(baumgarte=baumgarte)
-    traj = solve_ode(body.dynamics, start(RATES[case]), (0.0, DURATION), args=(u,))
+    traj = solve_ode(body.dynamics, (0.0, DURATION), start(RATES[case]), args=(u,))
     assert traj.success
     found = drifts(traj.x, u)
     assert found["norm"] <= 1e-9
@@ -91,6 +91,6 @@ def test_rates_in_closed_form():
     b = np.sqrt((T2 * C - H2) / (B * (C - B)))
     exact = np.stack([w0[0] * cn, b * sn, w0[2] * dn], axis=1)
     traj = solve_ode(
-        RigidBody.dynamics, start(w0), (0.0, DURATION), t_eval=t, args=(free(np.diag(MOMENTS)),)
+        RigidBody.dynamics, (0.0, DURATION), start(w0), t_eval=t, args=(free(np.diag(MOMENTS)),)
     )
     assert np.abs(traj.x.w_B - exact).max() < 1e-5

@@ -28,7 +28,7 @@ def tumbling():
 
 def test_a_thousand_seconds_with_defaults():
     t = np.linspace(0.0, 1000.0, 1001)
-    traj = solve_ode(tumble, tumbling(), (0.0, 1000.0), t_eval=t)
+    traj = solve_ode(tumble, (0.0, 1000.0), tumbling(), t_eval=t)
     assert traj.success
     assert np.abs(np.linalg.norm(traj.x.att.array, axis=1) - 1.0).max() < 1e-12
     energy = 0.5 * np.einsum("ti,ij,tj->t", traj.x.w_B, J, traj.x.w_B)
@@ -51,8 +51,8 @@ def spin(t, x):
 
 def test_projection_can_be_turned_off():
     x0 = Spin(Quaternion([1.0, 0.0, 0.0, 0.0]))
-    on = solve_ode(spin, x0, (0.0, 50.0), rtol=1e-4, atol=1e-4)
-    off = solve_ode(spin, x0, (0.0, 50.0), rtol=1e-4, atol=1e-4, project=False)
+    on = solve_ode(spin, (0.0, 50.0), x0, rtol=1e-4, atol=1e-4)
+    off = solve_ode(spin, (0.0, 50.0), x0, rtol=1e-4, atol=1e-4, project=False)
     norms = lambda traj: np.abs(np.linalg.norm(traj.x.att.array, axis=1) - 1.0).max()
     assert norms(on) < 1e-15
     assert norms(off) > 1e-6
@@ -71,7 +71,7 @@ def test_rodrigues_parameters_change_their_chart():
 
     x0 = Turning(ModifiedRodrigues(np.zeros(3)))
     t = np.linspace(0.0, 20.0, 101)
-    traj = solve_ode(turn, x0, (0.0, 20.0), t_eval=t)
+    traj = solve_ode(turn, (0.0, 20.0), x0, t_eval=t)
     assert np.linalg.norm(traj.x.att.array, axis=1).max() <= 1.0 + 1e-12
     found = 4.0 * np.arctan(traj.x.att.array[:, 2])
     error = np.angle(np.exp(1j * (np.abs(found) - np.abs(np.angle(np.exp(1j * t))))))
@@ -90,7 +90,7 @@ def test_own_classes_can_normalise():
         return {"d": Direction(np.cross([0.0, 0.0, 1.0], x["d"].v)), "s": 0.0}
 
     x0 = {"d": Direction(np.array([1.0, 0.0, 0.0])), "s": 2.0}
-    traj = solve_ode(rotate, x0, (0.0, 30.0), rtol=1e-5, atol=1e-5)
+    traj = solve_ode(rotate, (0.0, 30.0), x0, rtol=1e-5, atol=1e-5)
     assert np.abs(np.linalg.norm(traj.x["d"].v, axis=1) - 1.0).max() < 1e-15
     assert (traj.x["s"] == 2.0).all()
     assert traj.x["d"].v[-1] == pytest.approx([np.cos(30.0), np.sin(30.0), 0.0], abs=1e-2)

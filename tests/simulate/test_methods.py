@@ -41,7 +41,7 @@ def test_order_of_convergence(name, reference):
     counts = STEPS.get(name, (40, 80))
     ends, inside = [], []
     for count in counts:
-        traj = solve_ode(pendulum, X0, (START, END), method=name, dt=(END - START) / count)
+        traj = solve_ode(pendulum, (START, END), X0, method=name, dt=(END - START) / count)
         assert len(traj.t) == count + 1
         ends.append(np.abs(traj.x[-1] - reference(END)).max())
         times = np.concatenate([traj.t[:-1] + part * END / count for part in (0.25, 0.4, 0.8)])
@@ -114,4 +114,4 @@ def test_horner_against_polyval():
 
 def test_unknown_method_lists_the_known():
     with pytest.raises(ValueError, match=r"'rk5' is unknown: write one of .*dop853.*tsit5"):
-        solve_ode(pendulum, X0, (0.0, 1.0), method="rk5")
+        solve_ode(pendulum, (0.0, 1.0), X0, method="rk5")

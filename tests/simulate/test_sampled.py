@@ -42,14 +42,14 @@ def test_sampled_controller(method):
     states, inputs = exact_loop([1.0, 0.0], 50)
     times = H * np.arange(51)
     part = Sampled(feedback, init=0.0, dt=H)
-    found = solve_ode(plant, [1.0, 0.0], (0.0, 5.0), method=method, sampled=part, t_eval=times)
+    found = solve_ode(plant, (0.0, 5.0), [1.0, 0.0], method=method, sampled=part, t_eval=times)
     assert found.success
     assert found.x == pytest.approx(states, abs=1e-12)
     assert found.u[:50] == pytest.approx(inputs, abs=1e-12)
-    steps = solve_ode(plant, [1.0, 0.0], (0.0, 5.0), method=method, sampled=part)
+    steps = solve_ode(plant, (0.0, 5.0), [1.0, 0.0], method=method, sampled=part)
     assert steps(times) == pytest.approx(states, abs=1e-12)
     assert set(np.round(times, 12)) <= set(np.round(steps.t, 12))
-    fixed = solve_ode(plant, [1.0, 0.0], (0.0, 5.0), method="rk4", dt=0.03, sampled=part)
+    fixed = solve_ode(plant, (0.0, 5.0), [1.0, 0.0], method="rk4", dt=0.03, sampled=part)
     assert fixed.x[-1] == pytest.approx(states[-1], abs=1e-12)
 
 
@@ -63,7 +63,7 @@ def test_several_rates_see_each_other_in_order():
         return 0.0 * x
 
     times = [0.0, 0.3, 0.6, 0.8, 1.0]
-    found = solve_ode(still, 1.0, (0.0, 1.1), sampled=[copy, count], t_eval=times)
+    found = solve_ode(still, (0.0, 1.1), 1.0, sampled=[copy, count], t_eval=times)
     assert found.u[1].tolist() == [1.0, 1.0, 2.0, 2.0, 3.0]
     assert found.u[0].tolist() == [0.0, 10.0, 10.0, 20.0, 20.0]
 
@@ -73,11 +73,11 @@ def test_offset_and_times():
     still = lambda t, x, u: 0.0 * x
     times = np.array([0.0, 0.19, 0.21, 0.69, 0.71, 0.95])
     late = solve_ode(
-        still, 0.0, (0.0, 1.0), sampled=Sampled(**ramp, dt=0.5, offset=0.2), t_eval=times
+        still, (0.0, 1.0), 0.0, sampled=Sampled(**ramp, dt=0.5, offset=0.2), t_eval=times
     )
     assert late.u == pytest.approx([0.0, 0.0, 0.2, 0.2, 0.7, 0.7])
     given = Sampled(**ramp, times=[0.2, 0.3, 0.9])
-    assert solve_ode(still, 0.0, (0.0, 1.0), sampled=given, t_eval=times).u == pytest.approx(
+    assert solve_ode(still, (0.0, 1.0), 0.0, sampled=given, t_eval=times).u == pytest.approx(
         [0.0, 0.0, 0.2, 0.3, 0.3, 0.9]
     )
 
@@ -103,7 +103,7 @@ def test_input_series(method):
             return (exact(s) if method == "linear" else middle) - y
 
         x = solve_ivp(slope, (a, b), x, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
-    found = solve_ode(lambda t, x, u: u - x, [0.3], (0.0, 5.0), inputs=series)
+    found = solve_ode(lambda t, x, u: u - x, (0.0, 5.0), [0.3], inputs=series)
     assert found.x[-1] == pytest.approx(x, abs=1e-9)
     assert found.stats["rejected"] <= 3
     assert found.u.shape == found.t.shape
@@ -113,8 +113,8 @@ def test_input_function_and_sampled_part_together():
     part = Sampled(lambda t, x, u, k: {"sum": u["sum"] + x}, init={"sum": 0.0}, dt=1.0)
     found = solve_ode(
         lambda t, x, v, u, k: k * v + 0.0 * u["sum"],
-        1.0,
         (0.0, 2.0),
+        1.0,
         inputs=np.cos,
         sampled=part,
         args=(2.0,),
@@ -133,10 +133,10 @@ def test_batches_and_events():
     part = Sampled(feedback, init=0.0, dt=H)
     crossing = Event(lambda t, x, u: x[0])
     given = {"sampled": part, "t_eval": times, "events": crossing}
-    many = solve_ode(plant, start, (0.0, 3.0), in_axes=0, **given)
+    many = solve_ode(plant, (0.0, 3.0), start, in_axes=0, **given)
     for k, x in enumerate(start):
         assert many.x[k] == pytest.approx(exact_loop(x, 30)[0], abs=1e-11)
-        alone = solve_ode(plant, x, (0.0, 3.0), **given)
+        alone = solve_ode(plant, (0.0, 3.0), x, **given)
         assert np.array_equal(alone.x, many.x[k]) and np.array_equal(alone.u, many.u[k])
     assert many.events["count"][0, 0] == 1
 
@@ -167,14 +167,14 @@ def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="dt=0 must be positive"):
         Sampled(feedback, init=0.0, dt=0)
     with pytest.raises(TypeError, match=r"sampled\[0\] is a function: write sampled="):
-        solve_ode(plant, [1.0, 0.0], (0.0, 1.0), sampled=[feedback])
+        solve_ode(plant, (0.0, 1.0), [1.0, 0.0], sampled=[feedback])
     with pytest.raises(TypeError, match=r"inputs is a float: write a function u\(t\)"):
-        solve_ode(plant, [1.0, 0.0], (0.0, 1.0), inputs=1.0)
+        solve_ode(plant, (0.0, 1.0), [1.0, 0.0], inputs=1.0)
     with pytest.raises(ValueError, match="goes back in time"):
-        solve_ode(plant, [1.0, 0.0], (1.0, 0.0), sampled=Sampled(feedback, init=0.0, dt=H))
+        solve_ode(plant, (1.0, 0.0), [1.0, 0.0], sampled=Sampled(feedback, init=0.0, dt=H))
     wide = Sampled(lambda t, x, u: x, init=0.0, dt=H)
     with pytest.raises(TraceError, match=r"sampled\[0\].update must return a memory like its init"):
-        solve_ode(plant, [1.0, 0.0], (0.0, 1.0), sampled=wide)
+        solve_ode(plant, (0.0, 1.0), [1.0, 0.0], sampled=wide)
     with pytest.raises(ValueError, match="at least 2 times that increase"):
         InputSeries([0.0, 0.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="method='cubic' is not one of"):

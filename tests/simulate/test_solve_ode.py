@@ -36,7 +36,7 @@ def test_tolerance_is_kept(method):
     rtol = 1e-4 if method == "heun" else 1e-7
     t = np.linspace(0.0, 3.0, 31)
     traj = solve_ode(
-        oscillator, [1.0, 0.0], (0.0, 3.0), method=method, t_eval=t, args=(2.0,), rtol=rtol,
+        oscillator, (0.0, 3.0), [1.0, 0.0], method=method, t_eval=t, args=(2.0,), rtol=rtol,
         atol=rtol,
     )  # fmt: skip
     assert traj.status == FINISHED
@@ -46,7 +46,7 @@ def test_tolerance_is_kept(method):
 
 
 def test_natural_steps_and_dense_output():
-    traj = solve_ode(oscillator, np.array([1, 0]), (0.0, 3.0), args=(2.0,))
+    traj = solve_ode(oscillator, (0.0, 3.0), np.array([1, 0]), args=(2.0,))
     assert traj.t[0] == 0.0
     assert traj.t[-1] == 3.0
     assert len(traj.t) == traj.stats["steps"] + 1
@@ -62,8 +62,8 @@ def test_natural_steps_and_dense_output():
 
 def test_outputs_and_dense_outputs_agree():
     t = np.linspace(0.0, 3.0, 200)
-    a = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=t)
-    b = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=t, dense=True)
+    a = solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(2.0,), t_eval=t)
+    b = solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(2.0,), t_eval=t, dense=True)
     assert np.array_equal(a.x, b.x)
     assert np.abs(b(1.23) - exact(np.array(1.23))).max() < 1e-7
 
@@ -72,17 +72,17 @@ def test_chunks_do_not_matter():
     # 1, 64 and 1,024 outputs a kernel call; the steps are the same.
     few = np.linspace(0.0, 3.0, 7)
     many = np.linspace(0.0, 3.0, 6 * 500 + 1)
-    a = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=few)
-    b = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=many)
+    a = solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(2.0,), t_eval=few)
+    b = solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(2.0,), t_eval=many)
     assert np.array_equal(a.x, b.x[::500])
     assert a.stats == b.stats
 
 
 def test_backward_in_time():
     t = np.linspace(3.0, 0.0, 16)
-    traj = solve_ode(oscillator, exact(np.array(3.0)), (3.0, 0.0), args=(2.0,), t_eval=t)
+    traj = solve_ode(oscillator, (3.0, 0.0), exact(np.array(3.0)), args=(2.0,), t_eval=t)
     assert np.abs(traj.x - exact(t)).max() < 1e-7
-    natural = solve_ode(oscillator, exact(np.array(3.0)), (3.0, 0.0), args=(2.0,))
+    natural = solve_ode(oscillator, (3.0, 0.0), exact(np.array(3.0)), args=(2.0,))
     assert (np.diff(natural.t) < 0.0).all()
     assert np.abs(natural(1.1) - exact(np.array(1.1))).max() < 1e-7
 
@@ -99,7 +99,7 @@ def test_against_scipy_on_the_lorenz_system():
     theirs = solve_ivp(
         lambda t, x: lorenz(t, x, p), (0.0, 5.0), x0, "DOP853", t, rtol=1e-12, atol=1e-13
     )
-    traj = solve_ode(lorenz, x0, (0.0, 5.0), args=(p,), t_eval=t, rtol=1e-11, atol=1e-12)
+    traj = solve_ode(lorenz, (0.0, 5.0), x0, args=(p,), t_eval=t, rtol=1e-11, atol=1e-12)
     assert np.abs(traj.x - theirs.y.T).max() < 1e-7
 
 
@@ -114,7 +114,7 @@ def linear(t, x, a):
 )
 @settings(max_examples=40)
 def test_linear_systems(a, x0, end):
-    traj = solve_ode(linear, x0, (0.0, end), args=(a,))
+    traj = solve_ode(linear, (0.0, end), x0, args=(a,))
     expected = expm(a * end) @ x0
     assert traj.success
     assert np.abs(traj.x[-1] - expected).max() < 1e-6 * (1.0 + np.abs(traj.x).max())
@@ -124,7 +124,7 @@ def test_linear_systems(a, x0, end):
 
 def test_many_threads_at_once():
     t = np.linspace(0.0, 3.0, 100)
-    run = lambda w: solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(w,), t_eval=t).x
+    run = lambda w: solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(w,), t_eval=t).x
     rates = np.linspace(1.0, 3.0, 40)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(run, rates))
@@ -133,10 +133,10 @@ def test_many_threads_at_once():
 
 
 def test_few_or_no_outputs():
-    none = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=[])
+    none = solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(2.0,), t_eval=[])
     assert none.success
     assert none.x.shape == (0, 2)
-    start = solve_ode(oscillator, [1.0, 0.0], (0.0, 3.0), args=(2.0,), t_eval=[0.0, 0.0])
+    start = solve_ode(oscillator, (0.0, 3.0), [1.0, 0.0], args=(2.0,), t_eval=[0.0, 0.0])
     assert start.x.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
@@ -159,7 +159,7 @@ def test_arenstorf_orbit_closes():
         )
 
     x0 = np.array([0.994, 0.0, 0.0, -2.00158510637908252240537862224])
-    traj = solve_ode(arenstorf, x0, (0.0, period), rtol=1e-13, atol=1e-13)
+    traj = solve_ode(arenstorf, (0.0, period), x0, rtol=1e-13, atol=1e-13)
     assert traj.success
     assert np.abs(traj.x[-1] - x0)[:2].max() < 1e-6
     assert traj.stats["rejected"] < 0.2 * traj.stats["steps"]
@@ -178,13 +178,13 @@ def fall(t, x):
 
 def test_tree_states_of_numbers():
     x0 = Ball(np.array([0, 0, 10]), np.zeros(3), 1)
-    traj = solve_ode(fall, x0, (0, 1), t_eval=[0, 0.5, 1])
+    traj = solve_ode(fall, (0, 1), x0, t_eval=[0, 0.5, 1])
     assert isinstance(traj.x, Ball)
     assert traj.x.pos.shape == (3, 3)
     assert traj.x.mass.shape == (3,)
     assert np.allclose(traj.x.pos[:, 2], 10.0 - 9.81 / 2 * np.array([0.0, 0.25, 1.0]), atol=1e-12)
     assert np.allclose(traj.x.mass, [1.0, 0.95, 0.9])
-    pair = solve_ode(lambda t, x: {"a": x["b"][0], "b": [-x["a"]]}, {"a": 1.0, "b": [0]}, (0, 1))
+    pair = solve_ode(lambda t, x: {"a": x["b"][0], "b": [-x["a"]]}, (0, 1), {"a": 1.0, "b": [0]})
     assert abs(pair.x["a"][-1] - np.cos(1.0)) < 1e-8
     assert abs(pair.x["b"][0][-1] + np.sin(1.0)) < 1e-8
 
@@ -192,26 +192,26 @@ def test_tree_states_of_numbers():
 def test_tolerances_of_leaves():
     x0 = Ball(np.array([0.0, 0.0, 10.0]), np.zeros(3))
     loose = Ball(np.full(3, 1e-3), np.full(3, 1e-3), 1e-3)
-    traj = solve_ode(fall, x0, (0.0, 1.0), atol=loose, rtol=1e-12)
+    traj = solve_ode(fall, (0.0, 1.0), x0, atol=loose, rtol=1e-12)
     assert traj.success
     with pytest.raises(ValueError, match="atol must be a number, a vector"):
-        solve_ode(fall, x0, (0.0, 1.0), atol=np.ones(3))
+        solve_ode(fall, (0.0, 1.0), x0, atol=np.ones(3))
 
 
 def test_fixed_steps():
-    traj = solve_ode(lambda t, x: -x, 1.0, (0.0, 1.0), method="rk4", dt=0.1)
+    traj = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, method="rk4", dt=0.1)
     h = 0.1
     growth = 1 - h + h**2 / 2 - h**3 / 6 + h**4 / 24
     assert np.allclose(traj.x, growth ** np.arange(11), rtol=1e-14)
     assert np.allclose(traj.t, 0.1 * np.arange(11), rtol=1e-14)
     # A last step that is shorter; an adaptive method with fixed steps.
-    odd = solve_ode(lambda t, x: -x, 1.0, (0.0, 1.0), method="tsit5", dt=0.3)
+    odd = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, method="tsit5", dt=0.3)
     assert np.allclose(odd.t, [0.0, 0.3, 0.6, 0.9, 1.0])
     assert abs(odd.x[-1] - np.exp(-1.0)) < 1e-5
 
 
 def test_first_and_largest_step():
-    traj = solve_ode(lambda t, x: -x, 1.0, (0.0, 2.0), first_step=1e-3, max_step=0.05)
+    traj = solve_ode(lambda t, x: -x, (0.0, 2.0), 1.0, first_step=1e-3, max_step=0.05)
     assert abs(traj.t[1] - 1e-3) < 1e-15
     assert np.diff(traj.t).max() < 0.05 * 1.02
 
@@ -224,7 +224,7 @@ def test_large_functions_are_called_not_copied():
         return -y
 
     x0 = np.linspace(0.1, 1.0, 3)
-    traj = solve_ode(f, x0, (0.0, 0.5), method="bs3", rtol=1e-6)
+    traj = solve_ode(f, (0.0, 0.5), x0, method="bs3", rtol=1e-6)
     theirs = solve_ivp(f, (0.0, 0.5), x0, rtol=1e-10, atol=1e-12)
     assert np.abs(traj.x[-1] - theirs.y[:, -1]).max() < 1e-5
 
@@ -233,7 +233,7 @@ def test_large_functions_are_called_not_copied():
 
 
 def test_blow_up_ends_with_the_part_before():
-    traj = solve_ode(lambda t, x: x**2, 1.0, (0.0, 2.0))
+    traj = solve_ode(lambda t, x: x**2, (0.0, 2.0), 1.0)
     assert traj.status == STEP_UNDERFLOW
     assert not traj.success
     assert "the step size became too small at t = 1.0000" in traj.message
@@ -244,28 +244,28 @@ def test_blow_up_ends_with_the_part_before():
 
 def test_outputs_after_a_failure_are_left_out():
     t = np.linspace(0.0, 2.0, 21)
-    traj = solve_ode(lambda t, x: x**2, 1.0, (0.0, 2.0), t_eval=t)
+    traj = solve_ode(lambda t, x: x**2, (0.0, 2.0), 1.0, t_eval=t)
     assert traj.status == STEP_UNDERFLOW
     assert np.array_equal(traj.t, t[t <= 1.0])
     assert np.isfinite(traj.x).all()
 
 
 def test_derivative_that_becomes_nan():
-    traj = solve_ode(lambda t, x: np.sqrt(1.0 - t) * x, 1.0, (0.0, 2.0))
+    traj = solve_ode(lambda t, x: np.sqrt(1.0 - t) * x, (0.0, 2.0), 1.0)
     assert traj.status == NON_FINITE
     assert "nan or infinite right after t = " in traj.message
     assert 0.99 < traj.t[-1] <= 1.0
     assert abs(traj.x[-1] - np.exp(2.0 / 3.0)) < 1e-2
-    at_once = solve_ode(lambda t, x: np.log(-x), 1.0, (0.0, 2.0))
+    at_once = solve_ode(lambda t, x: np.log(-x), (0.0, 2.0), 1.0)
     assert at_once.status == NON_FINITE
     assert len(at_once.t) == 1
-    fixed = solve_ode(lambda t, x: np.log(0.5 - t) * x, 1.0, (0.0, 2.0), dt=0.1)
+    fixed = solve_ode(lambda t, x: np.log(0.5 - t) * x, (0.0, 2.0), 1.0, dt=0.1)
     assert fixed.status == NON_FINITE
     assert np.isfinite(fixed.x).all()
 
 
 def test_too_many_steps():
-    traj = solve_ode(lambda t, x: -x, 1.0, (0.0, 100.0), max_steps=7)
+    traj = solve_ode(lambda t, x: -x, (0.0, 100.0), 1.0, max_steps=7)
     assert traj.status == TOO_MANY_STEPS
     assert traj.stats["steps"] + traj.stats["rejected"] == 7
     assert "max_steps = 7 steps were used up at t = " in traj.message
@@ -281,7 +281,7 @@ def test_interrupted_solve_returns_its_part():
             raise KeyboardInterrupt
 
     t = np.linspace(0.0, 100.0, 5000)
-    traj = solve_ode(oscillator, [1.0, 0.0], (0.0, 100.0), args=(2.0,), t_eval=t, progress=stop)
+    traj = solve_ode(oscillator, (0.0, 100.0), [1.0, 0.0], args=(2.0,), t_eval=t, progress=stop)
     assert traj.status == INTERRUPTED
     assert not traj.success
     assert traj.message.startswith("interrupted at t = ")
@@ -294,7 +294,7 @@ def test_interrupted_solve_returns_its_part():
 
 
 def test_progress_bar(capsys):
-    solve_ode(lambda t, x: -x, 1.0, (0.0, 1.0), progress=True)
+    solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, progress=True)
     assert "100%" in capsys.readouterr().err
 
 
@@ -335,12 +335,12 @@ def test_bad_numbers(options, message):
 def test_bad_derivatives():
     x0 = Ball(np.zeros(3), np.zeros(3))
     with pytest.raises(TypeError, match=r"the derivative of x\.pos has shape \(2,\), but x\.pos"):
-        solve_ode(lambda t, x: Ball(x.vel[:2], x.vel, 0.0), x0, (0.0, 1.0))
+        solve_ode(lambda t, x: Ball(x.vel[:2], x.vel, 0.0), (0.0, 1.0), x0)
     with pytest.raises(TypeError, match="must have the structure of the state, it differs"):
-        solve_ode(lambda t, x: (x.vel, x.vel, 0.0), x0, (0.0, 1.0))
+        solve_ode(lambda t, x: (x.vel, x.vel, 0.0), (0.0, 1.0), x0)
     with pytest.raises(TypeError, match=r"the derivative of x has shape \(3,\)"):
-        solve_ode(lambda t, x: np.ones(3), np.ones(2), (0.0, 1.0))
+        solve_ode(lambda t, x: np.ones(3), (0.0, 1.0), np.ones(2))
     with pytest.raises(TypeError, match="func must be a function"):
-        solve_ode(np.ones(2), np.ones(2), (0.0, 1.0))
+        solve_ode(np.ones(2), (0.0, 1.0), np.ones(2))
     with pytest.raises(TypeError, match=r"x0\['name'\] is a str"):
-        solve_ode(decay, {"name": "a"}, (0.0, 1.0))
+        solve_ode(decay, (0.0, 1.0), {"name": "a"})

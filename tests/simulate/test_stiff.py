@@ -150,14 +150,14 @@ def test_dense_output_and_error_estimate_converge(name):
 
 @pytest.mark.parametrize("name", STIFF)
 def test_hires(name):
-    found = solve_ode(hires, HIRES_START, (0.0, 321.8122), method=name, atol=1e-12)
+    found = solve_ode(hires, (0.0, 321.8122), HIRES_START, method=name, atol=1e-12)
     assert found.success
     assert found.x[-1] == pytest.approx(HIRES_END, rel=1e-7)
 
 
 @pytest.mark.parametrize("name", STIFF)
 def test_robertson(name):
-    found = solve_ode(robertson, [1.0, 0.0, 0.0], (0.0, 1e11), method=name, atol=1e-18)
+    found = solve_ode(robertson, (0.0, 1e11), [1.0, 0.0, 0.0], method=name, atol=1e-18)
     assert found.success
     assert found.x[-1] == pytest.approx(ROBERTSON_END, rel=1e-5)
     assert found.stats["steps"] < 4000
@@ -175,7 +175,7 @@ def test_van_der_pol(name):
 def test_a_step_where_newton_fails_is_rejected():
     # From far out, the simplified iteration does not converge with a long step.
     found = solve_ode(
-        lambda t, x: -np.exp(20.0 * x), 1.0, (0.0, 1.0), method="esdirk4", first_step=0.5
+        lambda t, x: -np.exp(20.0 * x), (0.0, 1.0), 1.0, method="esdirk4", first_step=0.5
     )
     assert found.success and found.stats["rejected"] > 0
     assert float(found.x[-1]) == pytest.approx(-np.log(20.0 + np.exp(-20.0)) / 20.0, rel=1e-8)
@@ -186,10 +186,10 @@ def test_batches_have_the_bits_of_single_solves(name):
     mus = np.array([1.0, 10.0, 100.0])
     start, span, times = np.array([2.0, 0.0]), (0.0, 20.0), np.linspace(0.0, 20.0, 5)
     many = solve_ode(
-        van_der_pol, start, span, method=name, args=(mus,), in_axes=(None, 0), t_eval=times
+        van_der_pol, span, start, method=name, args=(mus,), in_axes=(None, 0), t_eval=times
     )
     for k, mu in enumerate(mus):
-        alone = solve_ode(van_der_pol, start, span, method=name, args=(mu,), t_eval=times)
+        alone = solve_ode(van_der_pol, span, start, method=name, args=(mu,), t_eval=times)
         assert np.array_equal(many.x[k], alone.x)
 
 

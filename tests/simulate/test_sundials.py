@@ -38,10 +38,10 @@ def reference():
 @pytest.mark.parametrize("method", ["cvode", "ida"])
 def test_stiff_system(method, reference):
     span, times = (0.0, 1e5), [0.0, 0.0, 10.0, 1e5]
-    found = solve_ode(robertson, [1.0, 0.0, 0.0], span, method=method, atol=1e-14)
+    found = solve_ode(robertson, span, [1.0, 0.0, 0.0], method=method, atol=1e-14)
     assert found.success and found.stats["method"] == method
     assert found.x[-1] == pytest.approx(reference, rel=1e-6)
-    at = solve_ode(robertson, [1.0, 0.0, 0.0], span, method=method, atol=1e-14, t_eval=times)
+    at = solve_ode(robertson, span, [1.0, 0.0, 0.0], method=method, atol=1e-14, t_eval=times)
     assert at.t.tolist() == times
     assert at.x[-1] == pytest.approx(reference, rel=1e-6)
     last = odeint(robertson, span, [1.0, 0.0, 0.0], method=method, atol=1e-14)
@@ -58,24 +58,24 @@ def test_structs_arguments_and_going_back():
         return State(-k * x.a, k * x.b)
 
     start = State(1.0, np.array([1.0, 2.0]))
-    found = solve_ode(dynamics, start, (0.0, -1.0), method="cvode", args=(0.5,))
+    found = solve_ode(dynamics, (0.0, -1.0), start, method="cvode", args=(0.5,))
     assert found.x.a[-1] == pytest.approx(np.exp(0.5), rel=1e-6)
     assert found.x.b[-1] == pytest.approx(np.exp(-0.5) * start.b, rel=1e-6)
 
 
 def test_failures_return_what_was_computed():
-    found = solve_ode(lambda t, x: x**2, 1.0, (0.0, 2.0), method="cvode")
+    found = solve_ode(lambda t, x: x**2, (0.0, 2.0), 1.0, method="cvode")
     assert not found.success and 0.9 < found.t[-1] < 1.01
-    few = solve_ode(robertson, [1.0, 0.0, 0.0], (0.0, 1e5), method="cvode", max_steps=10)
+    few = solve_ode(robertson, (0.0, 1e5), [1.0, 0.0, 0.0], method="cvode", max_steps=10)
     assert few.status == TOO_MANY_STEPS and len(few.t) == 11
-    nan = solve_ode(lambda t, x: np.sqrt(0.5 - t) * x, 1.0, (0.0, 1.0), method="ida")
+    nan = solve_ode(lambda t, x: np.sqrt(0.5 - t) * x, (0.0, 1.0), 1.0, method="ida")
     assert nan.status < 0 and nan.t[-1] < 0.6
 
 
 def test_what_cannot_be_done_is_said(monkeypatch):
     with pytest.raises(ArchimedesError, match="method='cvode' has no events"):
         solve_ode(
-            robertson, [1.0, 0.0, 0.0], (0.0, 1.0), method="cvode", events=Event(lambda t, x: x[0])
+            robertson, (0.0, 1.0), [1.0, 0.0, 0.0], method="cvode", events=Event(lambda t, x: x[0])
         )
     with pytest.raises(ArchimedesError, match="runs outside the kernels"):
         arc.jac(lambda x: odeint(robertson, (0.0, 1.0), x, method="cvode"))(
@@ -83,12 +83,12 @@ def test_what_cannot_be_done_is_said(monkeypatch):
         )
     monkeypatch.setitem(sys.modules, "sksundae.cvode", None)
     with pytest.raises(ArchimedesError, match="pip install scikit-sundae"):
-        solve_ode(robertson, [1.0, 0.0, 0.0], (0.0, 1.0), method="cvode")
+        solve_ode(robertson, (0.0, 1.0), [1.0, 0.0, 0.0], method="cvode")
 
 
 @pytest.mark.parametrize("method", ["ida", "rodas5p"])
 def test_robertson_as_a_dae(reference, method):
-    found = solve_dae(robertson_dae, [1.0, 0.0, 0.0], (0.0, 1e5), method=method, atol=1e-14)
+    found = solve_dae(robertson_dae, (0.0, 1e5), [1.0, 0.0, 0.0], method=method, atol=1e-14)
     assert found.success and found.stats["method"] == method
     assert found.x[-1] == pytest.approx(reference, rel=1e-6)
     assert found.x.sum(axis=1) == pytest.approx(np.ones(len(found.t)), abs=1e-8)
@@ -103,7 +103,7 @@ def test_mass_matrix_of_a_semi_explicit_system(method):
 
     times = np.linspace(0.0, 3.0, 7)
     options = {"method": method, "t_eval": times, "args": (2.0,), "rtol": 1e-10, "atol": 1e-12}
-    found = solve_dae(residual, [0.0, 1.0], (0.0, 3.0), **options)
+    found = solve_dae(residual, (0.0, 3.0), [0.0, 1.0], **options)
     exact = (2.0 * np.cos(times) + np.sin(times) - 2.0 * np.exp(-2.0 * times)) / 5.0
     assert found.x[:, 0] == pytest.approx(exact, abs=1e-7)
     assert found.x[:, 1] == pytest.approx(np.cos(times) - 2.0 * exact, abs=1e-7)
@@ -112,26 +112,26 @@ def test_mass_matrix_of_a_semi_explicit_system(method):
 def test_inconsistent_starts():
     message = "equation 2 of the residual is 0.1, not 0, at t = 0.* correct=True"
     with pytest.raises(InconsistentStart, match=message):
-        solve_dae(robertson_dae, [1.0, 0.0, 0.1], (0.0, 1.0))
+        solve_dae(robertson_dae, (0.0, 1.0), [1.0, 0.0, 0.1])
     with pytest.raises(InconsistentStart, match=r"equation 0 of the residual is 0\.04, not 0"):
-        solve_dae(robertson_dae, [1.0, 0.0, 0.0], (0.0, 1.0), xdot0=[0.0, 0.0, 0.0])
-    assert solve_dae(robertson_dae, [1.0, 0.0, 0.0], (0.0, 1.0), xdot0=[-0.04, 0.04, 0.0]).success
-    fixed = solve_dae(robertson_dae, [0.9, 0.0, 0.7], (0.0, 1.0), correct=True)
+        solve_dae(robertson_dae, (0.0, 1.0), [1.0, 0.0, 0.0], xdot0=[0.0, 0.0, 0.0])
+    assert solve_dae(robertson_dae, (0.0, 1.0), [1.0, 0.0, 0.0], xdot0=[-0.04, 0.04, 0.0]).success
+    fixed = solve_dae(robertson_dae, (0.0, 1.0), [0.9, 0.0, 0.7], correct=True)
     assert fixed.x[0] == pytest.approx([0.9, 0.0, 0.1], abs=1e-12)
     with pytest.raises(InconsistentStart, match="no algebraic values near these satisfy it"):
         solve_dae(
             lambda t, x, v: np.stack([v[0] + x[0], x[1] ** 2 + 1.0]),
-            [1.0, 1.0],
             (0.0, 1.0),
+            [1.0, 1.0],
             correct=True,
         )
 
 
 def test_wrong_shapes():
     with pytest.raises(ValueError, match="2 equations for the 3 numbers of the state"):
-        solve_dae(lambda t, x, v: v[:2], [1.0, 0.0, 0.0], (0.0, 1.0))
+        solve_dae(lambda t, x, v: v[:2], (0.0, 1.0), [1.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="xdot0 must have the structure and shapes of x0"):
-        solve_dae(robertson_dae, [1.0, 0.0, 0.0], (0.0, 1.0), xdot0=[0.0, 0.0])
+        solve_dae(robertson_dae, (0.0, 1.0), [1.0, 0.0, 0.0], xdot0=[0.0, 0.0])
 
 
 def test_interruption_keeps_what_was_computed():
@@ -139,5 +139,5 @@ def test_interruption_keeps_what_was_computed():
         if part > 0.3:
             raise KeyboardInterrupt
 
-    found = solve_ode(lambda t, x: -x, 1.0, (0.0, 1.0), method="cvode", progress=interrupt)
+    found = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, method="cvode", progress=interrupt)
     assert "interrupted" in found.message and 0.2 < found.t[-1] < 1.0

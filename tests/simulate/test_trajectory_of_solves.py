@@ -16,7 +16,7 @@ def decay(t, x, rate):
 
 
 def test_one_solve():
-    traj = solve_ode(decay, {"a": np.ones(2)}, (0.0, 2.0), args=(0.5,))
+    traj = solve_ode(decay, (0.0, 2.0), {"a": np.ones(2)}, args=(0.5,))
     assert traj.success and traj.names == ["a[0]", "a[1]"]
     np.testing.assert_allclose(traj(1.234)["a"], np.exp(-0.5 * 1.234), rtol=1e-7)
     np.testing.assert_allclose(traj([0.3, 0.4])["a"][1], np.exp(-0.2), rtol=1e-7)
@@ -27,7 +27,7 @@ def test_one_solve():
 def test_a_batch_and_its_parts():
     rates = np.array([0.5, 1.0, 2.0])
     options = {"args": (rates,), "in_axes": (None, 0), "dense": True}
-    many = solve_ode(decay, {"a": np.ones(2)}, (0.0, 2.0), **options)
+    many = solve_ode(decay, (0.0, 2.0), {"a": np.ones(2)}, **options)
     assert many.batch_shape == (3,) and many.success.all()
     for k, rate in enumerate(rates):
         one = many[k]
@@ -41,7 +41,7 @@ def test_a_batch_and_its_parts():
 
 def test_what_the_solver_says_survives_a_file():
     half = Event(lambda t, x, rate: x["a"][0] - 0.5)
-    traj = solve_ode(decay, {"a": np.ones(2)}, (0.0, 2.0), args=(1.0,), events=half)
+    traj = solve_ode(decay, (0.0, 2.0), {"a": np.ones(2)}, args=(1.0,), events=half)
     assert "events: 1, at t = 0.693147" in repr(traj)
     file = io.BytesIO()
     traj.to_npz(file)
@@ -53,6 +53,6 @@ def test_what_the_solver_says_survives_a_file():
 
 
 def test_pickled():
-    traj = solve_ode(decay, {"a": np.ones(2)}, (0.0, 2.0), args=(0.5,), t_eval=[0.0, 1.0])
+    traj = solve_ode(decay, (0.0, 2.0), {"a": np.ones(2)}, args=(0.5,), t_eval=[0.0, 1.0])
     again = pickle.loads(pickle.dumps(traj))
     assert again.x["a"].tobytes() == traj.x["a"].tobytes() and again.stats == traj.stats

@@ -58,7 +58,7 @@ def simulate(events: Any = None) -> Trajectory:
     x, u = body()
     options: dict[str, Any] = {"args": (u,), "events": events, **TOLERANCES}
     times = np.linspace(0.0, DURATION, OUTPUTS)
-    return solve_ode(dynamics, x, (0.0, DURATION), t_eval=times, **options)
+    return solve_ode(dynamics, (0.0, DURATION), x, t_eval=times, **options)
 
 
 def dispersed(count: int, seed: int = 1) -> RigidBody.State:
@@ -78,7 +78,7 @@ def simulate_batch(x0: RigidBody.State) -> Trajectory:
     """Simulate many bodies in one call, each with its own steps."""
     times = np.linspace(0.0, DURATION, BATCH_OUTPUTS)
     options: dict[str, Any] = {"args": (body()[1],), "in_axes": (0, None), **TOLERANCES}
-    return solve_ode(dynamics, x0, (0.0, DURATION), t_eval=times, **options)
+    return solve_ode(dynamics, (0.0, DURATION), x0, t_eval=times, **options)
 
 
 def drifts(traj: Trajectory) -> dict[str, float]:

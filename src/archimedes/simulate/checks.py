@@ -12,21 +12,58 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate.layout import Layout
 from archimedes.simulate.methods import Method
+from archimedes.symbolic import is_traced
 
 __all__ = ["check_args", "check_span", "check_state", "check_step", "check_times", "static_places"]
 
 
-def check_span(t_span: Any) -> tuple[float, float]:
-    """Return the ends of a time span."""
-    pair = isinstance(t_span, (tuple, list)) and list(map(type, t_span)) == [float, float]
-    if not pair and np.shape(t_span) != (2,):
-        raise ValueError(f"t_span must be a pair (start, end), got {t_span!r}")
-    start, end = map(float, t_span)
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise ValueError(f"t_span = ({start}, {end}) must be finite")
+def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
+    """Return the ends of a time span, floats or traced; ``x0`` tells if the two were swapped."""
+    if type(t_span) is not tuple or list(map(type, t_span)) != [float, float]:
+        check_pair(t_span, x0)
+        if any(map(is_traced, t_span)):
+            return tuple(end if is_traced(end) else _finite(end, t_span) for end in t_span)
+    start, end = (_finite(end, t_span) for end in t_span)
     if start == end:
         raise ValueError(f"t_span = ({start}, {end}) is empty: start and end are equal")
     return start, end
+
+
+def check_pair(t_span: Any, x0: Any) -> None:
+    """Refuse what is no pair of numbers, and a pair where x0 looks more like the span.
+
+    States are written as arrays or lists, spans as tuples: where it is the other way round a
+    state of two numbers would pass for a span, and the solve for the one that was meant.
+    """
+    pair = isinstance(t_span, _KINDS) or hasattr(t_span, "shape")
+    if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
+        got = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
+        raise ValueError(f"t_span must be a pair (start, end) of numbers, got {got}: {_ORDER}")
+    if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
+        raise ValueError(
+            f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {_ORDER}. If they are right, write "
+            "the span as a tuple (start, end), or the state as np.array(x0)"
+        )
+
+
+_ORDER = "the order is (func, t_span, x0), as in SciPy's solve_ivp"
+#: From what a span is usually written as to what a state is.
+_KINDS = (tuple, list, np.ndarray)
+
+
+def _kind(value: Any) -> int:
+    return _KINDS.index(type(value)) if type(value) in _KINDS else len(_KINDS)
+
+
+def _are_numbers(values: Any) -> bool:
+    kinds = {np.dtype(getattr(v, "dtype", None) or np.asarray(v).dtype).kind for v in values}
+    return kinds <= set("iuf")
+
+
+def _finite(end: Any, t_span: Any) -> float:
+    if not math.isfinite(end):
+        raise ValueError(f"t_span = ({', '.join(map(str, t_span))}) must be finite")
+    return float(end)
 
 
 def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:

@@ -84,8 +84,8 @@ def _check_consistent(residual: Residual, t: float, x: Any, xdot: Any, correct: 
 
 def solve_dae(
     residual: Callable[..., Any],
-    x0: Any,
     t_span: Sequence[float],
+    x0: Any,
     xdot0: Any = None,
     *,
     method: str | None = None,
@@ -114,11 +114,11 @@ def solve_dae(
 
     >>> def circle(t, x, xdot):
     ...     return np.stack([xdot[0] + x[1], x[0] ** 2 + x[1] ** 2 - 1.0])
-    >>> traj = solve_dae(circle, [0.0, 1.0], (0.0, 1.0))
+    >>> traj = solve_dae(circle, (0.0, 1.0), [0.0, 1.0])
     >>> bool(abs(traj.x[-1][0] + np.sin(1.0)) < 1e-6)
     True
     """
-    start, end = checks.check_span(t_span)
+    start, end = checks.check_span(t_span, x0)
     state = as_state(x0)
     layout = layout_of(state)
     x = checks.check_state(state, layout)

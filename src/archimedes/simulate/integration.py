@@ -56,7 +56,7 @@ def odeint(
     """
     inputs, sampled = options.pop("inputs", None), options.pop("sampled", None)
     if inputs is not None or sampled is not None:
-        hybrid = hybrid_of(func, inputs, sampled, *checks.check_span(t_span))
+        hybrid = hybrid_of(func, inputs, sampled, *checks.check_span(t_span, x0))
         given = checks.check_args(args)
         options["clock"], options["events"] = hybrid.clock, hybrid.events(options.get("events"))
         begun = hybrid.begin(float(t_span[0]), x0, given, None)
@@ -68,7 +68,7 @@ def odeint(
     settings, progress = _options(options, atol, rtol)
     if any_traced(t_span, x0, args, t_eval):
         return _recorded(func, t_span, x0, method, t_eval, args, static_argnames, settings)
-    problem = prepare(func, x0, t_span, method, args, static_argnames, settings)
+    problem = prepare(func, t_span, x0, method, args, static_argnames, settings)
     layout = problem.kernels.plan.layout
     times = None if t_eval is None else problem.times(t_eval)
     with monitor_of(progress) as monitor:
@@ -107,7 +107,7 @@ def _recorded(
     options: Options,
 ) -> Any:
     """Record the loops of a solve into the current trace."""
-    start, end = t_span if any_symbolic(t_span) else checks.check_span(t_span)
+    start, end = checks.check_span(t_span, x0)
     times = np.stack([end])[:0] if t_eval is None else t_eval
     if not any_symbolic((start, end, times)) and t_eval is not None:
         times = checks.check_times(t_eval, start, end)
@@ -156,17 +156,17 @@ def integrator(
     name: str | None = None,
     **options: Any,
 ) -> Callable[..., Any]:
-    """Return a function ``solve(x0, t_span, *args)`` that does what odeint does with these options.
+    """Return a function ``solve(t_span, x0, *args)`` that does what odeint does with these options.
 
     It can be called again and again, recorded, differentiated and mapped.
 
     >>> solve = integrator(lambda t, x, k: -k * x)
-    >>> round(float(solve(1.0, (0.0, 1.0), 2.0)), 8)
+    >>> round(float(solve((0.0, 1.0), 1.0, 2.0)), 8)
     0.13533528
     """
     compiled = func if isinstance(func, Compiled) else Compiled(func)
 
-    def solve(x0: Any, t_span: Sequence[Any], *args: Any) -> Any:
+    def solve(t_span: Sequence[Any], x0: Any, *args: Any) -> Any:
         return odeint(
             compiled, t_span, x0, method, t_eval, atol, rtol, args, static_argnames, **options
         )

@@ -160,15 +160,15 @@ class BatchProblem(_Prepared):
 
 def prepare(
     func: Callable[..., Any],
-    x0: Any,
     t_span: Any,
+    x0: Any,
     method: str | Method | None,
     args: Any,
     static_argnames: str | Sequence[str] | None,
     options: Options,
 ) -> Problem:
     """Check and flatten what a user gave."""
-    start, end = checks.check_span(t_span)
+    start, end = checks.check_span(t_span, x0)
     state = as_state(x0)
     layout = layout_of(state)
     x = checks.check_state(state, layout)
@@ -182,8 +182,8 @@ def prepare(
 
 def prepare_batch(
     func: Callable[..., Any],
-    x0: Any,
     t_span: Any,
+    x0: Any,
     method: str | Method | None,
     args: Any,
     static_argnames: str | Sequence[str] | None,
@@ -191,7 +191,7 @@ def prepare_batch(
     in_axes: Any,
 ) -> BatchProblem:
     """Check and flatten a batch; ``in_axes`` as in ``batch_of``."""
-    start, end = checks.check_span(t_span)
+    start, end = checks.check_span(t_span, x0)
     given = checks.check_args(args)
     fixed = checks.static_places(func, static_argnames, len(given))
     axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)

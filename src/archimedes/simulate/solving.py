@@ -22,8 +22,8 @@ __all__ = ["solve_ode"]
 
 def solve_ode(
     func: Callable[..., Any],
-    x0: Any,
     t_span: Sequence[float],
+    x0: Any,
     *,
     method: str | Method | None = None,
     t_eval: Any = None,
@@ -68,7 +68,7 @@ def solve_ode(
     A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
     and ``message``.
 
-    >>> traj = solve_ode(lambda t, x: -x, 1.0, (0.0, 1.0))
+    >>> traj = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0)
     >>> traj.success, round(float(traj.x[-1]), 8)
     (True, 0.36787944)
     """
@@ -76,7 +76,7 @@ def solve_ode(
     if inputs is not None or sampled is not None:
         if static_argnames:
             raise ValueError("static_argnames cannot be combined with inputs or sampled")
-        start, end = checks.check_span(t_span)
+        start, end = checks.check_span(t_span, x0)
         hybrid = hybrid_of(func, inputs, sampled, start, end)
         given = checks.check_args(args)
         x0 = hybrid.begin(start, x0, given, in_axes)
@@ -87,12 +87,12 @@ def solve_ode(
     clock = None if hybrid is None else hybrid.clock
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events, clock)
     if in_axes is not None:
-        many = prepare_batch(func, x0, t_span, method, args, static_argnames, options, in_axes)
+        many = prepare_batch(func, t_span, x0, method, args, static_argnames, options, in_axes)
         times = None if t_eval is None else many.times(t_eval)
         with monitor_of(progress) as monitor:
             found = many.solve(times, bool(dense), threads, monitor)
         return found if hybrid is None else hybrid.shown(found)
-    problem = prepare(func, x0, t_span, method, args, static_argnames, options)
+    problem = prepare(func, t_span, x0, method, args, static_argnames, options)
     times = None if t_eval is None else problem.times(t_eval)
     with monitor_of(progress) as monitor:
         found = problem.solve(times, bool(dense) or times is None, monitor)
