@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import DTYPES
+from archimedes.graph.environment import in_default_environment
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
@@ -38,6 +39,7 @@ _MAKE = tuple(dtype.type for dtype in DTYPES)
 Instruction = tuple[int, int, int, int, int]
 
 
+@in_default_environment
 def run(g: Graph, inputs: Sequence[Any]) -> list[Any]:
     """Evaluate a graph on NumPy scalars or arrays of one batch shape; floating errors are silent.
 

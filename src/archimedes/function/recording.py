@@ -17,6 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.graph.dtypes import DTYPES, F64, I64, code_of
+from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
@@ -177,6 +178,7 @@ def _fresh(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
+@in_default_environment
 def record(
     function: Callable[..., Any],
     leaves: Sequence[LeafSpec],

@@ -18,6 +18,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import vmap
+from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.campaign_store import CampaignError
 from archimedes.simulate.sampling import Sampler
 
@@ -173,6 +174,7 @@ def forget(task: Task) -> None:
         _WORKERS.pop(task.name, None)
 
 
+@in_default_environment
 def run_chunk(task: Task, start: int, stop: int) -> tuple[Any, Any]:
     """Return parameters and results of the runs `start` to `stop` (not included)."""
     return worker_of(task).run(start, stop)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.campaign_results import Campaign
 from archimedes.simulate.campaign_store import (
     CampaignError,
@@ -80,6 +81,7 @@ def monte_carlo(
         forget(task)
 
 
+@in_default_environment
 def run_campaign(
     task: Task, n: int, size: int, executor: Any, disk: ChunkStore | None, progress: Any
 ) -> Campaign:

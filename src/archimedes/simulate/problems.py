@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.graph.environment import in_default_environment
 from archimedes.simulate import checks
 from archimedes.simulate.batches import Batch, BatchResult, batch_of, solve_batch
 from archimedes.simulate.driver import (
@@ -56,6 +57,7 @@ class Problem(_Prepared):
     args: tuple[Any, ...]
     max_steps: int
 
+    @in_default_environment
     def solve(
         self,
         times: np.ndarray | None,
@@ -112,6 +114,7 @@ class BatchProblem(_Prepared):
     batch: Batch
     max_steps: int
 
+    @in_default_environment
     def solve(
         self,
         times: np.ndarray | None,
@@ -158,6 +161,7 @@ class BatchProblem(_Prepared):
         return f"{bad.size} of {count} instances failed; instance {first}: {why}"
 
 
+@in_default_environment
 def prepare(
     func: Callable[..., Any],
     t_span: Any,
@@ -180,6 +184,7 @@ def prepare(
     return Problem(kernels, setup, x, model.args, limit)
 
 
+@in_default_environment
 def prepare_batch(
     func: Callable[..., Any],
     t_span: Any,

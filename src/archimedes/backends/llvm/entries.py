@@ -6,7 +6,8 @@ Batch: ``i32 arc_batch(ptr in, ptr out, i64 begin, i64 end)`` computes the insta
 batched leaves of shape (N, leaf); leaves that are not batched are shared by all instances.
 
 Outputs may not overlap inputs. The result is 0, ``NO_MEMORY``, or what a host callback returned.
-Functions keep no state: any number of threads may call them at once.
+Functions keep no state: any number of threads may call them at once. They compute in the default
+floating-point environment, whatever that of the caller is (``guards.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from archimedes.backends.llvm.assembler import Function, Module
+from archimedes.backends.llvm.guards import add_guarded
 from archimedes.backends.llvm.hosting import HostCall
 from archimedes.backends.llvm.lowering import PARAMETERS, PART, Lowering
 from archimedes.backends.llvm.machine import Target
@@ -45,6 +47,8 @@ __all__ = [
 ]
 
 SCALAR, BATCH = "arc_scalar", "arc_batch"
+SCALAR_PARAMETERS = "ptr %in, ptr %out"
+BATCH_PARAMETERS = f"{SCALAR_PARAMETERS}, i64 %begin, i64 %end"
 NO_MEMORY = 1
 #: Larger frames come from the heap.
 STACK = 32768
@@ -144,10 +148,11 @@ def scalar_program(
     given, to = (_flat(_leaf_locations(k, x)) for k, x in (("in", inputs), ("out", outputs)))
     hosts = _write_body(module, g, given, to, part, {})
     size = module.frame.size
-    f = Function(module, f"define i32 @{SCALAR}(ptr %in, ptr %out)")
+    f = Function(module, f"define internal i32 @run({SCALAR_PARAMETERS}) noinline")
     _open_frame(f, size)
     f.line("call void @body(ptr %frame, ptr %in, ptr %out)")
     _close_frame(f, size)
+    add_guarded(module, SCALAR, SCALAR_PARAMETERS, "run")
     return Program(module.text(), hosts, size)
 
 
@@ -248,7 +253,7 @@ def _write_batch_loop(
         -(-leaf.size * lanes * ITEM_BYTES[leaf.dtype] // ALIGNMENT) * ALIGNMENT for leaf in leaves
     ]
     offsets = [0] * len(sizes) if fused else [frame.bytes(size) for size in sizes]
-    f = Function(module, f"define i32 @{BATCH}(ptr %in, ptr %out, i64 %begin, i64 %end)")
+    f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
     _open_frame(f, frame.size)
     for table in ("in", "out"):
         f.line(f"%tile.{table} = alloca [{max(arrays, 1)} x ptr], align 8")
@@ -286,3 +291,4 @@ def _write_batch_loop(
         if lanes > 1:
             scatter(f, whole, first, "%end", results)
     _close_frame(f, frame.size)
+    add_guarded(module, BATCH, BATCH_PARAMETERS, "run")

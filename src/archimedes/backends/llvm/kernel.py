@@ -31,6 +31,7 @@ from archimedes.backends.llvm.threads import over_chunks
 from archimedes.backends.schedule import cost, has_host
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
+from archimedes.graph.environment import in_default_environment
 from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
@@ -192,6 +193,7 @@ class Kernel:
         varies = [flag for leaf, flag in zip(self.inputs, batched) for _ in range(leaf.size)]
         return fixed_nodes(self.graph, varies)
 
+    @in_default_environment
     def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
         begin = time.perf_counter()
         hosted = self.has_host

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from archimedes.backends.llvm.assembler import Function, Module
+from archimedes.backends.llvm.guards import add_guarded
 from archimedes.backends.llvm.machine import NativeCode, host_target
 from archimedes.backends.llvm.memory import ALIGNMENT
 from archimedes.backends.llvm.pointers import checked_pointers, data_pointer
@@ -39,7 +40,8 @@ def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
     target = host_target(None)
     module = Module(Spelling(1), target)
     parameters = [f"ptr %{x}" for x in POINTERS.split()] + [f"i64 %{x}" for x in NUMBERS.split()]
-    f = Function(module, f"define i32 @{NAME}({', '.join(parameters)}, double %sign)")
+    signature = f"{', '.join(parameters)}, double %sign"
+    f = Function(module, f"define internal i32 @run({signature}) noinline")
     f.line("%in = alloca ptr, i64 %inputs, align 8")
     f.line("%out = alloca ptr, align 8")
     f.line(f"%values = alloca i8, i64 %room, align {ALIGNMENT}")
@@ -109,6 +111,7 @@ def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
         f.line(f"store i64 {done}, ptr {further('%done', sequence.counter, '8')}, align 8")
         sequence.next = [status]
     f.finish(f"ret i32 {sequence.carried[0]}")
+    add_guarded(module, NAME, signature, "run")
     code = NativeCode(target.compile(module.text()), NAME)
     numbers = [ctypes.c_int64] * len(NUMBERS.split())
     pointers = [ctypes.c_void_p] * len(POINTERS.split())

@@ -1,0 +1,222 @@
+"""Flush-to-zero and other rounding modes, set by whoever came before, change no bit."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import threading
+from contextlib import contextmanager
+from functools import lru_cache
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.backends.llvm.assembler import Module
+from archimedes.backends.llvm.entries import Leaf, scalar_program
+from archimedes.backends.llvm.machine import NativeCode, Target, host_target
+from archimedes.backends.llvm.spelling import Spelling
+from archimedes.graph import CODES, F64, Graph
+from archimedes.graph.environment import DefaultEnvironment, is_default
+
+on_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="sets MXCSR")
+
+DEFAULT = 0x1F80
+#: Settings that another library may leave behind.
+SETTINGS = {
+    "flush": DEFAULT | 0x8000,
+    "denormals": DEFAULT | 0x0040,
+    "both": DEFAULT | 0x8040,
+    "down": DEFAULT | 0x2000,
+    "up": DEFAULT | 0x4000,
+    "to zero": DEFAULT | 0x6000,
+    "up and flush": DEFAULT | 0xC040,
+}
+
+TEXT = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define i32 @swap(i32 %new) {
+  %place = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %place)
+  %old = load i32, ptr %place
+  store i32 %new, ptr %place
+  call void @llvm.x86.sse.ldmxcsr(ptr %place)
+  ret i32 %old
+}
+"""
+
+
+@lru_cache(maxsize=1)
+def swap():
+    code = NativeCode(host_target().compile(TEXT), "swap")
+    return code, ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(code.address)
+
+
+def set_register(value: int) -> int:
+    """Set MXCSR and return what it was, without the flags."""
+    return swap()[1](value) & 0xFFC0
+
+
+@contextmanager
+def setting(value: int):
+    assert set_register(value) == DEFAULT
+    try:
+        yield
+    finally:
+        assert set_register(DEFAULT) == value  # the library put it back
+
+
+def delicate(x):
+    """Results that every setting changes: subnormal numbers, and roundings of all kinds."""
+    small = x * 1e-308
+    return np.stack([small * 0.37, small - small * 0.999999, x / 3.0, -x / 7.0, np.exp(x) * 1e-310])
+
+
+POINT = np.float64(0.9)
+ROWS = np.linspace(0.1, 0.9, 203)
+
+
+@on_x86
+def test_the_settings_do_change_arithmetic():
+    expected = delicate(ROWS)
+    for name, value in SETTINGS.items():
+        with setting(value):
+            eager = delicate(ROWS)
+            known = is_default()
+        assert not known, name
+        assert eager.tobytes() != expected.tobytes(), name
+
+
+@on_x86
+@pytest.mark.parametrize("backend", ["llvm", "interpreter"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_single_calls_keep_their_bits(name, backend):
+    f = arc.compile(delicate, backend=backend)
+    expected = [f(POINT) for _ in range(6)][-1]  # by then the native entry is in use
+    with setting(SETTINGS[name]):
+        found = f(POINT)
+    assert found.tobytes() == expected.tobytes()
+
+
+@on_x86
+@pytest.mark.parametrize("backend", ["llvm", "interpreter"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_recorded_and_compiled_under_the_setting(name, backend):
+    def model(x):
+        return delicate(x) + (np.float64(1e-300) * 1e-10) * x + np.float64(1.0) / 3.0
+
+    expected = arc.compile(model, backend=backend)(POINT)
+    with setting(SETTINGS[name]):
+        found = arc.compile(model, backend=backend)(POINT)
+    assert found.tobytes() == expected.tobytes()
+
+
+@on_x86
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_rows_of_a_batch_are_alike_in_all_threads(threads):
+    f = arc.vmap(delicate, threads=threads)
+    expected = np.stack([arc.compile(delicate, backend="llvm")(x) for x in ROWS])
+    for name, value in SETTINGS.items():
+        with setting(value):  # threads that are started now inherit it
+            found = f(ROWS)
+        assert found.tobytes() == expected.tobytes(), name
+
+
+@on_x86
+def test_threads_of_the_user():
+    f = arc.compile(delicate, backend="llvm")
+    expected = f(POINT)
+    found = {}
+
+    def work(name):
+        with setting(SETTINGS[name]):
+            found[name] = f(POINT)
+
+    workers = [threading.Thread(target=work, args=(name,)) for name in SETTINGS]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert {name: value.tobytes() for name, value in found.items()} == dict.fromkeys(
+        SETTINGS, expected.tobytes()
+    )
+
+
+@on_x86
+@pytest.mark.parametrize("name", ["both", "up", "to zero"])
+def test_solves_and_derivatives(name):
+    def decay(t, x, k):
+        return -k * x * (1.0 + 0.1 * np.sin(t))
+
+    times = np.linspace(0.0, 3.0, 40)
+    slope = arc.grad(lambda x: np.sin(x) * np.exp(-(x**2)) * 1e-308)
+
+    def all_of_it():
+        one = arc.odeint(decay, (0.0, 3.0), 1e-305, t_eval=times, args=(9.0,), atol=1e-320)
+        return one, slope(0.3), arc.hess(slope)(0.3)
+
+    expected = all_of_it()
+    with setting(SETTINGS[name]):
+        found = all_of_it()
+    for a, b in zip(found, expected):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+@on_x86
+def test_callbacks_run_in_the_default_environment_too():
+    seen = []
+
+    def outside(x):
+        seen.append(is_default())
+        return x
+
+    f = arc.compile(lambda x: arc.callback(outside, 0.0, x) * 1e-308, backend="llvm")
+    with setting(SETTINGS["both"]):
+        f(0.3)
+    assert seen and all(seen)
+
+
+def test_the_context_is_free_of_effect_by_default():
+    with DefaultEnvironment():
+        assert is_default()
+    assert is_default()
+
+
+def test_arm_code_sets_and_restores_its_register():
+    """FPCR by text: the code of this test's machine cannot run it."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    g = Graph()
+    x = g.input(F64)
+    g.outputs = [g.emit(CODES["add"], x, x)]
+    triple = "aarch64-unknown-linux-gnu"
+
+    class Arm(Target):
+        @property
+        def triple(self) -> str:
+            return triple
+
+    text = scalar_program(g, [Leaf(1, F64)], [Leaf(1, F64)], Arm("", "+neon")).text
+    machine = llvm.Target.from_triple(triple).create_target_machine(opt=2, jit=True)
+    code = machine.emit_assembly(llvm.parse_assembly(text, llvm.create_context())).lower()
+    guard = code[code.index("arc_scalar:") :]
+    assert (guard.count("mrs"), guard.count("msr")) == (1, 2)
+    assert "fadd" not in guard  # arithmetic stays in the function behind the call
+
+
+def test_other_machines_run_in_the_environment_of_the_caller():
+    class Other(Target):
+        @property
+        def triple(self) -> str:
+            return "riscv64-unknown-linux-gnu"
+
+    from archimedes.backends.llvm.guards import add_guarded
+
+    module = Module(Spelling(1), Other("", ""))
+    add_guarded(module, "arc_scalar", "ptr %in", "run")
+    assert module.functions == [
+        "define i32 @arc_scalar(ptr %in) nounwind {\nentry:\n  %status = tail call i32 "
+        "@run(ptr %in)\n  ret i32 %status\n}"
+    ]
