@@ -73,6 +73,7 @@ class Graph:
     __slots__ = (
         "_digest",
         "_index",
+        "_pattern",
         "a",
         "b",
         "c",
@@ -104,6 +105,8 @@ class Graph:
         self.lines: list[Any] | None = None if origins.find is None else []
         self._index: dict[tuple[Any, ...], int] = {}
         self._digest: str | None = None
+        #: Kept by ``derivatives/sparsity.py`` for bodies, which are finished.
+        self._pattern: list[int] | None = None
 
     def __len__(self) -> int:
         return len(self.op)

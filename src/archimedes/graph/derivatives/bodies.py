@@ -16,7 +16,7 @@ from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan
 
-__all__ = ["Pair", "adjoint_body", "tangent_body"]
+__all__ = ["Extended", "Pair", "adjoint_body", "tangent_body"]
 
 Pair = tuple[int, int]
 
@@ -43,32 +43,41 @@ def pick(g: Graph, values: Sequence[Directions], pairs: Sequence[Pair], dtypes: 
     return [values[k][d] if d in values[k] else g.const(0.0, dtypes[k]) for k, d in pairs]
 
 
-def tangent_body(
-    body: Graph, pairs: Sequence[Pair], wanted: Sequence[Pair] | None = None
-) -> tuple[Graph, list[Pair]]:
-    """Extend a body by tangents.
+class Extended:
+    """A body after a sweep, of which the outputs are still to be chosen.
 
-    Its inputs are followed by one input a pair, its outputs by one output a wanted pair (default:
-    those not structurally zero), which are returned too.
+    ``found`` are the pairs that are not structurally zero. ``with_pairs`` returns the body whose
+    own outputs (for tangents) are followed by one output per pair: a sweep of a body with
+    regions in it is long, and need not be made twice to learn what it gives.
     """
+
+    def __init__(
+        self, g: Graph, outs: list[int], values: Sequence[Directions], dtypes: Sequence[int]
+    ) -> None:
+        self.g, self.outs, self.values, self.dtypes = g, outs, values, dtypes
+        self.found = pairs_of(values)
+
+    def with_pairs(self, pairs: Sequence[Pair] | None = None) -> Graph:
+        """Return the body with these pairs (default: those found), zero where one is missing."""
+        wanted = self.found if pairs is None else pairs
+        self.g.outputs = self.outs + pick(self.g, self.values, wanted, self.dtypes)
+        return prune(self.g)
+
+
+def tangent_body(body: Graph, pairs: Sequence[Pair]) -> Extended:
+    """Extend a body by tangents: its inputs are followed by one input per pair."""
     g, inputs = copy_inputs(body)
     seeds = seed(g, body.input_dtypes, pairs)
     outs, tangents = forward_sweep(g, body, inputs, seeds)
-    found = pairs_of(tangents) if wanted is None else list(wanted)
-    g.outputs = outs + pick(g, tangents, found, body.output_dtypes)
-    return prune(g), found
+    return Extended(g, outs, tangents, body.output_dtypes)
 
 
-def adjoint_body(
-    body: Graph, pairs: Sequence[Pair], inputs_wanted: Sequence[bool], wanted=None
-) -> tuple[Graph, list[Pair]]:
-    """Return (inputs, adjoint a pair of outputs) -> adjoint a pair of inputs, and those pairs."""
+def adjoint_body(body: Graph, pairs: Sequence[Pair], inputs_wanted: Sequence[bool]) -> Extended:
+    """Return (inputs, an adjoint per pair of outputs) -> an adjoint per pair of inputs."""
     g, inputs = copy_inputs(body)
     seeds = seed(g, body.output_dtypes, pairs)
     _, adjoints = reverse_sweep(g, body, inputs, seeds, inputs_wanted)
-    found = pairs_of(adjoints) if wanted is None else list(wanted)
-    g.outputs = pick(g, adjoints, found, body.input_dtypes)
-    return prune(g), found
+    return Extended(g, [], adjoints, body.input_dtypes)
 
 
 def split(outs: Sequence[int] | np.ndarray, count: int, pairs: Sequence[Pair]) -> list[Directions]:

@@ -41,13 +41,13 @@ def scan_forward(dst: Graph, region: Scan, given: list[Directions]):
     init, stacked, shared_ids = region.parts()
     carry, slices, shared = _scan_pairs(region, given)
     while True:
-        body, found = tangent_body(region.body, [*carry, *slices, *shared])
-        grown = union(carry, [p for p in found if p[0] < region.carry])
+        wide_body = tangent_body(region.body, [*carry, *slices, *shared])
+        grown = union(carry, [p for p in wide_body.found if p[0] < region.carry])
         if grown == carry:
             break
         carry = grown
-    outs_found = [p for p in found if p[0] >= region.carry]
-    body, _ = tangent_body(region.body, [*carry, *slices, *shared], [*carry, *outs_found])
+    outs_found = [p for p in wide_body.found if p[0] >= region.carry]
+    body = wide_body.with_pairs([*carry, *outs_found])
     n, s, h = region.carry, region.slices, len(shared_ids)
     base = n + s + h
     nc, ns = len(carry), len(slices)
@@ -116,16 +116,14 @@ def scan_reverse(dst: Graph, region: Scan, adjoints, carries: np.ndarray, wanted
         {(n + k % wide, d) for k in range(region.length * wide) for d in adjoints[n + k]}
     )
     while True:
-        body, found = adjoint_body(region.body, [*carry, *out_pairs], body_wanted)
-        grown = union(carry, [p for p in found if p[0] < n])
+        back = adjoint_body(region.body, [*carry, *out_pairs], body_wanted)
+        grown = union(carry, [p for p in back.found if p[0] < n])
         if grown == carry:
             break
         carry = grown
-    slices = [p for p in found if n <= p[0] < n + s]
-    shared = [p for p in found if p[0] >= n + s]
-    body, _ = adjoint_body(
-        region.body, [*carry, *out_pairs], body_wanted, [*carry, *slices, *shared]
-    )
+    slices = [p for p in back.found if n <= p[0] < n + s]
+    shared = [p for p in back.found if p[0] >= n + s]
+    body = back.with_pairs([*carry, *slices, *shared])
     # Backward body: (carry adjoints, shared sums | carry, slice, out adjoints | shared)
     dtypes = region.body.input_dtypes
     g = Graph()
@@ -179,12 +177,11 @@ def while_forward(dst: Graph, region: While, given: list[Directions]):
     n = region.carry
     carry, shared = pairs_of(given[:n]), [(k + n, d) for k, d in pairs_of(given[n:])]
     while True:
-        body, found = tangent_body(region.body, [*carry, *shared])
-        grown = union(carry, found)
+        wide = tangent_body(region.body, [*carry, *shared])
+        grown = union(carry, wide.found)
         if grown == carry:
             break
         carry = grown
-    body, _ = tangent_body(region.body, [*carry, *shared], carry)
     h, nc = len(region.inputs) - n, len(carry)
     order = [
         *range(n),
@@ -192,7 +189,7 @@ def while_forward(dst: Graph, region: While, given: list[Directions]):
         *range(n, n + h),
         *range(n + h + nc, n + h + nc + len(shared)),
     ]
-    step = reordered(body, order, range(n + nc))
+    step = reordered(wide.with_pairs(carry), order, range(n + nc))
     test = Graph()
     ids = [test.input(dtype) for dtype in step.input_dtypes]
     test.outputs = inline(test, region.condition, [*ids[:n], *ids[n + nc : n + nc + h]])

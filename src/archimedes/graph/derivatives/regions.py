@@ -30,25 +30,26 @@ def _call_forward(dst: Graph, region: Call, given: list[Directions]):
     if region.derivative is not None:
         return rule_forward(dst, region, given)
     pairs = pairs_of(given)
-    body, found = tangent_body(region.body, pairs)
-    outs = dst.region(Call([*region.inputs, *ids_of_pairs(given, pairs)], body))
+    wide = tangent_body(region.body, pairs)
+    outs = dst.region(Call([*region.inputs, *ids_of_pairs(given, pairs)], wide.with_pairs()))
     n = len(region.body.outputs)
-    return outs[:n], split(outs[n:], n, found)
+    return outs[:n], split(outs[n:], n, wide.found)
 
 
 def _call_reverse(dst: Graph, region: Call, adjoints, saved, wanted):
     if region.derivative is not None:
         return rule_reverse(dst, region, adjoints, saved, wanted)
     pairs = pairs_of(adjoints)
-    body, found = adjoint_body(region.body, pairs, wanted)
-    outs = dst.region(Call([*region.inputs, *ids_of_pairs(adjoints, pairs)], body))
-    return split(outs, len(region.inputs), found)
+    back = adjoint_body(region.body, pairs, wanted)
+    outs = dst.region(Call([*region.inputs, *ids_of_pairs(adjoints, pairs)], back.with_pairs()))
+    return split(outs, len(region.inputs), back.found)
 
 
 def _switch_forward(dst: Graph, region: Switch, given: list[Directions]):
     pairs = pairs_of(given[1:])
-    found = union(*(tangent_body(body, pairs)[1] for body in region.branches))
-    bodies = tuple(tangent_body(body, pairs, found)[0] for body in region.branches)
+    wide = [tangent_body(body, pairs) for body in region.branches]
+    found = union(*(branch.found for branch in wide))
+    bodies = tuple(branch.with_pairs(found) for branch in wide)
     outs = dst.region(Switch([*region.inputs, *ids_of_pairs(given[1:], pairs)], bodies))
     n = len(region.out_dtypes)
     return outs[:n], split(outs[n:], n, found)
@@ -56,8 +57,9 @@ def _switch_forward(dst: Graph, region: Switch, given: list[Directions]):
 
 def _switch_reverse(dst: Graph, region: Switch, adjoints, saved, wanted):
     pairs = pairs_of(adjoints)
-    found = union(*(adjoint_body(b, pairs, wanted[1:])[1] for b in region.branches))
-    bodies = tuple(adjoint_body(b, pairs, wanted[1:], found)[0] for b in region.branches)
+    back = [adjoint_body(body, pairs, wanted[1:]) for body in region.branches]
+    found = union(*(branch.found for branch in back))
+    bodies = tuple(branch.with_pairs(found) for branch in back)
     outs = dst.region(Switch([*region.inputs, *ids_of_pairs(adjoints, pairs)], bodies))
     return [{}, *split(outs, len(region.inputs) - 1, found)]
 
@@ -67,7 +69,8 @@ def _map_forward(dst: Graph, region: Map, given: list[Directions]):
     s, m = region.slices, region.length * region.slices
     slices = sorted({(k % s, d) for k in range(m) for d in given[k]})
     shared = [(k + s, d) for k, d in pairs_of(given[m:])]
-    body, found = tangent_body(region.body, [*slices, *shared])
+    extended = tangent_body(region.body, [*slices, *shared])
+    body, found = extended.with_pairs(), extended.found
     h, ns, no = len(shared_ids), len(slices), len(region.body.outputs)
     order = [
         *range(s),
@@ -97,7 +100,8 @@ def _map_reverse(dst: Graph, region: Map, adjoints, saved, wanted):
     no = len(region.body.outputs)
     pairs = sorted({(k % no, d) for k in range(region.length * no) for d in adjoints[k]})
     slice_wanted = [any(wanted[i * s + k] for i in range(region.length)) for k in range(s)]
-    body, found = adjoint_body(region.body, pairs, [*slice_wanted, *wanted[m:]])
+    back = adjoint_body(region.body, pairs, [*slice_wanted, *wanted[m:]])
+    body, found = back.with_pairs(), back.found
     np_ = len(pairs)
     order = [*range(s), *range(s + h, s + h + np_), *range(s, s + h)]
     rows = np.concatenate([stacked, stacked_outs(dst, region, adjoints, pairs)], axis=1)

@@ -2,6 +2,9 @@
 
 Sets of inputs are Python ints used as bit sets: bit j stands for input j. Only dependence that
 can carry a derivative counts: a comparison or a floor has none.
+
+The body of a region is read once, whatever the region is given and however deep it lies: its own
+pattern is kept, and the sets that come in are put in the place of its bits.
 """
 
 from __future__ import annotations
@@ -82,6 +85,26 @@ def _all(region: Region, sets: list[int]) -> list[int]:
     return [_union(sets)] * len(region.out_dtypes)
 
 
+def _through(body: Graph, given: Sequence[int]) -> list[int]:
+    """Return what each output of a body depends on where its inputs stand for these sets."""
+    if body._pattern is None:
+        body._pattern = dependence(body)
+    sums: dict[int, int] = {}
+    for mask in body._pattern:
+        if mask not in sums:
+            sums[mask] = _substitute(mask, given)
+    return [sums[mask] for mask in body._pattern]
+
+
+def _substitute(mask: int, given: Sequence[int]) -> int:
+    total = 0
+    while mask:
+        low = mask & -mask
+        total |= given[low.bit_length() - 1]
+        mask ^= low
+    return total
+
+
 def _scan(region: Scan, sets: list[int]) -> list[int]:
     n, m, s = region.carry, region.length * region.slices, region.slices
     carry, shared = sets[:n], sets[n + m :]
@@ -89,7 +112,7 @@ def _scan(region: Scan, sets: list[int]) -> list[int]:
     rows: dict[int, list[int]] = {}
     for step in reversed(steps) if region.reverse else steps:
         slices = sets[n + step * s : n + (step + 1) * s]
-        out = dependence(region.body, [*carry, *slices, *shared])
+        out = _through(region.body, [*carry, *slices, *shared])
         stable = out[:n] == carry and not s
         carry, rows[step] = out[:n], out[n:]
         if stable:
@@ -103,7 +126,7 @@ def _while(region: While, sets: list[int]) -> list[int]:
     n = region.carry
     carry, shared = sets[:n], sets[n:]
     while True:
-        out = dependence(region.body, [*carry, *shared])
+        out = _through(region.body, [*carry, *shared])
         grown = [a | b for a, b in zip(carry, out)]
         if grown == carry:
             return carry
@@ -111,7 +134,7 @@ def _while(region: While, sets: list[int]) -> list[int]:
 
 
 def _switch(region: Switch, sets: list[int]) -> list[int]:
-    rows = [dependence(body, sets[1:]) for body in region.branches]
+    rows = [_through(body, sets[1:]) for body in region.branches]
     merged = rows[0]
     for row in rows[1:]:
         merged = [a | b for a, b in zip(merged, row)]
@@ -120,27 +143,17 @@ def _switch(region: Switch, sets: list[int]) -> list[int]:
 
 def _map(region: Map, sets: list[int]) -> list[int]:
     s, m = region.slices, region.length * region.slices
-    local = dependence(region.body)
+    shared = sets[m:]
     result: list[int] = []
     for k in range(region.length):
-        given = [*sets[k * s : (k + 1) * s], *sets[m:]]
-        result.extend(_substitute(mask, given) for mask in local)
+        result.extend(_through(region.body, [*sets[k * s : (k + 1) * s], *shared]))
     return result
-
-
-def _substitute(mask: int, given: list[int]) -> int:
-    total = 0
-    while mask:
-        low = mask & -mask
-        total |= given[low.bit_length() - 1]
-        mask ^= low
-    return total
 
 
 def _call(region: Call, sets: list[int]) -> list[int]:
     if region.derivative is not None:
         return _all(region, sets)
-    return [_substitute(mask, sets) for mask in dependence(region.body)]
+    return _through(region.body, sets)
 
 
 _REGIONS: dict[type[Region], Callable[[Any, list[int]], list[int]]] = {
