@@ -16,7 +16,7 @@ from archimedes.lazy_names import lazy_names
 from archimedes.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from archimedes import embedded, simulate, spatial, tree, viz
+    from archimedes import embedded, random, simulate, spatial, tree, viz
     from archimedes.embedded import codegen
     from archimedes.errors import (
         ArchimedesError,
@@ -120,6 +120,7 @@ __all__ = [
     "ones",
     "ones_like",
     "plot",
+    "random",
     "root",
     "scan",
     "set_theme",
@@ -143,7 +144,7 @@ __all__ = [
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
 _PACKAGES = (
     *("tree", "graph", "symbolic", "backends", "function"),
-    *("embedded", "simulate", "spatial", "viz"),
+    *("random", "embedded", "simulate", "spatial", "viz"),
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.
 _HOMES = {

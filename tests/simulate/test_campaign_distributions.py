@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import archimedes as arc
+from archimedes.random.normal_quantiles import normal_quantile
 from archimedes.simulate import (
     Choice,
     Distribution,
@@ -19,7 +20,6 @@ from archimedes.simulate import (
     Truncated,
     Uniform,
 )
-from archimedes.simulate.normal import normal_quantile
 from archimedes.simulate.sampling import Sampler, uniform_block
 from archimedes.spatial import EulerAngles, Quaternion
 

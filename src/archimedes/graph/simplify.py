@@ -24,6 +24,7 @@ Rule = Callable[[Graph, int, int, int], int | None]
 
 ADD, SUB, MUL, DIV, NEG, ABS = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "abs"))
 SELECT, NOT, FMA = CODES["select"], CODES["not"], CODES["fma"]
+AND, SHR, LSHR = (CODES[n] for n in ("and", "shr", "lshr"))
 LT, LE, EQ, NE = (CODES[n] for n in ("lt", "le", "eq", "ne"))
 _RESULT = tuple(op.result for op in TABLE)
 
@@ -217,6 +218,12 @@ def _not(g: Graph, a: int, b: int, c: int) -> int | None:
     return fold(g, NOT, a)
 
 
+def _below_sign(g: Graph, count: int) -> int | None:
+    """Return the bits that a right shift by a literal count leaves of a word without sign."""
+    n = g.value.get(count)
+    return 2 ** (64 - n) - 1 if n is not None and 0 < n < 64 else None
+
+
 def _logic(name: str, empty: int, full: int) -> None:
     """Register x & x, x & 0, x & ~0 and their like, for bools and for bit patterns."""
     op = CODES[name]
@@ -237,6 +244,8 @@ def _logic(name: str, empty: int, full: int) -> None:
                 return this if empty else other
             if value == -1 or whole is True:
                 return this if full else other
+            if op == AND and g.op[other] == SHR and value == _below_sign(g, g.b[other]):
+                return g.emit(LSHR, g.a[other], g.b[other])
         return None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import array
-from archimedes.simulate.normal import normal_quantile
+from archimedes.random.normal_quantiles import normal_quantile
 
 __all__ = [
     "Choice",

@@ -120,7 +120,10 @@ _LIBRARIES = tuple(os.path.join(_SITE, name) + os.sep for name in ("numpy", "sci
 #: Machinery; the packages that hold physics are a user's code as far as errors go.
 _MACHINERY = tuple(
     os.path.join(_HERE, name) + os.sep
-    for name in ("tree", "graph", "symbolic", "function", "backends", "embedded", "simulate")
+    for name in (
+        *("tree", "graph", "symbolic", "function", "backends"),
+        *("random", "embedded", "simulate"),
+    )
 )
 
 

@@ -1,0 +1,90 @@
+"""Checks of what the functions of this package are given: keys, shapes, dtypes, parameters."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic import SymbolicArray
+
+__all__ = ["all_true", "check_dtype", "check_key", "check_shape", "is_traced", "result_shape"]
+
+
+def is_traced(*values: Any) -> bool:
+    """Tell whether any of the values is one whose number is not known yet."""
+    return any(
+        isinstance(x, SymbolicArray)
+        or (isinstance(x, list | tuple) and is_traced(*x))
+        or (isinstance(x, np.ndarray) and x.dtype == object)
+        for x in values
+    )
+
+
+def all_true(test: Any) -> bool:
+    """Tell whether a test holds everywhere; where numbers are not known yet it is taken to."""
+    return is_traced(test) or bool(np.all(test))
+
+
+def check_key(key: Any, what: str) -> Any:
+    """Return a key as an array, after checking that it is one."""
+    shape, dtype = np.shape(key), getattr(key, "dtype", None)
+    if shape == (2,) and dtype == np.int64:
+        return key
+    if shape[1:] == (2,) and dtype == np.int64:
+        remedy = f"take one of them, or map over all: arc.vmap(lambda key: {what}(key))(keys)"
+    elif shape == (2,) and getattr(dtype, "kind", "") == "f":
+        remedy = (
+            "it has become floating-point on its way, which loses bits. Keys have no derivative "
+            "and are no state: pass the key as an int64 argument of its own"
+        )
+    elif isinstance(key, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+        remedy = "NumPy's generators keep a state; write key = arc.random.key(seed)"
+    else:
+        remedy = "write key = arc.random.key(seed)"
+    described = f"{dtype} of shape {shape}" if dtype is not None else type(key).__name__
+    raise TypeError(f"{what}: key must be a key, an int64 array (2,), got {described}: {remedy}")
+
+
+def check_shape(shape: Any, what: str) -> tuple[int, ...]:
+    """Return a shape as a tuple of ints."""
+    given = shape if isinstance(shape, Sequence | np.ndarray) else (shape,)
+    try:
+        found = tuple(operator.index(n) for n in given)
+    except TypeError:
+        raise TypeError(
+            f"{what}: shape must be an int or a tuple of ints, known when the function is "
+            f"recorded, got {shape!r}"
+        ) from None
+    if any(n < 0 for n in found):
+        raise ValueError(f"{what}: shape must not be negative, got {shape!r}")
+    return found
+
+
+def check_dtype(dtype: Any, what: str) -> np.dtype:
+    """Return a dtype, which must be float64 or float32."""
+    found = np.dtype(dtype)
+    if found not in (np.float64, np.float32):
+        raise TypeError(f"{what}: dtype must be float64 or float32, got {found}")
+    return found
+
+
+def result_shape(shape: Any, what: str, **parameters: Any) -> tuple[int, ...]:
+    """Return the shape of a result: the one given, or else that of the parameters together."""
+    shapes = {name: np.shape(value) for name, value in parameters.items()}
+    try:
+        common = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise ValueError(f"{what}: the shapes {shapes} do not fit together") from None
+    if shape is None:
+        return common
+    found = check_shape(shape, what)
+    try:
+        fits = np.broadcast_shapes(common, found) == found
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{what}: shape={found} does not hold the parameters, {shapes}")
+    return found

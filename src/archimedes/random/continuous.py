@@ -1,0 +1,151 @@
+"""Draws of real numbers: uniform, normal, exponential, multivariate normal.
+
+Each number takes one 64-bit word. Parameters act on standard numbers by a formula, which is what
+derivatives with respect to them go through. Wide draws are recorded as maps over the words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import compile, vmap
+from archimedes.random.arguments import all_true, check_dtype, check_key, is_traced, result_shape
+from archimedes.random.keys import random_words
+from archimedes.random.normal_quantiles import normal_quantile
+from archimedes.random.threefry import mask, shift_right
+
+__all__ = ["exponential", "multivariate_normal", "normal", "uniform"]
+
+
+def _uniform_of(word: Any, dtype: np.dtype) -> Any:
+    """Return numbers in [0, 1): the upper 53 (or 24) bits, as NumPy makes them."""
+    if dtype == np.float64:
+        return shift_right(word, 11) * 2.0**-53
+    return shift_right(word, 40).astype(np.float32) * np.float32(2.0**-24)
+
+
+def _smaller_share(word: Any) -> Any:
+    """Return the centre of one of 2^63 cells of (0, 1/2); the sign bit is not used."""
+    return ((word & mask(63)).astype(np.float64) + 0.5) * 2.0**-64
+
+
+def _normal_of(word: Any) -> Any:
+    # The sign bit chooses a side and the others a share of it: both tails are equally fine.
+    z = normal_quantile(_smaller_share(word))
+    return np.where(word < 0, z, -z)
+
+
+def _exponential_of(word: Any) -> Any:
+    # Again two halves, so that numbers near zero are as fine as those of the tail.
+    share = _smaller_share(word)
+    return np.where(word < 0, -np.log(share), -np.log1p(-share))
+
+
+_normals = vmap(_normal_of, name="normal_of_words")
+_exponentials = vmap(_exponential_of, name="exponential_of_words")
+
+
+def _standard(of_words: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Return standard numbers made from words one by one, in the same program everywhere."""
+    flat = of_words(random_words(key, shape).reshape(-1))
+    return flat.reshape(shape).astype(dtype)[()]
+
+
+def _cast(x: Any, dtype: np.dtype) -> Any:
+    return x.astype(dtype) if is_traced(x) else np.asarray(x, dtype=dtype)[()]
+
+
+def uniform(
+    key: Any, shape: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = np.float64
+) -> Any:
+    """Return numbers spread evenly over [low, high).
+
+    `shape` is an int or a tuple; None means that of the parameters, which are numbers or arrays
+    that broadcast to it. Standard numbers are multiples of 2^-53 (2^-24 in float32); rounding of
+    low + (high - low) u may give `high` itself, as in NumPy.
+
+    >>> from archimedes.random import key
+    >>> uniform(key(0), 3).round(4)
+    array([0.7606, 0.4356, 0.7303])
+    """
+    what = "arc.random.uniform"
+    key, dtype = check_key(key, what), check_dtype(dtype, what)
+    shape = result_shape(shape, what, low=low, high=high)
+    if not all_true(np.less_equal(low, high)):
+        raise ValueError(f"{what}: low must not exceed high, got low={low!r} and high={high!r}")
+    u = _uniform_of(random_words(key, shape), dtype)
+    if type(low) is type(high) is float and (low, high) == (0.0, 1.0):
+        return u
+    low, high = _cast(low, dtype), _cast(high, dtype)
+    return low + (high - low) * u
+
+
+def normal(
+    key: Any, shape: Any = None, mean: Any = 0.0, std: Any = 1.0, dtype: Any = np.float64
+) -> Any:
+    """Return independent normal numbers; `shape` and parameters as those of `uniform`.
+
+    The quantile of a share of 2^-64 steps in each tail: |z| reaches 9.2, and probabilities are
+    right as far as that. float32 numbers are those of float64, rounded.
+
+    >>> from archimedes.random import key
+    >>> normal(key(0), 3).round(4)
+    array([-0.6415,  0.1622, -0.7379])
+    """
+    what = "arc.random.normal"
+    key, dtype = check_key(key, what), check_dtype(dtype, what)
+    shape = result_shape(shape, what, mean=mean, std=std)
+    if not all_true(np.greater_equal(std, 0.0)):
+        raise ValueError(f"{what}: std must not be negative, got {std!r}")
+    return _cast(mean, dtype) + _cast(std, dtype) * _standard(_normals, key, shape, dtype)
+
+
+def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.float64) -> Any:
+    """Return exponential numbers with mean `scale`, always positive; shapes as in `uniform`.
+
+    >>> from archimedes.random import key
+    >>> exponential(key(0), 2, scale=10.0).round(4)
+    array([13.4476,  5.7195])
+    """
+    what = "arc.random.exponential"
+    key, dtype = check_key(key, what), check_dtype(dtype, what)
+    shape = result_shape(shape, what, scale=scale)
+    if not all_true(np.greater_equal(scale, 0.0)):
+        raise ValueError(f"{what}: scale must not be negative, got {scale!r}")
+    return _cast(scale, dtype) * _standard(_exponentials, key, shape, dtype)
+
+
+#: Recorded also for plain numbers: LAPACK's last digits are not those of a recording.
+_factor = compile(np.linalg.cholesky, name="factor")
+_correlated = vmap(lambda z, mean, root: mean + root @ z, (0, None, None), name="correlated")
+
+
+def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = ()) -> Any:
+    """Return normal vectors (*shape, n) with `mean` (n,) and covariance `cov` (n, n).
+
+    The covariance must be symmetric and positive definite (its Cholesky factor is used, and its
+    lower triangle read); where it is not, plain numbers raise, and a recording gives nan.
+
+    >>> from archimedes.random import key
+    >>> multivariate_normal(key(0), np.zeros(2), np.array([[2.0, 1.0], [1.0, 2.0]]), 3).shape
+    (3, 2)
+    """
+    what = "arc.random.multivariate_normal"
+    key = check_key(key, what)
+    size, wanted = np.shape(mean), np.shape(cov)
+    if len(size) != 1 or wanted != size * 2:
+        raise ValueError(f"{what}: mean must be (n,) and cov (n, n), got {size} and {wanted}")
+    mean, cov = _cast(mean, np.dtype(np.float64)), _cast(cov, np.dtype(np.float64))
+    shape = (*result_shape(shape, what), *size)
+    if not all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
+        raise ValueError(f"{what}: cov must be symmetric, got {cov!r}")
+    root = _factor(cov)
+    if not all_true(np.isfinite(root)):
+        raise ValueError(
+            f"{what}: cov must be positive definite, got {cov!r}; where a direction has no "
+            "spread, add a little to the diagonal, or draw fewer numbers and combine them"
+        )
+    z = _standard(_normals, key, shape, np.dtype(np.float64))
+    return _correlated(z.reshape(-1, *size), mean, root).reshape(shape)

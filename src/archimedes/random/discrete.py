@@ -1,0 +1,189 @@
+"""Draws of whole numbers, truths, choices and orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import array, vmap
+from archimedes.random.arguments import (
+    all_true,
+    check_key,
+    check_shape,
+    is_traced,
+    result_shape,
+)
+from archimedes.random.continuous import exponential, uniform
+from archimedes.random.keys import random_words
+from archimedes.random.threefry import mask, shift_right
+
+__all__ = ["bernoulli", "bits", "choice", "integers", "permutation"]
+
+
+def bits(key: Any, shape: Any = ()) -> Any:
+    """Return random words: int64 with all 64 bits random.
+
+    >>> from archimedes.random import key
+    >>> bits(key(0), 2).dtype
+    dtype('int64')
+    """
+    return random_words(check_key(key, "arc.random.bits"), check_shape(shape, "arc.random.bits"))
+
+
+def _high_product(a: Any, b: Any) -> Any:
+    """Return the upper 64 of the 128 bits of a product of unsigned words, by halves of 32."""
+    a0, a1, b0, b1 = a & mask(32), shift_right(a, 32), b & mask(32), shift_right(b, 32)
+    low, inner, outer = a0 * b0, a0 * b1, a1 * b0
+    carry = shift_right(low, 32) + (inner & mask(32)) + (outer & mask(32))
+    return a1 * b1 + shift_right(inner, 32) + shift_right(outer, 32) + shift_right(carry, 32)
+
+
+def _below(words: Any, low: Any, high: Any) -> Any:
+    """Return low + floor(W (high - low) / 2^128) for the number W < 2^128 of two words."""
+    span = high - low
+    rest = words[1] * span
+    total = rest + _high_product(words[0], span)
+    least = np.iinfo(np.int64).min  # flipping the sign bit orders words as unsigned
+    carried = (total ^ least) < (rest ^ least)
+    return low + _high_product(words[1], span) + np.where(carried, 1, 0)
+
+
+_whole = vmap(_below, name="integers_of_words")
+
+
+def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
+    """Return whole numbers from `low` up to, not including, `high`; one bound alone is `high`.
+
+    Bounds are int64 numbers or arrays that broadcast to `shape`. Each number takes 128 bits:
+    probabilities differ from equal ones by less than 2^-64 of themselves.
+
+    >>> from archimedes.random import key
+    >>> integers(key(0), 1, 7, shape=5)
+    array([3, 6, 4, 5, 4])
+    """
+    what = "arc.random.integers"
+    key = check_key(key, what)
+    low, high = (0, low) if high is None else (low, high)
+    low, high = _int64(low, "low", what), _int64(high, "high", what)
+    shape = result_shape(shape, what, low=low, high=high)
+    if not all_true(np.less(low, high)):
+        raise ValueError(f"{what}: low must be below high, got low={low!r} and high={high!r}")
+    words = random_words(key, (*shape, 2)).reshape(-1, 2)
+    bounds = [np.broadcast_to(x, shape).reshape(-1) for x in (low, high)]
+    return _whole(words, *bounds).reshape(shape)[()]
+
+
+def _int64(x: Any, name: str, what: str) -> Any:
+    found = x if is_traced(x) else np.asarray(x)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{what}: {name} must be whole, got {found.dtype}: {x!r}")
+    return found if found.dtype == np.int64 else found.astype(np.int64)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+    """Return truths that are True with probability `p`, a number or an array.
+
+    >>> from archimedes.random import key
+    >>> bernoulli(key(0), 0.5, 3)
+    array([False,  True, False])
+    """
+    what = "arc.random.bernoulli"
+    if not all_true(np.greater_equal(p, 0.0) & np.less_equal(p, 1.0)):
+        raise ValueError(f"{what}: p must be between 0 and 1, got {p!r}")
+    return uniform(check_key(key, what), result_shape(shape, what, p=p)) < p
+
+
+def _ranks(words: Any) -> Any:
+    """Return the place of each word in the order of all, (n,): each number below n once."""
+    if not is_traced(words):
+        ranks = np.empty(len(words), dtype=np.int64)
+        ranks[np.argsort(words, kind="stable")] = np.arange(len(words))
+        return ranks
+    numbers = np.arange(len(words))
+
+    def rank(word: Any, number: Any) -> Any:
+        return np.sum((words < word) | ((words == word) & (numbers < number)))
+
+    return vmap(rank, name="rank")(words, numbers)
+
+
+def _take(values: Any, places: Any) -> Any:
+    """Return values[places] along the first axis, for places that may be traced."""
+    if not is_traced(places):
+        return values[places]
+    rows = vmap(lambda place: array(values)[place], name="take")(places.reshape(-1))
+    return rows.reshape(*places.shape, *np.shape(values)[1:])
+
+
+def _values(a: Any, what: str) -> Any:
+    """Return what is chosen from: the numbers below an int, or the rows of an array."""
+    values = a if is_traced(a) and not isinstance(a, list | tuple) else np.asarray(a)
+    if np.ndim(values) == 0:
+        if is_traced(values) or values.dtype.kind not in "iu" or values < 0:
+            raise ValueError(f"{what}: give a static int that is not negative or an array: {a!r}")
+        return np.arange(int(values))
+    return values
+
+
+def permutation(key: Any, x: Any) -> Any:
+    """Return the numbers below an int `x` in random order, or the rows of an array `x`.
+
+    Ranks of 64-bit words: all orders are equally likely up to n^2 2^-64. Recorded, a permutation
+    of n takes n^2 comparisons in a map.
+
+    >>> from archimedes.random import key
+    >>> permutation(key(0), 5)
+    array([1, 4, 0, 2, 3])
+    """
+    what = "arc.random.permutation"
+    key, values = check_key(key, what), _values(x, what)
+    return _take(values, _ranks(random_words(key, (len(values),))))
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
+    """Return entries of `a` (its rows; the numbers below it for an int), of shape `shape`.
+
+    `p` (n,) are relative probabilities, scaled to a sum of one; None means equal ones. With
+    ``replace=False`` no entry comes twice; with `p` as well, entries are drawn one after the
+    other from those left.
+
+    >>> from archimedes.random import key
+    >>> choice(key(0), np.array([2.0, 3.0, 5.0]), shape=4, p=[0.5, 0.25, 0.25])
+    array([5., 2., 3., 5.])
+    """
+    what = "arc.random.choice"
+    key, values, shape = check_key(key, what), _values(a, what), check_shape(shape, what)
+    n, count = len(values), int(np.prod(shape, dtype=np.int64))
+    if (count and not n) or (count > n and not replace):
+        raise ValueError(f"{what}: {count} entries cannot be chosen from {n} with {replace=}")
+    if p is not None:
+        p = _probabilities(p, n, what)
+    if replace and p is None:
+        places = integers(key, 0, n, shape) if count else np.zeros(shape, dtype=np.int64)
+    elif replace:
+        steps = np.cumsum(p)
+        places = _search(steps, uniform(key, shape) * steps[-1])
+    elif p is None:
+        places = _ranks(random_words(key, (n,)))[:count].reshape(shape)
+    else:
+        # Clocks that ring at rate p: the order in which they ring is the order of such draws.
+        places = np.argsort(exponential(key, (n,)) / p, kind="stable")[:count].reshape(shape)
+    return _take(values, places)
+
+
+def _probabilities(p: Any, n: int, what: str) -> Any:
+    p = p if is_traced(p) else np.asarray(p, dtype=np.float64)
+    if np.shape(p) != (n,):
+        raise ValueError(f"{what}: p must have shape ({n},), got {np.shape(p)}")
+    if not (all_true(p >= 0.0) and all_true(np.isfinite(p)) and all_true(np.sum(p) > 0.0)):
+        raise ValueError(f"{what}: p must be finite, not negative, and not all zero, got {p!r}")
+    return p
+
+
+def _search(steps: Any, u: Any) -> Any:
+    """Return how many of the rising steps are at or below each u."""
+    if not is_traced(steps, u):
+        return np.searchsorted(steps, u, side="right")
+    found = vmap(lambda x: np.searchsorted(steps, x, side="right"), name="search")(u.reshape(-1))
+    return found.reshape(u.shape)

@@ -1,0 +1,98 @@
+"""Keys: what a stream of random numbers is named by.
+
+A key is an int64 array (2,): an ordinary array, which may be an argument, a leaf of a struct, a
+carry of `scan`, or one row of a batch. A key never changes; drawing twice with one key gives the
+same numbers twice. New keys come from `split` and `fold_in`, which count in streams of their own,
+so that what is drawn from a key is independent of the keys made from it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import vmap
+from archimedes.random.arguments import check_key, check_shape, is_traced
+from archimedes.random.threefry import threefry
+
+__all__ = ["fold_in", "key", "random_words", "split"]
+
+#: The second word of a block's counter says what the block is for; the first one counts.
+DRAW, SPLIT, FOLD = range(3)
+
+
+def _block(key: Any, index: Any, purpose: Any) -> Any:
+    return np.stack(threefry(key[0], key[1], index, purpose))
+
+
+_blocks = vmap(_block, in_axes=(None, 0, None), name="threefry")
+
+
+def blocks(key: Any, indices: Any, purpose: int) -> Any:
+    """Return the blocks (n, 2) of a checked key for counters (n,)."""
+    return _blocks(key, indices, np.int64(purpose))
+
+
+def key(seed: Any) -> Any:
+    """Return the key (2,) for a whole number: a Python int of up to 128 bits, or an int64.
+
+    >>> key(7)
+    array([7, 0])
+    """
+    if is_traced(seed):
+        if seed.dtype != np.int64 or seed.shape != ():
+            raise TypeError(
+                f"arc.random.key: seed must be one whole number, got {seed.dtype} of shape "
+                f"{seed.shape}; for many keys write arc.random.split(key, n)"
+            )
+        return np.stack([seed, seed >> 63])
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise TypeError(
+            f"arc.random.key: seed must be one whole number, got {seed!r}; for many keys write "
+            "arc.random.split(key, n)"
+        ) from None
+    if isinstance(seed, bool) or not -(2**127) <= number < 2**128:
+        raise ValueError(f"arc.random.key: seed must be an int of at most 128 bits, got {seed!r}")
+    words = [number % 2**64, (number >> 64) % 2**64]
+    return np.asarray(words, dtype=np.uint64).view(np.int64)
+
+
+def random_words(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return random int64 words; number i is the same for every shape that has so many."""
+    count = math.prod(shape)
+    words = blocks(key, np.arange(-(-count // 2)), DRAW).reshape(-1)
+    return words[:count].reshape(shape)[()]
+
+
+def split(key: Any, n: int = 2) -> Any:
+    """Return `n` new keys (n, 2), independent of each other and of what `key` itself gives.
+
+    >>> first, second = split(key(7))
+    >>> first.shape
+    (2,)
+    """
+    (count,) = check_shape(n, "arc.random.split")
+    return blocks(check_key(key, "arc.random.split"), np.arange(count), SPLIT)
+
+
+def fold_in(key: Any, i: Any) -> Any:
+    """Return the key (2,) that belongs to number `i` (an int64 of any value) below `key`.
+
+    `i` may be an array: the keys (*i.shape, 2) of all its numbers. Unlike those of `split`, these
+    need no count: take the number of a run, a step or a sensor.
+
+    >>> bool((fold_in(key(7), np.arange(3))[1] == fold_in(key(7), 1)).all())
+    True
+    """
+    key = check_key(key, "arc.random.fold_in")
+    number = i if is_traced(i) else np.asarray(i)
+    if number.dtype != np.int64:
+        raise TypeError(
+            f"arc.random.fold_in: i must be a whole number (int64), got {number.dtype}: {i!r}"
+        )
+    return blocks(key, number.reshape(-1), FOLD).reshape(*number.shape, 2)

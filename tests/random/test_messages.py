@@ -1,0 +1,93 @@
+"""Arguments that are wrong, and what is said about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+
+r = arc.random
+KEY = r.key(1)
+
+WRONG = {
+    "a seed for a key": (lambda: r.uniform(0), TypeError, "arc.random.key(seed)"),
+    "a generator for a key": (
+        lambda: r.normal(np.random.default_rng(0)),
+        TypeError,
+        "NumPy's generators keep a state",
+    ),
+    "keys for a key": (lambda: r.normal(r.split(KEY, 3)), TypeError, "arc.vmap"),
+    "a float key": (lambda: r.normal(KEY * 1.0), TypeError, "int64 argument of its own"),
+    "a float seed": (lambda: r.key(1.0), TypeError, "whole number"),
+    "a truth for a seed": (lambda: r.key(True), ValueError, "seed"),
+    "a long seed": (lambda: r.key(2**128), ValueError, "128 bits"),
+    "many seeds": (lambda: r.key(np.arange(3)), TypeError, "split"),
+    "a float to fold in": (lambda: r.fold_in(KEY, 1.5), TypeError, "i must be a whole number"),
+    "half a key": (lambda: r.split(KEY, 1.5), TypeError, "shape"),
+    "fewer than no keys": (lambda: r.split(KEY, -1), ValueError, "negative"),
+    "a negative shape": (lambda: r.uniform(KEY, (2, -1)), ValueError, "negative"),
+    "a float shape": (lambda: r.uniform(KEY, 2.0), TypeError, "shape"),
+    "one number for three means": (
+        lambda: r.normal(KEY, (), mean=np.zeros(3)),
+        ValueError,
+        "does not hold the parameters",
+    ),
+    "shapes that do not fit": (
+        lambda: r.uniform(KEY, low=np.zeros(2), high=np.ones(3)),
+        ValueError,
+        "do not fit",
+    ),
+    "low above high": (lambda: r.uniform(KEY, 2, low=1.0, high=0.0), ValueError, "low"),
+    "a negative deviation": (lambda: r.normal(KEY, 2, std=-1.0), ValueError, "std"),
+    "a negative scale": (lambda: r.exponential(KEY, scale=-1.0), ValueError, "scale"),
+    "an integer dtype": (lambda: r.normal(KEY, dtype=int), TypeError, "float64 or float32"),
+    "float bounds": (lambda: r.integers(KEY, 0.0, 2.0), TypeError, "low must be whole"),
+    "no integers": (lambda: r.integers(KEY, 3, 3), ValueError, "below high"),
+    "likelier than sure": (lambda: r.bernoulli(KEY, 1.2), ValueError, "between 0 and 1"),
+    "too many without replacement": (
+        lambda: r.choice(KEY, 3, 4, replace=False),
+        ValueError,
+        "4 entries cannot be chosen from 3",
+    ),
+    "from nothing": (lambda: r.choice(KEY, 0), ValueError, "from 0"),
+    "too few weights": (lambda: r.choice(KEY, 3, p=[1.0, 1.0]), ValueError, "shape (3,)"),
+    "negative weights": (lambda: r.choice(KEY, 2, p=[1.0, -1.0]), ValueError, "negative"),
+    "no weight": (lambda: r.choice(KEY, 2, p=[0.0, 0.0]), ValueError, "zero"),
+    "a float to permute": (lambda: r.permutation(KEY, 2.5), ValueError, "static int"),
+    "a mean that does not fit": (
+        lambda: r.multivariate_normal(KEY, np.zeros(2), np.eye(3)),
+        ValueError,
+        "cov (n, n)",
+    ),
+    "a skew covariance": (
+        lambda: r.multivariate_normal(KEY, np.zeros(2), np.array([[1.0, 0.5], [0.0, 1.0]])),
+        ValueError,
+        "symmetric",
+    ),
+    "an indefinite covariance": (
+        lambda: r.multivariate_normal(KEY, np.zeros(2), np.array([[1.0, 2.0], [2.0, 1.0]])),
+        ValueError,
+        "positive definite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_message(name):
+    call, kind, words = WRONG[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "arc.random" in str(caught.value)
+
+
+def test_a_traced_shape():
+    with pytest.raises(TypeError, match="known when the function is recorded"):
+        arc.compile(lambda key, n: r.uniform(key, n))(KEY, 3)
+
+
+def test_no_number_drawn_gives_empty_arrays():
+    assert r.choice(KEY, 0, 0).shape == (0,)
+    assert r.permutation(KEY, 0).shape == (0,)
+    assert r.split(KEY, 0).shape == (0, 2)
