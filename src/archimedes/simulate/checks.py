@@ -14,7 +14,15 @@ from archimedes.simulate.layout import Layout
 from archimedes.simulate.methods import Method
 from archimedes.symbolic import is_traced
 
-__all__ = ["check_args", "check_span", "check_state", "check_step", "check_times", "static_places"]
+__all__ = [
+    "check_args",
+    "check_span",
+    "check_state",
+    "check_step",
+    "check_times",
+    "in_order",
+    "static_places",
+]
 
 
 def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
@@ -22,8 +30,9 @@ def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
     if type(t_span) is not tuple or list(map(type, t_span)) != [float, float]:
         check_pair(t_span, x0)
         if any(map(is_traced, t_span)):
-            return tuple(end if is_traced(end) else _finite(end, t_span) for end in t_span)
-    start, end = (_finite(end, t_span) for end in t_span)
+            first, last = (e if is_traced(e) else _finite(e, t_span) for e in t_span)
+            return first, last
+    start, end = (_finite(e, t_span) for e in t_span)
     if start == end:
         raise ValueError(f"t_span = ({start}, {end}) is empty: start and end are equal")
     return start, end
@@ -89,6 +98,18 @@ def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
         f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
         f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
     )
+
+
+def in_order(times: Any, start: Any, end: Any) -> Any:
+    """Tell which times (m,) a solve can put out: in the span, and not before an earlier one.
+
+    >>> in_order(np.array([0.5, 0.2, 2.0]), 0.0, 1.0)
+    array([ True, False, False])
+    """
+    direction = np.where(end >= start, 1.0, -1.0)
+    along = direction * (times - start)
+    furthest = np.maximum.accumulate(np.where(np.isnan(along), -np.inf, along))
+    return (along >= np.maximum(furthest, 0.0)) & (along <= direction * (end - start))
 
 
 def check_state(x0: Any, layout: Layout) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes.simulate.methods import Derivative, rms_norm
 
-__all__ = ["SMALLEST_LOG", "initial_step", "next_factor", "smallest_step"]
+__all__ = ["SMALLEST_LOG", "initial_step", "next_factor", "rounding", "smallest_step"]
 
 SAFETY = 0.9
 #: A step grows and shrinks by at most these factors.
@@ -53,6 +53,22 @@ def next_factor(log_error: Any, log_before: Any, accepted: Any, again: Any, orde
     return np.minimum(most, np.maximum(SHRINK, wish))
 
 
-def smallest_step(t: Any) -> Any:
-    """Return the size below which a step from t is lost in rounding."""
-    return 16.0 * np.finfo(np.float64).eps * np.abs(t) + 1e-300
+def smallest_step(t: Any, span: Any) -> Any:
+    """Return the size below which a step from t is not worth trying.
+
+    It is near the spacing of numbers at t, except where all of the span is: there steps may be
+    as small as they can.
+    """
+    return np.minimum(16.0 * float(np.finfo(np.float64).eps) * np.abs(t), 1e-9 * span) + 1e-300
+
+
+def rounding(*times: Any) -> Any:
+    """Return a bound of the error of a time that is computed from these by a few operations.
+
+    >>> float(rounding(1.0, 1.7e9))  # seconds of Unix time
+    1.5099033134902129e-06
+    """
+    largest = np.abs(times[0])
+    for t in times[1:]:
+        largest = np.maximum(largest, np.abs(t))
+    return 4.0 * float(np.finfo(np.float64).eps) * largest

@@ -32,6 +32,8 @@ BISECTIONS = 60
 POLISHING = 4
 #: Events this close, relative to the step, are simultaneous.
 SIMULTANEOUS = 1e-10
+#: Rounding of the time of an event by more than this part of the span counts.
+VISIBLE = 1e-12
 #: So many events in a row with gaps below this part of the time (or span) end the run: nothing
 #: would be resolved by going on.
 NEAR_GAP, NEAR_COUNT = 1e-12, 20
@@ -192,6 +194,11 @@ def _fire(
         _polished(path, fixed, plan, plan.method.start(fixed, path.t, path.x), theta, mine)
     )
     t_e = np.where(h_e == path.h, stop_gradient(run.t), path.t + h_e)
+    # Time is the sum of the steps, this one too: where rounding of the time can be seen, the step
+    # is what is left of it beside t.
+    left = t_e - path.t
+    seen = np.abs(left - h_e) > VISIBLE * np.abs(setup.t_end - setup.t_start)
+    h_e = np.where(seen & (left != 0.0), left, h_e)
     x_e = plan.method.step(f, path.t, run.x_old, h_e, memory).x
     x_e = x_e if plan.project is None else plan.project(x_e)
 

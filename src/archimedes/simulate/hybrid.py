@@ -92,7 +92,7 @@ def hybrid_of(
     end: float,
 ) -> Hybrid:
     """Put a model, its input and its sampled parts together."""
-    parts = () if sampled is None else check_sampled(sampled)
+    parts = () if sampled is None else check_sampled(sampled, start, end)
     if inputs is not None and not callable(inputs):
         raise TypeError(
             f"inputs is a {type(inputs).__name__}: write a function u(t), or "

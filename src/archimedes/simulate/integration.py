@@ -131,7 +131,10 @@ def _recorded(
         ended = (run.status == FINISHED) | (run.status == EVENT)
         rows, times = np.where(ended, run.x, np.nan)[None], np.stack([end])
     else:
-        _, rows = loops.outputs(plan, setup, model.args, run, stop_gradient(times), limit)
+        fixed = stop_gradient(times)
+        _, rows = loops.outputs(plan, setup, model.args, run, fixed, limit)
+        if any_symbolic(times):
+            rows = np.where(checks.in_order(fixed, t0, stop_gradient(end))[:, None], rows, np.nan)
     if any_symbolic(times):
         # The value is rows; the derivative with respect to the time of a row is f there.
         slopes = vmap(f)(times, rows)

@@ -17,6 +17,8 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.interpolation import Axis
+from archimedes.function.regions import any_traced
+from archimedes.simulate.control import rounding
 from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.inputs import look_up
 from archimedes.simulate.layout import Layout
@@ -25,6 +27,8 @@ __all__ = ["Clock", "Sampled", "check_sampled"]
 
 #: Two times closer than this part of a period are the same sample.
 SAME = 1e-9
+#: The largest part of a period that rounding of the times may take away.
+COARSE = 0.25
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Sampled:
     def following(self, t: Any) -> Any:
         """Return the first sample time after t (inf: none)."""
         if self.dt is not None:
-            count = np.floor((t - self.offset) / self.dt + SAME) + 1.0
+            count = np.floor((t - self.offset) / self.dt + self._slack(t)) + 1.0
             return self.offset + np.maximum(count, 0.0) * self.dt
         times = np.asarray(self.times, dtype=np.float64)
         padded = np.concatenate([[-np.inf], times, [np.inf]])
@@ -75,21 +79,25 @@ class Sampled:
         k = axis.interval(np.minimum(t, times[-1]))
         return look_up(padded, k + 1)
 
+    def _slack(self, t: Any) -> Any:
+        """Return by how much, in periods, a sample time may be off."""
+        return SAME + rounding(t, self.offset) / self.dt
+
     def due(self, t: Any) -> Any:
         """Tell whether t is a sample time; it must be one to rounding."""
         if self.dt is not None:
             count = (t - self.offset) / self.dt
             nearest = np.round(count)
-            return (np.abs(count - nearest) <= SAME * np.maximum(1.0, np.abs(count))) & (
-                nearest >= 0.0
-            )
+            return (np.abs(count - nearest) <= self._slack(t)) & (nearest >= 0.0)
         times = np.asarray(self.times, dtype=np.float64)
         axis = Axis(np.concatenate([times, [times[-1] + 1.0]]), "times")
         return look_up(times, axis.interval(t)) == t
 
 
-def check_sampled(sampled: Sampled | Sequence[Sampled]) -> tuple[Sampled, ...]:
-    """Return sampled parts as a tuple."""
+def check_sampled(
+    sampled: Sampled | Sequence[Sampled], start: Any = 0.0, end: Any = 0.0
+) -> tuple[Sampled, ...]:
+    """Return sampled parts as a tuple; their periods must be visible beside the times."""
     parts = (sampled,) if isinstance(sampled, Sampled) else tuple(sampled)
     for k, part in enumerate(parts):
         if not isinstance(part, Sampled):
@@ -97,6 +105,14 @@ def check_sampled(sampled: Sampled | Sequence[Sampled]) -> tuple[Sampled, ...]:
                 f"sampled[{k}] is a {type(part).__name__}: write sampled=[arc.Sampled(update, "
                 "init, dt=...)]"
             )
+        if part.dt is not None and not any_traced(start, end):
+            noise = rounding(start, end, part.offset)
+            if noise > COARSE * part.dt:
+                raise ValueError(
+                    f"sampled[{k}]: dt = {part.dt:.6g} cannot be told apart at t = {end:.17g}, "
+                    f"where neighbouring times are {np.spacing(abs(end)):.2g} apart: count time "
+                    "from a nearer origin"
+                )
     return parts
 
 

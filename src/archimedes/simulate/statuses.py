@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from archimedes.errors import ArchimedesError
@@ -39,7 +40,7 @@ _MESSAGES = {
     STEP_UNDERFLOW: (
         "the step size became too small at t = {t:.17g}: the solution may be singular or "
         "discontinuous there, the tolerances too tight for double precision, or the system stiff"
-        "{remedy}"
+        "{remedy}{origin}"
     ),
     NON_FINITE: (
         "the derivative or the state became nan or infinite right after t = {t:.17g}: the part "
@@ -56,6 +57,12 @@ _MESSAGES = {
     ),
     INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
 }
+#: Times beyond this are so sparse that a fast motion may not fit between them.
+FAR = 1e4
+_FAR = (
+    ". Neighbouring times are {spacing:.2g} apart there: if the motion is only fast, count time "
+    "from a nearer origin"
+)
 _STIFF = ", or use a method for stiff systems (method='rodas5p')"
 
 
@@ -66,7 +73,8 @@ def message_of(status: int, t: float, max_steps: int = 0, stiff: bool = False) -
     'the end of the time span was reached'
     """
     remedy = "" if stiff else _STIFF
-    return _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy)
+    origin = _FAR.format(spacing=math.ulp(t)) if abs(t) > FAR else ""
+    return _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy, origin=origin)
 
 
 class SimulationError(ArchimedesError, RuntimeError):

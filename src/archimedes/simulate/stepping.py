@@ -19,7 +19,13 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, stop_gradient
-from archimedes.simulate.control import SMALLEST_LOG, initial_step, next_factor, smallest_step
+from archimedes.simulate.control import (
+    SMALLEST_LOG,
+    initial_step,
+    next_factor,
+    rounding,
+    smallest_step,
+)
 from archimedes.simulate.event_location import settle
 from archimedes.simulate.events import Watch
 from archimedes.simulate.layout import Layout
@@ -33,6 +39,9 @@ __all__ = ["Attempt", "Plan", "Run", "Setup", "attempt", "begin", "direction_of"
 
 #: A step that would leave less than this part of itself to the end is stretched to the end.
 STRETCH = 1.01
+#: Fixed steps of which the rounding of time is more than this part cannot be told apart; below
+#: the second, it is ignored: a step on the grid then has exactly the length that was asked for.
+COARSE, INVISIBLE = 0.25, 1e-9
 #: A normalisation that moves a state by more than this starts the method anew.
 JUMP = 1e-6
 
@@ -120,6 +129,8 @@ def begin(plan: Plan, setup: Setup, t: Any, x: Any, args: tuple[Any, ...], dense
         guess = initial_step(
             f, t, x, f0, direction_of(setup), setup.atol, setup.rtol, method.error_order
         )
+        # A guess that would vanish beside t is too careful: the error of the step will tell.
+        guess = np.maximum(guess, float(np.finfo(np.float64).eps) * np.abs(t))
         size = np.where(setup.h > 0.0, setup.h, guess)
         size = np.minimum(np.minimum(size, setup.max_step), np.abs(setup.t_end - t))
     else:
@@ -133,7 +144,7 @@ def begin(plan: Plan, setup: Setup, t: Any, x: Any, args: tuple[Any, ...], dense
         memory=memory,
         log_error=SMALLEST_LOG + 0.0 * stop_gradient(size),
         again=fine & False,
-        status=np.where(fine, RUNNING, NON_FINITE),
+        status=np.where(fine, np.where(t == setup.t_end, FINISHED, RUNNING), NON_FINITE),
         accepted=np.where(fine, 0, 0),
         rejected=np.where(fine, 0, 0),
         t_old=t * 1.0,
@@ -182,6 +193,21 @@ def _choose(condition: Any, yes: Any, no: Any) -> Any:
     return tree.map(lambda a, b: np.where(condition, a, b), yes, no)
 
 
+def _on_grid(setup: Setup, run: Run, stop: Any, last: Any) -> tuple[Any, Any, Any]:
+    """Return where a fixed step ends, its length, and whether it is lost in rounding.
+
+    Times are multiples of the step, so that they do not drift; an event may have been in between.
+    """
+    t, t_start, dt = run.t, setup.t_start, run.h
+    noise = rounding(t, t_start, stop) / np.abs(dt)
+    slack = 1e-6 + noise
+    count = np.floor((t - t_start) / dt + slack)
+    there = np.abs(t - (t_start + count * dt)) <= slack * np.abs(dt)
+    t_new = np.where(last, stop, t_start + (count + 1.0) * dt)
+    exact = ~last & there & (noise <= INVISIBLE)
+    return t_new, np.where(exact, dt, t_new - t), noise > COARSE
+
+
 def attempt(
     plan: Plan,
     setup: Setup,
@@ -195,19 +221,19 @@ def attempt(
     stop = setup.t_end if plan.clock is None else plan.clock.stop(run.t, setup.t_end)
     left = stop - run.t
     last = STRETCH * np.abs(run.h) >= np.abs(left)
-    # Differentiated, the grid of steps stands still (``odeint`` says how times have derivatives).
-    h = stop_gradient(np.where(last, left, run.h))
     if plan.adaptive:
-        t_new = run.t + h
+        # The step that is really taken: what is left of run.h beside t, so that time is the sum
+        # of the steps.
+        t_new = np.where(last, stop, run.t + run.h)
+        h = t_new - run.t
+        vanished = (h == 0.0) & (left != 0.0)
     else:
-        # Multiples of the step, so that times do not drift; an event may have been in between.
-        count = np.floor((run.t - setup.t_start) / run.h + 1e-6)
-        t_new = setup.t_start + (count + 1.0) * run.h
-        on_grid = np.abs(run.t - (setup.t_start + count * run.h)) <= 1e-6 * np.abs(run.h)
-        h = stop_gradient(np.where(last | on_grid, h, t_new - run.t))
-    t_new = np.where(last, stop, t_new)
+        t_new, h, vanished = _on_grid(setup, run, stop, last)
+    # Differentiated, the grid of steps stands still (``odeint`` says how times have derivatives).
+    h = stop_gradient(h)
     step = method.step(f, run.t, run.x, h, run.memory)
     accepted, log_error, h_next = _judged(plan, setup, run, step, h)
+    accepted = accepted & ~vanished
     x_new, memory = _projected(plan, f, t_new, step, accepted)
     status = np.where(last & (stop == setup.t_end), FINISHED, RUNNING)
     signals = run.signals
@@ -228,8 +254,9 @@ def attempt(
         )
     # A rejected step is tried again unless it cannot be made smaller.
     failing = NON_FINITE if not plan.adaptive else RUNNING
-    refused = np.where(np.isfinite(np.sum(step.x)), STEP_UNDERFLOW, NON_FINITE)
-    lost = np.abs(h_next) < smallest_step(run.t)
+    refused = np.where(vanished | np.isfinite(np.sum(step.x)), STEP_UNDERFLOW, NON_FINITE)
+    least = smallest_step(run.t, np.abs(setup.t_end - setup.t_start))
+    lost = vanished | (np.abs(h_next) < least) | (run.t + h_next == t_new)
     good = Run(
         t=t_new,
         x=x_new,
