@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm import build, cache
+from archimedes.backends.llvm import build, cache, trust
 from archimedes.graph import CODES, F64, Call, Graph
 
 
@@ -163,3 +163,195 @@ def test_files_used_longest_ago_make_room(folder, monkeypatch):
     assert left == [0, 4, 5]
     assert cache.write(keys[1], bytes(1000)), "checked once a process only"
     assert len(files(folder)) == 4
+
+
+# ---- what others could have put there ----------------------------------------------------------
+
+
+def test_a_file_exchanged_with_another_is_made_anew(folder):
+    # The objects of both have the same symbol; only their names tell them apart.
+    for factor in (2.0, 3.0):
+        make(graph(factor))
+    one, two = files(folder)
+    first, second = one.read_bytes(), two.read_bytes()
+    one.write_bytes(second)
+    two.write_bytes(first)
+    for factor in (2.0, 3.0):
+        kernel, value = make(graph(factor))
+        assert (kernel.stats.cached, value) == (0, 3.0 * factor)
+
+
+def scalar_in_place_of_a_batch(folder: Path) -> None:
+    kernel, _ = make(graph())
+    kernel.call_batch([np.arange(5.0)], [True], [np.empty(5)], 5)
+    one, two = files(folder)
+    a, b = one.read_bytes(), two.read_bytes()
+    one.write_bytes(b)
+    two.write_bytes(a)
+
+
+def test_a_scalar_kernel_in_place_of_a_batch_kernel(folder):
+    # Another symbol: linking it used to end the process.
+    scalar_in_place_of_a_batch(folder)
+    kernel, value = make(graph())
+    out = np.empty(5)
+    kernel.call_batch([np.arange(5.0)], [True], [out], 5)
+    assert (kernel.stats.cached, value, out.tolist()) == (0, 6.0, [0.0, 2.0, 4.0, 6.0, 8.0])
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As in a new process: nothing looked at, nothing said."""
+    cache._distrust_once.cache_clear()
+    monkeypatch.setattr(trust, "_said", set())
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files to another user"
+)
+
+PLACES = {"top": lambda f: f, "above": lambda f: f.parent, "inner": lambda f: files(f)[0].parent}
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_folder_that_others_can_write_is_not_used(folder, fresh, place, mode):
+    make(graph())
+    where = PLACES[place](folder)
+    where.chmod(mode)
+    cache._distrust_once.cache_clear()
+    with pytest.warns(
+        trust.DistrustWarning, match=f"others may write to {where} .*chmod go-w"
+    ) as w:
+        kernel, value = make(graph())
+        make(graph())  # said once
+    assert (kernel.stats.cached, value, len(w)) == (0, 6.0, 1)
+    where.chmod(0o700)
+    cache._distrust_once.cache_clear()
+    assert make(graph())[0].stats.cached == 1
+
+
+@posix
+def test_a_file_that_others_can_write_is_not_used(folder, fresh):
+    make(graph())
+    (path,) = files(folder)
+    path.chmod(0o666)
+    with pytest.warns(trust.DistrustWarning, match=f"others may write to {path}"):
+        assert make(graph())[0].stats.cached == 0
+    assert make(graph())[0].stats.cached == 1, "made anew, and ours"
+
+
+@as_root
+@pytest.mark.parametrize("place", ["top", "above", "inner", "file"])
+def test_what_belongs_to_another_user_is_not_used(folder, fresh, place):
+    make(graph())
+    where = files(folder)[0] if place == "file" else PLACES[place](folder)
+    os.chown(where, 12345, -1)
+    cache._distrust_once.cache_clear()
+    with pytest.warns(trust.DistrustWarning, match=r"belongs to another user \(uid 12345\)"):
+        assert make(graph())[0].stats.cached == 0
+
+
+@posix
+def test_a_sticky_folder_above_is_good_enough(folder, fresh):
+    make(graph())
+    folder.parent.chmod(0o1777)
+    cache._distrust_once.cache_clear()
+    assert make(graph())[0].stats.cached == 1
+    folder.chmod(0o1777)
+    cache._distrust_once.cache_clear()
+    assert make(graph())[0].stats.cached == 1
+    files(folder)[0].parent.chmod(0o1777)  # but where the file is others may add files
+    cache._distrust_once.cache_clear()
+    with pytest.warns(trust.DistrustWarning):
+        assert make(graph())[0].stats.cached == 0
+
+
+@posix
+def test_new_folders_are_private_under_any_umask(folder, fresh, monkeypatch):
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(folder / "a" / "b"))
+    old = os.umask(0o000)
+    try:
+        make(graph())
+    finally:
+        os.umask(old)
+    made = [p for p in (folder, *folder.rglob("*"))]
+    assert len(made) == 5
+    assert not any(p.stat().st_mode & 0o077 for p in made)
+    assert make(graph())[0].stats.cached == 1
+
+
+@posix
+def test_links_and_pipes_are_not_read(folder, fresh, tmp_path):
+    make(graph())
+    (path,) = files(folder)
+    elsewhere = tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    assert make(graph())[0].stats.cached == 0
+    assert not path.is_symlink() and elsewhere.read_bytes() == path.read_bytes()
+    path.unlink()
+    os.mkfifo(path)  # reading it would wait forever
+    with pytest.warns(trust.DistrustWarning, match="is no plain file"):
+        assert make(graph())[0].stats.cached == 0
+    assert path.is_file()
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(trust.DistrustWarning, match="is no plain file"):
+        trust._said.clear()
+        assert make(graph())[0].stats.cached == 0
+
+
+@posix
+def test_a_link_to_a_folder_of_ones_own_is_fine(folder, fresh, tmp_path, monkeypatch):
+    make(graph())
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "link"))
+    assert make(graph())[0].stats.cached == 1
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "circle"))
+    assert make(graph())[1] == 6.0
+
+
+def test_trimming_deletes_nothing_but_kernels(folder, fresh, monkeypatch, tmp_path):
+    photos = folder / "photos"
+    photos.mkdir(parents=True)
+    (photos / "holiday.jpg").write_bytes(bytes(5000))
+    (folder / "ab").mkdir()
+    (folder / "ab" / "notes.o").write_bytes(bytes(5000))
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / f"{'c' * 40}.o").write_bytes(bytes(5000))
+    (folder / "cc").symlink_to(others)
+    monkeypatch.setattr(cache, "LIMIT", 100)
+    cache._trim_once.cache_clear()
+    assert cache.write("de" * 20, bytes(50))
+    assert len(files(folder)) == 2 and (others / f"{'c' * 40}.o").exists()
+
+
+def test_a_user_without_a_home_compiles_all_the_same(folder, monkeypatch):
+    monkeypatch.delenv("ARCHIMEDES_CACHE_DIR")
+
+    def home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(cache.Path, "home", home)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache.cache_folder() is None
+    assert make(graph())[1] == 6.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_garbage_of_every_kind(folder, fresh, seed):
+    make(graph())
+    (path,) = files(folder)
+    data = bytearray(path.read_bytes())
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        data[int(rng.integers(len(data)))] ^= int(rng.integers(1, 256))
+    cut = int(rng.integers(len(data)))
+    path.write_bytes(bytes(data) if seed % 2 else bytes(data[:cut]) + rng.bytes(cut))
+    kernel, value = make(graph())
+    assert (kernel.stats.cached, value) == (0, 6.0)

@@ -308,9 +308,8 @@ def load_text(tmp_path, text, name="c.yaml"):
 
 
 def test_yaml_numbers(tmp_path):
-    for text in ("1e-6", "1.e3", "-2.5E+3", "+1e6", "3", ".5e1", "1_000.5"):
-        expected = float(text.replace("_", ""))
-        assert load_text(tmp_path, f"power: {text}").power == expected
+    for text in ("1e-6", "1.e3", "-2.5E+3", "+1e6", "3", ".5e1", "010"):
+        assert load_text(tmp_path, f"power: {text}").power == float(text)
     with pytest.raises(StructError, match="power: expected a number, got '1e-6'"):
         load_text(tmp_path, "power: '1e-6'")
     with pytest.raises(StructError, match="expected a number, got '1e-6x'"):
@@ -329,7 +328,7 @@ def test_yaml_anchors_and_merges(tmp_path):
 def test_exponential_aliases_are_refused_quickly(tmp_path):
     levels = [f"  - &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, 30)]
     text = "\n".join(["power:", "  - &l0 [x]", *levels])
-    with pytest.raises(StructError, match="power: expected a number, got"):
+    with pytest.raises(StructError, match=r"its aliases \(\*name\) stand for [\d,]+ values"):
         load_text(tmp_path, text)
 
 
