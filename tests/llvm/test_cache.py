@@ -277,7 +277,7 @@ def test_new_folders_are_private_under_any_umask(folder, fresh, monkeypatch):
         make(graph())
     finally:
         os.umask(old)
-    made = [p for p in (folder, *folder.rglob("*"))]
+    made = [folder, *folder.rglob("*")]
     assert len(made) == 5
     assert not any(p.stat().st_mode & 0o077 for p in made)
     assert make(graph())[0].stats.cached == 1

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.simulate.campaign_failures import listed, reasons
+from archimedes.simulate.campaign_store import CampaignError
 from archimedes.simulate.columns import tree_columns
 from archimedes.simulate.exports import require
 
@@ -18,9 +20,10 @@ __all__ = ["Campaign", "Statistics", "summarize"]
 class Statistics:
     """Statistics over runs: trees like one run's result. `quantiles` is a dict of trees by share.
 
-    `count` has how many of the runs gave a number; those that gave nan are left out.
+    `count` has how many of all the runs (`total`) gave a number; those that gave nan are left out.
     """
 
+    total: int
     count: Any
     mean: Any
     std: Any
@@ -30,14 +33,16 @@ class Statistics:
 
     def __repr__(self) -> str:
         shares = sorted(self.quantiles)
+        counts = tree.leaves(self.count)
         trees = [self.mean, self.std, self.min, *(self.quantiles[q] for q in shares), self.max]
-        head = ["", "mean", "std", "min", *(f"{100 * q:g} %" for q in shares), "max"]
+        head = ["", "runs", "mean", "std", "min", *(f"{100 * q:g} %" for q in shares), "max"]
         leaves = [tree.leaves(t) for t in trees]
         rows = [head]
         for column in tree_columns(self.mean, 0, "result", prefix=False):
             name = f"{column.name} ({column.units})" if column.units else column.name
             values = [each[column.leaf][column.place] for each in leaves]
-            rows.append([name, *(f"{value:.6g}" for value in values)])
+            number = f"{counts[column.leaf][column.place]} of {self.total}"
+            rows.append([name, number, *(f"{value:.6g}" for value in values)])
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         return "\n".join(
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
@@ -46,7 +51,7 @@ class Statistics:
 
 
 def summarize(results: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Statistics:
-    """Return statistics over the first axis of each leaf; nan is left out.
+    """Return statistics over the first axis of each leaf; nan is left out, and counted.
 
     The standard deviation is that of a sample (n - 1). Quantiles interpolate between the two
     nearest runs, as `np.quantile` does.
@@ -61,7 +66,8 @@ def summarize(results: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) ->
     if not trees:
         trees = [results] * (5 + len(quantiles))
     count, mean, std, low, high, *found = trees
-    return Statistics(count, mean, std, low, high, dict(zip(quantiles, found)))
+    total = len(leaves[0]) if leaves else 0
+    return Statistics(total, count, mean, std, low, high, dict(zip(quantiles, found)))
 
 
 def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[Any]:
@@ -99,7 +105,10 @@ class Campaign:
     """Runs of a model: `params` and `results` have the runs as leading axis of each leaf.
 
     `runs` are their numbers: 0 to n - 1 in a complete campaign, fewer if it was interrupted.
-    `executed` tells how many were run by this call, the others came from disk.
+    `executed` tells how many were run by this call, the others came from disk. `status` has 0 for
+    each good run and a negative number for one that failed; `messages` the words of those that
+    raised an error. Results of failed runs have nan, and statistics leave nan out. Where all runs
+    failed without a result, `results` is None.
     """
 
     runs: np.ndarray
@@ -107,23 +116,37 @@ class Campaign:
     results: Any
     total: int
     executed: int
+    status: np.ndarray
+    messages: dict[int, str]
 
     @property
     def complete(self) -> bool:
-        """Whether all runs are there."""
+        """Whether all runs are there, good or not."""
         return len(self.runs) == self.total
+
+    @property
+    def success(self) -> np.ndarray:
+        """Which of `runs` are good: ``found.results[found.success]``."""
+        return self.status >= 0
+
+    @property
+    def failed(self) -> np.ndarray:
+        """The numbers of the runs that failed."""
+        return self.runs[~self.success]
 
     def __len__(self) -> int:
         return len(self.runs)
 
     def statistics(self, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Statistics:
         """Return mean, standard deviation, extremes and quantiles of the results."""
+        if self.results is None and len(self):
+            raise CampaignError(f"statistics: there are no results, {self._failures()}")
         return summarize(self.results, quantiles)
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame: a line per run, columns ``params.`` and ``result.``."""
+        """Return a DataFrame: a line per run, columns status, ``params.`` and ``result.``."""
         pd = require("pandas", "data", "Campaign.to_pandas")
-        columns = {}
+        columns: dict[str, Any] = {"status": self.status}
         for root, value in (("params", self.params), ("result", self.results)):
             leaves = tree.leaves(value)
             for c in tree_columns(value, 1, root):
@@ -131,7 +154,20 @@ class Campaign:
                     columns[c.name] = leaves[c.leaf][(slice(None), *c.place)]
         return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
 
+    def _failures(self) -> str:
+        """Say which runs failed, and why."""
+        failed = self.failed
+        why = reasons(self.results, self.status, self.messages, self.runs)
+        number = "all runs" if len(failed) == len(self) else f"{len(failed)} of {len(self)} runs"
+        return f"{number} failed, {why}: {listed(failed.tolist())}"
+
     def __repr__(self) -> str:
         state = "complete" if self.complete else f"interrupted, {self.total - len(self)} missing"
-        head = f"Campaign: {len(self)} of {self.total} runs ({state}), {self.executed} run now"
-        return f"{head}\n{self.statistics()!r}" if len(self) else head
+        if len(self.failed):
+            state += f", {len(self.failed)} failed"
+        lines = [f"Campaign: {len(self)} of {self.total} runs ({state}), {self.executed} run now"]
+        if len(self.failed):
+            lines.append(self._failures())
+        if len(self) and self.results is not None:
+            lines.append(repr(self.statistics()))
+        return "\n".join(lines)

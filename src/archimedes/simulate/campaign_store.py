@@ -2,27 +2,44 @@
 
 Nothing is ever changed: a chunk is written beside, brought to the disk and renamed, so that a
 process killed at any moment leaves whole chunks only. The files are NumPy archives without
-pickles, named by their runs (``runs-0000000256-0000000512.npz``).
+pickles, named by their runs (``runs-0000000256-0000000512.npz``). Neither the lock nor unfinished
+files are ever written through a symbolic link.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.errors import ArchimedesError
+from archimedes.simulate.campaign_failures import RAISED
 
-__all__ = ["CampaignError", "Chunk", "ChunkStore", "missing_ranges", "read_chunk"]
+__all__ = [
+    "MESSAGES",
+    "STATUS",
+    "CampaignError",
+    "Chunk",
+    "ChunkStore",
+    "missing_ranges",
+    "read_chunk",
+]
 
+#: What unpacking a damaged archive may raise, beside errors of its directory.
+UNPACKING = (zlib.error, NotImplementedError, MemoryError, AttributeError, TypeError)
 NAME = re.compile(r"runs-(\d+)-(\d+)\.npz")
+LEFTOVER = re.compile(r"(runs-\d+-\d+|manifest)\.part")
 UNFINISHED = ".part"
+#: Names in a chunk beside those of parameters and results.
+STATUS, MESSAGES = "status", "messages"
 
 #: What must be the same for runs to belong together, and what the error says if it is not.
 IDENTITY = {
@@ -71,15 +88,22 @@ class ChunkStore:
         self._lock: Any = None
 
     def __enter__(self) -> ChunkStore:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CampaignError(
+                f"monte_carlo: {self.folder} cannot be used as a folder ({error.strerror}): name "
+                "one that can be made and written to"
+            ) from error
         self._take_lock()
         try:
+            for leftover in self.folder.glob(f"*{UNFINISHED}"):
+                if LEFTOVER.fullmatch(leftover.name):
+                    leftover.unlink()  # of a link, the link
             self._check_manifest()
         except BaseException:
             self.__exit__()
             raise
-        for leftover in self.folder.glob(f"*{UNFINISHED}"):
-            leftover.unlink()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -92,7 +116,15 @@ class ChunkStore:
             import fcntl
         except ImportError:  # not on Windows, where nothing guards against a second process
             return
-        self._lock = (self.folder / "lock").open("w")
+        path = self.folder / "lock"
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise CampaignError(
+                f"monte_carlo: {path} cannot be opened ({error.strerror}): it must be a plain "
+                "file, no link, in a folder that you can write to"
+            ) from error
+        self._lock = os.fdopen(handle, "r+b")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -111,11 +143,13 @@ class ChunkStore:
                     "they are; give an empty folder"
                 )
             text = json.dumps(self.identity, indent=2) + "\n"
-            self._write(path, text.encode())
+            self._write(path, lambda file: file.write(text.encode()))
             return
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+            if not isinstance(found, dict):
+                raise ValueError("it holds no settings")
+        except (OSError, ValueError, RecursionError) as error:
             raise CampaignError(f"monte_carlo: {path} cannot be read: {error}") from error
         for name, words in IDENTITY.items():
             if found.get(name) != self.identity[name]:
@@ -132,7 +166,14 @@ class ChunkStore:
             match = NAME.fullmatch(path.name)
             if match:
                 found.append(Chunk(int(match[1]), int(match[2]), path))
-        return sorted(found)
+        found.sort()
+        for one, other in itertools.pairwise(found):
+            if one.stop > other.start:
+                raise CampaignError(
+                    f"monte_carlo: {one.path} and {other.path} hold the same runs: delete the one "
+                    "that was put there by hand"
+                )
+        return found
 
     def write(self, start: int, stop: int, arrays: Mapping[str, np.ndarray]) -> Chunk:
         """Add a chunk; when this returns it is on disk, whole."""
@@ -140,21 +181,29 @@ class ChunkStore:
             if array.dtype.hasobject:
                 raise TypeError(f"monte_carlo: {name} holds Python objects; return numbers")
         path = self.folder / f"runs-{start:010d}-{stop:010d}.npz"
-        beside = path.with_suffix(UNFINISHED)
-        with beside.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        self._rename(beside, path)
+        self._write(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
         return Chunk(start, stop, path)
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, path: Path, put: Callable[[Any], Any]) -> None:
+        """Write a file beside, bring it to the disk, and give it its name."""
         beside = path.with_suffix(UNFINISHED)
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        self._rename(beside, path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # never what somebody else put there
+        for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
+            flags |= getattr(os, name, 0)
+        try:
+            with os.fdopen(os.open(beside, flags, 0o644), "wb") as file:
+                put(file)
+                file.flush()
+                os.fsync(file.fileno())
+            self._rename(beside, path)
+        except OSError as error:
+            if not isinstance(error, FileExistsError):
+                beside.unlink(missing_ok=True)  # a full disk: make room
+            raise CampaignError(
+                f"monte_carlo: {beside} cannot be written ({error.strerror or error}). The runs "
+                "that were finished are kept: the same call goes on once there is room, and you "
+                "can write to the folder"
+            ) from error
 
     def _rename(self, beside: Path, path: Path) -> None:
         os.replace(beside, path)
@@ -169,11 +218,23 @@ class ChunkStore:
 def read_chunk(chunk: Chunk) -> dict[str, np.ndarray]:
     """Return the arrays of a chunk; each has the runs as its first axis."""
     try:
-        with np.load(chunk.path, allow_pickle=False) as archive:
+        with chunk.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        check_rows(arrays, chunk.stop - chunk.start)
+    except (ValueError, EOFError, KeyError, OSError, zipfile.BadZipFile, *UNPACKING) as error:
         raise CampaignError(
             f"monte_carlo: {chunk.path} is damaged ({error}): delete it, and its runs "
             "are done again"
         ) from error
     return arrays
+
+
+def check_rows(arrays: Mapping[str, np.ndarray], count: int) -> None:
+    """Raise ValueError where the arrays are not those of so many runs."""
+    for name, array in arrays.items():
+        result = name == STATUS or name.startswith("result")
+        if result and (array.ndim == 0 or len(array) != count):
+            raise ValueError(f"{name} has shape {array.shape}, and there are {count} runs")
+    raised = int((arrays[STATUS] == RAISED).sum()) if STATUS in arrays else 0
+    if len(arrays.get(MESSAGES, ())) != raised:
+        raise ValueError(f"{raised} runs raised an error, with {len(arrays[MESSAGES])} messages")

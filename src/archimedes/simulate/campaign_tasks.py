@@ -11,7 +11,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import vmap
 from archimedes.graph.environment import in_default_environment
+from archimedes.simulate.campaign_failures import NUMERICAL, RAISED, fill_in, statuses_of
 from archimedes.simulate.campaign_store import CampaignError
 from archimedes.simulate.sampling import Sampler
 
-__all__ = ["Task", "run_chunk"]
+__all__ = ["Outcome", "Task", "run_chunk"]
 
 #: Campaigns whose programs a worker keeps.
 KEPT = 8
@@ -38,6 +39,20 @@ class Task:
     seed: int
     vectorize: bool
     threads: int | None
+
+
+class Outcome(NamedTuple):
+    """What the runs `start` to `stop` gave, stacked; `results` is None where all have failed.
+
+    `messages` has the words of runs that raised an error.
+    """
+
+    start: int
+    stop: int
+    params: Any
+    results: Any
+    status: np.ndarray
+    messages: dict[int, str]
 
 
 class Worker:
@@ -70,35 +85,45 @@ class Worker:
         sample = tree.map(lambda leaf: leaf[0], self.sampler(0, 1))
         return recorded(lambda: self.many.compiled.recording(sample))
 
-    def structure(self) -> Any:
-        """Return the structure of the results; a model that is plain Python is called for it."""
+    def structure(self, run: int) -> Any:
+        """Return the structure of results; a model that is plain Python makes a `run` for it."""
         if self.task.vectorize:
             return self.recording().out_tree
-        return tree.structure(self.run(0, 1)[1])
+        return tree.structure(self.run(run, run + 1).results)
 
-    def run(self, start: int, stop: int) -> tuple[Any, Any]:
-        """Return the parameters and the results of some runs, stacked."""
+    def run(self, start: int, stop: int) -> Outcome:
+        """Make some runs."""
         drawn = self.sampler(start, stop)
+        messages: dict[int, str] = {}
         if not self.task.vectorize:
-            results = self.in_turn(drawn, start, stop)
+            results, messages = self.in_turn(drawn, start, stop)
         elif drawn:
             results = recorded(lambda: self.many(drawn))
         else:  # every run is the same
             results = repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
-        return self.sampler.params(drawn, stop - start), results
+        status = statuses_of(results, stop - start)
+        status[[run - start for run in messages]] = RAISED
+        return Outcome(
+            start, stop, self.sampler.params(drawn, stop - start), results, status, messages
+        )
 
-    def in_turn(self, drawn: list[Any], start: int, stop: int) -> Any:
+    def in_turn(self, drawn: list[Any], start: int, stop: int) -> tuple[Any, dict[int, str]]:
         """Call the model as plain Python for one run after the other."""
-        rows = []
-        for k in range(stop - start):
-            mine = tree.map(lambda leaf, k=k: leaf[k], drawn)
+        rows, messages = {}, {}
+        for run in range(start, stop):
+            mine = tree.map(lambda leaf, k=run - start: leaf[k], drawn)
             try:
-                rows.append(self.one(mine))
+                rows[run] = self.one(mine)
+            except NUMERICAL as error:
+                messages[run] = f"{type(error).__name__}: {error}"
             except Exception as error:
                 raise CampaignError(
-                    f"monte_carlo: run {start + k} failed, {type(error).__name__}: {error}"
+                    f"monte_carlo: run {run} failed, {type(error).__name__}: {error}"
                 ) from error
-        return stack(rows, start)
+        if not messages:
+            return stack(rows), messages
+        good = np.array([run in rows for run in range(start, stop)])
+        return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
 
 
 def recorded(work: Callable[[], Any]) -> Any:
@@ -117,15 +142,16 @@ def repeat(result: Any, count: int) -> Any:
     return tree.map(lambda leaf: np.stack([np.asarray(leaf)] * count), result)
 
 
-def stack(rows: list[Any], start: int) -> Any:
+def stack(rows: dict[int, Any]) -> Any:
     """Stack the results of runs, which must have one structure and one shape per leaf."""
-    columns, treedef = [], tree.structure(rows[0])
-    for k, row in enumerate(rows):
+    runs, columns = list(rows), []
+    treedef = tree.structure(rows[runs[0]])
+    for run, row in rows.items():
         leaves, structure = tree.flatten(row)
         if structure is not treedef:
             where = treedef.difference(structure, "result")
             raise CampaignError(
-                f"monte_carlo: run {start + k} returned another structure than run {start}, {where}"
+                f"monte_carlo: run {run} returned another structure than run {runs[0]}, {where}"
             )
         columns.append([np.asarray(leaf) for leaf in leaves])
     for path, *arrays in zip(treedef.paths("result"), *columns):
@@ -133,8 +159,8 @@ def stack(rows: list[Any], start: int) -> Any:
         if len(set(shapes)) > 1:
             k = next(k for k, shape in enumerate(shapes) if shape != shapes[0])
             raise CampaignError(
-                f"monte_carlo: {path} has shape {shapes[k]} in run {start + k} and {shapes[0]} in "
-                f"run {start}: return the same shapes in every run (for trajectories give t_eval)"
+                f"monte_carlo: {path} has shape {shapes[k]} in run {runs[k]} and {shapes[0]} in "
+                f"run {runs[0]}: return the same shapes in every run (for trajectories give t_eval)"
             )
     return treedef.unflatten([np.stack(arrays) for arrays in zip(*columns)])
 
@@ -175,6 +201,6 @@ def forget(task: Task) -> None:
 
 
 @in_default_environment
-def run_chunk(task: Task, start: int, stop: int) -> tuple[Any, Any]:
-    """Return parameters and results of the runs `start` to `stop` (not included)."""
+def run_chunk(task: Task, start: int, stop: int) -> Outcome:
+    """Make the runs `start` to `stop` (not included)."""
     return worker_of(task).run(start, stop)

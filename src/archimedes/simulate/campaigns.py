@@ -10,20 +10,21 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import numpy as np
-
-from archimedes import tree
 from archimedes.graph.environment import in_default_environment
+from archimedes.simulate.campaign_joining import collect, named_arrays
 from archimedes.simulate.campaign_results import Campaign
 from archimedes.simulate.campaign_store import (
     CampaignError,
-    Chunk,
     ChunkStore,
     missing_ranges,
-    read_chunk,
 )
-from archimedes.simulate.campaign_tasks import Task, forget, run_chunk, worker_of
-from archimedes.simulate.columns import label_leaves
+from archimedes.simulate.campaign_tasks import (
+    Outcome,
+    Task,
+    forget,
+    run_chunk,
+    worker_of,
+)
 
 __all__ = ["monte_carlo"]
 
@@ -31,7 +32,6 @@ __all__ = ["monte_carlo"]
 IN_FLIGHT = 32
 
 Range = tuple[int, int]
-Outcome = tuple[int, int, Any, Any]
 
 
 def monte_carlo(
@@ -58,6 +58,10 @@ def monte_carlo(
     goes on after an interruption, or with a larger n, and refuses to if seed, distributions or
     model have changed. `executor` is any `concurrent.futures.Executor` or a Dask client.
     `progress` shows a bar, or is called with (runs done, n). Ctrl-C returns what is there.
+
+    Runs that fail (nan in a result, or an ArithmeticError, LinAlgError or SimulationError of a
+    model that is plain Python) are kept, with nan as results: the Campaign counts and names them
+    (`failed`, `status`), and its statistics say of how many runs they are.
 
     >>> import numpy as np
     >>> from archimedes.simulate import Normal
@@ -92,11 +96,11 @@ def run_campaign(
     fresh: list[Outcome] = []
     with monitor(progress, n, done) as tell:
         try:
-            for start, stop, params, results in outcomes(task, ranges, executor):
+            for outcome in outcomes(task, ranges, executor):
                 if disk is not None:
-                    disk.write(start, stop, named_arrays(params, results))
-                fresh.append((start, stop, params, results))
-                done += stop - start
+                    disk.write(outcome.start, outcome.stop, named_arrays(outcome))
+                fresh.append(outcome)
+                done += outcome.stop - outcome.start
                 tell(done, n)
         except KeyboardInterrupt:
             pass  # what is there is the answer; it says that it is not complete
@@ -104,24 +108,25 @@ def run_campaign(
 
 
 def outcomes(task: Task, ranges: list[Range], executor: Any) -> Iterator[Outcome]:
-    """Yield the parameters and results of ranges of runs as they are done."""
+    """Yield what ranges of runs gave, as they are done."""
     if executor is None:
         for start, stop in ranges:
-            yield start, stop, *run_chunk(task, start, stop)
+            yield run_chunk(task, start, stop)
         return
     pool = as_executor(executor)
-    waiting: dict[Future, Range] = {}
+    waiting: set[Future] = set()
     rest = iter(ranges)
     try:
         while True:
             for start, stop in rest:
-                waiting[pool.submit(run_chunk, task, start, stop)] = (start, stop)
+                waiting.add(pool.submit(run_chunk, task, start, stop))
                 if len(waiting) >= IN_FLIGHT:
                     break
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield *waiting.pop(future), *future.result()
+                waiting.remove(future)
+                yield future.result()
     finally:
         for future in waiting:
             future.cancel()
@@ -172,55 +177,3 @@ def monitor(progress: Any, n: int, done: int) -> Iterator[Callable[[int, int], A
 
     with tqdm(total=n, initial=done, unit="run") as bar:
         yield lambda done, n: bar.update(done - bar.n)
-
-
-def named_arrays(params: Any, results: Any) -> dict[str, np.ndarray]:
-    """Return the leaves of both by name; what is not a number is left out of the parameters."""
-    arrays = {}
-    for root, value in (("params", params), ("result", results)):
-        leaves, treedef = tree.flatten(value)
-        for leaf, label in zip(leaves, label_leaves(treedef, root)):
-            if root == "result" or np.asarray(leaf).dtype.kind in "biufc":
-                arrays[label.name] = np.asarray(leaf)
-    return arrays
-
-
-def collect(task: Task, fresh: list[Outcome], old: list[Chunk], n: int) -> Campaign:
-    """Put the runs of this call and those on disk together, in order."""
-    worker = worker_of(task)
-    executed = sum(stop - start for start, stop, _, _ in fresh)
-    if not fresh and not old:
-        return Campaign(np.arange(0), None, None, n, 0)
-    # The files have names and numbers; the structure is the model's.
-    treedef = tree.structure(fresh[0][3]) if fresh else worker.structure()
-    names = [label.name for label in label_leaves(treedef, "result")]
-    parts: list[tuple[int, int, list[np.ndarray]]] = []
-    for start, stop, _, results in fresh:
-        leaves, structure = tree.flatten(results)
-        if structure is not treedef:
-            where = treedef.difference(structure, "result")
-            raise CampaignError(
-                f"monte_carlo: run {start} returned another structure than others, {where}"
-            )
-        parts.append((start, stop, leaves))
-    for one in old:
-        arrays = read_chunk(one)
-        if not set(names) <= set(arrays):
-            raise CampaignError(
-                f"monte_carlo: {one.path} has {sorted(arrays)}, and the model returns {names}"
-            )
-        parts.append((one.start, one.stop, [arrays[name] for name in names]))
-    parts.sort(key=lambda part: part[0])
-    runs = np.concatenate([np.arange(start, stop) for start, stop, _ in parts])
-    inside = runs < n
-    leaves = [np.concatenate(rows)[inside] for rows in zip(*(rows for _, _, rows in parts))]
-    params = join_params(worker, runs[inside])
-    return Campaign(runs[inside], params, treedef.unflatten(leaves), n, executed)
-
-
-def join_params(worker: Any, runs: np.ndarray) -> Any:
-    """Draw the parameters of all runs again: that is quicker than carrying them along."""
-    cuts = np.flatnonzero(np.diff(runs) != 1) + 1
-    blocks = [worker.sampler(int(b[0]), int(b[-1]) + 1) for b in np.split(runs, cuts) if len(b)]
-    drawn = tree.map(lambda *rows: np.concatenate(rows), *blocks) if blocks else []
-    return worker.sampler.params(drawn, len(runs))

@@ -3,7 +3,7 @@
 PyYAML's safe loader makes plain data only. Changed are:
 
 - which plain words are numbers, truth values and nothing: the core schema of YAML 1.2 (chapter
-  10.3.2). ``010`` is ten, ``1e-6`` a number; ``1:30``, ``yes``, ``off`` and ``2024-01-01`` are text;
+  10.3.2). ``010`` is ten, ``1e-6`` a number; ``1:30``, ``yes``, ``off``, ``2024-01-01`` are text;
 - a key given twice is an error, not silently the last one;
 - aliases may not make more of a file than it is: a few lines of aliases to aliases stand for
   billions of values ("billion laughs").
@@ -125,8 +125,8 @@ def check_size(node: Any) -> None:
     total = size(node)
     if total > VALUES:
         raise StructError(
-            f"its aliases (*name) stand for {total:,} values, more than {VALUES:,}: write them out, "
-            "or give the data in a file of its own"
+            f"its aliases (*name) stand for {total:,} values, more than {VALUES:,}: write them "
+            "out, or give the data in a file of its own"
         )
 
 
