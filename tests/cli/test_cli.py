@@ -91,7 +91,7 @@ def test_without_matplotlib_the_rest_is_written(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     demonstration.write_files(Trajectory([0.0], tumbling.dispersed(1)), tmp_path)
     said = capsys.readouterr()
-    assert 'No plot: plot needs matplotlib: pip install "archimedes[viz]"' in said.err
+    assert "No plot: plot needs matplotlib: pip install matplotlib" in said.err
     assert [p.name for p in tmp_path.iterdir()] == ["tumbling.csv"]
 
 
@@ -107,6 +107,21 @@ def test_commands(capsys):
     assert done.value.code == 2
     with pytest.raises(SystemExit, match="--runs must be at least 1"):
         main(["demo", "--runs", "0"])
+
+
+def test_the_folder_has_a_name(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for part in ("show_batch", "show_speed", "show_model", "show_physics"):
+        monkeypatch.setattr(demonstration, part, lambda *args: True)
+    monkeypatch.setattr(demonstration.tumbling, "simulate", lambda *args: None)
+    monkeypatch.setattr(
+        demonstration, "write_files", lambda traj, folder: (folder / "x.csv").write_text("")
+    )
+    assert main([]) == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["archimedes_demo"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit, match=r"file cannot be made .*name another folder"):
+        main(["--output", "file"])
 
 
 def test_as_a_module():

@@ -13,6 +13,8 @@ import archimedes
 __all__ = ["main"]
 
 DEFAULT = "demo"
+#: Where the demonstration leaves its files.
+FOLDER = "archimedes_demo"
 
 
 class Command(NamedTuple):
@@ -25,7 +27,10 @@ class Command(NamedTuple):
 
 def declare_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--output", type=Path, default=Path(), help="folder for plot and trajectory (default: here)"
+        "--output",
+        type=Path,
+        default=Path(FOLDER),
+        help=f"folder for plot and trajectory (default: {FOLDER})",
     )
     parser.add_argument(
         "--runs", type=int, default=10_000, help="dispersed copies in the batch (default: 10000)"

@@ -14,6 +14,7 @@ import numpy as np
 
 import archimedes as arc
 from archimedes import tree
+from archimedes.backends.cpus import cpu_count
 from archimedes.cli import tumbling
 from archimedes.simulate import Trajectory
 from archimedes.simulate.exports import MissingExtra
@@ -50,8 +51,14 @@ def flat(x: Any) -> np.ndarray:
 
 def demo(folder: Path, runs: int = 10_000) -> int:
     """Run the demonstration, write plot and trajectory to `folder`, return the exit status."""
-    folder.mkdir(parents=True, exist_ok=True)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(
+            f"archimedes demo: {folder.absolute()} cannot be made ({error.strerror}): name another "
+            "folder with --output"
+        ) from None
+    cores = cpu_count()
     print(
         f"Archimedes {arc.__version__}  (Python {platform.python_version()}, NumPy "
         f"{np.__version__}, {platform.machine()}, {cores} cores)\n"

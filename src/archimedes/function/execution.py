@@ -19,6 +19,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends import interpreter
+from archimedes.backends.cpus import cpu_count
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
 from archimedes.graph.dtypes import DTYPES, I64
 from archimedes.graph.program import Graph
@@ -268,8 +269,6 @@ class Executor:
         else:
             places = out
         if threads is None:
-            from archimedes.backends.llvm.threads import cpu_count
-
             threads = 1 if count <= self.one_thread(None) else cpu_count()
         self.kernel().call_batch(given, flags, places, count, threads)
         return tuple(places) if out is None or places is out else copied(places, out)

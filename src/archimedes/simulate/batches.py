@@ -6,7 +6,6 @@ as alone. Instances that are done or have failed drop out of later calls.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.cpus import cpu_count
 from archimedes.simulate.collectors import FEW, Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
@@ -167,7 +167,7 @@ def solve_batch(
     columns = 0 if times is None or dense else len(times)
     t = np.empty((batch.count, columns))
     x = np.empty((batch.count, columns, kernels.plan.layout.size))
-    workers = threads or os.cpu_count() or 1
+    workers = threads or cpu_count()
     size = GROUP if 0 < columns < FEW else KEEPING
     if batch.count > size:
         size = min(size, max(LEAST, -(-batch.count // workers)))

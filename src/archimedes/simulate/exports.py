@@ -38,8 +38,10 @@ class MissingExtra(ArchimedesError, ImportError):
     """An optional package is needed that is not installed."""
 
 
-def require(module: str, extra: str, purpose: str) -> Any:
-    """Import an optional package, or raise an error that says how to get it.
+def require(module: str, extra: str | None, purpose: str) -> Any:
+    """Import a package that may be missing, or raise an error that says how to get it.
+
+    `extra` is the extra of this package that brings it along; None: it is installed with it.
 
     >>> require("json", "data", "tables").__name__
     'json'
@@ -47,9 +49,9 @@ def require(module: str, extra: str, purpose: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(
-            f'{purpose} needs {module.partition(".")[0]}: pip install "archimedes[{extra}]"'
-        ) from error
+        name = module.partition(".")[0]
+        wanted = name if extra is None else f'"archimedes[{extra}]"'
+        raise MissingExtra(f"{purpose} needs {name}: pip install {wanted}") from error
 
 
 class Table(NamedTuple):

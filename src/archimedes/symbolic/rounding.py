@@ -31,7 +31,8 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return finish(out, rounded)
 
 
-@implements(np.fix)
+# Deprecated since NumPy 2.5.
+@implements(*(getattr(np, name) for name in ("fix",) if hasattr(np, name)))
 def _fix(x: Any, out: Any = None) -> Any:
     return finish(out, np.trunc(x))
 

@@ -1,4 +1,4 @@
-"""Pictures of trajectories. Needs matplotlib: ``pip install "archimedes[viz]"``."""
+"""Pictures of trajectories."""
 
 from __future__ import annotations
 

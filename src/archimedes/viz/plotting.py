@@ -54,8 +54,8 @@ def plot(
     """
     if not isinstance(traj, Trajectory):
         raise TypeError(f"plot: expected a Trajectory, got {type(traj).__name__}")
-    matplotlib = require("matplotlib", "viz", "plot")
-    pyplot = require("matplotlib.pyplot", "viz", "plot")
+    matplotlib = require("matplotlib", None, "plot")
+    pyplot = require("matplotlib.pyplot", None, "plot")
     panels = choose(all_panels(traj), [names] if isinstance(names, str) else names)
     height = PANEL_HEIGHT * len(panels) + MARGIN
     with matplotlib.rc_context(dict(matplotlib_settings(current_theme()))):

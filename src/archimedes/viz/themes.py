@@ -67,7 +67,7 @@ def current_theme() -> str:
 
 def matplotlib_settings(theme: str) -> Mapping[str, Any]:
     """Return the settings of a theme, as `matplotlib.rc_context` takes them."""
-    cycler = require("cycler", "viz", "plot").cycler
+    cycler = require("cycler", None, "plot").cycler
     colours, settings = THEMES[theme]
     return {**SHARED, **settings, "axes.prop_cycle": cycler(color=list(colours))}
 
@@ -83,5 +83,5 @@ def set_theme(theme: str = "light") -> None:
     if theme not in THEMES:
         raise ValueError(f"set_theme: no theme {theme!r}; there are {sorted(THEMES)}")
     settings = matplotlib_settings(theme)
-    require("matplotlib", "viz", "set_theme").rcParams.update(settings)
+    require("matplotlib", None, "set_theme").rcParams.update(settings)
     _current = theme

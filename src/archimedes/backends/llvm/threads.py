@@ -7,20 +7,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-__all__ = ["cpu_count", "over_chunks"]
+from archimedes.backends.cpus import cpu_count
 
-#: Chunks a thread: a few, so that a slow core does not hold up the others.
+__all__ = ["over_chunks"]
+
+#: Chunks per thread: a few, so that a slow core does not hold up the others.
 CHUNKS_PER_THREAD = 4
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
-
-
-def cpu_count() -> int:
-    """Return how many CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1
 
 
 def _forget() -> None:
