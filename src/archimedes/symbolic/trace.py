@@ -53,16 +53,18 @@ class Trace:
         self.parent = _stack.traces[-1] if _stack.traces else None
         _stack.traces.append(self)
         if len(_stack.traces) == 1:
-            from archimedes.symbolic import creation
+            from archimedes.symbolic import creation, randomness
 
             creation.install()
+            randomness.install()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
         _stack.traces.pop()
         if not _stack.traces:
-            from archimedes.symbolic import creation
+            from archimedes.symbolic import creation, randomness
 
+            randomness.uninstall()
             creation.uninstall()
         if error is not None:
             _explain(error, where)
@@ -127,6 +129,11 @@ _MACHINERY = tuple(
 )
 
 
+#: Python's own library, and the folders of others, which may lie below it.
+_STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+INSTALLED = ("site-packages", "dist-packages")
+
+
 def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     """Yield frames and line numbers, innermost first, of a traceback or of the running code."""
     if where is not None:
@@ -136,8 +143,11 @@ def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def is_user_code(frame: FrameType) -> bool:
-    """Tell whether a frame runs neither this package's machinery, NumPy, SciPy nor an extension."""
+    """Tell whether a frame runs neither this package's machinery, NumPy, SciPy, Python's own
+    library nor an extension."""
     name = frame.f_code.co_filename
+    if name.startswith(_STDLIB) and not any(folder in name for folder in INSTALLED):
+        return False
     return not name.startswith((*_MACHINERY, *_LIBRARIES, "<frozen")) and not name.endswith(".pyx")
 
 
