@@ -70,6 +70,17 @@ def _sign(e: Loop, x: int) -> int:
     return e.where(e("lt", zero, x), e.c(1), e.where(e("lt", x, zero), e.c(-1), e("abs", x)))
 
 
+def _zero_with_sign(e: Loop, zero: int, like: int) -> int:
+    """A zero with the sign bit of ``like``, but the derivative of ``zero``.
+
+    1 - (0 + 1) is +0, its negative -0; both pass the derivative on, which copysign would turn.
+    """
+    one = e.c(1.0)
+    moved = e("add", zero, one)
+    negative = e("lt", e("copysign", one, like), e.c(0.0))
+    return e.where(negative, e("neg", e("sub", one, moved)), e("sub", moved, one))
+
+
 def _float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
     """Floor division as NumPy defines it: exact remainder first, then a rounded quotient."""
     zero, one = e.c(0.0), e.c(1.0)
@@ -78,7 +89,9 @@ def _float_divmod(e: Loop, a: int, b: int) -> tuple[int, int]:
     has_rest = e("ne", rest, zero)
     opposite = e("ne", e("lt", b, zero), e("lt", rest, zero))
     adjust = e("and", has_rest, opposite)
-    modulus = e.where(adjust, e("add", rest, b), e.where(has_rest, rest, e("copysign", zero, b)))
+    modulus = e.where(
+        adjust, e("add", rest, b), e.where(has_rest, rest, _zero_with_sign(e, rest, b))
+    )
     quotient = e.where(adjust, e("sub", quotient, one), quotient)
     whole = e("floor", quotient)
     nearest = e.where(e("lt", e.c(0.5), e("sub", quotient, whole)), e("add", whole, one), whole)
@@ -158,12 +171,14 @@ def _fmax(name: str) -> Callable[[Loop, int, int], int]:
     return build
 
 
-def _logaddexp(exp: str, log1p: Callable[[Loop, int], int], ln2: float):
+def _logaddexp(exp: str, log1p: Callable[[Loop, int], int]):
     def build(e: Loop, a: int, b: int) -> int:
-        equal = e.where(e("eq", a, b), e("add", a, e.c(ln2)), e("add", a, b))
-        big, small = e("max", a, b), e("min", a, b)
-        general = e("add", big, log1p(e, e(exp, e("sub", small, big))))
-        return e.where(e("lt", small, big), general, equal)
+        # Not max and min: at a tie both would give a, and b have no part in the derivative.
+        less = e("lt", a, b)
+        big, small = e.where(less, b, a), e.where(less, a, b)
+        infinite = e("and", e("eq", a, b), e("eq", e("abs", a), e.c(math.inf)))
+        gap = e.where(infinite, e.c(0.0), e("sub", small, big))
+        return e("add", big, log1p(e, e(exp, gap)))
 
     return build
 
@@ -172,7 +187,8 @@ def _modf(e: Loop, x: int) -> tuple[int, int]:
     whole = e("trunc", x)
     infinite = e("eq", e("abs", x), e.c(math.inf))
     rest = e.where(infinite, e.c(0.0), e("sub", x, whole))
-    return e("copysign", rest, x), whole
+    zero = e("eq", rest, e.c(0.0))
+    return e.where(zero, _zero_with_sign(e, rest, x), rest), whole
 
 
 def _heaviside(e: Loop, x: int, at_zero: int) -> int:
@@ -260,9 +276,9 @@ UFUNCS: dict[np.ufunc, Row] = {
     np.radians: _scaled(math.pi / 180),
     np.rad2deg: _scaled(180 / math.pi),
     np.degrees: _scaled(180 / math.pi),
-    np.logaddexp: _always(_logaddexp("exp", lambda e, x: e("log1p", x), math.log(2))),
+    np.logaddexp: _always(_logaddexp("exp", lambda e, x: e("log1p", x))),
     np.logaddexp2: _always(
-        _logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(1 / math.log(2))), 1.0)
+        _logaddexp("exp2", lambda e, x: e("mul", e("log1p", x), e.c(1 / math.log(2))))
     ),
     np.heaviside: _always(_heaviside),
     np.modf: _always(_modf),

@@ -1,4 +1,4 @@
-"""Local derivatives of the scalar ops, one row an op.
+"""Local derivatives of the scalar ops, one row per op.
 
 ``PARTIALS[name]`` holds one function per operand: ``(graph, out, a, b) -> id`` of the partial
 derivative. Ops whose derivative must not be written as a product (a select may guard against an
@@ -73,31 +73,108 @@ def _sign(e: Emit, x: int) -> int:
     return e.where(e("eq", x, e.c(0.0)), e.c(0.0), e("copysign", e.c(1.0), x))
 
 
-def _square_sum(e: Emit, a: int, b: int) -> int:
-    return e.add(e.mul(a, a), e.mul(b, b))
+def _reciprocal(e: Emit, x: int) -> int:
+    return e.div(e.c(1.0), x)
 
 
-def _recip_root(e: Emit, product: int) -> int:
-    return e.div(e.c(1.0), e("sqrt", product))
+def _one_minus_square(e: Emit, x: int) -> int:
+    """1 - x**2, which keeps its digits near |x| = 1, and whose derivative keeps them near 0."""
+    one = e.c(1.0)
+    far = e.mul(e.sub(one, x), e.add(one, x))
+    return e.where(e("lt", e("abs", x), e.c(0.5)), e.sub(one, e.mul(x, x)), far)
 
 
-def _over(e: Emit, x: int, out: int) -> int:
-    """x / out, and zero where out is: the least subgradient of a norm at the origin."""
-    at_zero = e("eq", out, e.c(0.0))
-    return e.where(at_zero, e.c(0.0), e.div(x, e.where(at_zero, e.c(1.0), out)))
+def _bell(e: Emit, x: int) -> int:
+    """1 / (1 + x**2); a large x enters by its reciprocal, so that no square overflows."""
+    one = e.c(1.0)
+    large = e("lt", one, e("abs", x))
+    r = _reciprocal(e, e.where(large, x, one))
+    t = e.where(large, r, x)
+    return e.div(e.where(large, e.mul(r, r), one), e.add(one, e.mul(t, t)))
+
+
+class _Ratio:
+    """A pair of operands by the larger one and a ratio of at most 1: nothing overflows.
+
+    ``steep`` is true where the first is the larger; ``square`` is 1 + ratio**2.
+    """
+
+    __slots__ = ("big", "ratio", "square", "steep")
+
+    def __init__(self, e: Emit, a: int, b: int) -> None:
+        self.steep = e("lt", e("abs", b), e("abs", a))
+        self.big = e.where(self.steep, a, b)
+        self.ratio = e.div(e.where(self.steep, b, a), self.big)
+        self.square = e.add(e.c(1.0), e.mul(self.ratio, self.ratio))
+
+    def over_length(self, e: Emit, own: int) -> int:
+        """The larger operand (``own`` true) or the smaller one, over the length of the pair."""
+        size = e.div(e("copysign", e.c(1.0), self.big), e("sqrt", self.square))
+        return e.where(own, size, e.mul(self.ratio, size))
+
+    def over_square(self, e: Emit, own: int) -> int:
+        """The same over the square of the length."""
+        size = e.div(_reciprocal(e, self.big), self.square)
+        return e.where(own, size, e.mul(self.ratio, size))
+
+
+def _hypot_partial(first: bool) -> Partial:
+    """x / length, and zero where both are zero: the least subgradient of a norm at the origin."""
+
+    def partial(e: Emit, out: int, a: int, b: int) -> int:
+        origin = e("eq", out, e.c(0.0))
+        pair = _Ratio(e, a, e.where(origin, e.c(1.0), b))
+        own = pair.steep if first else e("not", pair.steep)
+        return e.where(origin, e.c(0.0), pair.over_length(e, own))
+
+    return partial
+
+
+def _arctan2_by_y(e: Emit, out: int, y: int, x: int) -> int:
+    pair = _Ratio(e, y, x)
+    return pair.over_square(e, e("not", pair.steep))
+
+
+def _arctan2_by_x(e: Emit, out: int, y: int, x: int) -> int:
+    pair = _Ratio(e, y, x)
+    return e.neg(pair.over_square(e, pair.steep))
 
 
 def _pow_base(e: Emit, out: int, a: int, b: int) -> int:
-    # a**0 is 1 for all a, so the derivative there is 0, where 0 * 0**-1 would be nan.
-    constant = e("eq", b, e.c(0.0))
-    less = e.where(constant, e.c(1.0), e.sub(b, e.c(1.0)))
-    return e.where(constant, e.c(0.0), e.mul(b, e("pow", a, less)))
+    # a**0 is 1 for all a, also where b * a**(b-1) is nan: at 0 and nan. Seen from b it is a jump
+    # there, whose derivative is infinite, as that of sqrt(b) is.
+    one = e.c(1.0)
+    flat = e("and", e("eq", b, e.c(0.0)), e("not", e("lt", e.c(0.0), e("abs", a))))
+    slope = e.mul(b, e("pow", a, e.where(flat, one, e.sub(b, one))))
+    return e.where(flat, e("sqrt", e.where(flat, b, one)), slope)
 
 
 def _pow_exponent(e: Emit, out: int, a: int, b: int) -> int:
-    # 0**b is 0 for all b > 0, so the derivative there is 0, where out*log(a) would be nan.
-    safe = e.where(e("eq", a, e.c(0.0)), e.c(1.0), a)
-    return e.mul(out, e("log", safe))
+    # 0**b is 0 for all b > 0, so the derivative there is 0, where out*log(a) would be nan. For b
+    # up to 1 it falls from there without bound, as -sqrt(a) does.
+    zero, one = e.c(0.0), e.c(1.0)
+    origin = e("and", e("eq", a, zero), e("lt", zero, b))
+    falls = e("and", origin, e("le", b, one))
+    start = e.where(falls, e.neg(e("sqrt", e.where(falls, a, one))), zero)
+    return e.where(origin, start, e.mul(out, e("log", e.where(origin, one, a))))
+
+
+def _fmod_divisor(e: Emit, out: int, a: int, b: int) -> int:
+    # a / b may round up to a whole number that a does not reach; a - out is that multiple of b.
+    return e.neg(e("rint", e.div(e.sub(a, out), b)))
+
+
+def _arccosh(e: Emit, out: int, a: int, b: int) -> int:
+    one = e.c(1.0)
+    return _reciprocal(e, e.mul(e("sqrt", e.sub(a, one)), e("sqrt", e.add(a, one))))
+
+
+def _tanh(e: Emit, out: int, a: int, b: int) -> int:
+    # 1 - out**2 has no digits left where out is nearly 1. Beyond 354 the result underflows, and
+    # soon cosh would be infinite.
+    far = e("lt", e.c(354.0), e("abs", a))
+    sech = _reciprocal(e, e("cosh", e.where(far, e.c(0.0), a)))
+    return e.where(far, e.c(0.0), e.mul(sech, sech))
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
@@ -118,34 +195,29 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
         lambda e, o, a, b: e.mul(e("copysign", e.c(1.0), a), e("copysign", e.c(1.0), b)),
         lambda e, o, a, b: e.c(0.0),
     ),
-    "fmod": (_one, lambda e, o, a, b: e.neg(e("trunc", e.div(a, b)))),
+    "fmod": (_one, _fmod_divisor),
     "sin": (lambda e, o, a, b: e("cos", a),),
     "cos": (lambda e, o, a, b: e.neg(e("sin", a)),),
     "tan": (lambda e, o, a, b: e.add(e.c(1.0), e.mul(o, o)),),
-    "arcsin": (lambda e, o, a, b: _recip_root(e, e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a))),),
-    "arccos": (
-        lambda e, o, a, b: e.neg(_recip_root(e, e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a)))),
-    ),
-    "arctan": (lambda e, o, a, b: e.div(e.c(1.0), e.add(e.c(1.0), e.mul(a, a))),),
-    "arctan2": (
-        lambda e, o, a, b: e.div(b, _square_sum(e, a, b)),
-        lambda e, o, a, b: e.neg(e.div(a, _square_sum(e, a, b))),
-    ),
+    "arcsin": (lambda e, o, a, b: _reciprocal(e, e("sqrt", _one_minus_square(e, a))),),
+    "arccos": (lambda e, o, a, b: e.neg(_reciprocal(e, e("sqrt", _one_minus_square(e, a)))),),
+    "arctan": (lambda e, o, a, b: _bell(e, a),),
+    "arctan2": (_arctan2_by_y, _arctan2_by_x),
     "sinh": (lambda e, o, a, b: e("cosh", a),),
     "cosh": (lambda e, o, a, b: e("sinh", a),),
-    "tanh": (lambda e, o, a, b: e.sub(e.c(1.0), e.mul(o, o)),),
-    "arcsinh": (lambda e, o, a, b: e.div(e.c(1.0), e("hypot", e.c(1.0), a)),),
-    "arccosh": (lambda e, o, a, b: _recip_root(e, e.mul(e.sub(a, e.c(1.0)), e.add(a, e.c(1.0)))),),
-    "arctanh": (lambda e, o, a, b: e.div(e.c(1.0), e.mul(e.sub(e.c(1.0), a), e.add(e.c(1.0), a))),),
+    "tanh": (_tanh,),
+    "arcsinh": (lambda e, o, a, b: _reciprocal(e, e("hypot", e.c(1.0), a)),),
+    "arccosh": (_arccosh,),
+    "arctanh": (lambda e, o, a, b: _reciprocal(e, _one_minus_square(e, a)),),
     "exp": (lambda e, o, a, b: o,),
     "exp2": (lambda e, o, a, b: e.mul(e.c(_LN2), o),),
-    "expm1": (lambda e, o, a, b: e.add(o, e.c(1.0)),),
-    "log": (lambda e, o, a, b: e.div(e.c(1.0), a),),
+    "expm1": (lambda e, o, a, b: e("exp", a),),
+    "log": (lambda e, o, a, b: _reciprocal(e, a),),
     "log2": (lambda e, o, a, b: e.div(e.c(1.0 / _LN2), a),),
     "log10": (lambda e, o, a, b: e.div(e.c(1.0 / _LN10), a),),
-    "log1p": (lambda e, o, a, b: e.div(e.c(1.0), e.add(e.c(1.0), a)),),
+    "log1p": (lambda e, o, a, b: _reciprocal(e, e.add(e.c(1.0), a)),),
     "cbrt": (lambda e, o, a, b: e.div(e.c(1.0), e.mul(e.c(3.0), e.mul(o, o))),),
-    "hypot": (lambda e, o, a, b: _over(e, a, o), lambda e, o, a, b: _over(e, b, o)),
+    "hypot": (_hypot_partial(True), _hypot_partial(False)),
     "pow": (_pow_base, _pow_exponent),
 }
 
