@@ -119,6 +119,46 @@ def test_determinant_at_singular_matrices(n: int) -> None:
     np.testing.assert_allclose(gradient(lacking), want)
 
 
+def cofactors(a: np.ndarray) -> np.ndarray:
+    """Determinants of what is left without a row and a column, exact for small whole numbers."""
+    found = np.empty_like(a)
+    for i, j in np.ndindex(a.shape):
+        found[i, j] = (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1))
+    return np.rint(found)
+
+
+def whole(n: int, rank: int) -> np.ndarray:
+    rng = np.random.default_rng(n)
+    return 1.0 * rng.integers(-2, 3, (n, rank)) @ rng.integers(-2, 3, (rank, n))
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2, 3])
+@pytest.mark.parametrize("n", [5, 6, 7])
+def test_cofactors_of_larger_matrices(n: int, lost: int) -> None:
+    a = whole(n, n - lost)
+    want, scale = cofactors(a), np.linalg.norm(a, 2) ** (n - 1)
+    gradient = arc.grad(np.linalg.det)
+    np.testing.assert_allclose(gradient(a), want, atol=1e-14 * scale)
+    # Nearly singular: det A^-T would lose all digits.
+    near = a + 1e-14 * random(n, n, n)
+    np.testing.assert_allclose(gradient(near), want, atol=1e-12 * scale)
+
+
+def test_second_derivatives_of_a_singular_determinant() -> None:
+    n = 5
+    curve = arc.hess(np.linalg.det)
+    for lost in (0, 1, 2, 3, 5):
+        a = whole(n, n - lost)
+        # Cofactors are affine in each entry: a difference over a whole step is a derivative.
+        want, start = np.empty((n, n, n, n)), cofactors(a)
+        for i, j in np.ndindex(n, n):
+            step = np.zeros((n, n))
+            step[i, j] = 1.0
+            want[:, :, i, j] = cofactors(a + step) - start
+        scale = max(1.0, np.linalg.norm(a, 2)) ** (n - 2)
+        np.testing.assert_allclose(curve(a), want, atol=1e-13 * scale)
+
+
 def test_eigenvalues_at_repeated_values() -> None:
     # Along a direction that keeps eigenvectors, derivatives are those of the diagonal.
     jacobian = arc.jac(lambda a: np.linalg.eigvalsh(a))(2.0 * np.eye(3))

@@ -22,13 +22,8 @@ from archimedes.symbolic.linalg_checks import (
     over_stack,
     values_of,
 )
-from archimedes.symbolic.linalg_elimination import (
-    DETERMINANT,
-    INVERSE,
-    LOG_DETERMINANT,
-    divide,
-    solve_dense,
-)
+from archimedes.symbolic.linalg_determinants import DETERMINANT, LOG_DETERMINANT
+from archimedes.symbolic.linalg_elimination import INVERSE, divide, solve_dense
 from archimedes.symbolic.linalg_regions import call
 from archimedes.symbolic.linalg_structure import block_triangular, permutation_sign
 from archimedes.symbolic.registry import implements

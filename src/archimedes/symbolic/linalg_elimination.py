@@ -26,11 +26,11 @@ from archimedes.symbolic.trace import current_trace
 _DIV = CODES["div"]
 
 __all__ = [
-    "DETERMINANT",
     "INVERSE",
-    "LOG_DETERMINANT",
     "UNROLLED",
     "divide",
+    "eliminate",
+    "rows_of",
     "solve_dense",
     "unrolled_solve",
 ]
@@ -69,7 +69,7 @@ def _bring_pivot(e: Emit, work: Rows, k: int) -> int:
     return moved
 
 
-def _eliminate(e: Emit, work: Rows, *, guard: bool = False) -> int:
+def eliminate(e: Emit, work: Rows, *, guard: bool = False) -> int:
     """Bring rows (matrix and right-hand sides) to upper triangular form in place.
 
     Returns the node that is true where an odd number of rows moved. With ``guard`` a zero
@@ -103,7 +103,8 @@ def _back_substitute(e: Emit, work: Rows) -> Rows:
     return x
 
 
-def _rows(*arrays: Any) -> tuple[Emit, Rows]:
+def rows_of(*arrays: Any) -> tuple[Emit, Rows]:
+    """Return the ids of arrays side by side, row by row, and what emits nodes of their dtype."""
     trace = current_trace()
     ids = np.concatenate([trace.ids_of(a) for a in arrays], axis=1)
     return Emit(trace.graph, arrays[0].code), ids.tolist()
@@ -111,8 +112,8 @@ def _rows(*arrays: Any) -> tuple[Emit, Rows]:
 
 def unrolled_solve(a: Any, b: Any) -> Any:
     """Solve ``a @ x = b`` for traced (n, n) and (n, m) arrays, all in scalar operations."""
-    e, work = _rows(a, b)
-    _eliminate(e, work)
+    e, work = rows_of(a, b)
+    eliminate(e, work)
     return wrap(np.array(_back_substitute(e, work), dtype=np.int64).reshape(b.shape), a.code)
 
 
@@ -187,72 +188,7 @@ def _inverse_body(a: Any) -> tuple[Any]:
     return (unrolled_solve(a, eye) if len(a) <= UNROLLED else _region_solve(a, eye),)
 
 
-def _triangle(a: Any) -> tuple[list[Any], Any]:
-    """Return the pivots of a matrix and the traced bool that says whether they change sign."""
-    trace = current_trace()
-    e, work = _rows(a)
-    odd = _eliminate(e, work, guard=True)
-    return [wrap(work[k][k], a.code, trace) for k in range(len(a))], wrap(odd, B8, trace)
-
-
-def _determinant_body(a: Any) -> tuple[Any]:
-    pivots, odd = _triangle(a)
-    product = pivots[0]
-    for pivot in pivots[1:]:
-        product = product * pivot
-    return (np.where(odd, -product, product),)
-
-
-def _cofactors(a: Any, det: Any) -> Any:
-    """Return d(det)/dA: by minors where small, which is right for singular matrices too."""
-    n = len(a)
-    if n > UNROLLED:
-        return det * call(INVERSE, a)[0].T
-    found: dict[Any, Any] = {}
-
-    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Any:
-        if len(rows) == 1:
-            return a[rows[0], columns[0]]
-        if (rows, columns) not in found:
-            total: Any = None
-            for k, column in enumerate(columns):
-                rest = columns[:k] + columns[k + 1 :]
-                term = a[rows[0], column] * minor(rows[1:], rest)
-                total = term if total is None else total - term if k % 2 else total + term
-            found[rows, columns] = total
-        return found[rows, columns]
-
-    def without(k: int) -> tuple[int, ...]:
-        return tuple(i for i in range(n) if i != k)
-
-    signed = [
-        [minor(without(i), without(j)) * (-1.0) ** (i + j) for j in range(n)] for i in range(n)
-    ]
-    return np.stack([np.stack(row) for row in signed])
-
-
-def _determinant_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    gradient = _cofactors(operands[0], results[0])
-    return [[np.sum(gradient * da)] for (da,) in rows]
-
-
-def _log_determinant_body(a: Any) -> tuple[Any, Any]:
-    pivots, odd = _triangle(a)
-    sign = np.where(odd, -1.0, 1.0).astype(a.dtype)
-    for pivot in pivots:
-        sign = sign * np.sign(pivot)
-    return sign, np.sum(np.stack([np.log(np.abs(pivot)) for pivot in pivots]))
-
-
-def _log_determinant_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """d log|det A| = tr(A^-1 dA); the sign is locally constant."""
-    inverse = call(INVERSE, operands[0])[0].T
-    return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
-
-
 _SOLUTION = MatrixFunction(
     "solve", lambda a, b: (unrolled_solve(a, b),), _solution_push, _solution_pull
 )
 INVERSE = MatrixFunction("inv", _inverse_body, _inverse_push, _inverse_pull)
-DETERMINANT = MatrixFunction("det", _determinant_body, _determinant_push)
-LOG_DETERMINANT = MatrixFunction("slogdet", _log_determinant_body, _log_determinant_push)

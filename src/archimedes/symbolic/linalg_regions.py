@@ -19,11 +19,11 @@ import numpy as np
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import prune
 from archimedes.graph.program import CONST, Graph
-from archimedes.graph.regions import Call, While
+from archimedes.graph.regions import Call, Switch, While
 from archimedes.symbolic.dispatch import wrap
 from archimedes.symbolic.trace import Trace, current_trace
 
-__all__ = ["Formula", "MatrixFunction", "call", "emitting", "repeat_while"]
+__all__ = ["Formula", "MatrixFunction", "call", "choose", "emitting", "repeat_while"]
 
 #: ``formula(operands, results, rows)``: ``rows`` holds, for each direction, one array an operand
 #: (push) or a result (pull); so does the answer, for results (push) or operands (pull).
@@ -204,3 +204,22 @@ def repeat_while(
 
     region = While([*carry, *shared], record(test), record(step), n, limit)
     return g.region(region).tolist()
+
+
+def choose(
+    g: Graph,
+    test: int,
+    operands: Sequence[int],
+    when_true: Callable[[Graph, list[int]], list[int]],
+    when_false: Callable[[Graph, list[int]], list[int]],
+) -> list[int]:
+    """Emit a branch: only the side that ``test`` calls for runs. Both give as many results."""
+
+    def record(side: Callable[[Graph, list[int]], list[int]]) -> Graph:
+        body = Graph()
+        body.outputs = side(body, [body.input(g.dtype[i]) for i in operands])
+        return prune(body)
+
+    index = g.emit(CODES["i64"], test)
+    branches = (record(when_false), record(when_true))
+    return g.region(Switch(np.array([index, *operands]), branches)).tolist()

@@ -27,7 +27,7 @@ from archimedes.symbolic.registry import implements
 from archimedes.symbolic.structural import full_like
 from archimedes.symbolic.trace import trace_error
 
-__all__: list[str] = []
+__all__ = ["singular_push"]
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
@@ -125,7 +125,7 @@ implements(np.linalg.matrix_rank)(
 # ---- singular values -----------------------------------------------------------------------------
 
 
-def _singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+def singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
     """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric.
 
     Columns of U beyond those of V (U2) only turn as U1 makes them. (Townsend, Differentiating
@@ -158,7 +158,7 @@ def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: 
 
 
 _SINGULAR = {
-    full: MatrixFunction("svd", partial(singular, vectors=True, full=full), _singular_push)
+    full: MatrixFunction("svd", partial(singular, vectors=True, full=full), singular_push)
     for full in (False, True)
 }
 _SINGULAR_VALUES = MatrixFunction("svdvals", partial(singular, vectors=False), _singular_value_push)
