@@ -17,10 +17,12 @@ from archimedes.simulate import (
     MultivariateNormal,
     Normal,
     RandomAttitude,
+    RunKey,
     Truncated,
     Uniform,
 )
-from archimedes.simulate.sampling import Sampler, uniform_block
+from archimedes.simulate.sampling import Sampler
+from archimedes.simulate.streams import run_keys, uniform_numbers
 from archimedes.spatial import EulerAngles, Quaternion
 
 N = 4000
@@ -112,18 +114,48 @@ def test_attitudes_around_a_given_one(kind):
         assert stats.kstest(component, stats.norm(0.0, 0.01).cdf).pvalue > 1e-3
 
 
+def uniforms(seed, name, count, start, stop):
+    return uniform_numbers(run_keys(seed, name, start, stop), count)
+
+
 def test_streams_do_not_overlap_and_are_even():
-    a, b = uniform_block(1, "a", 5, 0, 2000), uniform_block(1, "b", 5, 0, 2000)
+    a, b = uniforms(1, "a", 5, 0, 2000), uniforms(1, "b", 5, 0, 2000)
     assert len(np.unique(np.concatenate([a, b]))) == a.size + b.size
     assert stats.kstest(a.ravel(), stats.uniform().cdf).pvalue > 1e-3
     assert a.min() > 0.0 and a.max() < 1.0
-    far = uniform_block(1, "a", 5, 10**12, 10**12 + 3)
-    assert far.tobytes() == uniform_block(1, "a", 5, 10**12 - 7, 10**12 + 3)[7:].tobytes()
-    single = np.random.Philox(
-        key=np.random.SeedSequence(1, spawn_key=(0xE8B7BE43,)).generate_state(2, np.uint64)
-    )  # 0xE8B7BE43 is the CRC-32 of "a"
-    expected = ((single.random_raw(5) >> np.uint64(12)).astype(float) + 0.5) / 2**52
-    assert a[0].tolist() == expected.tolist()
+    far = uniforms(1, "a", 5, 10**12, 10**12 + 3)
+    assert far.tobytes() == uniforms(1, "a", 5, 10**12 - 7, 10**12 + 3)[7:].tobytes()
+    place = arc.random.fold_in(arc.random.key(1), 0xE8B7BE43)  # the CRC-32 of "a"
+    words = arc.random.bits(arc.random.fold_in(place, 3), 5).view(np.uint64)
+    expected = ((words >> np.uint64(12)).astype(float) + 0.5) / 2**52
+    assert a[3].tolist() == expected.tolist()
+
+
+def test_a_key_for_each_run():
+    def model(p):
+        return p["mean"] + arc.random.normal(p["key"], 3)
+
+    tree = {"mean": Uniform(0.0, 1.0), "key": RunKey()}
+    found = arc.monte_carlo(model, tree, n=100, seed=3, chunk=16)
+    keys = found.params["key"]
+    assert keys.dtype == np.int64 and len(np.unique(keys, axis=0)) == 100
+    assert (found.results[41] == model({"mean": found.params["mean"][41], "key": keys[41]})).all()
+    plain = arc.monte_carlo(model, tree, n=30, seed=3, vectorize=False)
+    assert plain.results.tobytes() == found.results[:30].tobytes()
+    assert not (arc.monte_carlo(model, tree, n=30, seed=4).results == plain.results).any()
+
+
+def test_a_campaign_with_keys_is_resumed(tmp_path):
+    def model(p):
+        return arc.random.normal(p["key"], 2, std=2.0)
+
+    tree = {"key": RunKey()}
+    whole = arc.monte_carlo(model, tree, n=40, seed=5)
+    arc.monte_carlo(model, tree, n=20, seed=5, chunk=8, folder=tmp_path)
+    resumed = arc.monte_carlo(model, tree, n=40, seed=5, chunk=8, folder=tmp_path)
+    assert resumed.executed == 20
+    assert resumed.results.tobytes() == whole.results.tobytes()
+    assert (resumed.params["key"] == whole.params["key"]).all()
 
 
 def test_a_distribution_of_ones_own():
@@ -144,7 +176,7 @@ def test_a_distribution_of_ones_own():
 
 
 def test_drawing_is_the_same_in_numpy_and_recorded():
-    u = uniform_block(0, "x", 4, 0, 1)[0]
+    u = uniforms(0, "x", 4, 0, 1)[0]
     for d in (Normal(), LogNormal(), Truncated(Normal(), 0.0), Choice([1.0, 2.0]), Integers(0, 9)):
         np.testing.assert_allclose(arc.compile(d.draw)(u), d.draw(u), rtol=1e-14)
 

@@ -181,3 +181,65 @@ def test_what_is_wrong_is_said():
         InputSeries([0.0, 1.0], [1.0, 2.0], method="cubic")
     with pytest.raises(ValueError, match=r"u has shape \(3,\), but there are 2 times"):
         InputSeries([0.0, 1.0], [1.0, 2.0, 3.0])
+
+
+# ---- keys --------------------------------------------------------------------------------------
+
+
+def noisy(t, x, u, *args, key):
+    return arc.random.normal(key)
+
+
+def expected_noise(key, place, samples):
+    base = arc.random.fold_in(key, place)
+    return np.array([arc.random.normal(arc.random.fold_in(base, k)) for k in range(samples)])
+
+
+@pytest.mark.parametrize("times", [None, np.array([0.0, 0.1, 0.25, 0.7])])
+def test_a_part_gets_a_key_for_each_sample(times):
+    key = arc.random.key(6)
+    rate = {"dt": 0.1} if times is None else {"times": times}
+    at = 0.1 * np.arange(10) if times is None else times
+    part = Sampled(noisy, init=0.0, key=key, **rate)
+    found = solve_ode(lambda t, x, u: u - x, (0.0, 0.95), 0.0, sampled=part, t_eval=at + 0.01)
+    np.testing.assert_array_equal(found.u, expected_noise(key, 0, len(at)))
+    again = solve_ode(lambda t, x, u: u - x, (0.0, 0.95), 0.0, sampled=part, t_eval=at + 0.01)
+    np.testing.assert_array_equal(again.x, found.x)
+
+
+def test_parts_with_one_key_differ():
+    key = arc.random.key(6)
+    parts = [Sampled(noisy, init=0.0, dt=0.1, key=key) for _ in range(2)]
+    at = 0.1 * np.arange(4) + 0.05
+    found = solve_ode(lambda t, x, u: u[0] + u[1], (0.0, 0.4), 0.0, sampled=parts, t_eval=at)
+    for place in (0, 1):
+        np.testing.assert_array_equal(found.u[place], expected_noise(key, place, 4))
+
+
+def test_a_key_of_its_own_for_each_instance_of_a_batch():
+    keys = arc.random.split(arc.random.key(1), 5)
+    part = Sampled(noisy, init=0.0, dt=0.1, key=lambda key: key)
+
+    def plant(t, x, u, key):
+        return u - x
+
+    at = np.array([0.05, 0.15])
+    batch = solve_ode(
+        plant, (0.0, 0.2), np.zeros((5, 1)), args=(keys,), in_axes=(0, 0), sampled=part, t_eval=at
+    )
+    for k, key in enumerate(keys):
+        np.testing.assert_array_equal(batch.u[k], expected_noise(key, 0, 2))
+        alone = solve_ode(plant, (0.0, 0.2), [0.0], args=(key,), sampled=part, t_eval=at)
+        np.testing.assert_array_equal(batch.x[k], alone.x)
+
+
+def test_a_wrong_key():
+    with pytest.raises(TypeError, match=r"Sampled: key must be a key"):
+        Sampled(noisy, init=0.0, dt=0.1, key=7)
+
+
+def test_hidden_randomness_in_a_part():
+    rng = np.random.default_rng(0)
+    part = Sampled(lambda t, x, u: rng.normal(), init=0.0, dt=0.1)
+    with pytest.raises(TraceError, match=r"arc\.random"):
+        solve_ode(lambda t, x, u: u - x, (0.0, 1.0), 0.0, sampled=part)

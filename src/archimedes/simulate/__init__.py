@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         MultivariateNormal,
         Normal,
         RandomAttitude,
+        RunKey,
         Truncated,
         Uniform,
     )
@@ -44,7 +45,7 @@ _HOMES = {
     "archimedes.simulate.campaigns": "monte_carlo",
     "archimedes.simulate.distributions": (
         "Choice Distribution Integers LogNormal "
-        "MultivariateNormal Normal RandomAttitude Truncated Uniform"
+        "MultivariateNormal Normal RandomAttitude RunKey Truncated Uniform"
     ),
     "archimedes.simulate.dae": "InconsistentStart solve_dae",
     "archimedes.simulate.events": "Event",
@@ -76,6 +77,7 @@ __all__ = [
     "MultivariateNormal",
     "Normal",
     "RandomAttitude",
+    "RunKey",
     "Sampled",
     "SimulationError",
     "Trajectory",

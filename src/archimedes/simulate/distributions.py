@@ -16,6 +16,7 @@ import numpy as np
 
 from archimedes.function import array
 from archimedes.random.normal_quantiles import normal_quantile
+from archimedes.simulate.streams import uniform_numbers
 
 __all__ = [
     "Choice",
@@ -25,6 +26,7 @@ __all__ = [
     "MultivariateNormal",
     "Normal",
     "RandomAttitude",
+    "RunKey",
     "Truncated",
     "Uniform",
 ]
@@ -53,6 +55,10 @@ class Distribution:
     def uniforms(self) -> int:
         """How many uniform numbers one value takes."""
         return math.prod(self.shape)
+
+    def source(self, keys: np.ndarray) -> np.ndarray:
+        """Return what `draw` takes for runs with these keys (n, 2): their uniform numbers."""
+        return uniform_numbers(keys, self.uniforms)
 
     def draw(self, u: Any) -> Any:
         """Return a value for uniform numbers `u` (uniforms,)."""
@@ -313,6 +319,28 @@ class RandomAttitude(Distribution):
             return self.around.mul(type(self.around).from_rotvec(turn))
         q = even_quaternion(u)
         return q if self.kind is None else self.kind.from_quat(q)
+
+
+class RunKey(Distribution):
+    """A key for each run (`arc.random`), for noise that the model draws itself.
+
+    Like other parameters it depends on seed, place and number of the run, and is kept with them:
+    a run can be repeated alone.
+
+    >>> from archimedes import random
+    >>> from archimedes.simulate import monte_carlo
+    >>> found = monte_carlo(lambda p: random.normal(p["key"]), {"key": RunKey()}, n=4)
+    >>> bool((found.results[2] == random.normal(found.params["key"][2])).all())
+    True
+    """
+
+    def source(self, keys: np.ndarray) -> np.ndarray:
+        """Return the keys."""
+        return keys
+
+    def draw(self, u: Any) -> Any:
+        """Return the key of a run."""
+        return u
 
 
 def even_quaternion(u: Any) -> Any:

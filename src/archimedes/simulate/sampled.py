@@ -18,6 +18,8 @@ from archimedes.errors import TraceError
 from archimedes.function import cond
 from archimedes.function.interpolation import Axis
 from archimedes.function.regions import any_traced
+from archimedes.random.arguments import check_key
+from archimedes.random.keys import fold_in
 from archimedes.simulate.control import rounding
 from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.inputs import look_up
@@ -40,6 +42,11 @@ class Sampled:
     tuple of all; parts that are due together act in the order of the list, each seeing what those
     before it left. A part that is due at the start acts there.
 
+    With a ``key`` (`arc.random`) the update is ``update(t, x, u, *args, key=...)`` and is given a
+    key of its own at each sample, which depends on ``key``, the part's place in the list and the
+    number of the sample alone. A key that differs between runs belongs into ``args``: ``key`` may
+    be a function that takes it from there, ``key=lambda *args: args[0].key``.
+
     >>> hold = Sampled(lambda t, x, u: -2.0 * x[0], init=0.0, dt=0.1)
     >>> hold.dt
     0.1
@@ -50,6 +57,7 @@ class Sampled:
     dt: float | None = None
     offset: float = 0.0
     times: Any = None
+    key: Any = None
 
     def __post_init__(self) -> None:
         if not callable(self.update):
@@ -61,12 +69,16 @@ class Sampled:
             raise ValueError("Sampled: give either dt, the period, or times")
         if self.dt is not None and not (np.isfinite(self.dt) and self.dt > 0.0):
             raise ValueError(f"Sampled: dt={self.dt!r} must be positive")
+        if self.key is not None and not callable(self.key):
+            check_key(self.key, "Sampled")
 
     @property
-    def key(self) -> Any:
+    def identity(self) -> Any:
         """What makes two parts the same for a kernel."""
         times = None if self.times is None else np.asarray(self.times, dtype=np.float64).tobytes()
-        return fingerprint(self.update), self.dt, self.offset, times
+        key = fingerprint(self.key) if callable(self.key) else self.key
+        key = key.tobytes() if isinstance(key, np.ndarray) else key
+        return fingerprint(self.update), self.dt, self.offset, times, key
 
     def following(self, t: Any) -> Any:
         """Return the first sample time after t (inf: none)."""
@@ -90,8 +102,22 @@ class Sampled:
             nearest = np.round(count)
             return (np.abs(count - nearest) <= self._slack(t)) & (nearest >= 0.0)
         times = np.asarray(self.times, dtype=np.float64)
-        axis = Axis(np.concatenate([times, [times[-1] + 1.0]]), "times")
-        return look_up(times, axis.interval(t)) == t
+        return look_up(times, self.index(t)) == t
+
+    def index(self, t: Any) -> Any:
+        """Return the number of the sample at time t, from 0 on."""
+        if self.dt is not None:
+            return np.round((t - self.offset) / self.dt).astype(np.int64)
+        times = np.asarray(self.times, dtype=np.float64)
+        return Axis(np.concatenate([times, [times[-1] + 1.0]]), "times").interval(t)
+
+    def act(self, place: int, t: Any, x: Any, u: Any, args: tuple[Any, ...]) -> Any:
+        """Return the new memory of the part at a place of the list."""
+        if self.key is None:
+            return self.update(t, x, u, *args)
+        key = self.key(*args) if callable(self.key) else self.key
+        mine = fold_in(fold_in(key, place), self.index(t))
+        return self.update(t, x, u, *args, key=mine)
 
 
 def check_sampled(
@@ -128,7 +154,7 @@ class Clock:
     @property
     def key(self) -> Any:
         """What makes two clocks the same for a kernel."""
-        return tuple(part.key for part in self.parts), self.single, self.visible
+        return tuple(part.identity for part in self.parts), self.single, self.visible
 
     def stop(self, t: Any, end: Any) -> Any:
         """Return where the next steps have to stop: the next sample, or the end."""
@@ -145,7 +171,7 @@ class Clock:
         for k, part in enumerate(self.parts):
 
             def act(k: int = k, part: Sampled = part) -> Any:
-                new = part.update(t, x, self.seen(memories), *args)
+                new = part.act(k, t, x, self.seen(memories), args)
                 return _like(new, memories[k], k)
 
             if tree.leaves(memories[k]):

@@ -1,14 +1,13 @@
 """Random parameters by run number: run i is the same in every campaign of the same seed.
 
-Every distribution in the tree has a stream of its own, a counter-based generator (Philox) keyed
-by the seed and the name of its place; run i takes the words at a fixed place of the stream. So a
-run depends neither on how many there are, nor on who computes it, nor on the other parameters.
+Every distribution in the tree has a key of its own (`arc.random`), made of the seed and the name of
+its place, and every run a key below that. So a run depends neither on how many there are, nor on
+who computes it, nor on the other parameters.
 """
 
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,27 +18,9 @@ from archimedes.errors import StructError
 from archimedes.function import vmap
 from archimedes.simulate.columns import label_leaves
 from archimedes.simulate.distributions import Distribution
+from archimedes.simulate.streams import GENERATOR, run_keys
 
-__all__ = ["Sampler", "disperse", "uniform_block"]
-
-#: Philox gives four words for each value of its counter.
-WORDS = 4
-
-
-def uniform_block(seed: int, name: str, count: int, start: int, stop: int) -> np.ndarray:
-    """Return the uniform numbers (stop - start, count), in (0, 1), of some runs of one stream.
-
-    >>> whole = uniform_block(7, "mass", 3, 0, 10)
-    >>> bool((uniform_block(7, "mass", 3, 4, 6) == whole[4:6]).all())
-    True
-    """
-    place = zlib.crc32(name.encode())
-    key = np.random.SeedSequence(seed, spawn_key=(place,)).generate_state(2, np.uint64)
-    blocks = -(-count // WORDS)
-    bits = np.random.Philox(key=key, counter=start * blocks)
-    raw = bits.random_raw((stop - start) * blocks * WORDS).reshape(stop - start, blocks * WORDS)
-    # The centres of 2^52 cells: neither 0 nor 1 can come up.
-    return ((raw[:, :count] >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+__all__ = ["Sampler", "disperse"]
 
 
 class Sampler:
@@ -61,11 +42,15 @@ class Sampler:
 
     def __call__(self, start: int, stop: int) -> list[Any]:
         """Draw runs `start` to `stop` (not included)."""
-        blocks = [
-            uniform_block(self.seed, self.names[k], self.leaves[k].uniforms, start, stop)
+        blocks = self._source(start, stop)
+        return self._draw(*blocks) if blocks else []
+
+    def _source(self, start: int, stop: int) -> list[np.ndarray]:
+        """Return what the distributions make their values of."""
+        return [
+            self.leaves[k].source(run_keys(self.seed, self.names[k], start, stop))
             for k in self.places
         ]
-        return self._draw(*blocks) if blocks else []
 
     def params(self, drawn: list[Any], count: int | None = None) -> Any:
         """Return the parameter tree with the drawn values in place of the distributions.
@@ -81,8 +66,8 @@ class Sampler:
 
     def digest(self) -> str:
         """Return a hash of what is drawn: the program that draws, and the fixed values."""
-        h = hashlib.blake2b(digest_size=16)
-        sample = [np.full(self.leaves[k].uniforms, 0.5) for k in self.places]
+        h = hashlib.blake2b(GENERATOR.encode(), digest_size=16)
+        sample = [block[0] for block in self._source(0, 1)]
         h.update(self._draw.compiled.graph(*sample).lasting_digest().encode())
         for k, leaf in enumerate(self.leaves):
             h.update(self.names[k].encode() + (b"" if k in self.places else fixed_bytes(leaf)))

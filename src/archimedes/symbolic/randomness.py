@@ -89,6 +89,10 @@ def _refusing(name: str, original: Callable[..., Any], source: Source) -> Callab
     return refuse
 
 
+def _always(version: Any) -> property:
+    return property(lambda module: version)
+
+
 class Functions:
     """Functions of a module: while they are refused, its class has properties of their names."""
 
@@ -98,8 +102,7 @@ class Functions:
         self.owner, self.plain = module, type(module)
         versions = {n: _refusing(f"{label}.{n}", getattr(module, n), source) for n in names}
         # A property comes before what the module itself has under its name.
-        members = {n: property(lambda _, v=v: v) for n, v in versions.items()}
-        self.refusing = type("module", (self.plain,), members)
+        self.refusing = type("module", (self.plain,), {n: _always(v) for n, v in versions.items()})
 
     def put(self) -> None:
         """Refuse from now on."""
@@ -203,7 +206,7 @@ def install() -> None:
             for name in SOURCES:
                 if name in sys.modules:
                     _put(name)
-            sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+            sys.meta_path.insert(0, _finder)
 
 
 def uninstall() -> None:
@@ -212,6 +215,6 @@ def uninstall() -> None:
     with _lock:
         _active -= 1
         if _active == 0:
-            sys.meta_path.remove(_finder)  # type: ignore[arg-type]
+            sys.meta_path.remove(_finder)
             while _in_place:
                 _in_place.pop().restore()
