@@ -207,6 +207,23 @@ def test_gradient_of_a_terminal_time():
     assert float(arc.grad(time)(0.7)) == pytest.approx(-np.log(2.0) / 0.49, rel=1e-8)
 
 
+def test_an_event_may_be_a_function():
+    def below(t, x):
+        return x[0]
+
+    given = {"t": (0.0, 1.0), "x0": [1.0, 0.0]}
+    single = solve_ode(fall, given["t"], given["x0"], events=below)
+    several = solve_ode(fall, given["t"], given["x0"], events=[below, Event(below)])
+    assert single.events["t"] == pytest.approx([np.sqrt(2.0 / G)])
+    assert several.events["event"].tolist() == [0, 1]
+    # As SciPy has it.
+    below.terminal, below.direction = True, -1.0
+    ended = solve_ode(fall, given["t"], given["x0"], events=below)
+    assert ended.status == EVENT and ended.t[-1] == pytest.approx(np.sqrt(2.0 / G))
+    below.direction = 1
+    assert solve_ode(fall, given["t"], given["x0"], events=below).status == 0
+
+
 def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="direction=2 must be -1, 0 or 1"):
         Event(lambda t, x: x[0], direction=2)
@@ -214,8 +231,10 @@ def test_what_is_wrong_is_said():
         Event(1.0)
     with pytest.raises(TypeError, match="reset must be a function"):
         Event(lambda t, x: x[0], reset=3)
-    with pytest.raises(TypeError, match=r"events\[0\] is a function: write events=\[arc.Event"):
-        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=[lambda t, x: x[0]])
+    with pytest.raises(TypeError, match=r"events\[1\] is a float: write a function g"):
+        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=[lambda t, x: x[0], 0.5])
+    with pytest.raises(TypeError, match=r"events\[0\] is a type: write a function g"):
+        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=Event)
     with pytest.raises(ValueError, match=r"events\[0\].fn must return one number"):
         solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=Event(lambda t, x: x))
     wrong = Event(lambda t, x: x[0], reset=lambda t, x: x[:1])

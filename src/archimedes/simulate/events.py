@@ -1,8 +1,7 @@
-"""Events: what users write, and the rule by which a step is suspected to contain one.
+"""Events: what users write, and how the loops see them.
 
-An event is a zero of g(t, x) along the solution. After every accepted step the loops compare g
-at both ends: a change of sign is an event, and so may be a dip, where g moves towards zero at the
-start of the step and away from it at its end. ``event_location`` then looks closer.
+An event is a change of sign of g(t, x) along the solution. Every accepted step is searched for the
+first one in it (``event_search``), which then acts (``event_location``).
 
 Signs are taken along the integration: direction +1 is from negative to positive in the order in
 which the solver meets the states, also when it goes back in time.
@@ -10,9 +9,9 @@ which the solver meets the states, also when it goes back in time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,21 +22,27 @@ from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.layout import Layout
 from archimedes.tree import struct
 
-__all__ = ["Event", "Signals", "Watch", "check_events"]
+__all__ = ["Event", "EventLike", "Signals", "Watch", "check_events"]
 
+#: What ``events`` may be or hold.
+EventLike: TypeAlias = "Event | Callable[..., Any]"
 #: Stands for "zero, but about to move to this side".
 TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens where ``fn(t, x, *args)`` (a number) crosses zero.
+    """Something that happens where ``fn(t, x, *args)`` crosses zero or, a truth value, changes.
 
-    ``direction``: +1 only from negative to positive, -1 only from positive to negative, 0 both.
+    ``direction``: +1 only from negative to positive (False to True), -1 only the other way, 0 both.
     ``terminal``: the simulation ends there. ``reset(t, x, *args) -> x`` gives the state with which
     it goes on. Several events at the same time all fire, in the order of the list, each reset
     seeing the state that the one before left. A function that touches zero without crossing it
     does not fire.
+
+    Steps are searched for crossings, however fast ``fn`` is compared with the state: by samples
+    that lie as close as ``fn`` is curved, and never further apart than a hundredth of the time span
+    or ``max_step``. A crossing and the one back that are further apart than that are always found.
 
     >>> floor = Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * np.array([1.0, -0.8]))
     >>> floor.terminal
@@ -69,20 +74,32 @@ class Event:
         return fingerprint(self.fn), self.direction, bool(self.terminal), reset
 
 
-def check_events(events: Event | Sequence[Event] | None) -> tuple[Event, ...]:
-    """Return events as a tuple."""
-    given = (events,) if isinstance(events, Event) else tuple(events or ())
-    for k, event in enumerate(given):
-        if not isinstance(event, Event):
-            raise TypeError(
-                f"events[{k}] is a {type(event).__name__}: write events=[arc.Event(fn, ...)]"
-            )
-    return given
+def check_events(events: Any) -> tuple[Event, ...]:
+    """Return events as a tuple: one or several, each an Event or a plain function.
+
+    A function may have attributes ``terminal`` and ``direction``, as in SciPy.
+    """
+    given = tuple(events or ()) if isinstance(events, (list, tuple, type(None))) else (events,)
+    return tuple(_as_event(event, k) for k, event in enumerate(given))
+
+
+def _as_event(event: Any, k: int) -> Event:
+    if isinstance(event, Event):
+        return event
+    if not callable(event) or isinstance(event, type):
+        raise TypeError(
+            f"events[{k}] is a {type(event).__name__}: write a function g(t, x, *args), or "
+            "arc.Event(g, ...) to say direction, terminal and reset"
+        )
+    direction = int(np.sign(getattr(event, "direction", 0)))
+    return Event(event, direction, bool(getattr(event, "terminal", False)))
 
 
 @struct
 class Signals:
     """Values (E,) and rates (E,) of the event functions after a step and before it.
+
+    ``width``: the length of the pieces in which they were looked at last, 0 at first.
 
     ``count`` (E,): how often each fired; ``last``: time of the last event; ``near`` and ``close``:
     how many events in a row followed the one before without (much) time between them; ``fired``
@@ -97,6 +114,7 @@ class Signals:
     last: Any
     near: Any
     close: Any
+    width: Any
     fired: Any
     x_before: Any
 
@@ -127,7 +145,14 @@ class Watch:
                 f"events[{k}].fn must return one number, it returned an array of shape "
                 f"{np.shape(g)}: use one Event for each"
             )
-        return g * 1.0
+        # A truth value is 1 or -1, so that from False to True is up.
+        return np.where(g, 1.0, -1.0) if np.result_type(g) == np.bool_ else g * 1.0
+
+    def truths(self, t: Any, x: Any, args: tuple[Any, ...]) -> np.ndarray:
+        """Tell which events (E,) are truth values: they have neither slope nor nearness to zero."""
+        state, given = self.layout.unpack(x), self.full(args)
+        found = [np.result_type(event.fn(t, state, *given)) == np.bool_ for event in self.events]
+        return np.array(found)
 
     def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
         """Return dg/dt of event k along (1, xdot)."""
@@ -160,7 +185,7 @@ class Watch:
         none = np.zeros(len(self.events), dtype=np.int64)
         zero = 0.0 * t
         last = zero - np.inf * sign
-        return Signals(g, rate, g, rate, none, last, none[0], none[0], none > 0, x)
+        return Signals(g, rate, g, rate, none, last, none[0], none[0], zero, none > 0, x)
 
     def after(
         self, before: Signals, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]
@@ -173,10 +198,6 @@ class Watch:
     def crossed(self, before: Any, after: Any) -> Any:
         """Tell which events (E,) crossed zero, in a direction they listen to."""
         return crossings(before, after, self.directions)
-
-    def suspect(self, signals: Signals) -> Any:
-        """Tell whether the step may contain an event."""
-        return np.any(self.crossed(signals.g_before, signals.g) | dips(signals))
 
 
 def _packed(layout: Layout, state: Any, k: int) -> Any:
@@ -210,10 +231,3 @@ def crossings(before: Any, after: Any, directions: Any) -> Any:
     up = (before < 0.0) & (after >= 0.0) & (directions >= 0)
     down = (before > 0.0) & (after <= 0.0) & (directions <= 0)
     return up | down
-
-
-def dips(signals: Signals) -> Any:
-    """Tell which values (E,) move towards zero at first and away from it at the end."""
-    side = np.sign(signals.g)
-    same = (side != 0.0) & (side == np.sign(signals.g_before))
-    return same & (side * signals.rate_before < 0.0) & (side * signals.rate > 0.0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.simulate.events import Event, check_events
+from archimedes.simulate.events import Event, EventLike, check_events
 from archimedes.simulate.inputs import InputSeries
 from archimedes.simulate.layout import as_state
 from archimedes.simulate.sampled import Clock, Sampled, check_sampled
@@ -35,7 +35,7 @@ class Hybrid:
     inputs: Callable[[Any], Any] | None
     clock: Clock
 
-    def events(self, events: Event | Sequence[Event] | None) -> tuple[Event, ...]:
+    def events(self, events: EventLike | Sequence[EventLike] | None) -> tuple[Event, ...]:
         """Return the user's events on the larger state."""
         return tuple(_event(event, self.between) for event in check_events(events))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes.function import Compiled
 from archimedes.simulate import checks
-from archimedes.simulate.events import Event, Watch, check_events
+from archimedes.simulate.events import EventLike, Watch, check_events
 from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.kernels import Kernels, kernels_for
 from archimedes.simulate.layout import Layout
@@ -57,7 +57,7 @@ class Options:
     max_step: float = np.inf
     max_steps: int | None = None
     project: bool = True
-    events: Event | Sequence[Event] | None = None
+    events: EventLike | Sequence[EventLike] | None = None
     clock: Clock | None = None
 
 

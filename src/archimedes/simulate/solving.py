@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate import checks
-from archimedes.simulate.events import Event
+from archimedes.simulate.events import EventLike
 from archimedes.simulate.hybrid import Hybrid, hybrid_of
 from archimedes.simulate.methods import Method
 from archimedes.simulate.models import ATOL, RTOL, Options
@@ -35,7 +35,7 @@ def solve_ode(
     max_step: float = np.inf,
     max_steps: int | None = None,
     project: bool = True,
-    events: Event | Sequence[Event] | None = None,
+    events: EventLike | Sequence[EventLike] | None = None,
     inputs: Callable[[Any], Any] | None = None,
     sampled: Sampled | Sequence[Sampled] | None = None,
     dense: bool | None = None,
@@ -59,11 +59,11 @@ def solve_ode(
     that the instances lie along (None: shared), or one number for all, as in :func:`vmap`; the
     Trajectory then has the instances along its first axis, each with the bits it has alone.
 
-    ``events``: what to watch for, see :class:`Event`; what happened is in the Trajectory's
-    ``events``. ``inputs``, a function u(t) or an :class:`InputSeries`, makes it
-    func(t, x, u, *args); ``sampled``, one :class:`Sampled` part or a list of them, adds their
-    memories as an argument after that (to event functions and resets too). Both are in the
-    Trajectory as ``u``.
+    ``events``: what to watch for, one or several, each a function g(t, x, *args) or an
+    :class:`Event`; what happened is in the Trajectory's ``events``. ``inputs``, a function u(t) or
+    an :class:`InputSeries`, makes it func(t, x, u, *args); ``sampled``, one :class:`Sampled` part
+    or a list of them, adds their memories as an argument after that (to event functions and resets
+    too). Both are in the Trajectory as ``u``.
 
     A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
     and ``message``.

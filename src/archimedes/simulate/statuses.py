@@ -43,8 +43,8 @@ _MESSAGES = {
         "{remedy}{origin}"
     ),
     NON_FINITE: (
-        "the derivative or the state became nan or infinite right after t = {t:.17g}: the part "
-        "before is good"
+        "the derivative, the state or an event function became nan or infinite right after "
+        "t = {t:.17g}: the part before is good"
     ),
     TOO_MANY_STEPS: (
         "max_steps = {max_steps} steps were used up at t = {t:.17g}: raise max_steps, loosen the "

@@ -4,8 +4,8 @@
 kernels, lanes and recordings, and can be stopped and taken up again anywhere. Its ``status`` is
 RUNNING until the end of the span is reached or something failed.
 
-Events: ``signals`` hold the event functions at both ends of a step. Where they say that it may
-contain an event, ``settle`` finds the time, resets the state and begins again from there; with
+Events: ``signals`` hold the event functions at both ends of a step. Where there is an event in it
+``settle`` finds the time, resets the state and begins again from there; with
 ``plan.events.log`` the loops then return with status SETTLED, for the driver to log the event.
 """
 
@@ -237,18 +237,16 @@ def attempt(
     x_new, memory = _projected(plan, f, t_new, step, accepted)
     status = np.where(last & (stop == setup.t_end), FINISHED, RUNNING)
     signals = run.signals
-    crossed: Any = False
     if plan.events is not None:
         slope = f(t_new, x_new)
         signals = plan.events.after(run.signals, t_new, x_new, slope, direction_of(setup), args)
         signals = stop_gradient(signals)
-        crossed = plan.events.suspect(signals)
-        status = np.where(crossed, EVENT, status)
     dense = run.dense
     if dense is not None:
         assert wanted is not None
+        # Events are searched on the interpolant.
         dense = cond(
-            accepted & (wanted(t_new) | crossed),
+            accepted if plan.events is not None else accepted & wanted(t_new),
             lambda: method.dense(f, run.t, run.x, h, step),
             lambda: run.dense,
         )
@@ -284,7 +282,7 @@ def attempt(
     if plan.events is not None:
         stepped = run
         run = cond(
-            run.status == EVENT,
+            accepted,
             lambda: settle(plan, setup, args, stepped, begin),
             lambda: stepped,
         )
