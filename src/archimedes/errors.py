@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["ArchimedesError", "CodegenError", "GraphError", "StructError", "TraceError"]
+__all__ = [
+    "ArchimedesError",
+    "CodegenError",
+    "GraphError",
+    "IntegerRangeError",
+    "StructError",
+    "TraceError",
+]
 
 
 class ArchimedesError(Exception):
@@ -11,6 +18,10 @@ class ArchimedesError(Exception):
 
 class TraceError(ArchimedesError, TypeError):
     """A NumPy program did something that cannot be recorded as a graph."""
+
+
+class IntegerRangeError(TraceError, OverflowError):
+    """A Python integer is outside the range of int64, which recorded integers are."""
 
 
 class GraphError(ArchimedesError, ValueError):

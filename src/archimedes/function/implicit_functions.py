@@ -97,7 +97,7 @@ class Implicit:
         :meth:`solve`, which returns the status as well.
         """
         x, info = self.solve(x0, *args)
-        if isinstance(info.success, (bool, np.bool_)) and not info.success:
+        if not is_traced(info.success) and not info.success:
             raise ConvergenceError(
                 f"{self.name}: Newton's method did not converge: after {int(info.steps)} steps "
                 f"the largest residual is {float(info.residual):.3g}, the tolerance is "

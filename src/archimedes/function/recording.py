@@ -33,7 +33,8 @@ class LeafSpec:
     """What a recording needs to know of one argument leaf.
 
     ``code`` is the dtype code of a traced leaf, or -1 for a static one, whose content is ``key``
-    (and ``value``, not compared). ``weak`` marks Python numbers, which do not widen arrays.
+    (and ``value``, not compared). ``weak`` marks Python numbers, which do not widen arrays;
+    ``array`` an array without axes, which unlike a scalar can be written to.
     """
 
     code: int
@@ -41,6 +42,7 @@ class LeafSpec:
     weak: bool = False
     key: Any = None
     value: Any = field(default=None, compare=False)
+    array: bool = False
 
     @property
     def size(self) -> int:
@@ -69,7 +71,7 @@ def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec
             f"argument {path()} has dtype {x.dtype}, which cannot be traced: convert it to "
             "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
         )
-    return LeafSpec(code, x.shape)
+    return LeafSpec(code, x.shape, array=not x.shape and isinstance(x, np.ndarray))
 
 
 def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
@@ -84,7 +86,7 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
                 "declare the argument static (static_argnames)."
             )
         return _INT
-    if kind is np.ndarray or isinstance(x, (np.ndarray, np.generic)):
+    if kind is np.ndarray:
         return _array_spec(x, path)
     if isinstance(x, SymbolicArray):
         if not is_tracing():
@@ -93,7 +95,9 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
                 "Return it from the compiled function, or pass it as an argument, instead of "
                 "storing it in a global, an attribute or a mutable default.",
             )
-        return LeafSpec(x.code, x.shape, x.weak)
+        return LeafSpec(x.code, x.ids.shape, x.weak, array=not x.ids.ndim and x.form() is x.array)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _array_spec(x, path)
     if kind is complex:
         raise TraceError(
             f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
@@ -128,7 +132,9 @@ def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
     if spec.code < 0:
         return spec.value
     ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
-    return SymbolicArray(ids, spec.code, trace, spec.weak)
+    if spec.array:
+        return SymbolicArray(ids, spec.code, trace)
+    return wrap(ids, spec.code, trace, spec.weak)
 
 
 @dataclass(frozen=True)

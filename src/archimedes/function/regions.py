@@ -83,7 +83,7 @@ def flatten_traced(value: Any, what: str) -> Flat:
                 "only; use a closure for other things"
             )
         array = lift(leaf)
-        weak = type(leaf) in (int, float) or array.weak
+        weak = type(leaf) in (int, float) or getattr(leaf, "weak", False)
         arrays.append(wrap(array.ids, array.code, array.owner, weak))
     return Flat(arrays, treedef)
 

@@ -55,7 +55,7 @@ def as_array(x: Any, name: str = "array") -> Any:
         if len({tuple(p.shape) for p in parts}) > 1:
             raise ValueError(f"{name} has rows of different lengths: {x!r}")
         return np.stack(parts)
-    if type(x) in NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (int, float, np.ndarray, np.generic)):
         array = np.asarray(x)
         if array.dtype.kind == "f":
             return array
@@ -74,7 +74,8 @@ def as_array(x: Any, name: str = "array") -> Any:
 
 def as_scalar(x: Any, name: str) -> Any:
     """Return `x` as a Python float where it is a plain number, else as an array."""
-    return float(x) if isinstance(x, (int, float, np.floating)) else as_array(x, name)
+    # By its own type: traced values are instances of what they stand for.
+    return float(x) if issubclass(type(x), (int, float, np.floating)) else as_array(x, name)
 
 
 def components(x: Any, n: int) -> Sequence[Any]:

@@ -35,7 +35,7 @@ def dominant_quaternion(K: Any) -> Any:
     best, size = components(K[..., 0], 4), K[..., 0, 0]
     for k in range(1, 4):
         longer = K[..., k, k] > size
-        longer = bool(longer) if isinstance(longer, np.bool_) else longer
+        longer = bool(longer) if type(longer) is np.bool_ else longer
         best = choose(longer, components(K[..., k], 4), best)
         size = np.where(longer, K[..., k, k], size)
     return quaternion_normalize(join(best))

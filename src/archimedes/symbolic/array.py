@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from archimedes.graph.dtypes import DTYPES, I64, code_of
+from archimedes.graph.dtypes import DTYPES, F32, F64, I64, code_of
 from archimedes.symbolic import indexing
 from archimedes.symbolic.dispatch import cast_ids, lift
 from archimedes.symbolic.flat_view import FlatView
-from archimedes.symbolic.operators import Operators
+from archimedes.symbolic.operators import DIRECT, Operators
 from archimedes.symbolic.trace import Trace, current_trace, is_user_code, trace_error
 
 __all__ = ["SymbolicArray", "is_traced"]
@@ -26,21 +26,29 @@ _asarray = np.asarray
 
 
 class SymbolicArray(Operators):
-    """An n-dimensional array whose values are nodes of a graph under construction.
+    """A value of a recording: an array, a NumPy scalar or a Python number made of graph nodes.
 
-    ``ids`` are node ids, ``code`` the dtype code, ``owner`` the trace it belongs to. ``weak``
-    marks a Python number given as an argument, which does not widen the arrays it meets.
+    ``ids`` are node ids, ``code`` the dtype code, ``owner`` the trace it belongs to. Made with
+    this name it is an array; ``scalars.py`` has the classes of the other two forms. ``weak``
+    says that it stands for a Python number, which does not widen the arrays it meets.
     """
 
-    __slots__ = ("__weakref__", "code", "ids", "owner", "weak")
+    __slots__ = ("__weakref__", "code", "ids", "owner")
     __array_priority__ = 1000.0
     __hash__ = None  # type: ignore[assignment]
+    weak: ClassVar[bool] = False
+    #: The classes of the three forms, for those who make one.
+    array: ClassVar[type[SymbolicArray]]
+    scalar: ClassVar[type[SymbolicArray]]
+    number: ClassVar[type[SymbolicArray]]
 
-    def __init__(self, ids: np.ndarray, code: int, trace: Trace, weak: bool = False) -> None:
+    def __new__(cls, ids: np.ndarray, code: int, trace: Trace) -> SymbolicArray:
+        return object.__new__(SymbolicArray.array if cls is SymbolicArray else cls)
+
+    def __init__(self, ids: np.ndarray, code: int, trace: Trace) -> None:
         self.ids = ids
         self.code = code
         self.owner = trace
-        self.weak = weak
 
     # ---- description -------------------------------------------------------------------
 
@@ -102,7 +110,8 @@ class SymbolicArray(Operators):
     @property
     def imag(self) -> SymbolicArray:
         """Zeros of the same shape and dtype."""
-        return np.zeros_like(self)  # type: ignore[return-value]
+        zero = current_trace().graph.const(0, self.code)
+        return type(self)(np.full_like(self.ids, zero), self.code, current_trace())
 
     @property
     def flat(self) -> FlatView:
@@ -202,11 +211,18 @@ class SymbolicArray(Operators):
         at = args[0] if len(args) == 1 else args
         chosen = self[at] if isinstance(at, tuple) and at else self.flat[at or 0]
         value = chosen.constant()
-        return chosen if value is None else value.item()
+        return chosen.as_number() if value is None else value.item()
+
+    def as_number(self) -> SymbolicArray:
+        """Return a scalar as the Python number that ``x.item()`` gives."""
+        trace = current_trace()
+        code = F64 if self.code == F32 else self.code
+        ids = cast_ids(trace.graph, trace.ids_of(self), self.code, code)
+        return SymbolicArray.number(ids, code, trace)
 
     def tolist(self) -> Any:
-        """Return nested lists of traced scalars."""
-        return self if self.ndim == 0 else [row.tolist() for row in self]
+        """Return nested lists of traced Python numbers."""
+        return self.item() if self.ndim == 0 else [self[k].tolist() for k in range(len(self.ids))]
 
     @property
     def __array__(self) -> Any:
@@ -232,20 +248,12 @@ class SymbolicArray(Operators):
 
     def _like(self, ids: Any) -> SymbolicArray:
         """Wrap ids made from this array's by NumPy: a view belongs where the array does."""
-        made = SymbolicArray(_asarray(ids, dtype=np.int64), self.code, self.owner)
+        # Where NumPy gives a scalar of the ids, it would give one of the values.
+        form = SymbolicArray.array if isinstance(ids, np.ndarray) else SymbolicArray.scalar
+        made = form(_asarray(ids, dtype=np.int64), self.code, self.owner)
         if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
             return made
         return made.copy()
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise TypeError("len() of unsized object")
-        return len(self.ids)
-
-    def __iter__(self) -> Iterator[SymbolicArray]:
-        if self.ndim == 0:
-            raise TypeError("iteration over a 0-d array")
-        return (self._like(row) for row in self.ids)
 
     def __getitem__(self, key: Any) -> SymbolicArray:
         static = indexing.static_key(key)
@@ -267,9 +275,6 @@ class SymbolicArray(Operators):
             self.ids[static[0]] = ids
         else:
             indexing.put(self, key, ids)
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(np.any(self == value))
 
     # ---- NumPy's protocols -------------------------------------------------------------
 
@@ -308,14 +313,17 @@ class SymbolicArray(Operators):
         if code == self.code and not copy:
             return self
         trace = current_trace()
-        return SymbolicArray(
-            cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(order), code, trace
-        )
+        ids = cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(order)
+        return self.form()(ids, code, trace)
 
     def copy(self, order: Any = "C") -> SymbolicArray:
         """Return a copy that can be written to."""
         trace = current_trace()
-        return SymbolicArray(trace.ids_of(self).copy(order), self.code, trace)
+        return self.form()(trace.ids_of(self).copy(order), self.code, trace)
+
+    def form(self) -> type[SymbolicArray]:
+        """Return the class of what NumPy's methods make of it: an array's an array."""
+        return SymbolicArray.array
 
     def __copy__(self) -> SymbolicArray:
         return self.copy("K")
@@ -361,26 +369,34 @@ class SymbolicArray(Operators):
         """Return the slices along an axis that a static condition selects."""
         return np.compress(condition, self, axis=axis, out=out)
 
-    def __round__(self, ndigits: int | None = None) -> SymbolicArray:
-        # As NumPy's scalars: without digits the result is an integer.
-        digits = 0 if ndigits is None else ndigits
-        rounded: Any = np.round(self, digits)
-        return rounded.astype(np.int64) if ndigits is None else rounded
-
-    def __floor__(self) -> SymbolicArray:
-        return np.floor(self).astype(np.int64)  # type: ignore[return-value]
-
-    def __ceil__(self) -> SymbolicArray:
-        return np.ceil(self).astype(np.int64)  # type: ignore[return-value]
-
-    def __trunc__(self) -> SymbolicArray:
-        return np.trunc(self).astype(np.int64)  # type: ignore[return-value]
-
     def conj(self) -> SymbolicArray:
         """Return the array: traced arrays are real."""
         return self
 
     conjugate = conj
+
+
+class SymbolicNdarray(SymbolicArray):
+    """A traced array; unlike a scalar, it has a length and can be iterated over."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[SymbolicArray]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return (self._like(row) for row in self.ids)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+
+SymbolicArray.array = SymbolicNdarray
+DIRECT.add(SymbolicNdarray)
 
 
 def is_traced(x: Any) -> bool:

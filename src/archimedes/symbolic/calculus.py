@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import is_float
+from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift, lift_many
 from archimedes.symbolic.registry import as_float, implements, known
 from archimedes.symbolic.sorting import count_below
@@ -178,7 +179,7 @@ def _interp(
 
 def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
     static = known(period)
-    if isinstance(static, (int, float, np.ndarray)) and np.all(np.equal(static, 0)):
+    if not isinstance(static, SymbolicArray) and np.all(np.equal(static, 0)):
         raise ValueError("period must be a non-zero value")
     period = abs(period)
     xp = xp % period

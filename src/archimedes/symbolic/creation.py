@@ -102,7 +102,7 @@ def _full(original: Any) -> Callable[..., Any]:
             value = value.astype(dtype)
         trace = current_trace()
         ids = np.broadcast_to(trace.ids_of(value), _size("full", shape))
-        return wrap(ids.copy(), value.code, trace)
+        return SymbolicArray(ids.copy(), value.code, trace)
 
     return full
 
@@ -134,9 +134,19 @@ def _array(original: Any, *, copies: bool) -> Callable[..., Any]:
             result = result.copy("K")
         if result.ndim < ndmin:
             result = result.reshape((1,) * (ndmin - result.ndim) + result.shape)
-        return result
+        return result if result.ndim else SymbolicArray(result.ids, result.code, result.owner)
 
     return array
+
+
+def _iterable(original: Any) -> Callable[..., Any]:
+    """np.iterable asks by iterating; a traced scalar answers only when that begins."""
+
+    @functools.wraps(original)
+    def iterable(y: Any) -> bool:
+        return original(y) and not (isinstance(y, SymbolicArray) and y.ids.ndim == 0)
+
+    return iterable
 
 
 _REPLACED: dict[str, Callable[[Any], Any]] = {
@@ -146,6 +156,7 @@ _REPLACED: dict[str, Callable[[Any], Any]] = {
     "eye": _fresh,
     "identity": _fresh,
     "full": _full,
+    "iterable": _iterable,
     "array": functools.partial(_array, copies=True),
     "asarray": functools.partial(_array, copies=False),
     "asanyarray": functools.partial(_array, copies=False),

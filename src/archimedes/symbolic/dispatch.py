@@ -6,6 +6,7 @@ by ``ufunc.resolve_dtypes``. The arithmetic is a row in ``ufuncs.py``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import repeat
@@ -19,7 +20,7 @@ from archimedes.graph.program import Graph
 
 # The module, not the class in it: each of the two files needs the other.
 from archimedes.symbolic import array as arrays
-from archimedes.symbolic.trace import Trace, current_trace, trace_error
+from archimedes.symbolic.trace import Trace, current_trace, range_error, trace_error
 from archimedes.symbolic.ufuncs import UFUNCS, Loop
 
 __all__ = ["apply_ufunc", "cast", "cast_ids", "laid_out", "lift", "lift_many", "wrap"]
@@ -31,7 +32,14 @@ _ID = np.dtype(np.int64)
 #: is its place here.
 _TOKENS: tuple[Any, ...] = (*DTYPES, float, int)
 _WEAK_FLOAT, _WEAK_INT = len(DTYPES), len(DTYPES) + 1
+#: Kinds of Python numbers by dtype code: a bool is as good as NumPy's.
+_WEAK_KINDS = {F64: _WEAK_FLOAT, I64: _WEAK_INT, B8: B8}
 _TO = {F64: CODES["f64"], F32: CODES["f32"], I64: CODES["i64"]}
+#: Integers of a recording are int64.
+_LIMIT = 2**63
+_COMPARISONS = frozenset(
+    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+)
 _TRUNCATE, _NE = CODES["truncate"], CODES["ne"]
 
 
@@ -69,15 +77,21 @@ def laid_out(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
 
 
 def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -> Any:
-    """Make a traced array of ids."""
+    """Make a traced array of ids; without axes a NumPy scalar, or a Python number if ``weak``."""
     trace = trace or current_trace()
-    return arrays.SymbolicArray(_asarray(ids, dtype=_ID), dtype, trace, weak)
+    ids = _asarray(ids, dtype=_ID)
+    forms = arrays.SymbolicArray
+    form = forms.array if ids.ndim else forms.number if weak else forms.scalar
+    return form(ids, dtype, trace)
 
 
 def lift(x: Any) -> Any:
-    """Return a traced array for anything array-like: arrays, numbers, nested lists of either."""
+    """Return a traced array for anything array-like: arrays, numbers, nested lists of either.
+
+    A Python number becomes the scalar that NumPy makes of it.
+    """
     if isinstance(x, arrays.SymbolicArray):
-        return x
+        return arrays.SymbolicArray.scalar(x.ids, x.code, x.owner) if x.weak else x
     trace = current_trace()
     if isinstance(x, (list, tuple)):
         array = _from_sequence(x)
@@ -93,7 +107,9 @@ def lift(x: Any) -> Any:
             f"arrays of dtype {array.dtype} cannot be traced",
             "Use float64, float32, int64 or bool: for example x.astype(float).",
         )
-    return arrays.SymbolicArray(trace.graph.constants(array), code, trace)
+    forms = arrays.SymbolicArray
+    form = forms.array if isinstance(x, np.ndarray) or array.ndim else forms.scalar
+    return form(trace.graph.constants(array), code, trace)
 
 
 def _from_sequence(x: Sequence[Any]) -> Any:
@@ -133,9 +149,7 @@ def _from_objects(array: np.ndarray, trace: Trace) -> Any:
 def _kind(x: Any) -> int:
     """The kind of a traced array or of a Python number."""
     if isinstance(x, arrays.SymbolicArray):
-        if not x.weak:
-            return x.code
-        return _WEAK_FLOAT if x.code == F64 else _WEAK_INT
+        return _WEAK_KINDS[x.code] if x.weak else x.code
     return _WEAK_FLOAT if type(x) is float else _WEAK_INT
 
 
@@ -180,17 +194,20 @@ def _ids(trace: Trace, x: Any, code: int) -> np.ndarray:
     if isinstance(x, arrays.SymbolicArray):
         ids = x.ids if x.owner is trace else trace.ids_of(x)
         return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
+    if code == I64 and not -_LIMIT <= x < _LIMIT:
+        raise range_error(x)
     return _array(trace.graph.const(x, code), dtype=_ID)
 
 
+def _is_wide(x: Any) -> bool:
+    return type(x) is int and not -_LIMIT <= x < _LIMIT
+
+
 @cache
-def _resolved(
-    ufunc: np.ufunc, kinds: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the dtype codes NumPy's loop takes and gives, and whether the result is weak."""
-    weak = min(kinds) >= _WEAK_FLOAT
+def _resolved(ufunc: np.ufunc, kinds: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the dtype codes that NumPy's loop takes and gives."""
     tokens = [_TOKENS[k] for k in kinds]
-    if weak:
+    if min(kinds) >= _WEAK_FLOAT:
         # A ufunc on Python numbers alone computes with their default dtypes.
         tokens = [np.dtype(t) for t in tokens]
     dtypes = ufunc.resolve_dtypes((*tokens, *(None,) * ufunc.nout))
@@ -203,7 +220,7 @@ def _resolved(
             f"np.{ufunc.__name__} of ({names}) gives a dtype that cannot be traced",
             "Convert the operands first, for example with x.astype(float).",
         )
-    return tuple(takes), tuple(gives), weak and ufunc in _PYTHON_OPERATORS  # type: ignore[arg-type]
+    return tuple(takes), tuple(gives)  # type: ignore[arg-type]
 
 
 def _columns(operands: Sequence[np.ndarray]) -> tuple[tuple[int, ...], list[list[int]]]:
@@ -226,13 +243,17 @@ def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> An
     """Apply a row of the ufunc table elementwise."""
     trace = current_trace()
     ready = [_operand(x) for x in inputs]
-    takes, gives, weak = _resolved(ufunc, tuple([_kind(x) for x in ready]))
+    takes, gives = _resolved(ufunc, tuple([_kind(x) for x in ready]))
     if dtype is not None:
         wanted = code_of(np.dtype(dtype))
         if wanted is None:
             raise trace_error(f"dtype {dtype} cannot be traced", "Use float64 or float32.")
         takes = tuple(wanted for _ in takes)
         gives = tuple(wanted for _ in gives)
+    if takes[0] == I64 and ufunc in _COMPARISONS and any(map(_is_wide, ready)):
+        # NumPy compares with an integer of any size: beyond int64, infinity does as well.
+        ready = [math.copysign(math.inf, x) if _is_wide(x) else x for x in ready]
+        takes = (F64, F64)
     operands = [_ids(trace, x, code) for x, code in zip(ready, takes)]
     shape, columns = _columns(operands)
     what = UFUNCS[ufunc][takes[0]]
@@ -241,11 +262,9 @@ def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> An
     else:
         flat = list(map(what, repeat(Loop(trace.graph, takes[0])), *columns))
     if len(gives) == 1:
-        return _result(flat, shape, operands, gives[0], trace, weak)
+        return _result(flat, shape, operands, gives[0], trace)
     several = zip(*flat) if flat else ((),) * len(gives)
-    return tuple(
-        _result(ids, shape, operands, code, trace, weak) for ids, code in zip(several, gives)
-    )
+    return tuple(_result(ids, shape, operands, code, trace) for ids, code in zip(several, gives))
 
 
 def _result(
@@ -254,25 +273,9 @@ def _result(
     operands: Sequence[np.ndarray],
     code: int,
     trace: Trace,
-    weak: bool,
 ) -> Any:
     ids = _array(flat, dtype=_ID).reshape(shape)
     if len(shape) > 1:
         ids = laid_out(ids, *operands)
-    return arrays.SymbolicArray(ids, code, trace, weak)
-
-
-#: Python's own operators keep Python numbers weak; functions such as np.sin do not.
-_PYTHON_OPERATORS = frozenset(
-    {
-        np.add,
-        np.subtract,
-        np.multiply,
-        np.true_divide,
-        np.floor_divide,
-        np.remainder,
-        np.negative,
-        np.positive,
-        np.absolute,
-    }
-)
+    forms = arrays.SymbolicArray
+    return (forms.array if shape else forms.scalar)(ids, code, trace)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from archimedes.symbolic import (
     calculus,
     construction,
@@ -19,6 +21,7 @@ from archimedes.symbolic import (
     statistics,
     structural,
 )
+from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.registry import FUNCTIONS, known
 from archimedes.symbolic.trace import trace_error
 
@@ -40,6 +43,16 @@ MODULES = (
     statistics,
     structural,
 )
+
+#: Functions whose result without axes is an array.
+_ARRAYS = (
+    "where select piecewise copy tensordot zeros_like ones_like full_like empty_like broadcast_to"
+)
+_ARRAY_FUNCTIONS = frozenset(getattr(np, name) for name in _ARRAYS.split())
+#: Functions that read an attribute.
+_ATTRIBUTES = frozenset({np.real, np.imag})
+#: Functions that give an array, but of a NumPy scalar a scalar.
+_SCALARS_STAY_SCALARS = frozenset({np.reshape, np.squeeze, np.transpose})
 
 _SETS = (
     "union1d intersect1d setdiff1d setxor1d trim_zeros unique_all unique_counts unique_inverse "
@@ -64,7 +77,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Handle ``__array_function__`` for traced arrays."""
     implementation = FUNCTIONS.get(function)
     if implementation is not None:
-        return implementation(*args, **kwargs)
+        return _in_form(function, args, implementation(*args, **kwargs))
     plain_args = [known(a) for a in args]
     plain_kwargs = {k: known(v) for k, v in kwargs.items()}
     if not _any_traced(plain_args) and not _any_traced(list(plain_kwargs.values())):
@@ -82,9 +95,20 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     )
 
 
-def _any_traced(items: Any) -> bool:
-    from archimedes.symbolic.array import SymbolicArray
+def _in_form(function: Any, args: tuple[Any, ...], result: Any) -> Any:
+    """Return results without axes as what NumPy gives: a scalar, of a few functions an array."""
+    if type(result) in (tuple, list):
+        return type(result)(_in_form(function, args, part) for part in result)
+    if not isinstance(result, SymbolicArray) or result.ids.ndim or function in _ATTRIBUTES:
+        return result
+    array = function in _ARRAY_FUNCTIONS
+    if function in _SCALARS_STAY_SCALARS and args and isinstance(args[0], SymbolicArray):
+        array = args[0].weak or args[0].form() is SymbolicArray.array
+    form = SymbolicArray.array if array else SymbolicArray.scalar
+    return result if type(result) is form else form(result.ids, result.code, result.owner)
 
+
+def _any_traced(items: Any) -> bool:
     if isinstance(items, (list, tuple)):
         return any(_any_traced(i) for i in items)
     return isinstance(items, SymbolicArray)

@@ -85,7 +85,14 @@ def _unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...
 
 @implements(np.result_type)
 def _result_type(*args: Any) -> np.dtype:
-    return np.result_type(*(a.dtype if isinstance(a, SymbolicArray) else a for a in args))
+    return np.result_type(*(_promoting(a) for a in args))
+
+
+def _promoting(x: Any) -> Any:
+    """What stands for a value in NumPy's promotion: its dtype, or a number that is weak too."""
+    if not isinstance(x, SymbolicArray):
+        return x
+    return x.dtype.type(0).item() if x.weak else x.dtype
 
 
 @implements(np.can_cast)

@@ -9,7 +9,10 @@ import numpy as np
 from archimedes.symbolic.dispatch import apply_ufunc
 from archimedes.symbolic.ufuncs import UFUNCS
 
-__all__ = ["Operators"]
+__all__ = ["DIRECT", "OPERATORS", "Operators"]
+
+#: Types whose operators end here without a way through NumPy: Python's numbers, and traced ones.
+DIRECT: set[type] = {float, int}
 
 
 class Operators:
@@ -22,8 +25,7 @@ def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
     elementwise = ufunc in UFUNCS
 
     def method(self: Any, other: Any) -> Any:
-        kind = type(other)
-        if elementwise and (kind is type(self) or kind is float or kind is int):
+        if elementwise and type(other) in DIRECT:
             # No other class has a say: the way through NumPy would end here.
             return apply_ufunc(ufunc, (other, self) if swap else (self, other))
         if getattr(other, "__array_ufunc__", False) is None or isinstance(other, str):
@@ -83,6 +85,22 @@ _BINARY = {
     "lshift": np.left_shift,
     "rshift": np.right_shift,
 }
+_COMPARISONS = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+_UNARY = {
+    "neg": np.negative,
+    "pos": np.positive,
+    "abs": np.absolute,
+    "invert": np.invert,
+}
+#: Python's operators, by the names of their methods.
+OPERATORS = {**_BINARY, **_COMPARISONS, **_UNARY}
 for _name, _ufunc in _BINARY.items():
     setattr(Operators, f"__{_name}__", _operator(_ufunc))
     setattr(Operators, f"__r{_name}__", _operator(_ufunc, swap=True))
@@ -90,21 +108,9 @@ for _name, _ufunc in _BINARY.items():
 Operators.__pow__ = _power  # type: ignore[attr-defined, operator, unused-ignore]
 Operators.__rpow__ = _operator(np.power, swap=True)  # type: ignore[attr-defined]
 Operators.__ipow__ = _inplace(np.power)  # type: ignore[attr-defined]
-for _name, _ufunc in {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}.items():
+for _name, _ufunc in _COMPARISONS.items():
     setattr(Operators, f"__{_name}__", _operator(_ufunc))
-for _name, _ufunc in {
-    "neg": np.negative,
-    "pos": np.positive,
-    "abs": np.absolute,
-    "invert": np.invert,
-}.items():
+for _name, _ufunc in _UNARY.items():
     setattr(Operators, f"__{_name}__", _unary(_ufunc))
 
 # Object arrays of traced scalars call methods named like ufuncs: np.sin(a) calls a[i].sin().

@@ -148,7 +148,7 @@ def _var(
     squares = np.square(x - centre)
     total = reduce_ufunc(np.add, squares, axis, None, True, None, where)
     divisor = _count(x, axis, where) - ddof
-    divisor = max(divisor, 0) if isinstance(divisor, (int, float)) else np.maximum(divisor, 0)
+    divisor = max(divisor, 0) if type(divisor) in (int, float) else np.maximum(divisor, 0)
     return finish(out, _drop(total / divisor, axis, keepdims, x.ndim))
 
 

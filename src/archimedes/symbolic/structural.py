@@ -253,12 +253,12 @@ FUNCTIONS[np.empty_like] = _filled(0)
 
 @implements(np.real)
 def _real(val: Any) -> Any:
-    return lift(val)
+    return val.real
 
 
 @implements(np.imag)
 def _imag(val: Any) -> Any:
-    return np.zeros_like(val)
+    return val.imag
 
 
 @implements(np.copyto)

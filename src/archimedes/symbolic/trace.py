@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.errors import GraphError, TraceError
+from archimedes.errors import GraphError, IntegerRangeError, TraceError
 from archimedes.graph.program import CONST, Graph
 
 if TYPE_CHECKING:
     from archimedes.symbolic.array import SymbolicArray
 
-__all__ = ["Trace", "current_trace", "is_tracing", "is_user_code", "trace_error", "user_line"]
+__all__ = [
+    "Trace",
+    "current_trace",
+    "is_tracing",
+    "is_user_code",
+    "range_error",
+    "trace_error",
+    "user_line",
+]
 
 
 class _Stack(threading.local):
@@ -167,6 +175,15 @@ def trace_error(what: str, remedy: str, where: TracebackType | None = None) -> T
     return TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}")
 
 
+def range_error(value: int) -> IntegerRangeError:
+    """Build the error about a Python integer that no int64 holds."""
+    return IntegerRangeError(
+        f"the Python integer {value} does not fit into int64, which integers of a recorded "
+        f"function are, at\n  {user_line()}\nWrite it as a float ({float(value)!r}), or declare "
+        "the argument it meets static (static_argnames)."
+    )
+
+
 def _explain(error: BaseException, where: TracebackType | None) -> None:
     """Turn an error that other code raised about a traced value into the error of tracing."""
     if isinstance(error, TraceError):
@@ -177,7 +194,7 @@ def _explain(error: BaseException, where: TracebackType | None) -> None:
     if isinstance(error, GraphError):
         text = str(error).strip().rstrip(".")
         raise trace_error(text, "Shorten the recorded program there.", where) from error
-    if "SymbolicArray" in str(error):
+    if "Symbolic" in str(error):
         raise trace_error(
             f"a traced value was given to code that cannot take it "
             f"({type(error).__name__}: {error})",

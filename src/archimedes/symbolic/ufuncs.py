@@ -16,6 +16,7 @@ import numpy as np
 from archimedes.graph.dtypes import B8, F32, I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
+from archimedes.symbolic.trace import trace_error
 
 __all__ = ["UFUNCS", "Loop"]
 
@@ -117,6 +118,13 @@ def _int_power(e: Loop, base: int, exponent: int) -> int:
     literal = e.g.value.get(exponent)
     if literal is not None and literal < 0:
         raise ValueError("Integers to negative integer powers are not allowed.")
+    if literal is None and not _never_negative(e.g, exponent):
+        raise trace_error(
+            "an integer to the power of a traced integer, which must not be negative (NumPy raises "
+            "ValueError for negative ones)",
+            "Write a float as the base (x.astype(float)**n, 2.0**n), np.maximum(n, 0) or np.abs(n) "
+            "as the exponent, or declare the exponent static (static_argnames).",
+        )
     width = 63 if literal is None else literal.bit_length()
     result, square = e.c(1), base
     for bit in range(width):
@@ -124,6 +132,25 @@ def _int_power(e: Loop, base: int, exponent: int) -> int:
         result = e.where(odd, e("mul", result, square), result)
         square = e("mul", square, square)
     return result
+
+
+#: Ops of integers that are not negative if both, or one, of their operands are not.
+_BOTH, _EITHER = {CODES["min"], CODES["or"]}, {CODES["max"], CODES["and"]}
+
+
+def _never_negative(g: Graph, i: int, depth: int = 8) -> bool:
+    """Tell whether an integer is shown not to be negative by the way it is made."""
+    if i in g.value:
+        return g.value[i] >= 0
+    op, depth = g.op[i], depth - 1
+    if op == CODES["abs"] or (op == CODES["i64"] and g.dtype[g.a[i]] == B8):
+        return True
+    if depth and (op in _BOTH or op in _EITHER):
+        shown = (_never_negative(g, k, depth) for k in (g.a[i], g.b[i]))
+        return all(shown) if op in _BOTH else any(shown)
+    if depth and op == CODES["select"]:
+        return all(_never_negative(g, k, depth) for k in (g.b[i], g.c[i]))
+    return False
 
 
 def _gcd(e: Loop, a: int, b: int) -> int:

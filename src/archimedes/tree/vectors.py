@@ -107,7 +107,7 @@ def ravel(tree: Any) -> tuple[Any, Unravel]:
     dtype = common_dtype(dtypes) if arrays else np.dtype(np.float64)
     layout = []
     for leaf, array, own in zip(leaves, arrays, dtypes):
-        weak = type(leaf) in (int, float, complex)
+        weak = type(leaf) in (int, float, complex) or getattr(leaf, "weak", False)
         is_scalar = isinstance(leaf, (*PYTHON_NUMBERS, np.generic))
         layout.append((tuple(array.shape), dtype if weak else own, is_scalar))
     unravel = Unravel(treedef, layout, dtype)
