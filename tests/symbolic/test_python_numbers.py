@@ -158,7 +158,13 @@ VALUES = (1.5, 3, np.float64(1.5), np.float32(1.5), np.int64(3), np.array([1.5, 
 @pytest.mark.parametrize("test", TYPE_TESTS)
 def test_type_tests_answer_as_for_the_value(test: str) -> None:
     """Of arguments, elements, results of functions and of operators."""
-    uses = (lambda x: x, np.sin, lambda x: x + 1, lambda x: x > 1, lambda x: np.array(x, ndmin=1)[0])
+    uses = (
+        lambda x: x,
+        np.sin,
+        lambda x: x + 1,
+        lambda x: x > 1,
+        lambda x: np.array(x, ndmin=1)[0],
+    )
     for value, use in itertools.product(VALUES, uses):
         answers: list[bool] = []
 

@@ -261,7 +261,7 @@ def _front(leaf: Any, axis: int) -> Any:
 def _instance(leaf: Any) -> Any:
     """Something with the shape and dtype of one instance (also of an empty batch)."""
     if isinstance(leaf, SymbolicArray):
-        if len(leaf):
+        if leaf.shape[0]:
             return leaf[0]
         return wrap(np.zeros(leaf.shape[1:], dtype=np.int64), leaf.code, leaf.owner)
     return np.zeros(leaf.shape[1:], dtype=leaf.dtype)

@@ -43,6 +43,7 @@ class SymbolicArray(Operators):
     number: ClassVar[type[SymbolicArray]]
 
     def __new__(cls, ids: np.ndarray, code: int, trace: Trace) -> SymbolicArray:
+        """Make an array, or the form that a subclass stands for."""
         return object.__new__(SymbolicArray.array if cls is SymbolicArray else cls)
 
     def __init__(self, ids: np.ndarray, code: int, trace: Trace) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.array import SymbolicArray
-from archimedes.symbolic.dispatch import lift, wrap
+from archimedes.symbolic.dispatch import lift
 from archimedes.symbolic.registry import known
 from archimedes.symbolic.trace import current_trace, is_tracing, trace_error
 

@@ -239,8 +239,10 @@ def _spread(ids: np.ndarray, shape: tuple[int, ...]) -> list[int]:
     return ids.ravel().tolist()
 
 
-def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> Any:
-    """Apply a row of the ufunc table elementwise."""
+def apply_ufunc(
+    ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None, number: bool = False
+) -> Any:
+    """Apply a row of the ufunc table elementwise; ``number`` makes results Python numbers."""
     trace = current_trace()
     ready = [_operand(x) for x in inputs]
     takes, gives = _resolved(ufunc, tuple([_kind(x) for x in ready]))
@@ -262,9 +264,11 @@ def apply_ufunc(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> An
     else:
         flat = list(map(what, repeat(Loop(trace.graph, takes[0])), *columns))
     if len(gives) == 1:
-        return _result(flat, shape, operands, gives[0], trace)
+        return _result(flat, shape, operands, gives[0], trace, number)
     several = zip(*flat) if flat else ((),) * len(gives)
-    return tuple(_result(ids, shape, operands, code, trace) for ids, code in zip(several, gives))
+    return tuple(
+        _result(ids, shape, operands, code, trace, number) for ids, code in zip(several, gives)
+    )
 
 
 def _result(
@@ -273,9 +277,11 @@ def _result(
     operands: Sequence[np.ndarray],
     code: int,
     trace: Trace,
+    number: bool,
 ) -> Any:
     ids = _array(flat, dtype=_ID).reshape(shape)
     if len(shape) > 1:
         ids = laid_out(ids, *operands)
     forms = arrays.SymbolicArray
-    return (forms.array if shape else forms.scalar)(ids, code, trace)
+    form = forms.array if shape else forms.number if number else forms.scalar
+    return form(ids, code, trace)

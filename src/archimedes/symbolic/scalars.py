@@ -20,9 +20,9 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, DTYPES, F64, I64
 from archimedes.symbolic.array import SymbolicArray
+from archimedes.symbolic.decimal_rounding import round_to_digits
 from archimedes.symbolic.dispatch import apply_ufunc
 from archimedes.symbolic.operators import DIRECT, OPERATORS, Operators
-from archimedes.symbolic.decimal_rounding import round_to_digits
 from archimedes.symbolic.trace import current_trace, is_user_code, trace_error
 
 __all__ = ["SymbolicNumber", "SymbolicScalar"]
@@ -34,7 +34,7 @@ class SymbolicScalar(SymbolicArray):
     __slots__ = ()
 
     # ``isinstance`` looks here when ``type(x)`` is no answer.
-    __class__ = property(lambda self: DTYPES[self.code].type)  # type: ignore[assignment]
+    __class__ = property(lambda self: DTYPES[self.code].type)
 
     def form(self) -> type[SymbolicArray]:
         """Return the class of what NumPy's methods make of it: a scalar's a scalar."""
@@ -78,7 +78,7 @@ class SymbolicNumber(SymbolicScalar):
 
     __slots__ = ()
     weak = True
-    __class__ = property(lambda self: _PYTHON_TYPES[self.code])  # type: ignore[assignment]
+    __class__ = property(lambda self: _PYTHON_TYPES[self.code])
 
     def __round__(self, ndigits: int | None = None) -> Any:
         if ndigits is None or self.code != F64:
@@ -124,9 +124,7 @@ _NUMBERS = frozenset({float, int, bool, SymbolicNumber})
 
 
 def _number(x: Any) -> Any:
-    """Return a result (or a tuple of them) as Python numbers."""
-    if isinstance(x, tuple):
-        return tuple(_number(part) for part in x)
+    """Return a traced scalar as a Python number."""
     return SymbolicNumber(x.ids, x.code, x.owner)
 
 
@@ -149,7 +147,7 @@ def _binary(name: str, ufunc: Any, prepare: Any, swap: bool) -> Any:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _NUMBERS:
             a, b = prepare(self), prepare(other)
-            return _number(apply_ufunc(ufunc, (b, a) if swap else (a, b)))
+            return apply_ufunc(ufunc, (b, a) if swap else (a, b), number=True)
         if hasattr(type(other), "__array_ufunc__"):
             return with_arrays(self, other)
         return NotImplemented  # as Python's numbers answer: a list, a string, None
@@ -159,7 +157,7 @@ def _binary(name: str, ufunc: Any, prepare: Any, swap: bool) -> Any:
 
 def _unary(ufunc: Any) -> Any:
     def method(self: Any) -> Any:
-        return _number(apply_ufunc(ufunc, (_counted(self),)))
+        return apply_ufunc(ufunc, (_counted(self),), number=True)
 
     return method
 
@@ -170,7 +168,7 @@ def _invert(self: Any) -> Any:
             "~x of a Python bool is -1 or -2, which are both true",
             "Write np.logical_not(x).",
         )
-    return _number(apply_ufunc(np.invert, (self,)))
+    return apply_ufunc(np.invert, (self,), number=True)
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -188,10 +186,10 @@ def _power(base: Any, exponent: Any) -> Any:
                 "exponent static (static_argnames).",
             )
         if known is not None and known < 0:
-            return _number(apply_ufunc(np.power, (base, float(known))))
+            return apply_ufunc(np.power, (base, float(known)), number=True)
     if type(exponent) is float and exponent == 0.5:
-        return _number(apply_ufunc(np.sqrt, (base,)))
-    return _number(apply_ufunc(np.power, (base, exponent)))
+        return apply_ufunc(np.sqrt, (base,), number=True)
+    return apply_ufunc(np.power, (base, exponent), number=True)
 
 
 def _is_int(x: Any) -> bool:
@@ -220,7 +218,7 @@ def _raised(name: str, swap: bool) -> Any:
     return method
 
 
-_ARITHMETIC = "add sub mul truediv floordiv mod divmod lshift rshift".split()
+_ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "lshift", "rshift"]
 for _name in (*_ARITHMETIC, "and", "or", "xor"):
     _prepare = _counted if _name in _ARITHMETIC else _same
     for _prefix, _swap in (("", False), ("r", True), ("i", False)):
@@ -228,11 +226,14 @@ for _name in (*_ARITHMETIC, "and", "or", "xor"):
         _dunder = f"__{'' if _prefix == 'i' else _prefix}{_name}__"
         _method = _binary(_dunder, OPERATORS[_name], _prepare, _swap)
         setattr(SymbolicNumber, f"__{_prefix}{_name}__", _method)
-for _name in "lt le gt ge eq ne".split():
+for _name in ["lt", "le", "gt", "ge", "eq", "ne"]:
     setattr(SymbolicNumber, f"__{_name}__", _binary(f"__{_name}__", OPERATORS[_name], _same, False))
-for _name in "neg pos abs".split():
+for _name in ["neg", "pos", "abs"]:
     setattr(SymbolicNumber, f"__{_name}__", _unary(OPERATORS[_name]))
-SymbolicNumber.__invert__ = _invert  # type: ignore[attr-defined]
-SymbolicNumber.__pow__ = _raised("__pow__", swap=False)  # type: ignore[attr-defined]
-SymbolicNumber.__rpow__ = _raised("__rpow__", swap=True)  # type: ignore[attr-defined]
-SymbolicNumber.__ipow__ = _raised("__pow__", swap=False)  # type: ignore[attr-defined]
+for _name, _method in {
+    "invert": _invert,
+    "pow": _raised("__pow__", swap=False),
+    "rpow": _raised("__rpow__", swap=True),
+    "ipow": _raised("__pow__", swap=False),
+}.items():
+    setattr(SymbolicNumber, f"__{_name}__", _method)
