@@ -47,6 +47,8 @@ def _filled(g: Graph, given: Any, like: Any) -> list[int]:
 class Rule:
     """Connects a user's rule, written on trees, with the graph's rule, written on ids."""
 
+    pattern = None
+
     def __init__(self, name: str, recording: Recording, args_tree: Any, reverse: bool, apply: Any):
         self.name = name
         self.recording = recording
@@ -162,7 +164,7 @@ class _Custom:
             if spec.code >= 0:
                 inputs.extend(leaf_ids(leaf, spec))
         ids = np.array([*inputs, *recording.captured], dtype=np.int64)
-        region = Call(ids, recording.graph, rule, closure=len(recording.captured))  # type: ignore[arg-type]
+        region = Call(ids, recording.graph, rule, closure=len(recording.captured))
         outs = current_trace().graph.region(region)
 
         def take(out: OutLeaf) -> Any:

@@ -19,17 +19,30 @@ from archimedes.graph.program import Graph
 __all__ = ["Call", "DerivativeRule", "Host", "Map", "Region", "Scan", "Solve", "Switch", "While"]
 
 
+#: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
+Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
+
+
 class DerivativeRule(Protocol):
     """A derivative that a ``Call`` brings with it instead of differentiating its body.
 
     ``forward`` gets the graph to emit into, the ids of inputs and outputs, and for each direction
     one tangent id (or None for zero) per input; it returns one list of output tangents a
     direction. ``reverse`` is its transpose. A rule may have only one of them (``None`` there).
+    ``pattern`` returns what each output depends on, from the sets of inputs that each input
+    stands for; where it is None, every output depends on every input.
     """
 
     name: str
-    forward: Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any] | None
-    reverse: Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any] | None
+
+    @property
+    def forward(self) -> Pass | None: ...
+
+    @property
+    def reverse(self) -> Pass | None: ...
+
+    @property
+    def pattern(self) -> Callable[[list[int]], list[int]] | None: ...
 
 
 def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -5,10 +5,10 @@ of each; the earliest wins, and all within rounding of it fire together. It is t
 real steps of the method up to the event, so that it is as accurate as the solution, not only as
 the interpolant.
 
-Derivatives: the location is a constant; one Newton step on g, with value zero, gives the time its
-implicit derivative dt = -dg / (dg/dt). After the event the grid of steps stands still again: the
-state is carried back to the constant time along the new derivative, which is the jump of the
-variational equations (the saltation matrix).
+Derivatives: the location is a constant. Where an event acts the state is moved to the event's
+own time, which depends on everything that g does, changed there, and moved back to the constant
+time along the new derivative (``function/flows.py``): to first order that is the jump of the
+variational equations (the saltation matrix), and it is right to any order.
 
 Symbols: theta in [0, 1] place in the step, t_e = t_old + h_e the time of the event.
 """
@@ -21,6 +21,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, fori_loop, stop_gradient
+from archimedes.function.flows import event_time, moved
 from archimedes.simulate.event_search import Path, bounded, first_piece, located
 from archimedes.simulate.events import TINY, Signals, Watch
 from archimedes.simulate.methods import Derivative
@@ -130,30 +131,15 @@ def _fire(plan: Any, setup: Any, args: Any, run: Any, begin: Any, path: Path, cr
         beyond = stop_gradient(path.state(place)) + (x_e - stop_gradient(x_e))
         x_e = np.where(np.any(mine & truths), beyond, x_e)
 
-    # The time's implicit derivative; its value is zero.
-    slope = f(t_e, x_e)
-    g, rate = _mine(watch, mine, f, t_e, x_e, args)
-    change = -g / stop_gradient(np.where(rate == 0.0, 1.0, rate))
-    shift = np.where(rate == 0.0, 0.0, change - stop_gradient(change))
-    x_before = x_e + slope * shift
-
-    x = x_before
-    for k, event in enumerate(watch.events):
-        if event.reset is not None:
-            x = cond(
-                fired[k], lambda x, k=k: watch.reset(k, t_e + shift, x, args), lambda x: x * 1.0, x
-            )
-    x = x if plan.project is None else plan.project(x)
-    ends = np.any(fired & np.array([event.terminal for event in watch.events]))
-    x = x - np.where(ends, 0.0, 1.0) * (f(t_e, x) * shift)
-
+    x, ends = _after(plan, args, fired, t_e, x_e)
+    g, _ = _mine(watch, mine, f, t_e, x_e, args)
     begun = begin(plan, setup, t_e, x, args, True)
-    moved = np.any(fired & np.array([event.reset is not None for event in watch.events]))
+    jumped = np.any(fired & np.array([event.reset is not None for event in watch.events]))
     rests = np.where(begun.signals.rate == 0.0, sides, np.sign(begun.signals.rate))
-    leaving = np.where(moved, rests, -sides)
+    leaving = np.where(jumped, rests, -sides)
     signals = _signals(run.signals, begun.signals, fired & ~truths, leaving, setup, t_e, g)
     count = run.signals.count + fired
-    signals = tree.replace(signals, fired=fired, count=count, x_before=stop_gradient(x_before))
+    signals = tree.replace(signals, fired=fired, count=count, x_before=stop_gradient(x_e))
     going = SETTLED if watch.log else RUNNING
     status = np.where(begun.status == RUNNING, going, begun.status)
     status = np.where(t_e == setup.t_end, FINISHED, status)
@@ -186,6 +172,34 @@ def _rounded(path: Path, setup: Any, t_e: Any, h_e: Any, t_new: Any) -> tuple[An
     t_e = np.where(early, t_e + path.sign * (0.75 * EPS) * np.abs(t_e), t_e)
     t_e = np.where(path.sign * (t_e - t_new) > 0.0, t_new, t_e)
     return t_e, np.where(seen, t_e - path.t, h_e)
+
+
+def _after(plan: Any, args: Any, fired: Any, t_e: Any, x_e: Any) -> tuple[Any, Any]:
+    """Return the state after the events that fired, and whether the run ends with them.
+
+    Each event acts at a time of its own, which has the value t_e and the derivatives of where its
+    g is zero on the solution before.
+    """
+    watch: Watch = plan.events
+    f = plan.derivative(args)
+
+    def time(k: int) -> Any:
+        return event_time(f, lambda t, x: watch.value(k, t, x, args), t_e, x_e)
+
+    def reset(k: int, x: Any) -> Any:
+        t = time(k)
+        return moved(f, t, t_e, watch.reset(k, t, moved(f, t_e, t, x), args))
+
+    x = x_e
+    for k, event in enumerate(watch.events):
+        if event.reset is not None:
+            x = cond(fired[k], lambda x, k=k: reset(k, x), lambda x: x * 1.0, x)
+    x = x if plan.project is None else plan.project(x)
+    last = _first(fired & np.array([event.terminal for event in watch.events]))
+    for k, event in enumerate(watch.events):
+        if event.terminal:
+            x = cond(last[k], lambda x, k=k: moved(f, t_e, time(k), x), lambda x: x * 1.0, x)
+    return x, np.any(last)
 
 
 def _first(marks: Any) -> Any:

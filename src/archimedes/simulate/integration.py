@@ -10,6 +10,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, stop_gradient, vmap
+from archimedes.function.flows import moved
 from archimedes.function.regions import any_traced
 from archimedes.simulate import checks, loops, stepping
 from archimedes.simulate.hybrid import hybrid_of
@@ -108,7 +109,7 @@ def _recorded(
 ) -> Any:
     """Record the loops of a solve into the current trace."""
     start, end = checks.check_span(t_span, x0)
-    times = np.stack([end])[:0] if t_eval is None else t_eval
+    times = np.zeros(0) if t_eval is None else t_eval
     if not any_symbolic((start, end, times)) and t_eval is not None:
         times = checks.check_times(t_eval, start, end)
     state = as_state(x0)
@@ -122,25 +123,25 @@ def _recorded(
     t0 = stop_gradient(start)
     x = layout.pack(state)
     if any_symbolic(start):
-        x = x - f(start, x) * (start - t0)
+        x = moved(f, start, t0, x)
     setup = setup_of(layout, options, t0, stop_gradient(end), loops.FOREVER)
     keep = t_eval is not None or plan.events is not None
     run = stepping.begin(plan, setup, t0, x, model.args, dense=keep)
     if t_eval is None:
         run = loops.final(plan, setup, model.args, run, limit)
+        x = run.x
+        if any_symbolic(end):
+            # A run that ended by an event does not depend on the end of the span.
+            last = np.where(run.status == EVENT, stop_gradient(run.t), end)
+            x = moved(f, stop_gradient(last), last, x)
         ended = (run.status == FINISHED) | (run.status == EVENT)
-        rows, times = np.where(ended, run.x, np.nan)[None], np.stack([end])
+        rows = np.where(ended, x, np.nan)[None]
     else:
         fixed = stop_gradient(times)
         _, rows = loops.outputs(plan, setup, model.args, run, fixed, limit)
         if any_symbolic(times):
             rows = np.where(checks.in_order(fixed, t0, stop_gradient(end))[:, None], rows, np.nan)
-    if any_symbolic(times):
-        # The value is rows; the derivative with respect to the time of a row is f there.
-        slopes = vmap(f)(times, rows)
-        if t_eval is None:
-            slopes = np.where(run.status == EVENT, 0.0, slopes)
-        rows = rows + slopes * (times - stop_gradient(times))[:, None]
+            rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)
     return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None)
 
 

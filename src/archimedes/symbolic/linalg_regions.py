@@ -96,6 +96,8 @@ class _Layout:
 class _Rule:
     """A formula on arrays as the graph's derivative rule on ids."""
 
+    pattern = None
+
     def __init__(self, function: MatrixFunction, takes: _Layout, gives: _Layout) -> None:
         self.name = function.name
         self._function = function

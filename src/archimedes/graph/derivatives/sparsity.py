@@ -18,7 +18,7 @@ from archimedes.graph.ops import TABLE
 from archimedes.graph.program import INPUT, OUT, REGION, Graph
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
 
-__all__ = ["dependence", "work"]
+__all__ = ["dependence", "through", "work"]
 
 _SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
 _ARITY = tuple(op.arity for op in TABLE)
@@ -85,7 +85,7 @@ def _all(region: Region, sets: list[int]) -> list[int]:
     return [_union(sets)] * len(region.out_dtypes)
 
 
-def _through(body: Graph, given: Sequence[int]) -> list[int]:
+def through(body: Graph, given: Sequence[int]) -> list[int]:
     """Return what each output of a body depends on where its inputs stand for these sets."""
     if body._pattern is None:
         body._pattern = dependence(body)
@@ -112,7 +112,7 @@ def _scan(region: Scan, sets: list[int]) -> list[int]:
     rows: dict[int, list[int]] = {}
     for step in reversed(steps) if region.reverse else steps:
         slices = sets[n + step * s : n + (step + 1) * s]
-        out = _through(region.body, [*carry, *slices, *shared])
+        out = through(region.body, [*carry, *slices, *shared])
         stable = out[:n] == carry and not s
         carry, rows[step] = out[:n], out[n:]
         if stable:
@@ -126,7 +126,7 @@ def _while(region: While, sets: list[int]) -> list[int]:
     n = region.carry
     carry, shared = sets[:n], sets[n:]
     while True:
-        out = _through(region.body, [*carry, *shared])
+        out = through(region.body, [*carry, *shared])
         grown = [a | b for a, b in zip(carry, out)]
         if grown == carry:
             return carry
@@ -134,7 +134,7 @@ def _while(region: While, sets: list[int]) -> list[int]:
 
 
 def _switch(region: Switch, sets: list[int]) -> list[int]:
-    rows = [_through(body, sets[1:]) for body in region.branches]
+    rows = [through(body, sets[1:]) for body in region.branches]
     merged = rows[0]
     for row in rows[1:]:
         merged = [a | b for a, b in zip(merged, row)]
@@ -146,14 +146,15 @@ def _map(region: Map, sets: list[int]) -> list[int]:
     shared = sets[m:]
     result: list[int] = []
     for k in range(region.length):
-        result.extend(_through(region.body, [*sets[k * s : (k + 1) * s], *shared]))
+        result.extend(through(region.body, [*sets[k * s : (k + 1) * s], *shared]))
     return result
 
 
 def _call(region: Call, sets: list[int]) -> list[int]:
     if region.derivative is not None:
-        return _all(region, sets)
-    return _through(region.body, sets)
+        own = region.derivative.pattern
+        return _all(region, sets) if own is None else own(sets)
+    return through(region.body, sets)
 
 
 _REGIONS: dict[type[Region], Callable[[Any, list[int]], list[int]]] = {
