@@ -248,22 +248,26 @@ class _Cross:
             *_by_value([row[cut:] for row in rows], len(q)),
         ]
         _, (changes,) = forward_sweep(g, self.guard, [t, *y, *q], seeds)
-        rate = self._rate(g, t, y, p, q)
-        if rate is None:
-            # Nothing says when the event is, as where g is a comparison made a number.
-            moving = {d for k in self.reads for d in seeds[k]}
-            unknown = g.const(np.nan, g.dtype[t])
-            return [[unknown if d in moving else None] for d in range(len(rows))]
+        sums = _sums(g, [seeds[k] for k in self.reads])
         e = Emit(g, g.dtype[t])
-        steps = [changes.get(d) for d in range(len(rows))]
-        return [[None if i is None else e.neg(e.div(i, rate))] for i in steps]
+        rate = self._rate(g, t, y, p, q)
+        # Where g only touches zero, or is a comparison made a number, all that moves what it
+        # reads moves the time by an unknown amount.
+        unknown = e.where(e("eq", rate, e.c(0.0)), e.c(np.nan), e.c(0.0))
+        found: list[Row] = [[None] for _ in rows]
+        for d, total in sums.items():
+            step = e.mul(unknown, total)
+            change = changes.get(d)
+            found[d] = [step if change is None else e.sub(step, e.div(change, rate))]
+        return found
 
-    def _rate(self, g: Graph, t: int, y: list[int], p: list[int], q: list[int]) -> int | None:
-        """Return dg/dt along the solution, None where it is structurally zero."""
+    def _rate(self, g: Graph, t: int, y: list[int], p: list[int], q: list[int]) -> int:
+        """Return dg/dt along the solution."""
         slope = inline(g, self.field, [t, *y, *p])
         one = {0: g.const(1.0, g.dtype[t])}
         seeds = [one, *({0: s} for s in slope), *({} for _ in q)]
-        return forward_sweep(g, self.guard, [t, *y, *q], seeds)[1][0].get(0)
+        _, (rate,) = forward_sweep(g, self.guard, [t, *y, *q], seeds)
+        return rate.get(0, g.const(0.0, g.dtype[t]))
 
 
 def _by_value(rows: Sequence[Row], count: int) -> list[Directions]:
@@ -274,3 +278,13 @@ def _by_value(rows: Sequence[Row], count: int) -> list[Directions]:
             if i is not None:
                 values[k][d] = i
     return values
+
+
+def _sums(g: Graph, values: Sequence[Directions]) -> Directions:
+    """Add up the tangents of several values, direction by direction."""
+    total: Directions = {}
+    for value in values:
+        for d, i in value.items():
+            old = total.get(d)
+            total[d] = i if old is None else Emit(g, g.dtype[i]).add(old, i)
+    return total
