@@ -171,3 +171,41 @@ def test_starting_at_the_root_and_at_a_singular_point():
 def test_misuse(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# ---- no solution, and single precision ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "llvm"])
+def test_no_solution_in_recorded_code_is_nan_with_a_status(backend):
+    none = arc.compile(lambda p: arc.root(lambda x: x**2 + p, 1.0), backend=backend)
+    assert np.isnan(none(1.0)) and none(-4.0) == pytest.approx(2.0)
+    tree = arc.compile(
+        lambda p: arc.root(lambda s: S(s.a**2 + p, s.b - p), S(np.ones(2), 1.0)), backend=backend
+    )
+    assert np.isnan(tree(1.0).a).all() and np.isnan(tree(1.0).b)
+
+    def kept(p):
+        x, info = arc.root(lambda x: x**2 + p, 1.0, full_output=True)
+        return np.where(info.success, x, -1.0), info.success, info.residual
+
+    kept = arc.compile(kept, backend=backend)
+    assert kept(1.0)[0] == -1.0 and not kept(1.0)[1] and kept(1.0)[2] >= 1.0
+    assert kept(-4.0)[0] == pytest.approx(2.0) and kept(-4.0)[1]
+    with pytest.raises(arc.ConvergenceError, match="did not converge"):
+        arc.root(lambda x: x**2 + 1.0, 1.0)
+
+
+def test_single_precision_meets_its_tolerance():
+    for p in (2.0, 3.0, 5.0, 7.0, 0.1):
+        x, info = arc.root(
+            lambda x, p: x**2 - p, np.float32(1.0), (np.float32(p),), full_output=True
+        )
+        assert info.success and info.steps < 12 and x.dtype == np.float32
+        assert x == pytest.approx(np.sqrt(p), rel=1e-6)
+    f = arc.compile(lambda p: arc.root(lambda x: x**3 - p, np.ones(2, dtype=np.float32)))
+    assert f(np.array([8.0, 27.0], dtype=np.float32)) == pytest.approx([2.0, 3.0], rel=1e-6)
+    with pytest.raises(arc.ConvergenceError, match="the tolerance is 1e-05"):
+        arc.root(lambda x: x**2 + np.float32(1.0), np.float32(1.0))
+    with pytest.raises(arc.ConvergenceError, match="the tolerance is 1e-12"):
+        arc.root(lambda x: x**2 - np.float32(2.0), np.float32(1.0), tol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.errors import TraceError
 from archimedes.graph.spec import validate
 
 X = np.array([0.5, -1.0, 2.0])
@@ -262,6 +263,24 @@ def test_fori():
     table = np.arange(10.0) ** 2
     got = check(lambda x: arc.fori_loop(0, 4, lambda i, s: s + arc.array(table)[i] * x, 0.0), 2.0)
     assert got == 2.0 * (0 + 1 + 4 + 9)
+
+
+def test_fori_with_a_traced_bound_suggests_a_while_loop():
+    for program in (
+        lambda n: arc.fori_loop(0, n, lambda i, s: s + 1.0, 0.0),
+        lambda n: arc.fori_loop(n, 9, lambda i, s: s + 1.0, 0.0),
+    ):
+        with pytest.raises(TraceError, match=r"arc.while_loop\(lambda c: c\[0\] < upper") as error:
+            arc.compile(program)(3)
+        assert "test_loops.py" in str(error.value)
+        assert arc.compile(program, static_argnames="n")(3) in (3.0, 6.0)
+    # What the message says to write.
+    count = arc.compile(
+        lambda n: arc.while_loop(
+            lambda c: c[0] < n, lambda c: (c[0] + 1, (lambda i, s: s + i)(*c)), (0, 0.0)
+        )[1]
+    )
+    assert count(5) == 10.0
 
 
 def test_the_counter_of_fori_does_not_widen():

@@ -30,6 +30,9 @@ from archimedes.tree.content import content_key
 __all__ = ["ConvergenceError", "RootInfo", "implicit", "root"]
 
 SOLVERS = ("newton",)
+#: Residuals that count as zero, unless the caller says otherwise: what is left of equations of
+#: size 1 by rounding, and then some.
+TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
 
 class ConvergenceError(ArchimedesError, RuntimeError):
@@ -84,7 +87,7 @@ class Implicit:
             raise ValueError(f"implicit: max_steps={max_steps} must be at least 1")
         functools.update_wrapper(self, func, updated=())
         self.func = func
-        self.tol = 1e-10 if tol is None else float(tol)
+        self.tol = None if tol is None else float(tol)
         self.max_steps = int(max_steps)
         self.name = name or getattr(func, "__name__", "implicit")
         self.signature = Signature(func, None, static_argnames)
@@ -93,17 +96,23 @@ class Implicit:
     def __call__(self, x0: Any, *args: Any) -> Any:
         """Return the solution, starting the iteration at ``x0``.
 
-        Outside a recording, no convergence raises ConvergenceError; inside one, use
-        :meth:`solve`, which returns the status as well.
+        Outside a recording, no convergence raises ConvergenceError; inside one, the solution is
+        nan then, and :meth:`solve` returns the status as well.
         """
         x, info = self.solve(x0, *args)
-        if not is_traced(info.success) and not info.success:
+        if is_traced(info.success):
+            return tree.map(lambda leaf: np.where(info.success, leaf, np.nan), x)
+        if not info.success:
             raise ConvergenceError(
                 f"{self.name}: Newton's method did not converge: after {int(info.steps)} steps "
                 f"the largest residual is {float(info.residual):.3g}, the tolerance is "
-                f"{self.tol:.3g}. Give a better starting value, or raise max_steps or tol."
+                f"{self._tolerance(info.residual.dtype):.3g}. Give a better starting value, or "
+                "raise max_steps or tol."
             )
         return x
+
+    def _tolerance(self, dtype: Any) -> float:
+        return TOLERANCES[np.dtype(dtype)] if self.tol is None else self.tol
 
     def solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
         """Return the solution and a :class:`RootInfo`."""
@@ -150,7 +159,8 @@ class Implicit:
                 "equation, or some equation has no unknown"
             ) from None
         x, size, steps = out[: start.size], out[start.size], out[start.size + 1]
-        info = RootInfo(success=size <= self.tol, steps=steps.astype(np.int64), residual=size)
+        good = size <= self._tolerance(start.dtype)
+        info = RootInfo(success=good, steps=steps.astype(np.int64), residual=size)
         return unravel(x), info
 
     def _equations(
@@ -180,6 +190,7 @@ class Implicit:
 
     def _newton(self, residual: Any, x: Any, p: Any) -> Any:
         """Iterate; returns x, the largest residual and the number of steps in one array."""
+        number, tol = np.dtype(x.dtype).type, self._tolerance(x.dtype)
 
         def size(f: Any) -> Any:
             largest = np.max(np.abs(f))
@@ -198,7 +209,7 @@ class Implicit:
 
             first = x + dx
             _, new, now = while_loop(
-                test, shorter, (np.float64(1.0), first, size(residual(first, p))), max_steps=10
+                test, shorter, (number(1.0), first, size(residual(first, p))), max_steps=10
             )
             return new, now
 
@@ -207,7 +218,7 @@ class Implicit:
 
         def going(state: Any) -> Any:
             _, now, steps, moved = state
-            return (now > self.tol) & (steps < self.max_steps) & moved
+            return (now > tol) & (steps < self.max_steps) & moved
 
         def step(state: Any) -> Any:
             x, now, steps, _ = state
@@ -218,7 +229,7 @@ class Implicit:
             )
             return new, after, steps + 1, finite & np.any(new != x)
 
-        start = (x, size(residual(x, p)), np.float64(0.0), np.bool_(True))
+        start = (x, size(residual(x, p)), number(0.0), np.bool_(True))
         x, now, steps, _ = while_loop(going, step, start, max_steps=self.max_steps)
         # One step more, kept if it helps: the last one was taken from outside the tolerance.
         last = x + newton_step(x)
@@ -240,9 +251,9 @@ def implicit(
     """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
 
     ``x`` may be any tree; ``func`` returns as many values as x has. ``tol`` bounds the largest
-    residual (default 1e-10). The result is differentiable in ``args`` by the implicit function
-    theorem, and does not depend on ``x0`` as far as derivatives go. ``g.solve(...)`` also returns
-    a :class:`RootInfo`.
+    residual (default 1e-10, in float32 1e-5). The result is differentiable in ``args`` by the
+    implicit function theorem, and does not depend on ``x0`` as far as derivatives go.
+    ``g.solve(...)`` also returns a :class:`RootInfo`.
 
     >>> sqrt = implicit(lambda x, p: x**2 - p)
     >>> round(float(sqrt(1.0, 2.0)), 12)
@@ -264,7 +275,8 @@ def root(
 ) -> Any:
     """Solve ``func(x, *args) = 0`` from the starting value ``x0``.
 
-    Returns x, or ``(x, RootInfo)`` with ``full_output``. See :func:`implicit`.
+    Returns x, or ``(x, RootInfo)`` with ``full_output``. Without a solution it raises
+    ConvergenceError; in recorded code x is nan, and RootInfo says so. See :func:`implicit`.
 
     >>> round(float(root(lambda x: x**2 - 2.0, 1.0)), 12)
     1.414213562373

@@ -27,8 +27,8 @@ from archimedes.function.regions import (
 )
 from archimedes.graph.dtypes import B8
 from archimedes.graph.regions import Scan, While
-from archimedes.symbolic import current_trace, wrap
-from archimedes.symbolic.trace import user_line
+from archimedes.symbolic import current_trace, is_traced, wrap
+from archimedes.symbolic.trace import trace_error, user_line
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -208,11 +208,20 @@ def while_loop(
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
-    """Repeat ``x = body(i, x)`` for i from ``lower`` to ``upper - 1`` (static bounds).
+    """Repeat ``x = body(i, x)`` for i from ``lower`` to ``upper - 1``, which are known numbers.
+
+    Where a bound is a traced value use :func:`while_loop`.
 
     >>> float(fori_loop(0, 4, lambda i, x: x + i, 0.0))
     6.0
     """
+    if is_traced(lower) or is_traced(upper):
+        raise trace_error(
+            "fori_loop needs bounds that are known while recording, one is a traced value",
+            "Use a loop with a condition: arc.while_loop(lambda c: c[0] < upper, lambda c: "
+            "(c[0] + 1, body(*c)), (lower, init), max_steps=...)[1], or name the argument in "
+            "static_argnames.",
+        )
     count = max(int(upper) - int(lower), 0)
     if not any_traced(init):
         for i in range(int(lower), int(lower) + count):

@@ -16,6 +16,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.cpus import cpu_count
+from archimedes.simulate import checks
 from archimedes.simulate.collectors import FEW, Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
@@ -230,6 +231,7 @@ def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) ->
     collect = task.collector()
     begin = collect.mapped.begin(collect.dense)
     runs = begin(setup, setup.t_start, batch.x0, batch.args(None))
+    checks.refuse_traced(runs.status)
     status = np.array(runs.status)
     pace = Pace(max_steps)
     try:

@@ -13,6 +13,7 @@ from archimedes import tree
 from archimedes.simulate.layout import Layout
 from archimedes.simulate.methods import Method
 from archimedes.symbolic import is_traced
+from archimedes.symbolic.trace import is_tracing, trace_error
 
 __all__ = [
     "check_args",
@@ -21,8 +22,20 @@ __all__ = [
     "check_step",
     "check_times",
     "in_order",
+    "refuse_traced",
     "static_places",
 ]
+
+
+def refuse_traced(*values: Any) -> None:
+    """Raise where a solve is driven from Python but its values are being recorded."""
+    if is_tracing() and any(map(is_traced, tree.leaves(values))):
+        raise trace_error(
+            "solve_ode and solve_dae return a Trajectory, which has as many entries as the values "
+            "ask for, and here the values are traced",
+            "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
+            "recording; its full_output=True returns the status too.",
+        )
 
 
 def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
@@ -77,9 +90,10 @@ def _finite(end: Any, t_span: Any) -> float:
 
 def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
     """Return output times: within the span, in its direction."""
-    times = np.asarray(t_eval, dtype=np.float64)
-    if times.ndim != 1:
-        raise ValueError(f"t_eval must have shape (m,), got {times.shape}")
+    # Kernels read times one after the other in memory.
+    times = np.ascontiguousarray(t_eval, dtype=np.float64)
+    if np.ndim(t_eval) == 0 or times.ndim != 1:
+        raise ValueError(f"t_eval must have shape (m,), got {np.shape(t_eval)}")
     low, high = min(start, end), max(start, end)
     early, late = (times[:-1], times[1:]) if end > start else (times[1:], times[:-1])
     # Sorted times lie in the span if the first and the last do; nan is never sorted.

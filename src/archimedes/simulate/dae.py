@@ -22,6 +22,7 @@ from archimedes.simulate.residuals import Residual, residual_of
 from archimedes.simulate.statuses import message_of
 from archimedes.simulate.sundials import drive_residual
 from archimedes.simulate.trajectory import Trajectory
+from archimedes.symbolic.trace import is_tracing
 
 __all__ = ["InconsistentStart", "solve_dae"]
 
@@ -118,6 +119,7 @@ def solve_dae(
     >>> bool(abs(traj.x[-1][0] + np.sin(1.0)) < 1e-6)
     True
     """
+    checks.refuse_traced(t_span, x0, args, t_eval, xdot0)
     start, end = checks.check_span(t_span, x0)
     state = as_state(x0)
     layout = layout_of(state)
@@ -129,6 +131,8 @@ def solve_dae(
     limit = MAX_STEPS if max_steps is None else int(max_steps)
 
     equations = residual_of(residual, layout, given)
+    if is_tracing():
+        checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
     algebraic, linear = equations.form(start, x)
     native = _is_native(method, linear, layout.size)
     xdot = _derivatives(xdot0, layout)

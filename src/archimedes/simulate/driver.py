@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.simulate import checks
 from archimedes.simulate.dense import DenseOutput
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
@@ -100,6 +101,7 @@ def solve(
     Ctrl-C ends it with status INTERRUPTED and what was computed until then.
     """
     run = kernels.begin(collect.dense)(setup, setup.t_start, x0, args)
+    checks.refuse_traced(run.status)
     pace = Pace(max_steps)
     status, done = int(run.status), 0
     try:

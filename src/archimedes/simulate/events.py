@@ -19,7 +19,7 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import jvp
 from archimedes.simulate.fingerprints import fingerprint
-from archimedes.simulate.layout import Layout
+from archimedes.simulate.layout import DerivativeError, Layout
 from archimedes.tree import struct
 
 __all__ = ["Event", "EventLike", "Signals", "Watch", "check_events"]
@@ -140,6 +140,11 @@ class Watch:
     def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
         """Return g of event k, a scalar."""
         g = self.events[k].fn(t, self.layout.unpack(x), *self.full(args))
+        if g is None:
+            raise DerivativeError(
+                f"events[{k}].fn returned None instead of a number: is a `return` missing?",
+                self.events[k].fn,
+            )
         if np.shape(g) != ():
             raise ValueError(
                 f"events[{k}].fn must return one number, it returned an array of shape "
@@ -176,7 +181,13 @@ class Watch:
         change = self.events[k].reset
         if change is None:
             return x
-        return _packed(self.layout, change(t, self.layout.unpack(x), *self.full(args)), k)
+        state = change(t, self.layout.unpack(x), *self.full(args))
+        if state is None:
+            raise DerivativeError(
+                f"events[{k}].reset returned None instead of a state: is a `return` missing?",
+                change,
+            )
+        return _packed(self.layout, state, k)
 
     def start(self, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]) -> Signals:
         """Return the signals where a run begins."""

@@ -16,7 +16,7 @@ from archimedes import tree
 from archimedes.function import vmap
 from archimedes.simulate.events import Event, EventLike, check_events
 from archimedes.simulate.inputs import InputSeries
-from archimedes.simulate.layout import as_state
+from archimedes.simulate.layout import as_state, layout_of
 from archimedes.simulate.sampled import Clock, Sampled, check_sampled
 from archimedes.simulate.trajectory import Trajectory
 
@@ -34,6 +34,11 @@ class Hybrid:
     between: Between
     inputs: Callable[[Any], Any] | None
     clock: Clock
+
+    @property
+    def acting(self) -> Clock | None:
+        """The clock, if some part acts at times of its own."""
+        return self.clock if self.clock.parts else None
 
     def events(self, events: EventLike | Sequence[EventLike] | None) -> tuple[Event, ...]:
         """Return the user's events on the larger state."""
@@ -119,9 +124,7 @@ def hybrid_of(
 
     def dynamics(t: Any, state: Any, *args: Any) -> Any:
         x, memories = state
-        slope = func(t, x, *between(t, memories), *args)
-        if isinstance(slope, list):
-            slope = np.stack(slope)
+        slope = layout_of(x).checked(func(t, x, *between(t, memories), *args), func)
         return slope, tree.map(lambda leaf: 0.0 * leaf, memories)
 
     return Hybrid(dynamics, between, inputs, Clock(parts, single, visible))
@@ -137,6 +140,8 @@ def _event(event: Event, between: Between) -> Event:
         assert change is not None
         return change(t, state[0], *between(t, state[1]), *args), state[1]
 
+    # Where errors should point to.
+    fn.written_as, reset.written_as = own, change  # type: ignore[attr-defined]
     return replace(event, fn=fn, reset=None if change is None else reset)
 
 

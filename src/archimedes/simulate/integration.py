@@ -59,7 +59,7 @@ def odeint(
     if inputs is not None or sampled is not None:
         hybrid = hybrid_of(func, inputs, sampled, *checks.check_span(t_span, x0))
         given = checks.check_args(args)
-        options["clock"], options["events"] = hybrid.clock, hybrid.events(options.get("events"))
+        options["clock"], options["events"] = hybrid.acting, hybrid.events(options.get("events"))
         begun = hybrid.begin(float(t_span[0]), x0, given, None)
         found, _ = odeint(
             hybrid.dynamics, t_span, begun, method, t_eval, atol, rtol, given, (), **options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from archimedes.errors import TraceError
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
-__all__ = ["Layout", "as_state", "layout_of"]
+__all__ = ["DerivativeError", "Layout", "as_state", "layout_of", "place_of"]
 
 
 def as_state(x: Any) -> Any:
@@ -24,6 +25,38 @@ def as_state(x: Any) -> Any:
     if is_list and all(tree.is_leaf(part) and np.ndim(part) == 0 for part in x):
         return np.stack(x)
     return x
+
+
+class DerivativeError(TraceError, ValueError):
+    """What a function returned is no derivative of the state; says which function that was."""
+
+    def __init__(self, message: str, func: Any = None) -> None:
+        super().__init__(message if func is None else f"{message}\n  in {place_of(func)}")
+
+
+#: Where functions keep the one that they stand for.
+_INNER = ("__wrapped__", "func", "__func__", "written_as")
+
+
+def place_of(func: Any) -> str:
+    """Return where a function is written: file, line and name.
+
+    A function made here from the user's says so by its attribute ``written_as``.
+
+    >>> place_of(np.sin)
+    'sin'
+    """
+    plain = func
+    for _ in range(10):
+        inner = [getattr(plain, name, None) for name in _INNER]
+        plain = next((f for f in inner if callable(f)), plain)
+    code = getattr(plain, "__code__", None) or getattr(type(plain).__call__, "__code__", None)
+    name = getattr(plain, "__qualname__", type(plain).__qualname__)
+    if code is None:
+        return str(getattr(plain, "__name__", name))
+    text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    place = f"{code.co_filename}:{code.co_firstlineno}, {name.rpartition('<locals>.')[2]}"
+    return f"{place}\n    {text}" if text else place
 
 
 @dataclass(frozen=True)
@@ -61,26 +94,43 @@ class Layout:
             at += size
         return self.treedef.unflatten(leaves)
 
-    def pack_derivative(self, result: Any) -> Any:
+    def pack_derivative(self, result: Any, func: Any = None) -> Any:
         """Join what the user's function returned, after checking that it is like the state."""
+        return self.pack(self.checked(result, func))
+
+    def checked(self, result: Any, func: Any = None) -> Any:
+        """Return a derivative, which must be like the state; ``func`` is who returned it."""
         if self.is_array and isinstance(result, (list, tuple)):
-            result = np.stack(result) if result else np.zeros(0)
+            shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
+            if len(shapes) != 1 or not all(map(tree.is_leaf, result)):
+                raise DerivativeError(
+                    f"the derivative is a {type(result).__name__} of {len(result)} things that do "
+                    f"not make one array: return an array like x, of shape {self.shapes[0]}",
+                    func,
+                )
+            result = np.stack(result)
+        if result is None:
+            raise DerivativeError(
+                "the function returned None instead of dx/dt: is a `return` missing?", func
+            )
         leaves, treedef = tree.flatten(result)
         if treedef is not self.treedef:
             difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
-            raise TraceError(
+            raise DerivativeError(
                 "the derivative must have the structure of the state, it differs "
                 f"{difference} (state against derivative): return the state's own type, such as "
-                "State(pos=..., vel=...)"
+                "State(pos=..., vel=...)",
+                func,
             )
         for k, (leaf, shape) in enumerate(zip(leaves, self.shapes)):
             if np.shape(leaf) != shape:
                 path = treedef.paths("x")[k]
-                raise TraceError(
+                raise DerivativeError(
                     f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has shape "
-                    f"{shape}: they must be equal"
+                    f"{shape}: they must be equal",
+                    func,
                 )
-        return self.pack(result)
+        return result
 
     def spread(self, value: Any, name: str) -> np.ndarray:
         """Return a tolerance (a number, a vector or a tree like the state) as a vector (n,)."""
@@ -111,7 +161,7 @@ class Layout:
 def layout_of(state: Any) -> Layout:
     """Return the layout of a state; leaves that are not numbers are named in the error."""
     leaves, treedef = tree.flatten(state)
-    if not leaves:
+    if not any(map(np.size, leaves)):
         raise ValueError("x0 has no numbers in it: a state needs at least one")
     for k, leaf in enumerate(leaves):
         kind = np.dtype(leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype).kind

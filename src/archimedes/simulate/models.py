@@ -107,6 +107,7 @@ def shared(func: Callable[..., Any]) -> Compiled:
         def func(t: Any, x: Any, *args: Any) -> Any:
             return given(t, x, *args)
 
+        func.written_as = given.function  # type: ignore[attr-defined]
     compiled = Compiled(func)
     compiled.inline_limit = COPIED
     return compiled
@@ -147,6 +148,7 @@ def model_of(
     def call(t: Any, x: Any, *rest: Any) -> Any:
         return base(*rest[:bound], t, x, *full(rest))
 
+    call.written_as = base  # type: ignore[attr-defined]
     return Model(call, key, moving, full)
 
 

@@ -30,6 +30,7 @@ from archimedes.simulate.models import DEFAULT_METHOD, MAX_STEPS, Options, model
 from archimedes.simulate.statuses import message_of
 from archimedes.simulate.stepping import Setup
 from archimedes.simulate.trajectory import Trajectory, assembled
+from archimedes.symbolic.trace import is_tracing
 
 __all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch"]
 
@@ -69,6 +70,8 @@ class Problem(_Prepared):
         plan, method = self.kernels.plan, self.kernels.plan.method
         collect: Any = None
         if method.drive is not None:
+            if is_tracing():
+                checks.refuse_traced(self.kernels.derivative()(0.0, self.x0, self.args))
             ends = np.array([self.setup.t_end]) if final else times
             found = method.drive(
                 self.kernels, self.setup, self.x0, self.args, ends, self.max_steps, monitor

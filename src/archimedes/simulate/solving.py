@@ -72,6 +72,7 @@ def solve_ode(
     >>> traj.success, round(float(traj.x[-1]), 8)
     (True, 0.36787944)
     """
+    checks.refuse_traced(t_span, x0, args, t_eval)
     hybrid: Hybrid | None = None
     if inputs is not None or sampled is not None:
         if static_argnames:
@@ -84,7 +85,7 @@ def solve_ode(
         if in_axes is not None:
             axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
             in_axes = (0, *axes[1:])
-    clock = None if hybrid is None else hybrid.clock
+    clock = None if hybrid is None else hybrid.acting
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events, clock)
     if in_axes is not None:
         many = prepare_batch(func, t_span, x0, method, args, static_argnames, options, in_axes)

@@ -64,7 +64,8 @@ class Plan:
         """Return f(t, x) on flat vectors for these arguments."""
 
         def f(t: Any, x: Any) -> Any:
-            return self.layout.pack_derivative(self.func(t, self.layout.unpack(x), *args))
+            found = self.func(t, self.layout.unpack(x), *args)
+            return self.layout.pack_derivative(found, self.func)
 
         return f
 
