@@ -15,6 +15,7 @@ from archimedes.graph import DTYPES, Graph
 from ..fuzz.programs import generate
 from ..fuzz.runner import copies, load
 from ..llvm.random_graphs import random_graph
+from ..marking import long_but
 from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs, samples
 
 PROGRAMS = 200
@@ -67,13 +68,14 @@ def bundle(float_type: str) -> Bundle:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", long_but(["-O2"], LEVELS))
 @pytest.mark.parametrize("float_type", FLOATS)
 def test_fuzz_programs(float_type: str, level: str, compiler: str, tmp_path: Path):
     needs(compiler)
     bundle(float_type).check(tmp_path, compiler, level)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("float_type", "level"), [("double", "-O1"), ("float", "-O0")])
 def test_long_fuzz_programs(float_type: str, level: str, tmp_path: Path):
     Bundle(drawn()[1], float_type).check(tmp_path, "gcc", level)

@@ -13,6 +13,7 @@ import archimedes as arc
 from archimedes import spatial
 from archimedes.graph import DTYPES
 
+from ..marking import long_but
 from ..spatial.test_traced import ANGLES, ARRAYS, ONE, V, W
 from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs
 
@@ -53,7 +54,7 @@ def bundle(float_type: str) -> Bundle:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", long_but(["-O2"], LEVELS))
 @pytest.mark.parametrize("float_type", FLOATS)
 def test_spatial_functions(float_type: str, level: str, compiler: str, tmp_path: Path):
     needs(compiler)

@@ -9,6 +9,7 @@ import pytest
 
 from archimedes.graph import F64
 from tests.llvm import bundling
+from tests.marking import long_after
 
 from . import bundles
 from .bundles import BUNDLE, check_bundle
@@ -26,26 +27,26 @@ def failures(executor: str, first: int, count: int) -> str:
     return "\n".join(text for text in reports if text)
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, BUNDLE))
+@pytest.mark.parametrize("first", long_after(6, range(0, SEEDS, BUNDLE)))
 def test_scalar_lanes_and_threads_give_the_bits_of_the_interpreter(first: int) -> None:
     """And the interpreter gives NumPy's results."""
     compiled, reports = check_bundle(range(first, first + BUNDLE))
     assert not "\n".join(reports)
-    # So that together they are PROGRAMS at least.
+    # So that together (with those marked long) they are PROGRAMS at least.
     assert compiled >= LEAST
 
 
-@pytest.mark.parametrize("first", range(SEEDS, SEEDS + 250, 125))
+@pytest.mark.parametrize("first", long_after(1, range(SEEDS, SEEDS + 250, 125)))
 def test_so_they_do_in_fast_numerics(first: int) -> None:
     assert not "\n".join(check_bundle(range(first, first + 125), "fast")[1])
 
 
-@pytest.mark.parametrize("chunk", range(8))
+@pytest.mark.parametrize("chunk", long_after(3, range(8)))
 def test_compiled_programs_equal_numpy(chunk: int) -> None:
     assert not failures("compiled", PROGRAMS + chunk * SIZE, SIZE)
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", long_after(1, range(4)))
 def test_programs_compiled_by_themselves(chunk: int) -> None:
     assert not failures("alone", 2 * PROGRAMS + chunk * 25, 25)
 

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 
+from ..marking import long_after
 from .bundling import case_of, instances, run_bundle
 from .checking import check, check_shared, samples
 from .random_graphs import random_graph
@@ -16,7 +17,7 @@ BLOCKS = 8
 PROGRAMS = int(os.environ.get("ARCHIMEDES_FUZZ", "30"))
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", long_after(2, range(10)))
 def test_many_random_programs_in_one_kernel(block):
     cases = []
     for seed in range(100 * block, 100 * (block + 1)):
@@ -27,7 +28,7 @@ def test_many_random_programs_in_one_kernel(block):
     assert run_bundle(cases, block) == {}
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("block", long_after(2, range(BLOCKS)))
 def test_random_programs(block):
     for seed in range(block * PROGRAMS, (block + 1) * PROGRAMS):
         g = random_graph(seed)

@@ -119,6 +119,7 @@ def test_dask_cluster_of_two_workers(whole, tmp_path, dask_client):
     assert_same(found, whole)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_ten_thousand_six_dof_runs_killed_and_resumed(tmp_path, dask_client):
     n, folder, other = 10_000, tmp_path / "here", tmp_path / "cluster"
