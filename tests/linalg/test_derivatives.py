@@ -166,15 +166,16 @@ def test_eigenvalues_at_repeated_values() -> None:
     np.testing.assert_allclose(np.einsum("kii->k", jacobian), np.ones(3))
     total = arc.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(2.0 * np.eye(3))
     np.testing.assert_allclose(total, 4.0 * np.eye(3), atol=1e-14)
-    assert np.isfinite(arc.jac(lambda a: np.linalg.eigh(a)[1])(np.eye(3))).all()
+    # The vectors have none.
+    assert np.isnan(arc.jac(lambda a: np.linalg.eigh(a)[1])(np.eye(3))).any()
 
 
 def test_singular_values_at_repeated_and_zero_values() -> None:
     for point in (np.eye(3), np.zeros((3, 2)), np.diag([2.0, 2.0, 0.0])):
         assert np.isfinite(arc.jac(lambda a: np.linalg.svdvals(a))(point)).all()
-        for part in range(3):
+        for part in (0, 2):
             vectors = lambda a, k=part: np.linalg.svd(a)[k]
-            assert np.isfinite(arc.jac(lambda a, f=vectors: f(a))(point)).all()
+            assert np.isnan(arc.jac(lambda a, f=vectors: f(a))(point)).any()
     np.testing.assert_allclose(
         arc.grad(lambda a: np.sum(np.linalg.svdvals(a)))(np.eye(3)), np.eye(3), atol=1e-15
     )

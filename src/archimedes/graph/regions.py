@@ -31,6 +31,8 @@ class DerivativeRule(Protocol):
     direction. ``reverse`` is its transpose. A rule may have only one of them (``None`` there).
     ``pattern`` returns what each output depends on, from the sets of inputs that each input
     stands for; where it is None, every output depends on every input.
+    A rule may say that some outputs are ``whole`` (a set of positions): only ``reverse`` knows
+    their derivatives, of functions that use them as a whole.
     """
 
     name: str

@@ -17,7 +17,7 @@ from archimedes.symbolic.linalg_checks import MAX_SPECTRAL
 from archimedes.symbolic.linalg_elimination import INVERSE, UNROLLED, eliminate, rows_of
 from archimedes.symbolic.linalg_jacobi import singular
 from archimedes.symbolic.linalg_regions import MatrixFunction, call, choose, emitting
-from archimedes.symbolic.linalg_spectral import singular_push
+from archimedes.symbolic.linalg_spectral import singular_pull, singular_push
 from archimedes.symbolic.trace import current_trace
 
 __all__ = ["DETERMINANT", "LOG_DETERMINANT"]
@@ -135,7 +135,9 @@ def _cofactors_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) 
     return found
 
 
-_FACTORS = MatrixFunction("factors of det", _factors, singular_push)
+_FACTORS = MatrixFunction(
+    "factors of det", _factors, singular_push, singular_pull, values=1, vectors=(0, 2)
+)
 _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 
 

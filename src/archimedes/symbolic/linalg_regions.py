@@ -39,13 +39,18 @@ _ADD = CODES["add"]
 class MatrixFunction:
     """A function of arrays with a derivative in closed form.
 
-    ``body`` takes arrays and returns a tuple of arrays, all of one floating dtype.
+    ``body`` takes arrays and returns a tuple of arrays, all of one floating dtype. ``values`` is
+    the result that holds eigenvalues or singular values. ``vectors`` are the results that are
+    known up to a choice only: they have a derivative in functions free of that choice, which
+    ``pull`` knows and ``push`` cannot know.
     """
 
     name: str
     body: Callable[..., tuple[Any, ...]]
     push: Formula
     pull: Formula | None = None
+    values: int | None = None
+    vectors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,12 @@ class _Layout:
         zero = trace.graph.const(0.0, self.code)
         given = [None if place < 0 else flat[place] for place in self.places]
         return self._split(trace, [zero if i is None else int(i) for i in given])
+
+    def by_array(self) -> list[list[int | None]]:
+        """Return the places of each array's elements; None for a literal."""
+        places = iter(self.places)
+        counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
+        return [[None if (k := next(places)) < 0 else k for _ in range(n)] for n in counts]
 
     def _split(self, trace: Trace, ids: list[int]) -> list[Any]:
         arrays, start = [], 0
@@ -105,6 +116,9 @@ class _Rule:
         self._gives = gives
         self.forward: Pass = self._forward
         self.reverse: Pass = None if function.pull is None else self._reverse
+        places = gives.by_array()
+        self.value_places = [] if function.values is None else places[function.values]
+        self.whole = frozenset(k for r in function.vectors for k in places[r] if k is not None)
 
     def _forward(
         self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]

@@ -1,9 +1,10 @@
 """Eigenvalues of symmetric matrices, singular values, and what is made from them.
 
 Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending. Derivatives are
-in closed form. Where two values are equal their vectors are arbitrary and jump with the matrix;
-the derivative leaves them still. So all derivatives are finite there, and those of functions
-symmetric in the equal values (sums, products) are right; those that need the vectors are not.
+in closed form. Where two values are equal their vectors are arbitrary and jump with the matrix.
+A function that does not depend on their choice (the root of a matrix, a sum over all values) has
+derivatives there all the same, which ``linalg_ties.py`` finds; one that does gets nan. Each of
+the equal values by itself has the slope of its own vector, one of its subgradients.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.symbolic.dispatch import wrap
 from archimedes.symbolic.linalg_checks import (
     MAX_SPECTRAL,
     check_square,
@@ -23,11 +25,12 @@ from archimedes.symbolic.linalg_checks import (
 )
 from archimedes.symbolic.linalg_jacobi import singular, symmetric_eigen
 from archimedes.symbolic.linalg_regions import MatrixFunction, call
+from archimedes.symbolic.linalg_ties import Quotients
 from archimedes.symbolic.registry import implements
 from archimedes.symbolic.structural import full_like
-from archimedes.symbolic.trace import trace_error
+from archimedes.symbolic.trace import current_trace, trace_error
 
-__all__ = ["singular_push"]
+__all__ = ["singular_pull", "singular_push"]
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
@@ -41,26 +44,51 @@ def _check_size(name: str, n: int) -> None:
         )
 
 
-def _reciprocal(x: Any) -> Any:
-    """1 / x, and zero where x is zero."""
-    at_zero = x == 0
-    return np.where(at_zero, 0.0, 1.0 / np.where(at_zero, 1.0, x)).astype(x.dtype)
+def _sum_of_sizes(x: Any, y: Any) -> Any:
+    """|x|^T |y|: the sizes of the terms of x^T y."""
+    return np.abs(x).T @ np.abs(y)
+
+
+def _pairs(n: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(n) for j in range(i + 1, n)]
+
+
+def _laid_out(n: int, entries: dict[tuple[int, int], int], like: Any) -> Any:
+    """Return the (n, n) array of nodes given by place, zero elsewhere."""
+    zero = current_trace().graph.const(0.0, like.code)
+    ids = [[entries.get((i, j), zero) for j in range(n)] for i in range(n)]
+    return wrap(np.array(ids, dtype=np.int64).reshape(n, n), like.code)
 
 
 # ---- symmetric eigenvalues -----------------------------------------------------------------------
 
 
 def _eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """dw = diag(V^T dA V); what a change of V is worth, ``pull`` knows."""
+    v = results[1]
+    return [[np.sum(v * (da @ v), axis=0), np.zeros_like(v)] for (da,) in rows]
+
+
+def _eigen_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
     """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i).
 
-    (Magnus, Econometric Theory 1(2), 1985.)
+    With M = V^T Vbar, Pbar_ij = (M_ij - M_ji) / (w_j - w_i) for i < j. (Magnus, Econometric
+    Theory 1(2), 1985.)
     """
     w, v = results
-    f = _reciprocal(w[None, :] - w[:, None])
+    quotients, ids = Quotients(w, ("eigh", "eigvalsh")), current_trace().ids_of
+    e = quotients.e
     found = []
-    for (da,) in rows:
-        p = v.T @ (da @ v)
-        found.append([np.diagonal(p), v @ (f * p)])
+    for w_bar, v_bar in rows:
+        m, sizes = v.T @ v_bar, _sum_of_sizes(v, v_bar)
+        turns, sizes = ids(m - m.T), ids(sizes + sizes.T)
+        p_bar = {}
+        for i, j in _pairs(len(w)):
+            gap = e.sub(quotients.ids[j], quotients.ids[i])
+            turn, size = int(turns[i, j]), int(sizes[i, j])
+            half = e.mul(e.c(0.5), quotients.divide(turn, gap, size, {i: -1.0, j: 1.0}))
+            p_bar[i, j] = p_bar[j, i] = half
+        found.append([(v @ (_laid_out(len(w), p_bar, w) + np.diag(w_bar))) @ v.T])
     return found
 
 
@@ -69,8 +97,12 @@ def _eigenvalue_push(operands: Sequence[Any], results: Sequence[Any], rows: Any)
     return [[np.sum(v * (da @ v), axis=0)] for (da,) in rows]
 
 
-_EIGEN = MatrixFunction("eigh", partial(symmetric_eigen, vectors=True), _eigen_push)
-_EIGENVALUES = MatrixFunction("eigvalsh", partial(symmetric_eigen, vectors=False), _eigenvalue_push)
+_EIGEN = MatrixFunction(
+    "eigh", partial(symmetric_eigen, vectors=True), _eigen_push, _eigen_pull, values=0, vectors=(1,)
+)
+_EIGENVALUES = MatrixFunction(
+    "eigvalsh", partial(symmetric_eigen, vectors=False), _eigenvalue_push, values=0
+)
 
 
 def _symmetric(name: str, a: Any, uplo: str) -> Any:
@@ -126,30 +158,65 @@ implements(np.linalg.matrix_rank)(
 
 
 def singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """ds = diag(U^T dA V); what changes of U and V are worth, ``pull`` knows."""
+    u, s, vt = results
+    u1 = u[:, : len(s)]
+    return [
+        [np.zeros_like(u), np.sum(u1 * (da @ vt.T), axis=0), np.zeros_like(vt)] for (da,) in rows
+    ]
+
+
+def singular_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
     """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric.
 
-    Columns of U beyond those of V (U2) only turn as U1 makes them. (Townsend, Differentiating
-    the Singular Value Decomposition, 2016.)
+    With m_U, m_V the antisymmetric parts of U^T Ubar and V^T Vbar, the sum of both turns the
+    vectors together, and is divided by s_j - s_i; their difference by s_j + s_i. What U gains
+    outside of its own columns is divided by s. Columns of U beyond those of V (U2) only turn as
+    U1 makes them. (Townsend, Differentiating the Singular Value Decomposition, 2016.)
     """
     u, s, vt = results
     n = len(s)
     u1, u2, v = u[:, :n], u[:, n:], vt.T
-    f = _reciprocal((s[None, :] - s[:, None]) * (s[None, :] + s[:, None]))
-    inverse = _reciprocal(s)
+    quotients = Quotients(s, ("svd", "svdvals"))
     found = []
-    for (da,) in rows:
-        dav = da @ v
-        p = u1.T @ dav
-        turn_u = f * (p * s[None, :] + s[:, None] * p.T)
-        turn_v = f * (s[:, None] * p + p.T * s[None, :])
-        du = u1 @ turn_u
+    for u_bar, s_bar, vt_bar in rows:
+        outward = u_bar[:, :n]
+        if u2.shape[1]:
+            outward = outward - u2 @ (u_bar[:, n:].T @ u1)
+        p_bar = _turn_adjoints(quotients, (u1, u_bar[:, :n]), (v, vt_bar.T))
+        a_bar = (u1 @ (p_bar + np.diag(s_bar))) @ vt
         if len(u) > n:
-            out = (dav - u1 @ p) * inverse
-            du = du + out
-            if u2.shape[1]:
-                du = np.concatenate([du, -(u1 @ (out.T @ u2))], axis=1)
-        found.append([du, np.diagonal(p), (v @ turn_v).T])
+            a_bar = a_bar + _outward_adjoint(quotients, u1, outward) @ vt
+        found.append([a_bar])
     return found
+
+
+def _turn_adjoints(quotients: Quotients, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
+    """Return the off-diagonal part of Pbar, from (U, Ubar) and (V, Vbar)."""
+    ids, e, s = current_trace().ids_of, quotients.e, quotients.ids
+    turns = [x.T @ bar for x, bar in (left, right)]
+    m_u, m_v = (m - m.T for m in turns)
+    sizes = sum(_sum_of_sizes(x, bar) for x, bar in (left, right))
+    together, against, size = ids(m_u + m_v), ids(m_u - m_v), ids(sizes + sizes.T)
+    p_bar = {}
+    for i, j in _pairs(len(s)):
+        terms = int(size[i, j])
+        plus = quotients.divide(int(together[i, j]), e.sub(s[j], s[i]), terms, {i: -1.0, j: 1.0})
+        minus = quotients.divide(int(against[i, j]), e.add(s[j], s[i]), terms, {i: 1.0, j: 1.0})
+        p_bar[i, j] = e.mul(e.c(0.5), e.add(plus, minus))
+        p_bar[j, i] = e.mul(e.c(0.5), e.sub(plus, minus))
+    return _laid_out(len(s), p_bar, quotients.values)
+
+
+def _outward_adjoint(quotients: Quotients, u1: Any, bar: Any) -> Any:
+    """Return (1 - U1 U1^T) Ubar diag(1 / s)."""
+    ids = current_trace().ids_of
+    out = ids(bar - u1 @ (u1.T @ bar))
+    size = ids(np.abs(bar) + np.abs(u1) @ _sum_of_sizes(u1, bar))
+    made = np.empty_like(out)
+    for k, i in np.ndindex(*out.shape):
+        made[k, i] = quotients.divide(int(out[k, i]), quotients.ids[i], int(size[k, i]), {i: 2.0})
+    return wrap(made, bar.code)
 
 
 def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
@@ -158,10 +225,19 @@ def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: 
 
 
 _SINGULAR = {
-    full: MatrixFunction("svd", partial(singular, vectors=True, full=full), singular_push)
+    full: MatrixFunction(
+        "svd",
+        partial(singular, vectors=True, full=full),
+        singular_push,
+        singular_pull,
+        values=1,
+        vectors=(0, 2),
+    )
     for full in (False, True)
 }
-_SINGULAR_VALUES = MatrixFunction("svdvals", partial(singular, vectors=False), _singular_value_push)
+_SINGULAR_VALUES = MatrixFunction(
+    "svdvals", partial(singular, vectors=False), _singular_value_push, values=0
+)
 
 
 def _svd_matrix(a: Any, full: bool) -> tuple[Any, Any, Any]:

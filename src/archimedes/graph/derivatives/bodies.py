@@ -11,7 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.graph.derivatives.sweeps import Directions, forward_sweep, reverse_sweep
+from archimedes.graph.derivatives.sweeps import (
+    Directions,
+    forward_sweep,
+    reverse_by_rows,
+    reverse_sweep,
+)
+from archimedes.graph.derivatives.whole import whole_outputs
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan
@@ -76,7 +82,10 @@ def adjoint_body(body: Graph, pairs: Sequence[Pair], inputs_wanted: Sequence[boo
     """Return (inputs, an adjoint per pair of outputs) -> an adjoint per pair of inputs."""
     g, inputs = copy_inputs(body)
     seeds = seed(g, body.output_dtypes, pairs)
-    _, adjoints = reverse_sweep(g, body, inputs, seeds, inputs_wanted)
+    if whole_outputs(body, inputs_wanted):
+        adjoints = reverse_by_rows(g, body, inputs, seeds, inputs_wanted)
+    else:
+        _, adjoints = reverse_sweep(g, body, inputs, seeds, inputs_wanted)
     return Extended(g, [], adjoints, body.input_dtypes)
 
 

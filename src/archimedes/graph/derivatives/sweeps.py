@@ -12,13 +12,21 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS, Emit
+from archimedes.graph.derivatives.whole import opened, whole_outputs
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import TABLE
-from archimedes.graph.passes import copy_into
+from archimedes.graph.passes import copy_into, with_outputs
 from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
 from archimedes.graph.regions import Region
 
-__all__ = ["FORWARD", "REVERSE", "Directions", "forward_sweep", "reverse_sweep"]
+__all__ = [
+    "FORWARD",
+    "REVERSE",
+    "Directions",
+    "forward_sweep",
+    "reverse_by_rows",
+    "reverse_sweep",
+]
 
 Directions = dict[int, int]
 
@@ -50,6 +58,10 @@ def forward_sweep(
     ``inputs`` are ids in ``dst`` in place of ``src.inputs``, ``seeds`` their tangents. Returns
     the ids of the outputs and their tangents.
     """
+    src = opened(src)
+    rows = whole_outputs(src, [bool(seed) for seed in seeds])
+    if rows:
+        return _forward_by_rows(dst, src, inputs, seeds, rows)
     n = len(src.op)
     to = [-1] * n
     tangents: list[Directions] = [{}] * n
@@ -93,6 +105,33 @@ def forward_sweep(
     return [to[i] for i in src.outputs], [tangents[i] for i in src.outputs]
 
 
+def _forward_by_rows(
+    dst: Graph,
+    src: Graph,
+    inputs: Sequence[int],
+    seeds: Sequence[Directions],
+    rows: list[int],
+) -> tuple[list[int], list[Directions]]:
+    """Sweep forward, but take the tangents of the outputs ``rows`` from their gradients."""
+    rest = [k for k in range(len(src.outputs)) if k not in set(rows)]
+    outs = [-1] * len(src.outputs)
+    tangents: list[Directions] = [{} for _ in outs]
+    plain = with_outputs(src, [src.outputs[k] for k in rest])
+    for k, out, found in zip(rest, *forward_sweep(dst, plain, inputs, seeds)):
+        outs[k], tangents[k] = out, found
+    part = with_outputs(src, [src.outputs[k] for k in rows])
+    ones = [{n: dst.const(1.0, part.dtype[i])} for n, i in enumerate(part.outputs)]
+    made, gradients = reverse_sweep(dst, part, inputs, ones, [bool(seed) for seed in seeds])
+    for n, k in enumerate(rows):
+        outs[k] = made[n]
+        for gradient, seed in zip(gradients, seeds):
+            if n in gradient:
+                e = Emit(dst, dst.dtype[gradient[n]])
+                for d, tangent in seed.items():
+                    _add(dst, e, tangents[k], d, e.mul(gradient[n], tangent))
+    return outs, tangents
+
+
 def _node_tangent(
     g: Graph, code: int, out: int, ids: tuple[int, ...], active: list[Directions]
 ) -> Directions:
@@ -134,6 +173,7 @@ def reverse_sweep(
     ``wanted`` marks the inputs whose adjoints are asked for (default: all of float type).
     Returns the ids of the outputs and the adjoints of the inputs.
     """
+    src = opened(src)
     live = src.live()
     active = _active(src, live, wanted)
     saved: dict[int, Any] = {}
@@ -178,6 +218,31 @@ def reverse_sweep(
         arity = _ARITY[code]
         _pass_back(dst, code, to[i], (a[i], b[i], c[i])[:arity], to, active, adjoint, adjoints)
     return out_ids, [adjoints.get(i, {}) if active[i] else {} for i in src.inputs]
+
+
+def reverse_by_rows(
+    dst: Graph,
+    src: Graph,
+    inputs: Sequence[int],
+    seeds: Sequence[Directions],
+    wanted: Sequence[bool],
+) -> list[Directions]:
+    """Return the adjoints of inputs from the gradient of each output by itself.
+
+    For a body whose outputs are used elsewhere: each must then have a derivative of its own.
+    """
+    ones: list[Directions] = [
+        {k: dst.const(1.0, dtype)} if seed else {}
+        for k, (seed, dtype) in enumerate(zip(seeds, src.output_dtypes))
+    ]
+    _, gradients = reverse_sweep(dst, src, inputs, ones, wanted)
+    adjoints: list[Directions] = [{} for _ in gradients]
+    for adjoint, gradient in zip(adjoints, gradients):
+        for k, partial in gradient.items():
+            e = Emit(dst, dst.dtype[partial])
+            for d, bar in seeds[k].items():
+                _add(dst, e, adjoint, d, e.mul(partial, bar))
+    return adjoints
 
 
 def _merge(g: Graph, into: Directions, more: Directions) -> None:

@@ -1,0 +1,66 @@
+"""Outputs of regions that have a derivative only in functions that use them as a whole.
+
+Eigenvectors are such: see ``limits.py``. Their reverse rule reads the adjoints, and so knows the
+function; a forward rule could not. Sweeps therefore ask which outputs of a graph depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archimedes.graph.passes import copy_into, inline
+from archimedes.graph.program import INPUT, OUT, Graph
+from archimedes.graph.regions import Call, Region
+
+__all__ = ["opened", "whole_outputs"]
+
+
+def whole_outputs(src: Graph, moving: Sequence[bool]) -> list[int]:
+    """Return the positions of outputs whose derivatives need a region's own reverse rule.
+
+    They depend on outputs of regions that are ``whole``, and so on inputs that are ``moving``.
+    """
+    if not any(_whole(region) for region in src.regions.values()):
+        return []
+    moved, whole = bytearray(len(src.op)), bytearray(len(src.op))
+    for i in src.live():
+        if src.op[i] == INPUT:
+            moved[i] = moving[src.a[i]]
+        elif src.op[i] == OUT:
+            node = src.a[i]
+            moved[i] = moved[node]
+            whole[i] = whole[node] or (moved[i] and src.b[i] in _whole(src.regions[node]))
+        else:
+            reads = src.operands(i)
+            moved[i] = any(moved[j] for j in reads)
+            whole[i] = any(whole[j] for j in reads)
+    return [k for k, i in enumerate(src.outputs) if whole[i]]
+
+
+def _whole(region: Region) -> frozenset[int]:
+    """Return the outputs of a region whose derivatives only its own reverse rule knows."""
+    return getattr(getattr(region, "derivative", None), "whole", frozenset())
+
+
+def opened(src: Graph) -> Graph:
+    """Return the graph with calls inlined that hold such regions: their users must be seen."""
+    while any(_hides_whole(region) for region in src.regions.values()):
+        dst = Graph()
+        dst.input_names, dst.output_names = src.input_names, src.output_names
+        inputs = [dst.input(dtype) for dtype in src.input_dtypes]
+
+        def place(i: int, region: Region, dst: Graph = dst) -> list[int]:
+            if isinstance(region, Call) and _hides_whole(region):
+                return inline(dst, region.body, region.inputs)
+            return dst.region(region).tolist()
+
+        to = copy_into(dst, src, inputs, src.live(), place)
+        dst.outputs = [to[i] for i in src.outputs]
+        src = dst
+    return src
+
+
+def _hides_whole(region: Region) -> bool:
+    if not isinstance(region, Call) or region.derivative is not None:
+        return False
+    return any(_whole(r) or _hides_whole(r) for r in region.body.regions.values())
