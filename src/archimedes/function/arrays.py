@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic import is_tracing, lift
+from archimedes.symbolic.recorded import as_recorded, holds_traced
 
 __all__ = ["array", "eye", "ones", "ones_like", "zeros", "zeros_like"]
 
@@ -17,8 +18,9 @@ def array(x: Any, dtype: Any = None) -> Any:
     >>> array([1.0, 2.0])
     array([1., 2.])
     """
-    if not is_tracing():
-        return np.array(x, dtype=dtype)
+    if not is_tracing() or not holds_traced(x):
+        made = np.array(x, dtype=dtype)
+        return as_recorded(made) if is_tracing() else made
     made = lift(x)
     return made.copy() if dtype is None else made.astype(dtype)
 

@@ -21,6 +21,7 @@ from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
+from archimedes.symbolic.recorded import traced_or_same
 
 __all__ = ["vmap"]
 
@@ -254,6 +255,7 @@ class _Mark:
 
 
 def _front(leaf: Any, axis: int) -> Any:
+    leaf = traced_or_same(leaf)
     array: Any = leaf if isinstance(leaf, SymbolicArray) else np.asarray(leaf)
     return np.moveaxis(array, axis, 0) if axis else array
 

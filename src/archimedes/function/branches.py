@@ -20,6 +20,7 @@ from archimedes.function.regions import (
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
+from archimedes.symbolic.recorded import traced_or_same
 
 __all__ = ["cond", "switch"]
 
@@ -39,6 +40,7 @@ def switch(
         raise ValueError("switch: give at least one branch")
     if np.ndim(index) != 0:
         raise ValueError(f"switch: index must be one integer, got shape {np.shape(index)}")
+    index = traced_or_same(index)
     known = index.constant() if isinstance(index, SymbolicArray) else index
     if known is not None:
         if np.asarray(known).dtype.kind not in "biu":
@@ -103,6 +105,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
             f"cond: the predicate must be one bool, got shape {np.shape(pred)}; use np.where to "
             "choose elementwise"
         )
+    pred = traced_or_same(pred)
     if isinstance(pred, SymbolicArray):
         return switch(pred.astype(bool), [false_fn, true_fn], *args)
     return (true_fn if pred else false_fn)(*args)

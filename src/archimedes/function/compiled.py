@@ -25,7 +25,8 @@ from archimedes.function.shortcuts import shortcut
 from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.graph.program import origins
-from archimedes.symbolic import SymbolicArray, current_trace, is_tracing
+from archimedes.symbolic import current_trace, is_tracing
+from archimedes.symbolic.recorded import RecordedArray, holds_traced
 from archimedes.tree.content import content_key
 
 if TYPE_CHECKING:
@@ -299,10 +300,7 @@ class CompiledMethod(functools.partial):
 def _has_traced(leaves: list[Any]) -> bool:
     if not is_tracing():
         return False
-    return any(
-        isinstance(x, SymbolicArray) or (isinstance(x, np.ndarray) and x.dtype == object)
-        for x in leaves
-    )
+    return any(type(x) is RecordedArray or holds_traced(x) for x in leaves)
 
 
 def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = INLINE_LIMIT) -> Any:

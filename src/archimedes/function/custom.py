@@ -18,6 +18,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic.recorded import traced_or_same
 
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
 
@@ -30,6 +31,7 @@ def stop_gradient(x: Any) -> Any:
     """
 
     def stop(leaf: Any) -> Any:
+        leaf = traced_or_same(leaf)
         if not isinstance(leaf, SymbolicArray) or not is_float(leaf.code):
             return leaf
         trace = current_trace()

@@ -21,6 +21,7 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
+from archimedes.symbolic.recorded import RecordedArray, holds_traced
 from archimedes.symbolic.trace import trace_error
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
@@ -64,7 +65,7 @@ _INT = LeafSpec(I64, weak=True)
 def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec:
     code = code_of(x.dtype)
     if code is None:
-        if x.dtype == object and x.size and isinstance(x.ravel()[0], SymbolicArray):
+        if holds_traced(x):
             traced = lift(x)
             return LeafSpec(traced.code, traced.shape)
         raise TraceError(
@@ -209,13 +210,14 @@ def record(
 
 def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
     start = len(ids)
-    traced = isinstance(leaf, np.ndarray) and leaf.dtype == object
-    if isinstance(leaf, SymbolicArray) or traced:
+    # An array made while recording is a result like any other, also where it holds numbers only.
+    traced = isinstance(leaf, RecordedArray) and code_of(leaf.dtype) is not None
+    if traced or holds_traced(leaf):
         array = lift(leaf)
         ids.extend(trace.ids_of(array).ravel().tolist())
         return OutLeaf(LeafSpec(array.code, array.shape), start)
     held = [x for value in getattr(leaf, "__dict__", {}).values() for x in tree.leaves(value)]
-    if any(isinstance(x, SymbolicArray) for x in held):
+    if any(holds_traced(x) for x in held):
         name = type(leaf).__name__
         raise TraceError(
             f"{path} is a {name}, which holds traced values but is no struct, so that they cannot "

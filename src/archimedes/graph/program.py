@@ -175,10 +175,8 @@ class Graph:
         array = np.asarray(array)
         codes = {"f": F32 if array.dtype.itemsize == 4 else F64, "b": B8}
         dtype = codes.get(array.dtype.kind, I64)
-        ids = np.empty(array.size, dtype=np.int64)
-        for k, value in enumerate(array.ravel().tolist()):
-            ids[k] = self.const(value, dtype)
-        return ids.reshape(array.shape)
+        ids = [self.const(value, dtype) for value in array.ravel().tolist()]
+        return np.array(ids, dtype=np.int64).reshape(array.shape)
 
     def input(self, dtype: int) -> int:
         """Append an input and return its id."""

@@ -20,7 +20,7 @@ from archimedes.simulate.models import ATOL, DEFAULT_METHOD, RTOL, Options, mode
 from archimedes.simulate.problems import prepare
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.statuses import EVENT, FINISHED, INTERRUPTED, SimulationError
-from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic import is_traced
 
 __all__ = ["integrator", "odeint"]
 
@@ -147,7 +147,7 @@ def _recorded(
 
 def any_symbolic(value: Any) -> bool:
     """Tell whether a leaf is a traced value that is not a constant."""
-    return any(isinstance(leaf, SymbolicArray) for leaf in tree.leaves(value))
+    return any(map(is_traced, tree.leaves(value)))
 
 
 def integrator(

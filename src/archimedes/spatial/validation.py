@@ -46,6 +46,8 @@ def concrete(x: Any) -> np.ndarray | None:
     # By its own type: traced values are instances of what they stand for.
     if not issubclass(type(x), (np.ndarray, float, int, np.generic)):
         return None
+    if getattr(x, "holds_traced_values", False):
+        return None
     array = np.asarray(x)
     return None if array.dtype == object else array
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from archimedes.graph.dtypes import DTYPES, F32, F64, I64, code_of
-from archimedes.symbolic import indexing
+from archimedes.symbolic import indexing, recorded
 from archimedes.symbolic.dispatch import cast_ids, lift
 from archimedes.symbolic.flat_view import FlatView
 from archimedes.symbolic.operators import DIRECT, Operators
@@ -401,5 +401,7 @@ DIRECT.add(SymbolicNdarray)
 
 
 def is_traced(x: Any) -> bool:
-    """Tell whether a value is a traced array."""
-    return isinstance(x, SymbolicArray)
+    """Tell whether a value is a traced array, or an array that holds traced values."""
+    return isinstance(x, SymbolicArray) or (
+        type(x) is recorded.RecordedArray and recorded.holds_traced(x)
+    )

@@ -11,6 +11,7 @@ from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.registry import as_float, implements, known
 from archimedes.symbolic.trace import trace_error
+from archimedes.symbolic.ufunc_methods import target
 
 __all__: list[str] = []
 
@@ -166,24 +167,15 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
 # ---- writing -----------------------------------------------------------------------------------
 
 
-def _target(a: Any, name: str) -> SymbolicArray:
-    if not isinstance(a, SymbolicArray):
-        raise trace_error(
-            f"np.{name} writes a traced value into a plain NumPy array made outside the trace",
-            "Make the array inside the function, or copy it there first: a = np.array(a).",
-        )
-    return a
-
-
 def _scatter(function: Any, a: Any, values: Any, *args: Any, **kwargs: Any) -> None:
     """Let NumPy write positions of the values, in the order ``function(a, *args, values)``."""
-    target = _target(a, function.__name__)
+    into = target(a, f"np.{function.__name__}")
     source = lift(values)
-    origin = np.full(target.shape, -1)
+    origin = np.full(into.shape, -1)
     function(origin, *args, np.arange(source.size).reshape(source.shape), **kwargs)
     if source.size:
-        chosen = source.reshape(-1)[np.maximum(origin, 0)].astype(target.dtype)
-        target[...] = np.where(origin >= 0, chosen, target)
+        chosen = source.reshape(-1)[np.maximum(origin, 0)].astype(into.dtype)
+        into[...] = np.where(origin >= 0, chosen, into)
 
 
 def _no_traced_positions(name: str, *positions: Any) -> list[Any]:
@@ -219,9 +211,9 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @implements(np.putmask)
 def _putmask(a: Any, mask: Any, values: Any) -> None:
-    target = _target(a, "putmask")
-    spread = np.resize(lift(values).astype(target.dtype), target.shape)
-    target[...] = np.where(mask, spread, target)
+    into = target(a, "np.putmask")
+    spread = np.resize(lift(values).astype(into.dtype), into.shape)
+    into[...] = np.where(mask, spread, into)
 
 
 @implements(np.place)

@@ -2,9 +2,10 @@
 
 ``y = np.zeros(3); y[0] = x[1]`` must work in a function that is being recorded, but nothing in
 NumPy's protocols lets an array library take part in ``np.zeros(3)``. So, while at least one
-trace is active, a few creation functions of the ``numpy`` module are replaced by versions that
-return traced arrays of constants in a thread that is tracing and call the original in any other.
-When the last trace ends, NumPy is as it was. See docs/decisions/004-numpy-creation.md.
+trace is active, NumPy's creation functions are replaced, in the ``numpy`` module and under the
+names that ``from numpy import zeros`` bound, by versions whose arrays can take traced values
+(``recorded.py``) in a thread that is tracing; in any other they call the original. When the last
+trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import code_of
+# functions.py is imported for its tables, which list NumPy's own functions.
+from archimedes.symbolic import bound_names, functions, plain_arrays
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift
+from archimedes.symbolic.recorded import as_recorded, claimed, holds_traced
 from archimedes.symbolic.registry import known
 from archimedes.symbolic.trace import current_trace, is_tracing, trace_error
 
-__all__ = ["install", "uninstall"]
+__all__ = ["functions", "install", "uninstall"]
 
 _lock = threading.Lock()
 _active = 0
-_originals: dict[str, Any] = {}
 
 
 #: Code that makes arrays for its own use, not for the function being recorded.
@@ -43,30 +45,15 @@ def _internal(module: str) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
 
 
-def _recording(name: str) -> bool:
-    """Tell whether the caller of a replaced function is user code that is being recorded.
-
-    Compiled extensions have no frame of their own: the user's frame is on top while they call
-    ``np.zeros`` for themselves. A frame that calls it itself has the name among its own.
-    """
-    if not is_tracing():
-        return False
-    frame = sys._getframe(2)
-    return name in frame.f_code.co_names and not _internal(frame.f_globals.get("__name__", ""))
-
-
-def _constant(array: np.ndarray) -> Any:
-    """Return a traced copy of a fresh array, or the array where its dtype cannot be traced."""
-    if code_of(array.dtype) is None or (array.dtype.itemsize < 4 and array.dtype.kind != "b"):
-        return array
-    trace = current_trace()
-    return SymbolicArray(trace.graph.constants(array), code_of(array.dtype), trace)  # type: ignore[arg-type]
+def _recording() -> bool:
+    """Tell whether the caller of a replaced function is user code that is being recorded."""
+    return is_tracing() and not _internal(sys._getframe(2).f_globals.get("__name__", ""))
 
 
 def _size(name: str, x: Any) -> Any:
     """Return a size or shape with known traced numbers made concrete."""
     x = known(x)
-    if _contains_traced(x):
+    if holds_traced(x):
         raise trace_error(
             f"np.{name} was given a traced size",
             "Sizes are fixed when a function is recorded: take them from x.shape or len(x), or "
@@ -75,68 +62,81 @@ def _size(name: str, x: Any) -> Any:
     return x
 
 
-def _fresh(original: Any) -> Callable[..., Any]:
-    """For zeros, ones, empty, eye, identity: make it with NumPy, then trace it."""
+def _of_size(original: Any) -> Callable[..., Any]:
+    """For zeros, ones, empty, eye, identity: sizes and options in, a fresh array out."""
+    name = original.__name__
+    # What np.empty finds in memory would become part of the recording.
+    make = _originals["zeros"] if name == "empty" else original
 
     @functools.wraps(original)
-    def make(*args: Any, **kwargs: Any) -> Any:
-        if not _recording(original.__name__):
+    def fresh(*args: Any, **kwargs: Any) -> Any:
+        if not _recording():
             return original(*args, **kwargs)
-        like = kwargs.pop("like", None)
-        args = tuple(_size(original.__name__, a) for a in args)
-        array = original(*args, **kwargs)
-        if like is None or isinstance(like, SymbolicArray):
-            return _constant(np.nan_to_num(array) if original is _originals["empty"] else array)
-        return original(*args, like=like, **kwargs)
+        if isinstance(kwargs.get("like"), SymbolicArray):
+            del kwargs["like"]
+        return as_recorded(make(*(_size(name, a) for a in args), **kwargs))
 
-    return make
+    return fresh
 
 
 def _full(original: Any) -> Callable[..., Any]:
     @functools.wraps(original)
-    def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        if not _recording("full"):
-            return original(shape, fill_value, dtype, **kwargs)
+    def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **kw: Any) -> Any:
+        if not _recording():
+            return original(shape, fill_value, dtype, order, **kw)
+        shape = _size("full", shape)
+        if not holds_traced(fill_value):
+            return as_recorded(original(shape, fill_value, dtype, order))
         value = lift(fill_value)
         if dtype is not None:
             value = value.astype(dtype)
         trace = current_trace()
-        ids = np.broadcast_to(trace.ids_of(value), _size("full", shape))
-        return SymbolicArray(ids.copy(), value.code, trace)
+        ids = original(shape, trace.ids_of(value), np.int64, order)
+        return SymbolicArray(ids, value.code, trace)
 
     return full
 
 
-def _contains_traced(x: Any) -> bool:
-    if isinstance(x, (list, tuple)):
-        return any(_contains_traced(i) for i in x)
-    return isinstance(x, SymbolicArray) or (isinstance(x, np.ndarray) and x.dtype == object)
-
-
-def _array(original: Any, *, copies: bool) -> Callable[..., Any]:
+def _array(original: Any) -> Callable[..., Any]:
     """For array, asarray and their like: traced content gives a traced array."""
+    name = original.__name__
 
     @functools.wraps(original)
-    def array(a: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _recording(original.__name__):
-            return original(a, *args, **kwargs)
-        kwargs.pop("like", None)
-        if not _contains_traced(a):
-            made = original(a, *args, **kwargs)
-            # A copy belongs to the function and may be written to; ints are mostly indices.
-            return _constant(made) if copies and made.dtype.kind == "f" else made
-        dtype = kwargs.get("dtype", args[0] if args else None)
-        ndmin = kwargs.get("ndmin", 0)
-        result = lift(a)
-        if dtype is not None and np.dtype(dtype) != result.dtype:
-            result = result.astype(dtype)
-        elif copies and kwargs.get("copy", True):
-            result = result.copy("K")
-        if result.ndim < ndmin:
-            result = result.reshape((1,) * (ndmin - result.ndim) + result.shape)
-        return result if result.ndim else SymbolicArray(result.ids, result.code, result.owner)
+    def array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not is_tracing():
+            return original(a, dtype, *args, **kwargs)
+        if holds_traced(a):
+            if not _recording():
+                _refuse_library(a, name)
+                return original(a, dtype, *args, **kwargs)
+            kwargs.pop("like", None)
+            return _traced_array(original, lift(a), dtype, args, kwargs)
+        if not _recording():
+            return original(a, dtype, *args, **kwargs)
+        if isinstance(kwargs.get("like"), SymbolicArray):
+            del kwargs["like"]
+        return claimed(original(a, dtype, *args, **kwargs), a)
 
     return array
+
+
+def _refuse_library(a: Any, name: str) -> None:
+    """Say that a library, which would read memory, was given an array that holds traced values."""
+    if isinstance(a, np.ndarray) and a.dtype != object:
+        raise trace_error(
+            f"np.{name} in library code needs the values of an array that holds traced ones",
+            "Use NumPy's functions, or call the library through arc.callback.",
+        )
+
+
+def _traced_array(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Let NumPy decide on the ids whether to copy, and in which order of memory."""
+    if dtype is not None and np.dtype(dtype) != x.dtype:
+        x = x.astype(dtype, order=kwargs.get("order") or "K")
+    # A scalar is no array: what NumPy makes of it is one of its own.
+    source = x.ids if isinstance(x, SymbolicArray.array) else x.ids.copy()
+    ids = original(source, None, *args, **kwargs)
+    return x if ids is x.ids else SymbolicArray(ids, x.code, x.owner)
 
 
 def _iterable(original: Any) -> Callable[..., Any]:
@@ -149,26 +149,48 @@ def _iterable(original: Any) -> Callable[..., Any]:
     return iterable
 
 
-_REPLACED: dict[str, Callable[[Any], Any]] = {
-    "zeros": _fresh,
-    "ones": _fresh,
-    "empty": _fresh,
-    "eye": _fresh,
-    "identity": _fresh,
-    "full": _full,
-    "iterable": _iterable,
-    "array": functools.partial(_array, copies=True),
-    "asarray": functools.partial(_array, copies=False),
-    "asanyarray": functools.partial(_array, copies=False),
-    "asfortranarray": functools.partial(_array, copies=False),
-    "ascontiguousarray": functools.partial(_array, copies=False),
-    "asarray_chkfinite": functools.partial(_array, copies=False),
+def _made(original: Any) -> Callable[..., Any]:
+    """For functions of arrays and numbers whose result is an array that may be written to."""
+
+    @functools.wraps(original)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if not _recording():
+            return original(*args, **kwargs)
+        return claimed(original(*args, **kwargs), args, kwargs)
+
+    return make
+
+
+def _take(original: Any) -> Callable[..., Any]:
+    """For take, whose protocol does not look at the indices."""
+
+    @functools.wraps(original)
+    def take(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_tracing() or not holds_traced(indices):
+            return original(a, indices, *args, **kwargs)
+        return original(lift(a), indices, *args, **kwargs)
+
+    return take
+
+
+_NAMES: dict[Callable[[Any], Any], str] = {
+    _of_size: "zeros ones empty eye identity tri",
+    _full: "full",
+    _array: "array asarray asanyarray asfortranarray ascontiguousarray asarray_chkfinite require",
+    _take: "take",
+    _iterable: "iterable",
+    _made: (
+        "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
+        "fromfunction fromiter indices diag diagflat tril triu vander meshgrid concatenate stack "
+        "vstack hstack dstack column_stack block tile repeat outer kron"
+    ),
 }
-
-
-@functools.cache
-def _replacement(name: str, original: Any) -> Callable[..., Any]:
-    return _REPLACED[name](original)
+_originals: dict[str, Any] = {
+    name: getattr(np, name) for names in _NAMES.values() for name in names.split()
+}
+_replacements: dict[str, Any] = {
+    name: make(_originals[name]) for make, names in _NAMES.items() for name in names.split()
+}
 
 
 def install() -> None:
@@ -177,10 +199,10 @@ def install() -> None:
     with _lock:
         _active += 1
         if _active == 1:
-            for name in _REPLACED:
-                _originals[name] = getattr(np, name)
-            for name, original in _originals.items():
-                setattr(np, name, _replacement(name, original))
+            for name, replacement in _replacements.items():
+                setattr(np, name, replacement)
+            bound_names.replace(_originals, _replacements, _internal)
+            plain_arrays.install()
 
 
 def uninstall() -> None:
@@ -191,3 +213,5 @@ def uninstall() -> None:
         if _active == 0:
             for name, original in _originals.items():
                 setattr(np, name, original)
+            bound_names.restore()
+            plain_arrays.uninstall()

@@ -18,8 +18,9 @@ from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 
-# The module, not the class in it: each of the two files needs the other.
+# Modules, not the classes in them: these files need each other.
 from archimedes.symbolic import array as arrays
+from archimedes.symbolic import recorded
 from archimedes.symbolic.trace import Trace, current_trace, range_error, trace_error
 from archimedes.symbolic.ufuncs import UFUNCS, Loop
 
@@ -97,6 +98,11 @@ def lift(x: Any) -> Any:
         array = _from_sequence(x)
         if isinstance(array, arrays.SymbolicArray):
             return array
+    elif type(x) is recorded.RecordedArray:
+        found = recorded.traced_form(x)
+        if found is not None:
+            return found
+        array = recorded.as_plain(x)
     else:
         array = _asarray(x)
     if array.dtype == object:
@@ -115,7 +121,7 @@ def lift(x: Any) -> Any:
 def _from_sequence(x: Sequence[Any]) -> Any:
     """Build an array from a nested list; traced parts make it traced."""
     parts = [_from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x]
-    if any(isinstance(p, arrays.SymbolicArray) or _has_objects(p) for p in parts):
+    if recorded.holds_traced(parts):
         lifted = lift_many(parts)
         shapes = {a.shape for a in lifted}
         if len(shapes) > 1:
@@ -125,10 +131,6 @@ def _from_sequence(x: Sequence[Any]) -> Any:
             )
         return wrap(np.stack([a.ids for a in lifted]), lifted[0].code)
     return _array(parts)
-
-
-def _has_objects(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype == object
 
 
 def _from_objects(array: np.ndarray, trace: Trace) -> Any:

@@ -1,4 +1,4 @@
-"""``x.flat`` of traced arrays."""
+"""``x.flat`` of traced arrays, and of arrays made while recording."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.symbolic import recorded
 from archimedes.symbolic.dispatch import lift
 from archimedes.symbolic.indexing import static_key
 from archimedes.symbolic.trace import trace_error
@@ -14,7 +15,7 @@ from archimedes.symbolic.trace import trace_error
 if TYPE_CHECKING:
     from archimedes.symbolic.array import SymbolicArray
 
-__all__ = ["FlatView"]
+__all__ = ["FlatView", "RecordedFlat"]
 
 
 class FlatView:
@@ -48,3 +49,27 @@ class FlatView:
         values = np.resize(lift(value), numbers.size)
         for number, one in zip(numbers.ravel().tolist(), values):
             self.base[np.unravel_index(number, self.base.shape)] = one
+
+
+class RecordedFlat(FlatView):
+    """``x.flat`` of an array made while recording."""
+
+    __slots__ = ()
+
+    def _numbers_of(self) -> Any:
+        return np.ndarray.flat.__get__(self.base)  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[Any]:
+        found = recorded.traced_form(self.base)
+        return iter(self._numbers_of() if found is None else found.flat)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = recorded.traced_form(self.base)
+        return self._numbers_of()[key] if found is None else found.flat[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if recorded.traced_form(self.base) is None and not recorded.holds_traced(value):
+            recorded.check_maker(recorded.root_of(self.base))
+            self._numbers_of()[key] = value
+        else:
+            recorded.writable(self.base).flat[key] = value

@@ -22,6 +22,7 @@ from archimedes.symbolic import (
     structural,
 )
 from archimedes.symbolic.array import SymbolicArray
+from archimedes.symbolic.recorded import traced_or_same
 from archimedes.symbolic.registry import FUNCTIONS, known
 from archimedes.symbolic.trace import trace_error
 
@@ -75,6 +76,8 @@ _VALUE_DEPENDENT = {
 
 def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Handle ``__array_function__`` for traced arrays."""
+    args = tuple([traced_or_same(a) for a in args])
+    kwargs = {key: traced_or_same(value) for key, value in kwargs.items()}
     implementation = FUNCTIONS.get(function)
     if implementation is not None:
         return _in_form(function, args, implementation(*args, **kwargs))

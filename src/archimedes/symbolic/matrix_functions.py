@@ -13,6 +13,7 @@ from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import wrap
 from archimedes.symbolic.linalg_checks import check_square, floats, over_stack
 from archimedes.symbolic.linalg_regions import emitting, repeat_while
+from archimedes.symbolic.recorded import traced_or_same
 from archimedes.symbolic.registry import known
 from archimedes.symbolic.trace import current_trace, is_tracing
 
@@ -54,6 +55,7 @@ def expm(a: Any) -> Any:
     array([[1., 1.],
            [0., 1.]])
     """
+    a = traced_or_same(a)
     traced = isinstance(a, SymbolicArray) or (is_tracing() and not isinstance(a, np.ndarray))
     if traced:
         (a,) = floats(a)

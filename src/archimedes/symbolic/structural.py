@@ -16,7 +16,7 @@ from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import cast_ids, lift, lift_many, wrap
 from archimedes.symbolic.registry import FUNCTIONS, implements, known
 from archimedes.symbolic.trace import current_trace, trace_error
-from archimedes.symbolic.ufunc_methods import finish
+from archimedes.symbolic.ufunc_methods import finish, target
 
 __all__: list[str] = []
 
@@ -263,9 +263,5 @@ def _imag(val: Any) -> Any:
 
 @implements(np.copyto)
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if not isinstance(dst, SymbolicArray):
-        raise trace_error(
-            "np.copyto writes a traced value into a plain NumPy array made outside the trace",
-            "Make the array inside the function.",
-        )
-    dst[...] = src if where is True else np.where(where, src, dst)
+    into = target(dst, "np.copyto")
+    into[...] = src if where is True else np.where(where, src, into)

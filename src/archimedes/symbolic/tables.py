@@ -6,7 +6,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.array import SymbolicArray
-from archimedes.symbolic.dispatch import wrap
+from archimedes.symbolic.dispatch import lift, wrap
 from archimedes.symbolic.trace import current_trace
 
 __all__ = ["read_table"]
@@ -15,6 +15,7 @@ __all__ = ["read_table"]
 def read_table(table: np.ndarray, index: SymbolicArray) -> SymbolicArray:
     """Read a constant 1-D array at traced positions, clamped to its range."""
     trace = current_trace()
+    index = lift(index)
     flat = [trace.graph.lookup(table, i) for i in trace.ids_of(index).ravel().tolist()]
     code = code_of(table.dtype)
     assert code is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import sys
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Trace",
     "current_trace",
+    "is_active",
     "is_tracing",
     "is_user_code",
     "range_error",
     "trace_error",
+    "trace_number",
     "user_line",
 ]
 
@@ -38,6 +41,7 @@ class _Stack(threading.local):
 
 
 _stack = _Stack()
+_numbers = itertools.count(1)
 
 
 class Trace:
@@ -49,10 +53,12 @@ class Trace:
     ``graph``, it appends to that one.
     """
 
-    __slots__ = ("_inner", "captured", "graph", "parent")
+    __slots__ = ("_inner", "captured", "graph", "number", "parent")
 
     def __init__(self, graph: Graph | None = None) -> None:
         self.graph = Graph() if graph is None else graph
+        #: Unlike the trace itself, its number can be kept by what was made in it.
+        self.number = next(_numbers)
         self.parent: Trace | None = None
         self.captured: list[int] = []
         self._inner: dict[int, int] = {}
@@ -122,6 +128,17 @@ def current_trace() -> Trace:
 def is_tracing() -> bool:
     """Tell whether this thread is recording a function."""
     return bool(_stack.traces)
+
+
+def trace_number() -> int:
+    """Return the number of the innermost active trace of this thread, or 0."""
+    traces = _stack.traces
+    return traces[-1].number if traces else 0
+
+
+def is_active(number: int) -> bool:
+    """Tell whether a trace of this thread is under way."""
+    return any(trace.number == number for trace in _stack.traces)
 
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

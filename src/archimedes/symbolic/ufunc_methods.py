@@ -11,10 +11,11 @@ from archimedes.graph.dtypes import B8
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import apply_ufunc, lift, wrap
 from archimedes.symbolic.indexing import static_key
+from archimedes.symbolic.recorded import RecordedArray, writable
 from archimedes.symbolic.trace import trace_error
 from archimedes.symbolic.ufuncs import UFUNCS
 
-__all__ = ["call_ufunc", "finish", "fold_axis"]
+__all__ = ["call_ufunc", "finish", "fold_axis", "target"]
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -64,38 +65,40 @@ def _call(ufunc: np.ufunc, inputs: Sequence[Any], out: Any, kwargs: dict[str, An
     return result
 
 
-def _targets(out: Sequence[Any]) -> Sequence[Any]:
-    """Check that arrays to be written to belong to the trace."""
-    for target in out:
-        if target is not None and not isinstance(target, SymbolicArray):
-            raise trace_error(
-                "a traced result cannot be written into a plain NumPy array made outside the "
-                "trace (out=, or an operator such as a += x)",
-                "Write a = a + x, or copy the array inside the function first: a = np.array(a).",
-            )
-    return out
+def target(x: Any, what: str = "out=, or an operator such as a += x") -> SymbolicArray:
+    """Return the traced array to write to, which must have been made in the recording."""
+    if isinstance(x, SymbolicArray):
+        return x
+    if type(x) is RecordedArray:
+        return writable(x)
+    raise trace_error(
+        "a traced result cannot be written into a plain NumPy array made outside the "
+        f"trace ({what})",
+        "Write a = a + x, or copy the array inside the function first: a = np.array(a).",
+    )
 
 
 def _write(out: Any, result: Any) -> Any:
     """Store results in the arrays given as ``out=``."""
     results = result if isinstance(result, tuple) else (result,)
     written = []
-    for target, value in zip(_targets(out), results):
-        if target is None:
+    for place, value in zip(out, results):
+        if place is None:
             written.append(value)
             continue
-        if not np.can_cast(value.dtype, target.dtype, "same_kind"):
+        into = target(place)
+        if not np.can_cast(value.dtype, into.dtype, "same_kind"):
             raise TypeError(
-                f"Cannot cast ufunc output from {value.dtype!r} to {target.dtype!r} with casting "
+                f"Cannot cast ufunc output from {value.dtype!r} to {into.dtype!r} with casting "
                 "rule 'same_kind'"
             )
-        if np.broadcast_shapes(target.shape, value.shape) != target.shape:
+        if np.broadcast_shapes(into.shape, value.shape) != into.shape:
             raise ValueError(
-                f"non-broadcastable output operand with shape {target.shape} doesn't match the "
+                f"non-broadcastable output operand with shape {into.shape} doesn't match the "
                 f"broadcast shape {value.shape}"
             )
-        target[...] = value
-        written.append(target)
+        into[...] = value
+        written.append(place)
     return written[0] if len(written) == 1 else tuple(written)
 
 
@@ -187,18 +190,18 @@ def _reduceat(
 
 def _at(ufunc: np.ufunc, x: Any, indices: Any, *values: Any) -> None:
     """Apply a ufunc in place, once for every time a static index names an element."""
-    (target,) = _targets((x,))
+    into = target(x)
     static = static_key(indices)
     if static is None:
         raise trace_error(
             f"np.{ufunc.__name__}.at with a traced index cannot be recorded",
             "Write x[k] += value for one traced position at a time.",
         )
-    numbers = np.arange(target.size).reshape(target.shape)[static[0]]
+    numbers = np.arange(into.size).reshape(into.shape)[static[0]]
     operands = [np.broadcast_to(lift(v), numbers.shape).reshape(-1) for v in values]
     for k, number in enumerate(numbers.ravel().tolist()):
-        place = np.unravel_index(number, target.shape)
-        target[place] = ufunc(target[place], *(v[k] for v in operands))
+        place = np.unravel_index(number, into.shape)
+        into[place] = ufunc(into[place], *(v[k] for v in operands))
 
 
 _METHODS: dict[str, Callable[..., Any]] = {

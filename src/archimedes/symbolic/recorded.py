@@ -1,0 +1,437 @@
+"""Arrays made while recording: real NumPy arrays, until a traced value is written into one.
+
+``np.zeros(3)`` inside a recorded function gives a :class:`RecordedArray`, a subclass of ndarray.
+As long as it holds numbers only, NumPy works on its memory and nothing is recorded. The first
+traced value written into it, or into any view of it, gives the array that all views stem from
+its *root*, a parallel array of graph nodes: from then on that is what is read and written, for
+the root and for every view, older ones included. A view finds its nodes as it finds its numbers,
+by offset and strides.
+
+The memory of such an array is filled with a poison: nan, the least integer. Code that ignores
+NumPy's protocols and reads it gets nothing plausible; what such code writes is found by its
+difference from the poison, and becomes constants. See docs/decisions/004-numpy-creation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import code_of
+
+# Modules, not what is in them: these files need each other.
+from archimedes.symbolic import array as arrays
+from archimedes.symbolic import dispatch
+from archimedes.symbolic.trace import current_trace, is_active, is_tracing, trace_error, trace_number
+
+__all__ = [
+    "RecordedArray",
+    "as_plain",
+    "as_recorded",
+    "check_maker",
+    "claimed",
+    "holds_traced",
+    "root_of",
+    "traced_form",
+    "traced_or_same",
+    "writable",
+]
+
+ndarray = np.ndarray
+_view, _get, _set = ndarray.view, ndarray.__getitem__, ndarray.__setitem__
+_interface = ndarray.__array_interface__.__get__  # type: ignore[attr-defined]
+
+#: Types that need no closer look.
+_UNTRACED = frozenset(
+    {float, int, bool, str, slice, type(None), type(...), np.float64, np.int64, np.bool_}
+)
+#: What fills the memory of an array once its values are nodes, by dtype code.
+_POISON = (np.nan, np.nan, np.iinfo(np.int64).min, True)
+
+
+class Nodes:
+    """The graph nodes of a root array, laid out as its memory is."""
+
+    __slots__ = ("array", "code", "itemsize", "memory", "poison", "start")
+
+    def __init__(self, root: RecordedArray, code: int) -> None:
+        trace = current_trace()
+        plain = _view(root, ndarray)
+        low, high = np.lib.array_utils.byte_bounds(plain)
+        self.code, self.itemsize, self.start = code, plain.itemsize, low
+        self.memory = np.zeros((high - low) // plain.itemsize, dtype=np.int64)
+        self.array: Any = None
+        self.array = arrays.SymbolicArray(self.place(plain), code, trace)
+        self.array.ids[...] = trace.graph.constants(plain)
+        self.array.ids.flags.writeable = plain.flags.writeable
+        self.poison = self.fill(plain)
+
+    def place(self, plain: np.ndarray) -> np.ndarray:
+        """Return the nodes at the place in memory of an array or view."""
+        wide = self.memory.itemsize
+        offset = (_interface(plain)["data"][0] - self.start) // self.itemsize * wide
+        strides = [s // self.itemsize * wide for s in plain.strides]
+        return ndarray(plain.shape, np.int64, self.memory, offset, strides)
+
+    def fill(self, plain: np.ndarray) -> bytes:
+        """Poison the memory of the root; return what it holds now."""
+        _set(plain, ..., _POISON[self.code])
+        return plain.tobytes()
+
+    def of(self, x: RecordedArray, root: RecordedArray) -> Any:
+        """Return the traced array that a root or a view of it stands for."""
+        plain = _view(root, ndarray)
+        if plain.tobytes() != self.poison:
+            self._take_in(plain)
+        if x is root and x.shape == self.array.shape:
+            return self.array
+        if x.dtype != root.dtype:
+            raise trace_error(
+                f"a view reads the bytes of an array of traced {root.dtype} as {x.dtype}",
+                "Use x.astype(...) to convert values.",
+            )
+        ids = self.place(_view(x, ndarray))
+        ids.flags.writeable = x.flags.writeable
+        return arrays.SymbolicArray(ids, self.code, self.array.owner)
+
+    def _take_in(self, plain: np.ndarray) -> None:
+        """Make constants of numbers that other code wrote into the poisoned memory."""
+        wide = f"V{self.itemsize}"
+        before = np.frombuffer(self.poison, wide).reshape(plain.shape)
+        changed = np.ascontiguousarray(plain).view(wide).reshape(plain.shape) != before
+        trace = self.array.owner
+        self.array.ids[changed] = trace.graph.constants(plain[changed])
+        self.fill(plain)
+
+
+class RecordedArray(ndarray):
+    """A NumPy array made while recording, which can take traced values; see the module's text.
+
+    >>> import archimedes as arc
+    >>> def f(x):
+    ...     y = np.zeros(3)
+    ...     constant = isinstance(y, np.ndarray) and float(y.sum()) == 0.0
+    ...     y[1:] = x
+    ...     return y if constant else x
+    >>> arc.compile(f)(np.array([1.0, 2.0]))
+    array([0., 1., 2.])
+    """
+
+    __slots__ = ("_maker", "_nodes")
+    __array_priority__ = 500.0
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self._maker = trace_number()
+        self._nodes: Nodes | None = None
+
+    @property
+    def holds_traced_values(self) -> bool:
+        """Tell whether traced values were written to it, so that it is no array of numbers."""
+        return root_of(self)._nodes is not None
+
+    # ---- reading and writing ---------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        found = traced_form(self)
+        if found is None:
+            if not holds_traced(key):
+                return _get(self, key)
+            found = dispatch.lift(self)
+        return found[traced_or_same(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        found = traced_form(self)
+        if found is None:
+            if not holds_traced(value) and not holds_traced(key):
+                check_maker(root_of(self))
+                _set(self, key, value)
+                return
+            found = writable(self)
+        found[traced_or_same(key)] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        found = traced_form(self)
+        return ndarray.__iter__(self) if found is None else iter(found)
+
+    @property
+    def flat(self) -> Any:
+        """The elements in C order, to iterate over, index and assign to."""
+        from archimedes.symbolic.flat_view import RecordedFlat
+
+        return RecordedFlat(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        self.flat[...] = values
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """Return another array over the same memory; ``type=np.ndarray`` makes no difference."""
+        found = traced_form(self)
+        made = _view(self, *args, **kwargs)
+        return as_recorded(made) if found is None else found.view(made.dtype)
+
+    # ---- NumPy's protocols -----------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        out = kwargs.get("out", ())
+        if holds_traced(inputs) or holds_traced(out) or holds_traced(kwargs.get("where")):
+            from archimedes.symbolic.ufunc_methods import call_ufunc
+
+            return call_ufunc(ufunc, method, inputs, kwargs)
+        if out:
+            kwargs["out"] = tuple(as_plain(x) for x in out)
+            for x in out:
+                if type(x) is RecordedArray:
+                    check_maker(root_of(x))
+        if method == "at":
+            check_maker(root_of(self))
+        result = getattr(ufunc, method)(*(as_plain(x) for x in inputs), **kwargs)
+        if out:
+            return out[0] if len(out) == 1 else tuple(out)
+        if type(result) is tuple:
+            return tuple(_fresh(r) for r in result)
+        return _fresh(result)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if holds_traced(args) or holds_traced(tuple(kwargs.values())):
+            from archimedes.symbolic.functions import call_function
+
+            return call_function(func, args, kwargs)
+        plain: list[tuple[Any, Any]] = []
+        result = func(*_plain_tree(args, plain), **_plain_tree(kwargs, plain))
+        return _result(result, plain)
+
+    # ---- leaving Python --------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        found = traced_form(self)
+        return repr(_view(self, ndarray) if found is None else found)
+
+    def __str__(self) -> str:
+        found = traced_form(self)
+        return str(_view(self, ndarray) if found is None else found)
+
+    def __format__(self, spec: str) -> str:
+        found = traced_form(self)
+        return format(_view(self, ndarray) if found is None else found, spec)
+
+    def __reduce__(self) -> Any:
+        return _numbers(self, "pickled").__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _numbers(self, "pickled").__reduce_ex__(protocol)
+
+    @property
+    def __array_interface__(self) -> Any:
+        return _numbers(self, "given to compiled code").__array_interface__
+
+    @property
+    def __array_struct__(self) -> Any:
+        return _numbers(self, "given to compiled code").__array_struct__
+
+
+# ---- what an array stands for ------------------------------------------------------------------
+
+
+def root_of(x: RecordedArray) -> RecordedArray:
+    """Return the array made while recording that a view stems from."""
+    root, base = x, x.base
+    while isinstance(base, ndarray):
+        if type(base) is RecordedArray:
+            root = base
+        base = base.base
+    return root
+
+
+def traced_form(x: RecordedArray) -> Any:
+    """Return the traced array that an array stands for, or None if it holds numbers."""
+    root = root_of(x)
+    nodes = root._nodes
+    return None if nodes is None else nodes.of(x, root)
+
+
+def traced_or_same(x: Any) -> Any:
+    """Return an array that holds traced values as the traced array; lists and tuples likewise."""
+    kind = type(x)
+    if kind is RecordedArray:
+        found = traced_form(x)
+        return x if found is None else found
+    if (kind is list or kind is tuple) and RecordedArray in map(type, x):
+        return kind([traced_or_same(item) for item in x])
+    return x
+
+
+def holds_traced(x: Any) -> bool:
+    """Tell whether a value, or a part of a list or tuple, is traced."""
+    kind = type(x)
+    if kind in _UNTRACED:
+        return False
+    if kind is RecordedArray:
+        return root_of(x)._nodes is not None
+    if isinstance(x, arrays.SymbolicArray):
+        return True
+    if isinstance(x, (list, tuple)):
+        for item in x:
+            if type(item) not in _UNTRACED and holds_traced(item):
+                return True
+        return False
+    return kind is ndarray and x.dtype == object and holds_traced(x.ravel().tolist())
+
+
+def writable(x: RecordedArray) -> Any:
+    """Return the traced array that an array stands for from now on, to write traced values to."""
+    root = root_of(x)
+    if root._nodes is None:
+        check_maker(root)
+        if root._maker != trace_number():
+            raise trace_error(
+                "a traced value is written into an array that another recording made and kept",
+                "Copy it first: a = np.array(a).",
+            )
+        code = code_of(root.dtype)
+        if code is None:
+            raise trace_error(
+                f"a traced value is written into an array of dtype {root.dtype}",
+                "Use float64, float32, int64 or bool.",
+            )
+        root._nodes = Nodes(root, code)
+    return root._nodes.of(x, root)
+
+
+def check_maker(root: RecordedArray) -> None:
+    """Refuse writing from a function recorded inside the one that made the array."""
+    if root._maker != trace_number() and is_active(root._maker):
+        raise trace_error(
+            "a function recorded inside another writes to the outer one's array",
+            "Copy it first (y = x.copy()), and return the result.",
+        )
+
+
+def as_plain(x: Any) -> Any:
+    """Return an array made while recording as NumPy's own over the same memory."""
+    return _view(x, ndarray) if type(x) is RecordedArray else x
+
+
+def _numbers(x: RecordedArray, what: str) -> np.ndarray:
+    """Return the memory as a plain array, for code that knows nothing of traced values."""
+    found = traced_form(x)
+    if found is None:
+        return as_plain(x)
+    value = found.constant()
+    if value is None:
+        raise trace_error(
+            f"an array that holds traced values is {what}",
+            "Return it from the compiled function, or call the code through arc.callback.",
+        )
+    return value
+
+
+# ---- results -----------------------------------------------------------------------------------
+
+
+def as_recorded(made: Any) -> Any:
+    """Return a fresh NumPy array as one that can take traced values, where its dtype can."""
+    if type(made) is ndarray and code_of(made.dtype) is not None:
+        return _view(made, RecordedArray)
+    return made
+
+
+def _fresh(result: Any) -> Any:
+    return as_recorded(result) if is_tracing() else result
+
+
+def _plain_tree(x: Any, seen: list[tuple[Any, Any]]) -> Any:
+    """Replace arrays made while recording by plain ones; note every array and what it was."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([_plain_tree(item, seen) for item in x])
+    if kind is dict:
+        return {key: _plain_tree(item, seen) for key, item in x.items()}
+    if isinstance(x, ndarray):
+        seen.append((as_plain(x), x))
+        return seen[-1][0]
+    return x
+
+
+def _owner(x: np.ndarray) -> Any:
+    while isinstance(x.base, ndarray):
+        x = x.base
+    return x
+
+
+def _result(result: Any, given: list[tuple[Any, Any]]) -> Any:
+    """Let arrays in a result take traced values, unless they are or view an outside array."""
+    if isinstance(result, (tuple, list)):
+        parts = [_result(r, given) for r in result]
+        make = getattr(type(result), "_make", type(result))
+        return make(parts)
+    if type(result) is not ndarray or not is_tracing():
+        return result
+    for plain, original in given:
+        if result is plain:
+            return original
+    owner = _owner(result)
+    for plain, original in given:
+        if _owner(plain) is owner and type(original) is not RecordedArray:
+            return result
+    return as_recorded(result)
+
+
+def claimed(result: Any, *given: Any) -> Any:
+    """Return what a NumPy function made of its arguments as what user code gets to see."""
+    seen: list[tuple[Any, Any]] = []
+    _plain_tree(given, seen)
+    return _result(result, seen)
+
+
+# ---- methods -----------------------------------------------------------------------------------
+
+
+def _method(name: str, *, writes: bool = False) -> Any:
+    plain = getattr(ndarray, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = traced_form(self)
+        if found is None:
+            if not holds_traced(args) and not (kwargs and holds_traced(tuple(kwargs.values()))):
+                if writes:
+                    check_maker(root_of(self))
+                return plain(self, *args, **kwargs)
+            found = writable(self) if writes else dispatch.lift(self)
+        return getattr(found, name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = plain.__doc__
+    return method
+
+
+_READING = (
+    "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy "
+    "cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round "
+    "searchsorted squeeze std sum swapaxes take tolist trace transpose var "
+    "__bool__ __int__ __float__ __complex__ __index__ __contains__ __copy__ __deepcopy__"
+)
+_WRITING = "fill partition put sort"
+for _names, _writes in ((_READING, False), (_WRITING, True)):
+    for _name in _names.split():
+        setattr(RecordedArray, _name, _method(_name, writes=_writes))
+
+
+def _outside(name: str) -> Any:
+    plain = getattr(ndarray, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = traced_form(self)
+        if found is None:
+            return plain(self, *args, **kwargs)
+        return getattr(_numbers(self, f"read by x.{name}()"), name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = plain.__doc__
+    return method
+
+
+for _name in "tobytes tofile dump dumps byteswap getfield setfield resize __dlpack__".split():
+    setattr(RecordedArray, _name, _outside(_name))
