@@ -140,10 +140,6 @@ def format_spec(x):
     return f"{x[0]:.3f}"  # here
 
 
-def index_outside_array(x):
-    return OUTSIDE[x.astype(int)]  # here
-
-
 def fill_outside_array(x):
     OUTSIDE[0] = x[0]  # here
     return x
@@ -234,12 +230,11 @@ CASES = [
     (half_precision, "float16 cannot be traced", "float64, float32, int64 or bool"),
     (half_precision_result, "np.sin of (bool) gives a dtype", "x.astype(float)"),
     (format_spec, "format(x, '.3f')", "arc.callback to print"),
-    (index_outside_array, "values of a traced int64 array are needed", "np.array(table)"),
-    (fill_outside_array, "float(x)", "np.zeros_like(x) to fill by assignment"),
+    (fill_outside_array, "a traced value cannot be written into a plain", "a = np.array(a)"),
     (add_to_outside_array, "plain NumPy array made outside the trace", "a = a + x"),
     (out_outside_array, "plain NumPy array made outside the trace", "a = np.array(a)"),
-    (copyto_outside_array, "np.copyto writes", "inside the function"),
-    (put_outside_array, "np.put writes", "a = np.array(a)"),
+    (copyto_outside_array, "made outside the trace (np.copyto)", "inside the function"),
+    (put_outside_array, "made outside the trace (np.put)", "a = np.array(a)"),
     (where_without_out, "leaves values undefined", "np.where(mask, f(x), other)"),
     (dictionary_key, "code that cannot take it", "arc.callback"),
     (add_text, "unsupported operand type", "arc.callback"),

@@ -110,10 +110,12 @@ def test_arrays_made_in_the_function_hold_traced_values() -> None:
 
     def f(x):
         kinds["zeros"] = is_traced(np.zeros(2))
-        kinds["ints"] = is_traced(np.array([1, 2]))
         kinds["like"] = is_traced(np.zeros(2, like=x))
         kinds["list"] = is_traced(np.array([x[0], 1.0]))
+        filled = np.zeros(2)
+        filled[0] = x[0]
+        kinds["filled"] = is_traced(filled)
         return x
 
     arc.compile(f)(np.ones(2))
-    assert kinds == {"zeros": True, "ints": False, "like": True, "list": True}
+    assert kinds == {"zeros": False, "like": False, "list": True, "filled": True}

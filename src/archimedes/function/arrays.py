@@ -19,8 +19,7 @@ def array(x: Any, dtype: Any = None) -> Any:
     array([1., 2.])
     """
     if not is_tracing() or not holds_traced(x):
-        made = np.array(x, dtype=dtype)
-        return as_recorded(made) if is_tracing() else made
+        return as_recorded(np.array(x, dtype=dtype))
     made = lift(x)
     return made.copy() if dtype is None else made.astype(dtype)
 

@@ -29,7 +29,7 @@ def _look(module: str, names: dict[str, Any], by_id: dict[int, str]) -> None:
 
 
 def _find(originals: dict[str, Any], internal: Callable[[str], bool]) -> None:
-    """Look through modules that are new; the main one and notebooks grow, and are looked at again."""
+    """Look through new modules; the main one (a notebook) grows, and is looked at again."""
     global _count
     by_id = {id(value): name for name, value in originals.items()}
     grew = len(sys.modules) != _count

@@ -22,7 +22,8 @@ import numpy as np
 from archimedes.symbolic import bound_names, functions, plain_arrays
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift
-from archimedes.symbolic.recorded import as_recorded, claimed, holds_traced
+from archimedes.symbolic.recorded import as_recorded, holds_traced
+from archimedes.symbolic.recorded_results import claimed
 from archimedes.symbolic.registry import known
 from archimedes.symbolic.trace import current_trace, is_tracing, trace_error
 

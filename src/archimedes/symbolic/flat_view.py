@@ -23,7 +23,7 @@ class FlatView:
 
     __slots__ = ("base",)
 
-    def __init__(self, base: SymbolicArray) -> None:
+    def __init__(self, base: Any) -> None:
         self.base = base
 
     def _numbers(self, key: Any) -> np.ndarray:
@@ -57,7 +57,7 @@ class RecordedFlat(FlatView):
     __slots__ = ()
 
     def _numbers_of(self) -> Any:
-        return np.ndarray.flat.__get__(self.base)  # type: ignore[attr-defined]
+        return np.ndarray.flat.__get__(self.base)
 
     def __iter__(self) -> Iterator[Any]:
         found = recorded.traced_form(self.base)

@@ -110,7 +110,7 @@ _TABLE = 14 * ctypes.sizeof(ctypes.c_void_p)
 
 
 class _Slots:
-    """The slots of ``x[k]`` and ``x[k] = v`` of np.ndarray: NumPy's, and those of Python classes."""
+    """The slots of ``x[k]`` and ``x[k] = v`` of np.ndarray: NumPy's, and Python's for methods."""
 
     def __init__(self) -> None:
         api: Any = ctypes.pythonapi
@@ -120,7 +120,7 @@ class _Slots:
         numbers = (_LENGTH, _SUBSCRIPT, _ASS_SUBSCRIPT)
         self.numpy = [read(np.ndarray, k) for k in numbers]
         self.python = [self.numpy[0], *(read(_Python, k) for k in numbers[1:])]
-        table = ctypes.c_void_p.from_address(id(np.ndarray) + _TABLE).value
+        table: Any = ctypes.c_void_p.from_address(id(np.ndarray) + _TABLE).value
         self.table = (ctypes.c_void_p * 3).from_address(table)
         (self.names,) = (d for d in gc.get_referents(np.ndarray.__dict__) if type(d) is dict)
         self.changed = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("PyType_Modified", api))

@@ -24,14 +24,19 @@ from archimedes.graph.dtypes import code_of
 # Modules, not what is in them: these files need each other.
 from archimedes.symbolic import array as arrays
 from archimedes.symbolic import dispatch
-from archimedes.symbolic.trace import current_trace, is_active, is_tracing, trace_error, trace_number
+from archimedes.symbolic.array_nodes import Nodes
+from archimedes.symbolic.trace import (
+    is_active,
+    is_tracing,
+    trace_error,
+    trace_number,
+)
 
 __all__ = [
     "RecordedArray",
     "as_plain",
     "as_recorded",
     "check_maker",
-    "claimed",
     "holds_traced",
     "root_of",
     "traced_form",
@@ -41,69 +46,11 @@ __all__ = [
 
 ndarray = np.ndarray
 _view, _get, _set = ndarray.view, ndarray.__getitem__, ndarray.__setitem__
-_interface = ndarray.__array_interface__.__get__  # type: ignore[attr-defined]
 
 #: Types that need no closer look.
 _UNTRACED = frozenset(
     {float, int, bool, str, slice, type(None), type(...), np.float64, np.int64, np.bool_}
 )
-#: What fills the memory of an array once its values are nodes, by dtype code.
-_POISON = (np.nan, np.nan, np.iinfo(np.int64).min, True)
-
-
-class Nodes:
-    """The graph nodes of a root array, laid out as its memory is."""
-
-    __slots__ = ("array", "code", "itemsize", "memory", "poison", "start")
-
-    def __init__(self, root: RecordedArray, code: int) -> None:
-        trace = current_trace()
-        plain = _view(root, ndarray)
-        low, high = np.lib.array_utils.byte_bounds(plain)
-        self.code, self.itemsize, self.start = code, plain.itemsize, low
-        self.memory = np.zeros((high - low) // plain.itemsize, dtype=np.int64)
-        self.array: Any = None
-        self.array = arrays.SymbolicArray(self.place(plain), code, trace)
-        self.array.ids[...] = trace.graph.constants(plain)
-        self.array.ids.flags.writeable = plain.flags.writeable
-        self.poison = self.fill(plain)
-
-    def place(self, plain: np.ndarray) -> np.ndarray:
-        """Return the nodes at the place in memory of an array or view."""
-        wide = self.memory.itemsize
-        offset = (_interface(plain)["data"][0] - self.start) // self.itemsize * wide
-        strides = [s // self.itemsize * wide for s in plain.strides]
-        return ndarray(plain.shape, np.int64, self.memory, offset, strides)
-
-    def fill(self, plain: np.ndarray) -> bytes:
-        """Poison the memory of the root; return what it holds now."""
-        _set(plain, ..., _POISON[self.code])
-        return plain.tobytes()
-
-    def of(self, x: RecordedArray, root: RecordedArray) -> Any:
-        """Return the traced array that a root or a view of it stands for."""
-        plain = _view(root, ndarray)
-        if plain.tobytes() != self.poison:
-            self._take_in(plain)
-        if x is root and x.shape == self.array.shape:
-            return self.array
-        if x.dtype != root.dtype:
-            raise trace_error(
-                f"a view reads the bytes of an array of traced {root.dtype} as {x.dtype}",
-                "Use x.astype(...) to convert values.",
-            )
-        ids = self.place(_view(x, ndarray))
-        ids.flags.writeable = x.flags.writeable
-        return arrays.SymbolicArray(ids, self.code, self.array.owner)
-
-    def _take_in(self, plain: np.ndarray) -> None:
-        """Make constants of numbers that other code wrote into the poisoned memory."""
-        wide = f"V{self.itemsize}"
-        before = np.frombuffer(self.poison, wide).reshape(plain.shape)
-        changed = np.ascontiguousarray(plain).view(wide).reshape(plain.shape) != before
-        trace = self.array.owner
-        self.array.ids[changed] = trace.graph.constants(plain[changed])
-        self.fill(plain)
 
 
 class RecordedArray(ndarray):
@@ -191,17 +138,17 @@ class RecordedArray(ndarray):
         if out:
             return out[0] if len(out) == 1 else tuple(out)
         if type(result) is tuple:
-            return tuple(_fresh(r) for r in result)
-        return _fresh(result)
+            return tuple(as_recorded(r) for r in result)
+        return as_recorded(result)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(tuple(kwargs.values())):
             from archimedes.symbolic.functions import call_function
 
             return call_function(func, args, kwargs)
-        plain: list[tuple[Any, Any]] = []
-        result = func(*_plain_tree(args, plain), **_plain_tree(kwargs, plain))
-        return _result(result, plain)
+        from archimedes.symbolic.recorded_results import call_plainly
+
+        return call_plainly(func, args, kwargs)
 
     # ---- leaving Python --------------------------------------------------------------------
 
@@ -273,10 +220,8 @@ def holds_traced(x: Any) -> bool:
     if isinstance(x, arrays.SymbolicArray):
         return True
     if isinstance(x, (list, tuple)):
-        for item in x:
-            if type(item) not in _UNTRACED and holds_traced(item):
-                return True
-        return False
+        # Lists of numbers are long: a call for each would show.
+        return any(type(item) not in _UNTRACED and holds_traced(item) for item in x)
     return kind is ndarray and x.dtype == object and holds_traced(x.ravel().tolist())
 
 
@@ -328,62 +273,14 @@ def _numbers(x: RecordedArray, what: str) -> np.ndarray:
     return value
 
 
-# ---- results -----------------------------------------------------------------------------------
-
-
 def as_recorded(made: Any) -> Any:
-    """Return a fresh NumPy array as one that can take traced values, where its dtype can."""
-    if type(made) is ndarray and code_of(made.dtype) is not None:
+    """Return a fresh NumPy array as one that can take traced values, if it is made in a recording.
+
+    Arrays of other dtypes, and anything else, are returned as they are.
+    """
+    if type(made) is ndarray and code_of(made.dtype) is not None and is_tracing():
         return _view(made, RecordedArray)
     return made
-
-
-def _fresh(result: Any) -> Any:
-    return as_recorded(result) if is_tracing() else result
-
-
-def _plain_tree(x: Any, seen: list[tuple[Any, Any]]) -> Any:
-    """Replace arrays made while recording by plain ones; note every array and what it was."""
-    kind = type(x)
-    if kind is tuple or kind is list:
-        return kind([_plain_tree(item, seen) for item in x])
-    if kind is dict:
-        return {key: _plain_tree(item, seen) for key, item in x.items()}
-    if isinstance(x, ndarray):
-        seen.append((as_plain(x), x))
-        return seen[-1][0]
-    return x
-
-
-def _owner(x: np.ndarray) -> Any:
-    while isinstance(x.base, ndarray):
-        x = x.base
-    return x
-
-
-def _result(result: Any, given: list[tuple[Any, Any]]) -> Any:
-    """Let arrays in a result take traced values, unless they are or view an outside array."""
-    if isinstance(result, (tuple, list)):
-        parts = [_result(r, given) for r in result]
-        make = getattr(type(result), "_make", type(result))
-        return make(parts)
-    if type(result) is not ndarray or not is_tracing():
-        return result
-    for plain, original in given:
-        if result is plain:
-            return original
-    owner = _owner(result)
-    for plain, original in given:
-        if _owner(plain) is owner and type(original) is not RecordedArray:
-            return result
-    return as_recorded(result)
-
-
-def claimed(result: Any, *given: Any) -> Any:
-    """Return what a NumPy function made of its arguments as what user code gets to see."""
-    seen: list[tuple[Any, Any]] = []
-    _plain_tree(given, seen)
-    return _result(result, seen)
 
 
 # ---- methods -----------------------------------------------------------------------------------
@@ -433,5 +330,15 @@ def _outside(name: str) -> Any:
     return method
 
 
-for _name in "tobytes tofile dump dumps byteswap getfield setfield resize __dlpack__".split():
+for _name in [
+    "tobytes",
+    "tofile",
+    "dump",
+    "dumps",
+    "byteswap",
+    "getfield",
+    "setfield",
+    "resize",
+    "__dlpack__",
+]:
     setattr(RecordedArray, _name, _outside(_name))

@@ -14,6 +14,7 @@ import numpy as np
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import cast_ids, lift, lift_many, wrap
+from archimedes.symbolic.recorded import holds_traced
 from archimedes.symbolic.registry import FUNCTIONS, implements, known
 from archimedes.symbolic.trace import current_trace, trace_error
 from archimedes.symbolic.ufunc_methods import finish, target
@@ -164,7 +165,8 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     if axis is None:
         a, axis = a.reshape(-1), 0
     indices = known(indices)
-    if isinstance(indices, SymbolicArray):
+    if holds_traced(indices):
+        indices = lift(indices)
         if mode == "wrap":
             indices = indices % a.shape[axis]
         elif mode == "clip":
