@@ -24,7 +24,7 @@ WRONG = {
     "a long seed": (lambda: r.key(2**128), ValueError, "128 bits"),
     "many seeds": (lambda: r.key(np.arange(3)), TypeError, "split"),
     "a float to fold in": (lambda: r.fold_in(KEY, 1.5), TypeError, "i must be a whole number"),
-    "half a key": (lambda: r.split(KEY, 1.5), TypeError, "shape"),
+    "half a key": (lambda: r.split(KEY, 1.5), TypeError, "n must be an int"),
     "fewer than no keys": (lambda: r.split(KEY, -1), ValueError, "negative"),
     "a negative shape": (lambda: r.uniform(KEY, (2, -1)), ValueError, "negative"),
     "a float shape": (lambda: r.uniform(KEY, 2.0), TypeError, "shape"),
@@ -42,7 +42,7 @@ WRONG = {
     "a negative deviation": (lambda: r.normal(KEY, 2, std=-1.0), ValueError, "std"),
     "a negative scale": (lambda: r.exponential(KEY, scale=-1.0), ValueError, "scale"),
     "an integer dtype": (lambda: r.normal(KEY, dtype=int), TypeError, "float64 or float32"),
-    "float bounds": (lambda: r.integers(KEY, 0.0, 2.0), TypeError, "low must be whole"),
+    "float bounds": (lambda: r.integers(KEY, 0.0, 2.0), TypeError, "low must be a whole number"),
     "no integers": (lambda: r.integers(KEY, 3, 3), ValueError, "below high"),
     "likelier than sure": (lambda: r.bernoulli(KEY, 1.2), ValueError, "between 0 and 1"),
     "too many without replacement": (
@@ -91,3 +91,24 @@ def test_no_number_drawn_gives_empty_arrays():
     assert r.choice(KEY, 0, 0).shape == (0,)
     assert r.permutation(KEY, 0).shape == (0,)
     assert r.split(KEY, 0).shape == (0, 2)
+
+
+def test_lists_of_traced_numbers_are_parameters():
+    def draw(key, x):
+        weights = [x, 1.0, 0.5]
+        return (
+            r.uniform(key, low=[x, 0.0], high=10),
+            r.normal(key, mean=[0.0, x], std=x),
+            r.choice(key, [x, 2 * x, 3 * x], 4, p=weights),
+            r.integers(key, 3, [8, 9]),
+        )
+
+    for eager, recorded in zip(draw(KEY, 2.0), arc.compile(draw)(KEY, 2.0)):
+        np.testing.assert_array_equal(eager, recorded)
+
+
+def test_narrow_integers():
+    assert (r.fold_in(KEY, np.int32(3)) == r.fold_in(KEY, 3)).all()
+    assert r.integers(KEY, np.uint8(200)) == r.integers(KEY, 200)
+    with pytest.raises(ValueError, match=r"high must be below 2\^63"):
+        r.integers(KEY, 0, np.uint64(2**63))

@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function import array
 from archimedes.symbolic import SymbolicArray
 
-__all__ = ["all_true", "check_dtype", "check_key", "check_shape", "is_traced", "result_shape"]
+__all__ = [
+    "all_true",
+    "as_array",
+    "check_dtype",
+    "check_key",
+    "check_shape",
+    "is_traced",
+    "result_shape",
+    "whole",
+]
 
 
 def is_traced(*values: Any) -> bool:
@@ -21,6 +31,25 @@ def is_traced(*values: Any) -> bool:
         or (isinstance(x, np.ndarray) and x.dtype == object)
         for x in values
     )
+
+
+def as_array(x: Any, dtype: Any = None) -> Any:
+    """Return numbers, traced or not, as an array (or a scalar) of a dtype."""
+    if not is_traced(x):
+        return np.asarray(x, dtype=dtype)[()]
+    made = array(x) if isinstance(x, list | tuple | np.ndarray) else x
+    return made if dtype is None else made.astype(dtype)
+
+
+def whole(x: Any, name: str, what: str) -> Any:
+    """Return whole numbers as int64."""
+    found = as_array(x)
+    kind = getattr(found, "dtype", np.dtype(object)).kind
+    if kind not in "iu":
+        raise TypeError(f"{what}: {name} must be a whole number (int64), got {x!r}")
+    if kind == "u" and np.any(found > np.iinfo(np.int64).max):
+        raise ValueError(f"{what}: {name} must be below 2^63, got {x!r}")
+    return found if found.dtype == np.int64 else found.astype(np.int64)
 
 
 def all_true(test: Any) -> bool:
@@ -48,18 +77,21 @@ def check_key(key: Any, what: str) -> Any:
     raise TypeError(f"{what}: key must be a key, an int64 array (2,), got {described}: {remedy}")
 
 
-def check_shape(shape: Any, what: str) -> tuple[int, ...]:
+def check_shape(shape: Any, what: str, name: str = "shape") -> tuple[int, ...]:
     """Return a shape as a tuple of ints."""
     given = shape if isinstance(shape, Sequence | np.ndarray) else (shape,)
+    error = TypeError(
+        f"{what}: {name} must be an int or a tuple of ints, known when the function is recorded, "
+        f"got {shape!r}"
+    )
+    if is_traced(*given):
+        raise error
     try:
         found = tuple(operator.index(n) for n in given)
     except TypeError:
-        raise TypeError(
-            f"{what}: shape must be an int or a tuple of ints, known when the function is "
-            f"recorded, got {shape!r}"
-        ) from None
+        raise error from None
     if any(n < 0 for n in found):
-        raise ValueError(f"{what}: shape must not be negative, got {shape!r}")
+        raise ValueError(f"{what}: {name} must not be negative, got {shape!r}")
     return found
 
 
@@ -74,13 +106,15 @@ def check_dtype(dtype: Any, what: str) -> np.dtype:
 def result_shape(shape: Any, what: str, **parameters: Any) -> tuple[int, ...]:
     """Return the shape of a result: the one given, or else that of the parameters together."""
     shapes = {name: np.shape(value) for name, value in parameters.items()}
+    found = () if shape is None else check_shape(shape, what)
+    if not any(shapes.values()):
+        return found
     try:
         common = np.broadcast_shapes(*shapes.values())
     except ValueError:
         raise ValueError(f"{what}: the shapes {shapes} do not fit together") from None
     if shape is None:
         return common
-    found = check_shape(shape, what)
     try:
         fits = np.broadcast_shapes(common, found) == found
     except ValueError:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import compile, vmap
-from archimedes.random.arguments import all_true, check_dtype, check_key, is_traced, result_shape
+from archimedes.random.arguments import all_true, as_array, check_dtype, check_key, result_shape
 from archimedes.random.keys import random_words
 from archimedes.random.normal_quantiles import normal_quantile
 from archimedes.random.threefry import mask, shift_right
@@ -53,10 +53,6 @@ def _standard(of_words: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype) 
     return flat.reshape(shape).astype(dtype)[()]
 
 
-def _cast(x: Any, dtype: np.dtype) -> Any:
-    return x.astype(dtype) if is_traced(x) else np.asarray(x, dtype=dtype)[()]
-
-
 def uniform(
     key: Any, shape: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = np.float64
 ) -> Any:
@@ -72,14 +68,13 @@ def uniform(
     """
     what = "arc.random.uniform"
     key, dtype = check_key(key, what), check_dtype(dtype, what)
-    shape = result_shape(shape, what, low=low, high=high)
-    if not all_true(np.less_equal(low, high)):
-        raise ValueError(f"{what}: low must not exceed high, got low={low!r} and high={high!r}")
-    u = _uniform_of(random_words(key, shape), dtype)
     if type(low) is type(high) is float and (low, high) == (0.0, 1.0):
-        return u
-    low, high = _cast(low, dtype), _cast(high, dtype)
-    return low + (high - low) * u
+        return _uniform_of(random_words(key, result_shape(shape, what)), dtype)
+    low, high = as_array(low, dtype), as_array(high, dtype)
+    shape = result_shape(shape, what, low=low, high=high)
+    if not all_true(low <= high):
+        raise ValueError(f"{what}: low must not exceed high, got low={low!r} and high={high!r}")
+    return low + (high - low) * _uniform_of(random_words(key, shape), dtype)
 
 
 def normal(
@@ -96,10 +91,11 @@ def normal(
     """
     what = "arc.random.normal"
     key, dtype = check_key(key, what), check_dtype(dtype, what)
+    mean, std = as_array(mean, dtype), as_array(std, dtype)
     shape = result_shape(shape, what, mean=mean, std=std)
-    if not all_true(np.greater_equal(std, 0.0)):
+    if not all_true(std >= 0.0):
         raise ValueError(f"{what}: std must not be negative, got {std!r}")
-    return _cast(mean, dtype) + _cast(std, dtype) * _standard(_normals, key, shape, dtype)
+    return mean + std * _standard(_normals, key, shape, dtype)
 
 
 def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.float64) -> Any:
@@ -111,10 +107,11 @@ def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.f
     """
     what = "arc.random.exponential"
     key, dtype = check_key(key, what), check_dtype(dtype, what)
+    scale = as_array(scale, dtype)
     shape = result_shape(shape, what, scale=scale)
-    if not all_true(np.greater_equal(scale, 0.0)):
+    if not all_true(scale >= 0.0):
         raise ValueError(f"{what}: scale must not be negative, got {scale!r}")
-    return _cast(scale, dtype) * _standard(_exponentials, key, shape, dtype)
+    return scale * _standard(_exponentials, key, shape, dtype)
 
 
 #: Recorded also for plain numbers: LAPACK's last digits are not those of a recording.
@@ -134,10 +131,10 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = ()) -> Any:
     """
     what = "arc.random.multivariate_normal"
     key = check_key(key, what)
+    mean, cov = as_array(mean, np.float64), as_array(cov, np.float64)
     size, wanted = np.shape(mean), np.shape(cov)
     if len(size) != 1 or wanted != size * 2:
         raise ValueError(f"{what}: mean must be (n,) and cov (n, n), got {size} and {wanted}")
-    mean, cov = _cast(mean, np.dtype(np.float64)), _cast(cov, np.dtype(np.float64))
     shape = (*result_shape(shape, what), *size)
     if not all_true(np.abs(cov - cov.T) <= 1e-12 * np.abs(cov + cov.T)):
         raise ValueError(f"{what}: cov must be symmetric, got {cov!r}")

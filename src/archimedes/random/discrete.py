@@ -9,10 +9,12 @@ import numpy as np
 from archimedes.function import array, vmap
 from archimedes.random.arguments import (
     all_true,
+    as_array,
     check_key,
     check_shape,
     is_traced,
     result_shape,
+    whole,
 )
 from archimedes.random.continuous import exponential, uniform
 from archimedes.random.keys import random_words
@@ -65,20 +67,13 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
     what = "arc.random.integers"
     key = check_key(key, what)
     low, high = (0, low) if high is None else (low, high)
-    low, high = _int64(low, "low", what), _int64(high, "high", what)
+    low, high = whole(low, "low", what), whole(high, "high", what)
     shape = result_shape(shape, what, low=low, high=high)
-    if not all_true(np.less(low, high)):
+    if not all_true(low < high):
         raise ValueError(f"{what}: low must be below high, got low={low!r} and high={high!r}")
     words = random_words(key, (*shape, 2)).reshape(-1, 2)
     bounds = [np.broadcast_to(x, shape).reshape(-1) for x in (low, high)]
     return _whole(words, *bounds).reshape(shape)[()]
-
-
-def _int64(x: Any, name: str, what: str) -> Any:
-    found = x if is_traced(x) else np.asarray(x)
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"{what}: {name} must be whole, got {found.dtype}: {x!r}")
-    return found if found.dtype == np.int64 else found.astype(np.int64)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
@@ -89,7 +84,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     array([False,  True, False])
     """
     what = "arc.random.bernoulli"
-    if not all_true(np.greater_equal(p, 0.0) & np.less_equal(p, 1.0)):
+    p = as_array(p, np.float64)
+    if not all_true((p >= 0.0) & (p <= 1.0)):
         raise ValueError(f"{what}: p must be between 0 and 1, got {p!r}")
     return uniform(check_key(key, what), result_shape(shape, what, p=p)) < p
 
@@ -118,7 +114,7 @@ def _take(values: Any, places: Any) -> Any:
 
 def _values(a: Any, what: str) -> Any:
     """Return what is chosen from: the numbers below an int, or the rows of an array."""
-    values = a if is_traced(a) and not isinstance(a, list | tuple) else np.asarray(a)
+    values = as_array(a)
     if np.ndim(values) == 0:
         if is_traced(values) or values.dtype.kind not in "iu" or values < 0:
             raise ValueError(f"{what}: give a static int that is not negative or an array: {a!r}")
@@ -173,7 +169,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
 
 
 def _probabilities(p: Any, n: int, what: str) -> Any:
-    p = p if is_traced(p) else np.asarray(p, dtype=np.float64)
+    p = as_array(p, np.float64)
     if np.shape(p) != (n,):
         raise ValueError(f"{what}: p must have shape ({n},), got {np.shape(p)}")
     if not (all_true(p >= 0.0) and all_true(np.isfinite(p)) and all_true(np.sum(p) > 0.0)):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import vmap
-from archimedes.random.arguments import check_key, check_shape, is_traced
+from archimedes.random.arguments import check_key, check_shape, is_traced, whole
 from archimedes.random.threefry import threefry
 
 __all__ = ["fold_in", "key", "random_words", "split"]
@@ -76,7 +76,7 @@ def split(key: Any, n: int = 2) -> Any:
     >>> first.shape
     (2,)
     """
-    (count,) = check_shape(n, "arc.random.split")
+    (count,) = check_shape((n,), "arc.random.split", "n")
     return blocks(check_key(key, "arc.random.split"), np.arange(count), SPLIT)
 
 
@@ -90,9 +90,5 @@ def fold_in(key: Any, i: Any) -> Any:
     True
     """
     key = check_key(key, "arc.random.fold_in")
-    number = i if is_traced(i) else np.asarray(i)
-    if number.dtype != np.int64:
-        raise TypeError(
-            f"arc.random.fold_in: i must be a whole number (int64), got {number.dtype}: {i!r}"
-        )
-    return blocks(key, number.reshape(-1), FOLD).reshape(*number.shape, 2)
+    number = whole(i, "i", "arc.random.fold_in")
+    return blocks(key, np.reshape(number, -1), FOLD).reshape(*np.shape(number), 2)
