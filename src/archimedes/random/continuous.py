@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes.function import compile, vmap
 from archimedes.random.arguments import all_true, as_array, check_dtype, check_key, result_shape
-from archimedes.random.keys import random_words
+from archimedes.random.keys import block, in_pairs, random_words
 from archimedes.random.normal_quantiles import normal_quantile
 from archimedes.random.threefry import mask, shift_right
 
@@ -24,6 +24,17 @@ def _uniform_of(word: Any, dtype: np.dtype) -> Any:
     if dtype == np.float64:
         return shift_right(word, 11) * 2.0**-53
     return shift_right(word, 40).astype(np.float32) * np.float32(2.0**-24)
+
+
+#: In one step from key to numbers, by dtype.
+_uniforms = {
+    dtype: vmap(
+        lambda key, index, dtype=dtype: _uniform_of(block(key, index), dtype),
+        in_axes=(None, 0),
+        name=f"uniform_{dtype}",
+    )
+    for dtype in (np.dtype(np.float64), np.dtype(np.float32))
+}
 
 
 def _smaller_share(word: Any) -> Any:
@@ -69,12 +80,12 @@ def uniform(
     what = "arc.random.uniform"
     key, dtype = check_key(key, what), check_dtype(dtype, what)
     if type(low) is type(high) is float and (low, high) == (0.0, 1.0):
-        return _uniform_of(random_words(key, result_shape(shape, what)), dtype)
+        return in_pairs(_uniforms[dtype], key, result_shape(shape, what))
     low, high = as_array(low, dtype), as_array(high, dtype)
     shape = result_shape(shape, what, low=low, high=high)
     if not all_true(low <= high):
         raise ValueError(f"{what}: low must not exceed high, got low={low!r} and high={high!r}")
-    return low + (high - low) * _uniform_of(random_words(key, shape), dtype)
+    return low + (high - low) * in_pairs(_uniforms[dtype], key, shape)
 
 
 def normal(

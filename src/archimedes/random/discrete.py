@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from archimedes.random.arguments import (
     whole,
 )
 from archimedes.random.continuous import exponential, uniform
-from archimedes.random.keys import random_words
+from archimedes.random.keys import block, random_words
 from archimedes.random.threefry import mask, shift_right
 
 __all__ = ["bernoulli", "bits", "choice", "integers", "permutation"]
@@ -41,9 +42,9 @@ def _high_product(a: Any, b: Any) -> Any:
     return a1 * b1 + shift_right(inner, 32) + shift_right(outer, 32) + shift_right(carry, 32)
 
 
-def _below(words: Any, low: Any, high: Any) -> Any:
-    """Return low + floor(W (high - low) / 2^128) for the number W < 2^128 of two words."""
-    span = high - low
+def _below(key: Any, index: Any, low: Any, high: Any) -> Any:
+    """Return low + floor(W (high - low) / 2^128) for the number W < 2^128 of a block."""
+    words, span = block(key, index), high - low
     rest = words[1] * span
     total = rest + _high_product(words[0], span)
     least = np.iinfo(np.int64).min  # flipping the sign bit orders words as unsigned
@@ -51,7 +52,8 @@ def _below(words: Any, low: Any, high: Any) -> Any:
     return low + _high_product(words[1], span) + np.where(carried, 1, 0)
 
 
-_whole = vmap(_below, name="integers_of_words")
+_between = vmap(_below, in_axes=(None, 0, None, None), name="integers")
+_between_each = vmap(_below, in_axes=(None, 0, 0, 0), name="integers_each")
 
 
 def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
@@ -71,9 +73,11 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
     shape = result_shape(shape, what, low=low, high=high)
     if not all_true(low < high):
         raise ValueError(f"{what}: low must be below high, got low={low!r} and high={high!r}")
-    words = random_words(key, (*shape, 2)).reshape(-1, 2)
+    indices = np.arange(math.prod(shape))
+    if np.ndim(low) == np.ndim(high) == 0:
+        return _between(key, indices, low, high).reshape(shape)[()]
     bounds = [np.broadcast_to(x, shape).reshape(-1) for x in (low, high)]
-    return _whole(words, *bounds).reshape(shape)[()]
+    return _between_each(key, indices, *bounds).reshape(shape)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
@@ -150,7 +154,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     """
     what = "arc.random.choice"
     key, values, shape = check_key(key, what), _values(a, what), check_shape(shape, what)
-    n, count = len(values), int(np.prod(shape, dtype=np.int64))
+    n, count = len(values), math.prod(shape)
     if (count and not n) or (count > n and not replace):
         raise ValueError(f"{what}: {count} entries cannot be chosen from {n} with {replace=}")
     if p is not None:

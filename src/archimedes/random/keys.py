@@ -18,21 +18,22 @@ from archimedes.function import vmap
 from archimedes.random.arguments import check_key, check_shape, is_traced, whole
 from archimedes.random.threefry import threefry
 
-__all__ = ["fold_in", "key", "random_words", "split"]
+__all__ = ["block", "fold_in", "in_pairs", "key", "random_words", "split"]
 
 #: The second word of a block's counter says what the block is for; the first one counts.
 DRAW, SPLIT, FOLD = range(3)
 
 
-def _block(key: Any, index: Any, purpose: Any) -> Any:
+def block(key: Any, index: Any, purpose: Any = DRAW) -> Any:
+    """Return the two words (2,) of a checked key for one count."""
     return np.stack(threefry(key[0], key[1], index, purpose))
 
 
-_blocks = vmap(_block, in_axes=(None, 0, None), name="threefry")
+_blocks = vmap(block, in_axes=(None, 0, None), name="threefry")
 
 
 def blocks(key: Any, indices: Any, purpose: int) -> Any:
-    """Return the blocks (n, 2) of a checked key for counters (n,)."""
+    """Return the blocks (n, 2) of a checked key for counts (n,)."""
     return _blocks(key, indices, np.int64(purpose))
 
 
@@ -64,9 +65,13 @@ def key(seed: Any) -> Any:
 
 def random_words(key: Any, shape: tuple[int, ...]) -> Any:
     """Return random int64 words; number i is the same for every shape that has so many."""
+    return in_pairs(lambda key, indices: blocks(key, indices, DRAW), key, shape)
+
+
+def in_pairs(draw: Any, key: Any, shape: tuple[int, ...]) -> Any:
+    """Return numbers of which ``draw(key, indices)`` makes two of each block."""
     count = math.prod(shape)
-    words = blocks(key, np.arange(-(-count // 2)), DRAW).reshape(-1)
-    return words[:count].reshape(shape)[()]
+    return draw(key, np.arange(-(-count // 2))).reshape(-1)[:count].reshape(shape)[()]
 
 
 def split(key: Any, n: int = 2) -> Any:
