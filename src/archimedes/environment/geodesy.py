@@ -1,0 +1,134 @@
+"""Geodetic coordinates and positions in the Earth-fixed frame E.
+
+Legend: E has its z-axis along the axis of rotation and its x-axis on the zero meridian; lat is
+geodetic latitude, lon longitude (east positive), alt the height above the ellipsoid along its
+normal; rho is the distance from the axis, (c, s) cosine and sine of the latitude.
+
+Sources: Vermeille, J. Geodesy 85 (2011) 105, for the closed form that starts the inverse. Two
+Newton steps on the equation of the normal, ``z c - rho s + e2 N s c = 0``, end it: none of its
+terms is larger than the position, so nothing is lost to cancellation, inside the Earth or out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.ellipsoid import WGS84, Ellipsoid
+from archimedes.function import stop_gradient
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_finite, check_vector, concrete
+
+__all__ = ["ecef_to_geodetic", "geodetic_rates", "geodetic_to_ecef"]
+
+
+def check_latitude(lat: Any) -> Any:
+    """Return `lat` as an array, checked to be a latitude in rad where it is known."""
+    lat = as_array(lat, "lat")
+    values = concrete(lat)
+    if values is not None and not np.all(np.abs(values) <= 0.5 * np.pi + 1e-12):
+        raise ValueError(
+            f"lat must be a latitude from -pi/2 to pi/2 rad, got {values}; for degrees use "
+            "np.deg2rad"
+        )
+    return lat
+
+
+def geodetic_to_ecef(lat: Any, lon: Any, alt: Any, ellipsoid: Ellipsoid = WGS84) -> Any:
+    """Return the position p_E (..., 3) in m of geodetic coordinates in rad, rad and m.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import geodetic_to_ecef
+    >>> geodetic_to_ecef(np.deg2rad(45.0), np.deg2rad(45.0), 1000.0).round(3)
+    array([3194919.145, 3194919.145, 4488055.516])
+    """
+    lat, lon, alt = check_latitude(lat), as_array(lon, "lon"), as_array(alt, "alt")
+    check_finite(lon, "lon")
+    check_finite(alt, "alt")
+    s, c = np.sin(lat), np.cos(lat)
+    N = ellipsoid.a / np.sqrt(1.0 - ellipsoid.e2 * s * s)
+    rho = (N + alt) * c
+    parts = [rho * np.cos(lon), rho * np.sin(lon), (N * (1.0 - ellipsoid.e2) + alt) * s]
+    return np.stack(np.broadcast_arrays(*parts), axis=-1)
+
+
+def ecef_to_geodetic(p_E: Any, ellipsoid: Ellipsoid = WGS84) -> tuple[Any, Any, Any]:
+    """Return latitude and longitude in rad and height in m of positions p_E (..., 3) in m.
+
+    Exact to rounding from far outside down to the evolute, some 43 km around the centre of the
+    Earth, within which the latitude is not unique. On the axis the longitude is 0.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import ecef_to_geodetic
+    >>> [float(x) for x in ecef_to_geodetic(np.array([6378137.0, 0.0, 0.0]))]
+    [0.0, 0.0, 0.0]
+    """
+    p_E = check_vector(p_E, 3, "p_E")
+    x, y, z = p_E[..., 0], p_E[..., 1], p_E[..., 2]
+    rho = np.hypot(x, y)
+    c, s = _first_normal(stop_gradient(rho), stop_gradient(z), ellipsoid)
+    # The closed form is constant under differentiation: each Newton step doubles the order to
+    # which derivatives are right, so after two they hold to the third.
+    for _ in range(2):
+        c, s = _newton(c, s, rho, z, ellipsoid)
+    height = _height(c, s, rho, z, ellipsoid)
+    on_axis = rho == 0.0
+    lon = np.where(on_axis, 0.0, np.arctan2(y, np.where(on_axis, 1.0, x)))
+    return np.arctan2(s, c), lon, height
+
+
+def _first_normal(rho: Any, z: Any, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
+    """Return cosine and sine of the latitude by Vermeille's closed form, to some 1e-10."""
+    e2 = ellipsoid.e2
+    p, q = (rho / ellipsoid.a) ** 2, (1.0 - e2) * (z / ellipsoid.a) ** 2
+    r = (p + q - e2 * e2) / 6.0
+    root = e2 * np.sqrt(p * q)
+    # Inside the evolute the discriminant is negative: taken as zero, which is its border.
+    grown = np.sqrt(np.maximum(8.0 * r * r * r + root * root, 0.0)) + root
+    t = np.cbrt(grown * grown)
+    u = r + 0.5 * t + 2.0 * r * r / np.where(t == 0.0, 1.0, t)
+    v = np.sqrt(u * u + e2 * e2 * q)
+    w = e2 * (u + v - q) / (2.0 * np.where(v == 0.0, 1.0, v))
+    k = (u + v) / (np.sqrt(np.maximum(w * w + u + v, 0.0)) + w + np.where(u + v == 0.0, 1.0, 0.0))
+    along = k * rho / (k + e2 + np.where(k + e2 == 0.0, 1.0, 0.0))
+    size = np.hypot(along, z)
+    centre = size == 0.0
+    size = np.where(centre, 1.0, size)
+    return np.where(centre, 1.0, along / size), np.where(centre, 0.0, z / size)
+
+
+def _newton(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> tuple[Any, Any]:
+    """Turn the normal (c, s) until it passes through the point (rho, z): one Newton step."""
+    e2 = ellipsoid.e2
+    w2 = 1.0 - e2 * s * s
+    N = ellipsoid.a / np.sqrt(w2)
+    residual = z * c - rho * s + e2 * N * s * c
+    # Distance to the centre of curvature of the meridian: M + h.
+    distance = rho * c + z * s - ellipsoid.a * np.sqrt(w2) + N * (1.0 - e2) / w2
+    turn = residual / np.where(distance > 0.0, distance, np.inf)
+    c, s = c - turn * s, s + turn * c
+    # One step of Newton towards length one: it is within turn^2 of it already.
+    scale = 1.5 - 0.5 * (c * c + s * s)
+    return c * scale, s * scale
+
+
+def _height(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> Any:
+    """Return ``rho c + z s - a W``, W^2 = 1 - e2 s^2, from the sphere of radius a outwards."""
+    a, e2s2 = ellipsoid.a, ellipsoid.e2 * s * s
+    # Subtracting the sphere first keeps the small differences small.
+    return (rho - a * c) * c + (z - a * s) * s + a * (e2s2 / (1.0 + np.sqrt(1.0 - e2s2)))
+
+
+def geodetic_rates(
+    lat: Any, alt: Any, v_NED: Any, ellipsoid: Ellipsoid = WGS84
+) -> tuple[Any, Any, Any]:
+    """Return the rates of latitude, longitude (rad/s) and height (m/s) for a velocity v_NED.
+
+    `v_NED` (..., 3) in m/s is relative to the Earth, in north, east and down components. The rate
+    of longitude is infinite at the poles.
+    """
+    v = check_vector(v_NED, 3, "v_NED")
+    north = ellipsoid.meridian_radius(lat) + alt
+    east = (ellipsoid.prime_vertical_radius(lat) + alt) * np.cos(lat)
+    return v[..., 0] / north, v[..., 1] / east, -v[..., 2]

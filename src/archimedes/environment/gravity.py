@@ -1,0 +1,164 @@
+"""Gravity models: callables ``g_E = model(p_E)`` that give attraction alone, in m/s^2.
+
+The centrifugal part of what a plumb line shows belongs to the rotating frame, not to the field:
+bodies described in rotating axes add it themselves (`EarthReferencedBody` does). Positions p_E
+(..., 3) are in m from the planet's centre, in any axes for the round models and in Earth-fixed axes
+for the others. Every model is a struct: its parameters can be traced and differentiated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.ellipsoid import WGS84
+from archimedes.spatial.components import as_array, cross, matvec
+from archimedes.spatial.validation import check_vector, concrete
+from archimedes.tree import field, struct
+
+__all__ = [
+    "J2Gravity",
+    "PointMassGravity",
+    "ThirdBodyGravity",
+    "UniformGravity",
+    "gravity_gradient_torque",
+]
+
+
+def check_away_from_centre(p: Any, name: str = "p_E") -> Any:
+    """Return positions (..., 3); known ones at the centre are refused."""
+    p = check_vector(p, 3, name)
+    values = concrete(p)
+    if values is not None and np.any(np.all(values == 0.0, axis=-1)):
+        raise ValueError(f"{name} is the centre of the planet, where the attraction is not defined")
+    return p
+
+
+def check_positive(value: Any, name: str, units: str) -> None:
+    """Raise where a known parameter is not positive and finite."""
+    values = concrete(value)
+    if values is not None and not np.all((values > 0.0) & np.isfinite(values)):
+        raise ValueError(f"{name} must be positive and finite, in {units}, got {value}")
+
+
+def squared_length(p: Any) -> Any:
+    """Return the squared length of vectors (..., 3)."""
+    return p[..., 0] ** 2 + p[..., 1] ** 2 + p[..., 2] ** 2
+
+
+@struct
+class UniformGravity:
+    """The same attraction everywhere, for a flat Earth.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import UniformGravity
+    >>> UniformGravity(np.array([0.0, 0.0, 9.81]))(np.zeros(3))
+    array([0.  , 0.  , 9.81])
+    """
+
+    g_E: Any = field(units="m/s^2", default_factory=lambda: np.array([0.0, 0.0, 9.80665]))
+
+    def __post_init__(self) -> None:
+        """Check the vector."""
+        check_vector(self.g_E, 3, "UniformGravity.g_E")
+
+    def __call__(self, p_E: Any) -> Any:
+        """Return the attraction (..., 3) at positions (..., 3)."""
+        p_E = check_vector(p_E, 3, "p_E")
+        return np.zeros_like(p_E) + as_array(self.g_E, "g_E")
+
+
+@struct
+class PointMassGravity:
+    """Newton's attraction of a point, or of any round body, outside it.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import PointMassGravity
+    >>> PointMassGravity()(np.array([7e6, 0.0, 0.0])).round(6)
+    array([-8.134703, -0.      , -0.      ])
+    """
+
+    mu: float = field(units="m^3/s^2", default=WGS84.mu)
+
+    def __post_init__(self) -> None:
+        """Check the parameter where it is known."""
+        check_positive(self.mu, "PointMassGravity.mu", "m^3/s^2")
+
+    def __call__(self, p_E: Any) -> Any:
+        """Return the attraction (..., 3) at positions (..., 3) from the centre."""
+        p_E = check_away_from_centre(p_E)
+        r2 = squared_length(p_E)
+        return -(self.mu / (r2 * np.sqrt(r2)))[..., None] * p_E
+
+
+@struct
+class J2Gravity:
+    """A point mass and the second zonal harmonic: the flattening of the planet.
+
+    Source: Vallado, Fundamentals of Astrodynamics and Applications, 4th ed., section 8.6.
+    """
+
+    mu: float = field(units="m^3/s^2", default=WGS84.mu)
+    radius: float = field(units="m", default=WGS84.a)
+    J2: float = WGS84.J2
+
+    def __post_init__(self) -> None:
+        """Check the parameters where they are known."""
+        check_positive(self.mu, "J2Gravity.mu", "m^3/s^2")
+        check_positive(self.radius, "J2Gravity.radius", "m")
+
+    def __call__(self, p_E: Any) -> Any:
+        """Return the attraction (..., 3) at positions (..., 3), z along the axis of rotation."""
+        p_E = check_away_from_centre(p_E)
+        r2 = squared_length(p_E)
+        z2 = 5.0 * p_E[..., 2] ** 2 / r2
+        k = 1.5 * self.J2 * self.radius**2 / r2
+        across, along = 1.0 + k * (1.0 - z2), 1.0 + k * (3.0 - z2)
+        return -(self.mu / (r2 * np.sqrt(r2)))[..., None] * np.stack(
+            [p_E[..., 0] * across, p_E[..., 1] * across, p_E[..., 2] * along], axis=-1
+        )
+
+
+@struct
+class ThirdBodyGravity:
+    """The pull of another body relative to its pull on the planet's centre: the tidal part.
+
+    `position` is a function of t that returns the body's place (3,) from the planet's centre, in
+    the (inertial) axes of the positions; call the model as ``model(p, t)``.
+
+    Written so that nothing cancels when the other body is far away (Battin, An Introduction to
+    the Mathematics and Methods of Astrodynamics, section 8.3).
+    """
+
+    mu: float = field(units="m^3/s^2")
+    position: Any = field(static=True)
+
+    def __call__(self, p: Any, t: Any = 0.0) -> Any:
+        """Return the perturbing acceleration (..., 3) at positions (..., 3)."""
+        p = check_vector(p, 3, "p")
+        s = check_vector(self.position(t), 3, "position(t)")
+        d = p - s
+        s2, d2 = squared_length(s), squared_length(d)
+        # q = d^2 / s^2 - 1, and f(q) = (1 + q)^(3/2) - 1 without the subtraction.
+        q = np.sum(p * (p - 2.0 * s), axis=-1) / s2
+        f = q * (3.0 + 3.0 * q + q * q) / (1.0 + (1.0 + q) * np.sqrt(1.0 + q))
+        return -(self.mu / (d2 * np.sqrt(d2)))[..., None] * (p + f[..., None] * s)
+
+
+def gravity_gradient_torque(mu: Any, r_B: Any, J_B: Any) -> Any:
+    """Return the moment (..., 3) in N m on a body in the field of a round planet, in body axes.
+
+    `r_B` (..., 3) is the position from the planet's centre in body axes in m, `J_B` (..., 3, 3)
+    the inertia about the centre of mass in kg m^2: ``3 mu / r^5 (r x J r)``.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import gravity_gradient_torque
+    >>> r_B = 7e6 * np.array([0.6, 0.8, 0.0])
+    >>> gravity_gradient_torque(3.986e14, r_B, np.diag([1.0, 2.0, 3.0])).round(9)
+    array([0.000e+00, 0.000e+00, 1.673e-06])
+    """
+    r_B = check_away_from_centre(r_B, "r_B")
+    r2 = squared_length(r_B)
+    u = r_B / np.sqrt(r2)[..., None]
+    return (3.0 * mu / (r2 * np.sqrt(r2)))[..., None] * cross(u, matvec(as_array(J_B, "J_B"), u))

@@ -1,0 +1,132 @@
+"""The Earth's magnetic field: a dipole, and fields of spherical harmonics.
+
+Legend: B_E is the field in tesla in Earth-fixed axes; g and h are Schmidt semi-normalised
+coefficients, as the World Magnetic Model and the IGRF publish them, in nT.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.gravity import (
+    check_away_from_centre,
+    check_positive,
+    squared_length,
+)
+from archimedes.environment.spherical_harmonics import harmonic_gradient
+from archimedes.spatial.components import as_array
+from archimedes.tree import field, struct
+
+__all__ = ["MagneticDipole", "MagneticField", "read_magnetic_coefficients"]
+
+#: Radius in m to which geomagnetic coefficients refer.
+REFERENCE_RADIUS = 6371200.0
+
+
+@struct
+class MagneticDipole:
+    """The field of a magnetic dipole at the Earth's centre.
+
+    `moment` (3,), in T at the reference radius, is ``(g11, h11, g10)`` of a geomagnetic model; the
+    field is ``(a / r)^3 (3 (m . u) u - m)``. The default is that of the year 2020 (IGRF-13: Alken
+    et al., Earth Planets Space 73 (2021) 49).
+
+    >>> import numpy as np
+    >>> from archimedes.environment import MagneticDipole
+    >>> (1e9 * MagneticDipole()(np.array([6371200.0, 0.0, 0.0]))).round(1)
+    array([-2901.8, -4652.5, 29404.8])
+    """
+
+    moment: Any = field(
+        units="T", default_factory=lambda: 1e-9 * np.array([-1450.9, 4652.5, -29404.8])
+    )
+    radius: float = field(units="m", default=REFERENCE_RADIUS)
+
+    def __post_init__(self) -> None:
+        """Check the radius where it is known."""
+        check_positive(self.radius, "MagneticDipole.radius", "m")
+
+    def __call__(self, p_E: Any) -> Any:
+        """Return the field B_E (..., 3) in T at positions (..., 3)."""
+        p_E = check_away_from_centre(p_E)
+        r2 = squared_length(p_E)
+        r = np.sqrt(r2)
+        u, m = p_E / r[..., None], as_array(self.moment, "moment")
+        along = 3.0 * np.sum(u * m, axis=-1)
+        return (self.radius**3 / (r2 * r))[..., None] * (along[..., None] * u - m)
+
+
+@struct
+class MagneticField:
+    """A main field of Schmidt semi-normalised coefficients, with its slow change.
+
+    `g` and `h` (degree + 1, degree + 1) are in nT, first index the degree; `dg` and `dh`, in nT per
+    year, are its secular variation; `epoch` is the decimal year the coefficients belong to.
+    `read_magnetic_coefficients` reads the files that are published with the World Magnetic Model.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import MagneticField
+    >>> g = np.zeros((2, 2)); g[1, 0] = -29404.8
+    >>> (1e9 * MagneticField(g, np.zeros((2, 2)))(np.array([6371200.0, 0.0, 0.0]))).round(1)
+    array([   -0. ,    -0. , 29404.8])
+    """
+
+    g: Any = field(units="nT")
+    h: Any = field(units="nT")
+    dg: Any = field(units="nT/yr", default=None)
+    dh: Any = field(units="nT/yr", default=None)
+    epoch: float = field(units="yr", default=2020.0)
+    radius: float = field(units="m", default=REFERENCE_RADIUS)
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        g, h = as_array(self.g, "g"), as_array(self.h, "h")
+        if g.ndim != 2 or g.shape[0] != g.shape[1] or g.shape != h.shape:
+            raise ValueError(
+                "MagneticField: g and h must be square and of the same shape (degree + 1, "
+                f"degree + 1), got {tuple(g.shape)} and {tuple(h.shape)}"
+            )
+        if (self.dg is None) != (self.dh is None):
+            raise ValueError("MagneticField: give both dg and dh, or neither")
+
+    def __call__(self, p_E: Any, year: Any = None) -> Any:
+        """Return the field B_E (..., 3) in T at positions (..., 3), in the decimal `year`."""
+        p_E = check_away_from_centre(p_E)
+        g, h = as_array(self.g, "g"), as_array(self.h, "h")
+        if self.dg is not None and year is not None:
+            g = g + (year - self.epoch) * as_array(self.dg, "dg")
+            h = h + (year - self.epoch) * as_array(self.dh, "dh")
+        # Schmidt's functions are the fully normalised ones over sqrt(2 n + 1).
+        full = 1.0 / np.sqrt(2.0 * np.arange(g.shape[0]) + 1.0)[:, None]
+        scale = -1e-9 * self.radius**2
+        return harmonic_gradient(p_E, scale, self.radius, g * full, h * full)
+
+
+def read_magnetic_coefficients(path: Any) -> MagneticField:
+    """Read a coefficient file of the World Magnetic Model (``WMM.COF``).
+
+    The first line has the epoch; each other line has n, m, g, h, dg, dh; a line of nines ends it.
+    """
+    lines = Path(path).read_text().splitlines()
+    try:
+        epoch = float(lines[0].split()[0])
+        rows = [[float(word) for word in line.split()] for line in lines[1:] if line.strip()]
+    except (IndexError, ValueError):
+        raise ValueError(
+            f"{path} is not a file of magnetic coefficients: its first line must begin with the "
+            "epoch, and each other line must hold n, m, g, h, dg, dh"
+        ) from None
+    rows = [row for row in rows if len(row) == 6 and row[0] < 1000]
+    if not rows:
+        raise ValueError(f"{path} holds no coefficients: lines of n, m, g, h, dg, dh")
+    degree = int(max(row[0] for row in rows))
+    g, h, dg, dh = (np.zeros((degree + 1, degree + 1)) for _ in range(4))
+    for n, m, *values in rows:
+        if not 0 <= m <= n or n != int(n) or m != int(m):
+            raise ValueError(f"{path}: n = {n}, m = {m} is no degree and order")
+        for table, value in zip((g, h, dg, dh), values):
+            table[int(n), int(m)] = value
+    return MagneticField(g, h, dg, dh, epoch)

@@ -1,0 +1,185 @@
+"""Winds: callables ``v_NED = wind(t, where)``, in m/s, the velocity of the air over the ground.
+
+`where` is an altitude in m (a number, or an array of any shape that does not end in 3) or a
+position p_E (..., 3) in Earth-fixed axes, whose height is taken. Components are north, east and
+down: a wind "from the west" blows east and has a positive second component. Winds add:
+``Winds((shear, gust))``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.geodesy import ecef_to_geodetic
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_vector, concrete
+from archimedes.tree import field, struct
+
+__all__ = [
+    "ConstantWind",
+    "LinearShear",
+    "LogarithmicShear",
+    "OneCosineGust",
+    "TableWind",
+    "Winds",
+]
+
+#: Positions closer to the Earth's centre than this are altitudes in an array of three.
+_NOT_A_POSITION = 1e6
+
+
+def altitude_of(where: Any) -> Any:
+    """Return altitudes in m for altitudes, or for positions p_E (..., 3)."""
+    where = as_array(where, "where")
+    if where.ndim == 0 or where.shape[-1] != 3:
+        return where
+    values = concrete(where)
+    if values is not None and np.any(np.linalg.norm(values, axis=-1) < _NOT_A_POSITION):
+        raise ValueError(
+            "where has a last axis of 3 and is taken as a position in m from the Earth's centre, "
+            f"but lies within 1000 km of it: {values}; for altitudes pass them one by one, or "
+            "through arc.vmap"
+        )
+    return ecef_to_geodetic(where)[2]
+
+
+def _blow(speed: Any, direction: Any) -> Any:
+    """Return the velocity (..., 3) of a wind of some speed that blows towards `direction`."""
+    speed, direction = np.broadcast_arrays(speed, as_array(direction, "direction"))
+    return np.stack(
+        [speed * np.cos(direction), speed * np.sin(direction), np.zeros_like(speed)], axis=-1
+    )
+
+
+@struct
+class ConstantWind:
+    """The same wind everywhere.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import ConstantWind
+    >>> ConstantWind(np.array([0.0, 6.0, 0.0]))(0.0, 1000.0)
+    array([0., 6., 0.])
+    """
+
+    v_NED: Any = field(units="m/s", default_factory=lambda: np.zeros(3))
+
+    def __call__(self, t: Any, where: Any) -> Any:
+        """Return the wind (..., 3) at time `t` and place `where`."""
+        v = check_vector(self.v_NED, 3, "ConstantWind.v_NED")
+        return v + np.zeros_like(altitude_of(where))[..., None]
+
+
+@struct
+class TableWind:
+    """Wind by altitude: `v_NED` (n, 3) at `alt` (n,), linear between, held beyond the ends."""
+
+    alt: Any = field(units="m")
+    v_NED: Any = field(units="m/s")
+
+    def __post_init__(self) -> None:
+        """Check shapes, and that altitudes increase where they are known."""
+        alt, v = as_array(self.alt, "alt"), as_array(self.v_NED, "v_NED")
+        if alt.ndim != 1 or v.shape != (*alt.shape, 3):
+            raise ValueError(
+                "TableWind: alt must have shape (n,) and v_NED (n, 3), got "
+                f"{tuple(alt.shape)} and {tuple(v.shape)}"
+            )
+        values = concrete(alt)
+        if values is not None and not np.all(np.diff(values) > 0.0):
+            raise ValueError(f"TableWind.alt must increase strictly, got {values}")
+
+    def __call__(self, t: Any, where: Any) -> Any:
+        """Return the wind (..., 3) at time `t` and place `where`."""
+        alt, v = as_array(self.alt), as_array(self.v_NED)
+        height = altitude_of(where)
+        return np.stack([np.interp(height, alt, v[:, k]) for k in range(3)], axis=-1)
+
+
+@struct
+class LinearShear:
+    """A wind whose speed changes linearly with altitude.
+
+    ``v_NED = v_0 + gradient * (alt - reference)``; `gradient` (3,) is in 1/s.
+    """
+
+    v_0: Any = field(units="m/s", default_factory=lambda: np.zeros(3))
+    gradient: Any = field(units="1/s", default_factory=lambda: np.zeros(3))
+    reference: float = field(units="m", default=0.0)
+
+    def __call__(self, t: Any, where: Any) -> Any:
+        """Return the wind (..., 3) at time `t` and place `where`."""
+        v_0 = check_vector(self.v_0, 3, "LinearShear.v_0")
+        gradient = check_vector(self.gradient, 3, "LinearShear.gradient")
+        return v_0 + gradient * (altitude_of(where) - self.reference)[..., None]
+
+
+@struct
+class LogarithmicShear:
+    """The boundary layer over ground of some roughness (MIL-F-8785C, section 3.7.3.4).
+
+    `speed` in m/s is that at the height `reference` (20 ft in the specification), `roughness` in m
+    is 0.15 ft near an airfield and 2 ft elsewhere, `direction` in rad from north is where the wind
+    blows to. Below twice the roughness the wind falls linearly to zero at the ground.
+    """
+
+    speed: float = field(units="m/s")
+    direction: float = field(units="rad", default=0.0)
+    reference: float = field(units="m", default=6.096)
+    roughness: float = field(units="m", default=0.6096)
+
+    def __post_init__(self) -> None:
+        """Check the lengths where they are known."""
+        check_positive(self.reference, "LogarithmicShear.reference", "m")
+        check_positive(self.roughness, "LogarithmicShear.roughness", "m")
+
+    def __call__(self, t: Any, where: Any) -> Any:
+        """Return the wind (..., 3) at time `t` and place `where`, altitudes over the ground."""
+        height = altitude_of(where)
+        low = 2.0 * self.roughness
+        shape = np.log(np.maximum(height, low) / self.roughness) / np.log(
+            self.reference / self.roughness
+        )
+        ramp = np.clip(height / low, 0.0, 1.0)
+        return _blow(self.speed * shape * ramp, self.direction)
+
+
+@struct
+class OneCosineGust:
+    """A single gust in time: it grows as ``(1 - cos) / 2`` to `v_NED` and stays.
+
+    `v_NED` (3,) is the full gust, reached `rise` seconds after `start`. With ``hold=False`` it dies
+    away again in the same time: the discrete gust of the airworthiness rules (CS 25.341), whose
+    gradient distance is the airspeed times `rise`.
+    """
+
+    v_NED: Any = field(units="m/s")
+    start: float = field(units="s", default=0.0)
+    rise: float = field(units="s", default=1.0)
+    hold: bool = field(static=True, default=True)
+
+    def __post_init__(self) -> None:
+        """Check the rise time where it is known."""
+        check_positive(self.rise, "OneCosineGust.rise", "s")
+
+    def __call__(self, t: Any, where: Any) -> Any:
+        """Return the wind (..., 3) at time `t`; it is the same everywhere."""
+        s = np.clip((as_array(t, "t") - self.start) / self.rise, 0.0, 1.0 if self.hold else 2.0)
+        size = 0.5 * (1.0 - np.cos(np.pi * s)) + np.zeros_like(altitude_of(where))
+        return size[..., None] * check_vector(self.v_NED, 3, "OneCosineGust.v_NED")
+
+
+@struct
+class Winds:
+    """Several winds at once: their sum."""
+
+    parts: Any = field(default=())
+
+    def __call__(self, t: Any, where: Any) -> Any:
+        """Return the sum of the winds (..., 3) at time `t` and place `where`."""
+        total = np.zeros(3) + np.zeros_like(altitude_of(where))[..., None]
+        for part in self.parts:
+            total = total + part(t, where)
+        return total
