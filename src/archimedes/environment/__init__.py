@@ -34,6 +34,7 @@ from archimedes.environment.normal_gravity import NormalGravity
 from archimedes.environment.spherical_harmonics import SphericalHarmonicGravity
 from archimedes.environment.standard_atmosphere import SmoothAtmosphere, StandardAtmosphere1976
 from archimedes.environment.sun import sun_position, sunlit_fraction
+from archimedes.environment.turbulence import DrydenTurbulence, Gust, VonKarmanTurbulence
 from archimedes.environment.winds import (
     ConstantWind,
     LinearShear,
@@ -48,8 +49,10 @@ __all__ = [
     "WGS84",
     "Air",
     "ConstantWind",
+    "DrydenTurbulence",
     "Ellipsoid",
     "ExponentialAtmosphere",
+    "Gust",
     "J2Gravity",
     "LinearShear",
     "LogarithmicShear",
@@ -64,6 +67,7 @@ __all__ = [
     "TableWind",
     "ThirdBodyGravity",
     "UniformGravity",
+    "VonKarmanTurbulence",
     "Winds",
     "air_path_angles",
     "earth_attitude",

@@ -1,0 +1,185 @@
+"""Continuous turbulence with Dryden's and von Karman's spectra, as filters of white noise.
+
+Legend: s is time in units of L / V, the time a wave of the scale length L needs to pass at the
+airspeed V; a filter is a sum of first-order lags, ``sum c_k / (lambda_k + s)``, driven by one
+noise; its output is scaled to unit variance for the step that is taken, whatever its length.
+Source: MIL-F-8785C, 1980, section 3.7.2; MIL-HDBK-1797, appendix A. Von Karman's spectra have no
+exact filter: the ones here follow them within 1.5 % from 0.01 to 1,000 rad per scale length.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from archimedes.environment.gravity import check_positive
+from archimedes.environment.turbulence_scales import (
+    EXCEEDANCE,
+    SPECIFICATIONS,
+    intensities,
+    lengths,
+)
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]
+
+
+@struct
+class Gust:
+    """Velocity and angular velocity of the air around a vehicle, in body axes."""
+
+    v_B: Any = field(units="m/s")
+    w_B: Any = field(units="rad/s")
+
+
+class Filter:
+    """A sum of lags in scaled time: poles ``lambda_k`` and weights ``c_k``."""
+
+    def __init__(self, poles: Any, weights: Any) -> None:
+        self.poles, self.weights = np.array(poles), np.array(weights)
+
+    def advance(self, x: Any, noise: Any, step: Any) -> tuple[Any, Any]:
+        """Return the next state and the output of unit variance after a scaled time `step`.
+
+        The noise is held over the step. The variance of the output follows from that and is divided
+        out, so that it is one for any step.
+        """
+        decay = np.exp(-self.poles * step)
+        gain = -np.expm1(-self.poles * step) / (self.poles * np.sqrt(step))
+        x = decay * x + gain * noise
+        c = self.weights * gain
+        sums = self.poles[:, None] + self.poles
+        variance = np.sum(c[:, None] * c / -np.expm1(-sums * step))
+        return x, np.sum(self.weights * x) / np.sqrt(variance)
+
+
+#: Dryden's cross-wind filter has a double pole at 1; split by 0.1 %, it is a sum of lags too, and
+#: its spectrum changes by 1e-6.
+_SPLIT = np.array([0.999, 1.001])
+_CROSS = (1.0 - np.sqrt(3.0) * _SPLIT) / (_SPLIT[::-1] - _SPLIT)
+
+FILTERS = {
+    "dryden": (Filter([1.0], [1.0]), Filter(_SPLIT, _CROSS)),
+    "von karman": (
+        Filter(
+            [0.813270, 3.175563, 17.464055, 98.139392, 606.011326],
+            [0.710544, 0.314290, 0.359325, 0.471860, 0.788324],
+        ),
+        Filter(
+            [0.561320, 1.095065, 5.310289, 25.803930, 126.388768, 692.495003],
+            [-0.358804, 1.656261, 0.512056, 0.576201, 0.743160, 1.260894],
+        ),
+    ),
+}
+
+
+@struct
+class Turbulence:
+    """What both spectra share: scales, intensities, and the step of the filters."""
+
+    wingspan: float = field(units="m")
+    wind_20ft: float = field(units="m/s", default=15.0)
+    probability: float = field(static=True, default=1e-2)
+    specification: str = field(static=True, default="MIL-F-8785C")
+
+    spectrum: ClassVar[str]
+
+    @struct
+    class State:
+        """States of the filters; zero is calm air, from which gusts build up."""
+
+        u: Any = field()
+        v: Any = field()
+        w: Any = field()
+        p: Any = field()
+        q: Any = field()
+        r: Any = field()
+
+    def __post_init__(self) -> None:
+        """Check the parameters where they are known."""
+        check_positive(self.wingspan, f"{type(self).__name__}.wingspan", "m")
+        if self.probability not in EXCEEDANCE:
+            raise ValueError(
+                f"probability={self.probability!r} is not one of {EXCEEDANCE}: the chance that "
+                "the intensity of the free air is exceeded"
+            )
+        if self.specification not in SPECIFICATIONS:
+            raise ValueError(f"specification={self.specification!r} is not one of {SPECIFICATIONS}")
+
+    def initial(self) -> Any:
+        """Return the state of calm air."""
+        along, cross = (np.zeros(len(f.poles)) for f in FILTERS[self.spectrum])
+        return Turbulence.State(along, cross, cross.copy(), 0.0, 0.0, 0.0)
+
+    def lengths(self, alt: Any) -> tuple[Any, Any, Any]:
+        """Return the scale lengths (L_u, L_v, L_w) in m at an altitude over ground in m."""
+        return lengths(as_array(alt, "alt"), self.spectrum, self.specification)
+
+    def intensities(self, alt: Any) -> tuple[Any, Any, Any]:
+        """Return the rms gusts (u, v, w) in m/s at an altitude over ground in m."""
+        return intensities(as_array(alt, "alt"), self.wind_20ft, self.probability)
+
+    def step(self, x: Any, noise: Any, airspeed: Any, alt: Any, dt: Any) -> tuple[Any, Gust]:
+        """Return the state and the gust after `dt` seconds at an airspeed in m/s.
+
+        `noise` (4,) holds independent standard normal numbers, such as
+        ``arc.random.normal(key, (4,))``; `alt` is the altitude over ground in m.
+        """
+        noise = check_vector(noise, 4, "noise")
+        along, cross = FILTERS[self.spectrum]
+        L, sigma = self.lengths(alt), self.intensities(alt)
+        shapes = zip((along, cross, cross), (x.u, x.v, x.w), (noise[0], noise[1], noise[2]), L)
+        moved = [f.advance(part, n, airspeed * dt / scale) for f, part, n, scale in shapes]
+        u, v, w = (s * y for s, (_, y) in zip(sigma, moved))
+        p, roll = self._roll(x.p, noise[3], airspeed, L[2], sigma[2], dt)
+        q, pitch = self._turn(x.q, w, airspeed, 4.0, dt)
+        r, yaw = self._turn(x.r, v, airspeed, 3.0, dt)
+        state = Turbulence.State(moved[0][0], moved[1][0], moved[2][0], p, q, r)
+        # Air that rises ahead turns about -y; air that moves right ahead turns about +z.
+        return state, Gust(np.stack([u, v, w]), np.stack([roll, -pitch, yaw]))
+
+    def _roll(self, p: Any, noise: Any, airspeed: Any, L: Any, sigma: Any, dt: Any) -> Any:
+        """Rolling gusts: a lag of 4 b / (pi V) with the variance of the specification."""
+        b = self.wingspan
+        decay = np.exp(-np.pi * airspeed * dt / (4.0 * b))
+        p = decay * p + np.sqrt(1.0 - decay * decay) * noise
+        # sigma_p^2 is the integral of sigma^2 0.8 (pi L / 4b)^(1/3) / (L V (1 + (4 b w / pi V)^2)).
+        variance = 0.8 * (np.pi * L / (4.0 * b)) ** (1.0 / 3.0) / L * np.pi**2 / (8.0 * b)
+        return p, sigma * np.sqrt(variance) * p
+
+    def _turn(self, z: Any, gust: Any, airspeed: Any, factor: float, dt: Any) -> Any:
+        """The slope of a gust along the flight, smoothed over ``factor b / pi``."""
+        smoothing = factor * self.wingspan / np.pi
+        slope = (gust - z) / smoothing
+        z = z - np.expm1(-airspeed * dt / smoothing) * (gust - z)
+        return z, slope
+
+
+@struct
+class DrydenTurbulence(Turbulence):
+    """Turbulence with Dryden's spectra.
+
+    `wingspan` in m sets the rotary gusts, `wind_20ft` in m/s (the wind at 20 ft) the intensity near
+    the ground: 15 kn, 30 kn and 45 kn are light, moderate and severe; `probability` of exceedance
+    the intensity of the free air; `specification` is "MIL-F-8785C" or "MIL-HDBK-1797".
+
+    >>> import numpy as np
+    >>> import archimedes as arc
+    >>> from archimedes.environment import DrydenTurbulence
+    >>> air = DrydenTurbulence(wingspan=10.0)
+    >>> x, gust = air.step(air.initial(), np.array([1.0, 0.0, 0.0, 0.0]), 50.0, 100.0, 0.01)
+    >>> gust.v_B.round(4)
+    array([0.1828, 0.    , 0.    ])
+    """
+
+    spectrum: ClassVar[str] = "dryden"
+
+
+@struct
+class VonKarmanTurbulence(Turbulence):
+    """Turbulence with von Karman's spectra; parameters as for `DrydenTurbulence`."""
+
+    spectrum: ClassVar[str] = "von karman"
