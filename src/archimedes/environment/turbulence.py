@@ -172,7 +172,7 @@ class DrydenTurbulence(Turbulence):
     >>> air = DrydenTurbulence(wingspan=10.0)
     >>> x, gust = air.step(air.initial(), np.array([1.0, 0.0, 0.0, 0.0]), 50.0, 100.0, 0.01)
     >>> gust.v_B.round(4)
-    array([0.1828, 0.    , 0.    ])
+    array([0.1276, 0.    , 0.    ])
     """
 
     spectrum: ClassVar[str] = "dryden"
