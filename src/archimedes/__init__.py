@@ -16,7 +16,7 @@ from archimedes.lazy_names import lazy_names
 from archimedes.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from archimedes import embedded, random, simulate, spatial, tree, viz
+    from archimedes import embedded, environment, random, simulate, spatial, tree, viz
     from archimedes.embedded import codegen
     from archimedes.errors import (
         ArchimedesError,
@@ -104,6 +104,7 @@ __all__ = [
     "custom_vjp",
     "discretize",
     "embedded",
+    "environment",
     "expm",
     "eye",
     "field",
@@ -144,7 +145,7 @@ __all__ = [
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
 _PACKAGES = (
     *("tree", "graph", "symbolic", "backends", "function"),
-    *("random", "embedded", "simulate", "spatial", "viz"),
+    *("random", "embedded", "simulate", "spatial", "environment", "viz"),
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.
 _HOMES = {

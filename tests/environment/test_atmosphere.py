@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,8 @@ from archimedes.environment import (
 from archimedes.environment.air import GAS_CONSTANT
 from tests.environment.backends import check_batched, check_everywhere
 from tests.environment.ussa76_species import atmosphere
+from tests.truth import TRUTH, needs_truth
 
-TRUTH = Path(__file__).resolve().parents[3] / "shared" / "truth" / "environment"
 STANDARD = StandardAtmosphere1976()
 
 #: Geometric height in m: T in K, p in Pa, density in kg/m^3, speed of sound in m/s.
@@ -62,9 +61,9 @@ def test_published_upper_part(alt):
     assert air.density == pytest.approx(rho, rel=3e-3)
 
 
-@pytest.mark.skipif(not TRUTH.is_dir(), reason="the folder of published tables is not here")
+@needs_truth
 def test_published_tables_above_86_km():
-    with open(TRUTH / "ussa76_published_above86km.csv") as file:
+    with open(TRUTH / "environment" / "ussa76_published_above86km.csv") as file:
         rows = np.array([[float(x) for x in row.values()] for row in csv.DictReader(file)])
     air = STANDARD(rows[:, 0])
     np.testing.assert_allclose(air.temperature, rows[:, 1], rtol=1e-3)
@@ -95,7 +94,8 @@ def test_layers_against_ambiance():
 def test_borders_are_continuous_with_finite_slopes(alt):
     below, above = STANDARD(alt - 1e-4), STANDARD(alt + 1e-4)
     for name in ("temperature", "pressure", "density", "speed_of_sound"):
-        assert getattr(above, name) == pytest.approx(getattr(below, name), rel=1e-6), name
+        # The standard's own numbers leave a step of 0.3 mK at 110 km.
+        assert getattr(above, name) == pytest.approx(getattr(below, name), rel=2e-6), name
     for name in ("temperature", "density"):
         slope = arc.grad(lambda z, name=name: getattr(STANDARD(z), name))
         assert np.isfinite(slope(alt)) and np.isfinite(arc.grad(slope)(alt))

@@ -153,10 +153,8 @@ class StandardAtmosphere1976:
         z = check_altitude(alt)
         low = layered(np.minimum(z, TOP_OF_LAYERS))
         high = diffusive(np.maximum(z, TOP_OF_LAYERS))
-        return warmed(
-            *(np.where(z < TOP_OF_LAYERS, a, b) for a, b in zip(low, high)),
-            self.temperature_offset,
-        )
+        T, p, rho = (np.where(z < TOP_OF_LAYERS, a, b) for a, b in zip(low, high))
+        return warmed(T, p, rho, self.temperature_offset)
 
 
 class _Splines:
