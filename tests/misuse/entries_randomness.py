@@ -11,8 +11,10 @@ import secrets
 import time
 import uuid
 from dataclasses import dataclass, field
+from random import uniform
 
 import numpy as np
+from numpy.random import default_rng, standard_normal
 
 import archimedes as arc
 from archimedes.errors import TraceError
@@ -171,6 +173,21 @@ def a_unique_identifier(run):
 @frozen()
 def a_secret(run):
     return run(lambda x: x + secrets.randbelow(10))(X)
+
+
+@frozen()
+def a_function_imported_from_numpy(run):
+    return run(lambda x: x + standard_normal(3))(X)
+
+
+@frozen()
+def a_function_imported_from_random(run):
+    return run(lambda x: x + uniform(0.0, 1.0))(X)
+
+
+@frozen()
+def a_maker_of_generators_imported(run):
+    return run(lambda x: x + default_rng(2).normal(size=3))(X)
 
 
 @entry("frozen randomness", error=TraceError, says=["Pass the time as an argument"])

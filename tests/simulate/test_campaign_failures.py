@@ -16,6 +16,8 @@ from .campaign_models import DISPERSED, failing
 
 NEGATIVE = {"a": Normal(-0.4, 1.0)}
 EMPTY = "all runs failed"
+#: A seed for which 13 of 20 runs fail, as in the issue that asked for this.
+SEED = 17
 
 
 def root(p):
@@ -32,27 +34,27 @@ def strict_root(p):
 
 @pytest.fixture
 def failed():
-    return monte_carlo(root, NEGATIVE, 20)
+    return monte_carlo(root, NEGATIVE, 20, SEED)
 
 
 def test_the_example_of_the_issue(failed):
     bad = np.flatnonzero(failed.params["a"] < 0.0)
-    assert len(bad) == 11
+    assert len(bad) == 13
     assert failed.failed.tolist() == bad.tolist()
     assert failed.complete and len(failed) == 20
     text = repr(failed)
-    assert "20 of 20 runs (complete, 11 failed)" in text
-    assert "11 of 20 runs failed, nan in result['root'] (11 runs): 0, 1, 8, 9, 10" in text
-    assert re.search(r"^root +9 of 20 ", text, re.M) and re.search(
+    assert "20 of 20 runs (complete, 13 failed)" in text
+    assert "13 of 20 runs failed, nan in result['root'] (13 runs): 0, 1, 3, 4, 5" in text
+    assert re.search(r"^root +7 of 20 ", text, re.M) and re.search(
         r"^two\[1\] +20 of 20 ", text, re.M
     )
-    assert failed.status[bad].tolist() == [-2] * 11
+    assert failed.status[bad].tolist() == [-2] * 13
     assert np.isfinite(failed.results["root"][failed.success]).all()
 
 
 def test_statistics_have_the_number_of_all_runs(failed):
     got = failed.statistics()
-    assert got.total == 20 and int(got.count["root"]) == 9
+    assert got.total == 20 and int(got.count["root"]) == 7
     np.testing.assert_allclose(got.mean["root"], np.nanmean(failed.results["root"]), rtol=1e-14)
     assert summarize(np.zeros((0, 2))).total == 0
 
@@ -82,21 +84,23 @@ def test_solves_that_fail():
 
 @pytest.mark.parametrize("chunk", [1, 3, 20])
 def test_plain_python_that_raises_is_kept(tmp_path, chunk):
-    found = monte_carlo(strict_root, NEGATIVE, 20, folder=tmp_path, chunk=chunk, vectorize=False)
-    native = monte_carlo(root, NEGATIVE, 20)
+    found = monte_carlo(
+        strict_root, NEGATIVE, 20, SEED, folder=tmp_path, chunk=chunk, vectorize=False
+    )
+    native = monte_carlo(root, NEGATIVE, 20, SEED)
     assert found.failed.tolist() == native.failed.tolist()
     words = "FloatingPointError: root of a negative number"
     assert found.messages == dict.fromkeys(found.failed.tolist(), words)
-    assert f"11 of 20 runs failed, {words} (11 runs)" in repr(found)
+    assert f"13 of 20 runs failed, {words} (13 runs)" in repr(found)
     assert np.array_equal(found.results["root"], native.results["root"], equal_nan=True)
     # Whole numbers have no nan: where a run failed they are floats.
-    assert np.isnan(found.results["count"]).sum() == 11 and np.nanmax(found.results["count"]) == 3.0
-    again = monte_carlo(strict_root, NEGATIVE, 20, folder=tmp_path, vectorize=False)
+    assert np.isnan(found.results["count"]).sum() == 13 and np.nanmax(found.results["count"]) == 3.0
+    again = monte_carlo(strict_root, NEGATIVE, 20, SEED, folder=tmp_path, vectorize=False)
     assert again.executed == 0
     assert again.messages == found.messages and again.status.tobytes() == found.status.tobytes()
     assert again.results["count"].tobytes() == found.results["count"].tobytes()
-    smaller = monte_carlo(strict_root, NEGATIVE, 5, folder=tmp_path, vectorize=False)
-    assert smaller.failed.tolist() == [0, 1] and set(smaller.messages) == {0, 1}
+    smaller = monte_carlo(strict_root, NEGATIVE, 5, SEED, folder=tmp_path, vectorize=False)
+    assert smaller.failed.tolist() == [0, 1, 3, 4] and set(smaller.messages) == {0, 1, 3, 4}
 
 
 def test_the_order_of_chunks_does_not_matter():

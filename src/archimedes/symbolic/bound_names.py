@@ -1,4 +1,7 @@
-"""Names that ``from numpy import zeros`` bound before a recording, replaced while it lasts."""
+"""Names that ``from numpy import zeros`` bound before a recording, replaced while it lasts.
+
+Those who replace functions ``register`` them with what takes their place.
+"""
 
 from __future__ import annotations
 
@@ -6,50 +9,61 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["replace", "restore"]
+__all__ = ["register", "replace", "restore"]
 
+#: Functions by id: the function, and what takes its place while recording.
+_functions: dict[int, tuple[Any, Any]] = {}
 #: Modules that were looked at -> how many names they had then.
 _seen: dict[str, int] = {}
-#: Where functions of NumPy are bound: the globals, the name there, NumPy's name.
-_places: list[tuple[dict[str, Any], str, str]] = []
+#: Where such functions are bound: the globals, the name there, the function, its replacement.
+_places: list[tuple[dict[str, Any], str, Any, Any]] = []
 _replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
 #: How many modules there were when all were looked at.
 _count = 0
 
 
-def _look(module: str, names: dict[str, Any], by_id: dict[int, str]) -> None:
+def register(originals: dict[str, Any], replacements: dict[str, Any]) -> None:
+    """Let functions be replaced wherever modules of users have bound them, once and for all."""
+    global _count
+    new = {id(f): (f, replacements[name]) for name, f in originals.items()}
+    if not new.keys() <= _functions.keys():
+        _functions.update(new)
+        _seen.clear()  # every module may have one of them
+        _places.clear()
+        _count = 0
+
+
+def _look(module: str, names: dict[str, Any]) -> None:
     if _seen.get(module) == len(names):
         return
-    known = {name for where, name, _ in _places if where is names}
+    known = {place[1] for place in _places if place[0] is names}
     for name, value in list(names.items()):
-        function = by_id.get(id(value))
-        if function is not None and name not in known:
-            _places.append((names, name, function))
+        pair = _functions.get(id(value))
+        if pair is not None and name not in known:
+            _places.append((names, name, *pair))
     _seen[module] = len(names)
 
 
-def _find(originals: dict[str, Any], internal: Callable[[str], bool]) -> None:
+def _find(internal: Callable[[str], bool]) -> None:
     """Look through new modules; the main one (a notebook) grows, and is looked at again."""
     global _count
-    by_id = {id(value): name for name, value in originals.items()}
     grew = len(sys.modules) != _count
     _count = len(sys.modules)
     for module in list(sys.modules) if grew else ["__main__"]:
-        if not internal(module) and (module not in _seen or module == "__main__"):
+        own = internal(module) or module.partition(".")[0] in sys.stdlib_module_names
+        if not own and (module not in _seen or module == "__main__"):
             names = getattr(sys.modules.get(module), "__dict__", None)
             if isinstance(names, dict):
-                _look(module, names, by_id)
+                _look(module, names)
 
 
-def replace(
-    originals: dict[str, Any], replacements: dict[str, Any], internal: Callable[[str], bool]
-) -> None:
-    """Replace NumPy's functions where modules of users have bound them to names of their own."""
-    _find(originals, internal)
-    for names, name, function in _places:
-        if names.get(name) is originals[function]:
-            names[name] = replacements[function]
-            _replaced.append((names, name, originals[function], replacements[function]))
+def replace(internal: Callable[[str], bool]) -> None:
+    """Replace functions where modules of users have bound them to names of their own."""
+    _find(internal)
+    for names, name, original, replacement in _places:
+        if names.get(name) is original:
+            names[name] = replacement
+            _replaced.append((names, name, original, replacement))
 
 
 def restore() -> None:

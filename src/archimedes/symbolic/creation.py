@@ -202,7 +202,8 @@ def install() -> None:
         if _active == 1:
             for name, replacement in _replacements.items():
                 setattr(np, name, replacement)
-            bound_names.replace(_originals, _replacements, _internal)
+            bound_names.register(_originals, _replacements)
+            bound_names.replace(_internal)
             plain_arrays.install()
 
 

@@ -21,6 +21,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 from typing import Any
 
+from archimedes.symbolic import bound_names
 from archimedes.symbolic.trace import INSTALLED, is_tracing, is_user_code, trace_error
 
 __all__ = ["install", "uninstall"]
@@ -100,9 +101,11 @@ class Functions:
         self, module: ModuleType, label: str, names: Iterable[str], source: Source
     ) -> None:
         self.owner, self.plain = module, type(module)
-        versions = {n: _refusing(f"{label}.{n}", getattr(module, n), source) for n in names}
+        found = {n: getattr(module, n) for n in names}
+        versions = {n: _refusing(f"{label}.{n}", f, source) for n, f in found.items()}
         # A property comes before what the module itself has under its name.
         self.refusing = type("module", (self.plain,), {n: _always(v) for n, v in versions.items()})
+        bound_names.register(found, versions)
 
     def put(self) -> None:
         """Refuse from now on."""

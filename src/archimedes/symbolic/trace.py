@@ -69,8 +69,8 @@ class Trace:
         if len(_stack.traces) == 1:
             from archimedes.symbolic import creation, randomness
 
-            creation.install()
             randomness.install()
+            creation.install()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
@@ -78,8 +78,8 @@ class Trace:
         if not _stack.traces:
             from archimedes.symbolic import creation, randomness
 
-            randomness.uninstall()
             creation.uninstall()
+            randomness.uninstall()
         if error is not None:
             _explain(error, where)
 
