@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import TraceError
 from archimedes.function import vmap
 from archimedes.simulate.events import Event, EventLike, check_events
 from archimedes.simulate.inputs import InputSeries
 from archimedes.simulate.layout import as_state, layout_of
 from archimedes.simulate.sampled import Clock, Sampled, check_sampled
 from archimedes.simulate.trajectory import Trajectory
+from archimedes.symbolic import is_traced
 
 __all__ = ["Hybrid", "hybrid_of"]
 
@@ -44,7 +46,7 @@ class Hybrid:
         """Return the user's events on the larger state."""
         return tuple(_event(event, self.between) for event in check_events(events))
 
-    def begin(self, t: float, x0: Any, args: tuple[Any, ...], axes: Any) -> Any:
+    def begin(self, t: Any, x0: Any, args: tuple[Any, ...], axes: Any) -> Any:
         """Return the initial state: parts that are due at the start have acted.
 
         ``axes`` are those of x0 and args in a batch, None for a single solve.
@@ -93,17 +95,23 @@ def hybrid_of(
     func: Callable[..., Any],
     inputs: Callable[[Any], Any] | None,
     sampled: Sampled | Sequence[Sampled] | None,
-    start: float,
-    end: float,
+    start: Any,
+    end: Any,
 ) -> Hybrid:
-    """Put a model, its input and its sampled parts together."""
+    """Put a model, its input and its sampled parts together; the ends of the span may be traced."""
     parts = () if sampled is None else check_sampled(sampled, start, end)
     if inputs is not None and not callable(inputs):
         raise TypeError(
             f"inputs is a {type(inputs).__name__}: write a function u(t), or "
             "arc.InputSeries(t, u) for samples"
         )
-    if end < start and (parts or isinstance(inputs, InputSeries)):
+    timed = bool(parts) or isinstance(inputs, InputSeries)
+    if timed and is_traced(start):
+        raise TraceError(
+            "t_span[0] is traced, and which samples a solve sees jumps with it: sampled parts and "
+            "time series need a start that is a number, as in t_span=(0.0, T)"
+        )
+    if timed and not is_traced(end) and end < start:
         raise ValueError(
             f"t_span = ({start}, {end}) goes back in time, where sampled parts and time series "
             "cannot follow: simulate forward"

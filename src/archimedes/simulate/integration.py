@@ -20,6 +20,7 @@ from archimedes.simulate.models import ATOL, DEFAULT_METHOD, RTOL, Options, mode
 from archimedes.simulate.problems import prepare
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.statuses import EVENT, FINISHED, INTERRUPTED, SimulationError
+from archimedes.simulate.step_rows import known
 from archimedes.symbolic import is_traced
 
 __all__ = ["integrator", "odeint"]
@@ -48,22 +49,28 @@ def odeint(
     that fails raises SimulationError, which holds the part computed.
 
     Inside a recorded or differentiated function the solve becomes part of the recording.
-    Derivatives with respect to x0, args and all times are those of the steps taken (their sizes
-    held constant), forward and reverse. A recorded solve makes at most ``max_steps`` steps between
-    two outputs (default 10,000) and returns nan where it fails.
+    Derivatives of any order, forward and reverse: with respect to x0 and args they are those of
+    the steps taken (their sizes held constant); with respect to the times of ``t_span``,
+    ``t_eval`` and events those of the solution through the states found. A recorded solve makes
+    at most ``max_steps`` steps between two outputs (default 10,000) and returns nan where it
+    fails, with derivatives that are nan too.
 
     >>> odeint(lambda t, x: np.array([x[1], -x[0]]), (0.0, np.pi), [0.0, 1.0]).round(6) + 0.0
     array([ 0., -1.])
     """
     inputs, sampled = options.pop("inputs", None), options.pop("sampled", None)
     if inputs is not None or sampled is not None:
-        hybrid = hybrid_of(func, inputs, sampled, *checks.check_span(t_span, x0))
+        start, end = checks.check_span(t_span, x0)
+        hybrid = hybrid_of(func, inputs, sampled, start, end)
         given = checks.check_args(args)
         options["clock"], options["events"] = hybrid.acting, hybrid.events(options.get("events"))
-        begun = hybrid.begin(float(t_span[0]), x0, given, None)
+        begun = hybrid.begin(start, x0, given, None)
         found, _ = odeint(
             hybrid.dynamics, t_span, begun, method, t_eval, atol, rtol, given, (), **options
         )
+        if hybrid.acting is not None and is_traced(end):
+            # Sampled parts cannot follow back in time, which nothing could say before.
+            found = tree.map(lambda leaf: known(end > start, leaf), found)
         flat = t_eval is not None and tree.is_leaf(begun[0])
         return np.moveaxis(found, 0, -1) if flat else found
     settings, progress = _options(options, atol, rtol)
@@ -82,10 +89,10 @@ def odeint(
 
 
 def _options(options: dict[str, Any], atol: Any, rtol: Any) -> tuple[Options, Any]:
-    known = {f.name for f in fields(Options)} - {"rtol", "atol"} | {"progress"}
-    unknown = sorted(set(options) - known)
+    names = {f.name for f in fields(Options)} - {"rtol", "atol"} | {"progress"}
+    unknown = sorted(set(options) - names)
     if unknown:
-        raise TypeError(f"odeint: unknown option {unknown[0]!r}; the options are {sorted(known)}")
+        raise TypeError(f"odeint: unknown option {unknown[0]!r}; the options are {sorted(names)}")
     progress = options.pop("progress", None)
     return Options(rtol=rtol, atol=atol, **options), progress
 
@@ -118,7 +125,7 @@ def _recorded(
     model = model_of(func, args, static_argnames)
     plan = model.plan(layout, chosen, options)
     f = plan.derivative(model.args)
-    count = max(np.shape(times)[0], 1)
+    count = 1 if t_eval is None else np.shape(times)[0]
     limit = options.max_steps or RECORDED
     t0 = stop_gradient(start)
     x = layout.pack(state)
@@ -135,12 +142,12 @@ def _recorded(
             last = np.where(run.status == EVENT, stop_gradient(run.t), end)
             x = moved(f, stop_gradient(last), last, x)
         ended = (run.status == FINISHED) | (run.status == EVENT)
-        rows = np.where(ended, x, np.nan)[None]
+        rows = known(ended, x)[None]
     else:
         fixed = stop_gradient(times)
         _, rows = loops.outputs(plan, setup, model.args, run, fixed, limit)
         if any_symbolic(times):
-            rows = np.where(checks.in_order(fixed, t0, stop_gradient(end))[:, None], rows, np.nan)
+            rows = known(checks.in_order(fixed, t0, stop_gradient(end))[:, None], rows)
             rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)
     return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None)
 

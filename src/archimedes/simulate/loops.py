@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.function import cond, scan, while_loop
 from archimedes.simulate.statuses import RUNNING
-from archimedes.simulate.step_rows import interpolated, row_of
+from archimedes.simulate.step_rows import interpolated, known, row_of
 from archimedes.simulate.stepping import Plan, Run, Setup, attempt, direction_of
 
 __all__ = ["FOREVER", "final", "outputs", "steps", "tries"]
@@ -74,7 +74,7 @@ def outputs(
             plan.adaptive,
         )
         x = interpolated(run.t_old, run.t, run.x_old, run.x, run.dense, time, plan.project)
-        return run, np.where(missing(run.t), np.nan, x)
+        return run, known(~missing(run.t), x)
 
     return scan(to, run, times)
 

@@ -13,7 +13,7 @@ import numpy as np
 from archimedes.function import stop_gradient
 from archimedes.simulate.methods import evaluate_dense
 
-__all__ = ["END", "RowLayout", "interpolated", "row_of", "state_in"]
+__all__ = ["END", "RowLayout", "interpolated", "known", "row_of", "state_in"]
 
 #: Columns of the times at which a step begins and ends.
 START, END = 0, 1
@@ -46,6 +46,15 @@ class RowLayout:
         """Interpolants, (..., degree, n)."""
         shape = (*rows.shape[:-1], self.degree, self.size)
         return np.reshape(rows[..., 2 + 2 * self.size :], shape)
+
+
+def known(condition: Any, x: Any) -> Any:
+    """Return x where the condition holds and nan elsewhere, with derivatives that are nan there.
+
+    >>> known(np.array([True, False]), np.array([1.0, 2.0]))
+    array([ 1., nan])
+    """
+    return x * np.where(condition, 1.0, np.nan)
 
 
 def interpolated(
