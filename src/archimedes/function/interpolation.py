@@ -28,7 +28,9 @@ def _read(table: np.ndarray, index: Any) -> Any:
 class Axis:
     """One grid axis: finds the interval of a point, evenly spaced grids without a search."""
 
-    def __init__(self, points: Any, name: str) -> None:
+    def __init__(self, points: Any, name: str, data: bool = False) -> None:
+        #: Whether no point of the grid may become part of the code: other grids share it.
+        self.data = data
         grid = np.array(points, dtype=np.float64)
         if grid.ndim != 1 or len(grid) < 2:
             raise ValueError(
@@ -45,7 +47,7 @@ class Axis:
     def interval(self, x: Any) -> Any:
         """Index k of the last interval [grid[k], grid[k+1]] that starts at or before x."""
         last = len(self.grid) - 2
-        index = np.zeros_like(x, dtype=np.int64)
+        index = np.isnan(x).astype(np.int64) if self.data else np.zeros_like(x, dtype=np.int64)
         # Binary search by powers of two, from the largest jump down.
         jump = 1 << max(last.bit_length() - 1, 0)
         while jump:

@@ -21,10 +21,12 @@ from archimedes.graph.ops import CODES, TABLE
 if TYPE_CHECKING:
     from archimedes.graph.regions import Region
 
-__all__ = ["MAX_NODES", "Graph"]
+__all__ = ["LONG_TABLE", "MAX_NODES", "Graph"]
 
 #: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
 MAX_NODES = 8_000_000
+#: Tables of so many entries are data: machine code is the same whatever they hold.
+LONG_TABLE = 16
 
 CONST, INPUT, REGION, OUT, LOOKUP = (
     CODES[n] for n in ("const", "input", "region", "out", "lookup")
@@ -280,7 +282,14 @@ class Graph:
         """
         return self._hashed(lasting=True)
 
-    def _hashed(self, lasting: bool) -> str:
+    def form_digest(self) -> str:
+        """Return a lasting hash of the program without what is in its longer tables.
+
+        Programs that differ in such data only have the same: see ``graph/table_data.py``.
+        """
+        return self._hashed(lasting=True, data=False)
+
+    def _hashed(self, lasting: bool, data: bool = True) -> str:
         import hashlib
 
         h = hashlib.blake2b(digest_size=16)
@@ -290,9 +299,12 @@ class Graph:
         for i, value in self.value.items():
             h.update(repr((i, constant_key(value, self.dtype[i]))).encode())
         for table in self.tables:
-            h.update(str(table.dtype).encode() + table.tobytes())
+            inside = data or len(table) < LONG_TABLE
+            h.update(
+                str(table.dtype).encode() + (table.tobytes() if inside else b"#%d" % len(table))
+            )
         for i, region in self.regions.items():
-            h.update(repr((i, region.key(lasting))).encode())
+            h.update(repr((i, region.key(lasting, data))).encode())
         return h.hexdigest()
 
     @property

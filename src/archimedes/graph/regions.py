@@ -91,9 +91,15 @@ class Region:
         """Return the settings as words, for printing."""
         return " ".join(str(s) for s in self.settings())
 
-    def key(self, lasting: bool = False) -> tuple[Any, ...]:
-        """Content of the region, for sharing equal ones; ``lasting``: what it computes only."""
-        digests = [body.lasting_digest() if lasting else body.digest() for body in self.bodies]
+    def key(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
+        """Content of the region, for sharing equal ones.
+
+        ``lasting``: what it computes only; without ``data``: not what is in longer tables.
+        """
+        if not data:
+            digests = [body.form_digest() for body in self.bodies]
+        else:
+            digests = [body.lasting_digest() if lasting else body.digest() for body in self.bodies]
         settings = self.computed() if lasting else self.settings()
         return (self.kind, self.inputs.tobytes(), tuple(digests), settings)
 

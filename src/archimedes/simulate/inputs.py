@@ -17,7 +17,7 @@ METHODS = ("linear", "zoh")
 
 
 def look_up(table: np.ndarray, index: Any) -> Any:
-    """Return ``table[index]`` along the first axis, also for a traced index (a scalar).
+    """Return ``table[index]`` along the first axis, also for traced indices.
 
     >>> look_up(np.array([[1.0, 2.0], [3.0, 4.0]]), 1)
     array([3., 4.])
@@ -26,8 +26,8 @@ def look_up(table: np.ndarray, index: Any) -> Any:
         return table[index]
     width = int(np.prod(table.shape[1:], dtype=int))
     flat = np.ascontiguousarray(table, dtype=np.float64).reshape(-1)
-    places = index * width + np.arange(width)
-    return np.reshape(read_table(flat, places), table.shape[1:])
+    places: Any = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
+    return np.reshape(read_table(flat, places), (*index.shape, *table.shape[1:]))
 
 
 class InputSeries:
@@ -46,28 +46,17 @@ class InputSeries:
     def __init__(self, t: Any, u: Any, method: str = "linear") -> None:
         if method not in METHODS:
             raise ValueError(f"InputSeries: method={method!r} is not one of {METHODS}")
-        self.t = np.array(t, dtype=np.float64)
-        if self.t.ndim != 1 or len(self.t) < 2 or not np.all(np.diff(self.t) > 0.0):
-            raise ValueError(
-                "InputSeries: t must be an array of at least 2 times that increase, got shape "
-                f"{self.t.shape}"
-            )
+        self.t = _times(t)
         self.u = u if not isinstance(u, list) else np.array(u)
         self.method = method
-        self._axis = Axis(self.t, "t")
+        self._axis = Axis(self.t, "t", data=True)
         leaves, self._treedef = tree.flatten(self.u)
-        self._tables = [np.array(leaf, dtype=np.float64) for leaf in leaves]
-        for table, path in zip(self._tables, self._treedef.paths("u")):
-            if np.ndim(table) == 0 or len(table) != len(self.t):
-                raise ValueError(
-                    f"InputSeries: {path} has shape {table.shape}, but there are {len(self.t)} "
-                    "times: the first axis must be time"
-                )
-            if not np.isfinite(table).all():
-                raise ValueError(f"InputSeries: {path} holds nan or inf")
+        paths = self._treedef.paths("u")
+        self._tables = [_table(leaf, path, len(self.t)) for leaf, path in zip(leaves, paths)]
 
     def __call__(self, t: Any) -> Any:
-        """Return the value at the time t, a scalar."""
+        """Return the value at the time t; of an array of times, their values along its axes."""
+        t = t if is_traced(t) else np.asarray(t, dtype=np.float64)[()]
         k = self._axis.interval(t)
         start, end = look_up(self.t, k), look_up(self.t, k + 1)
         theta = np.clip((t - start) / (end - start), 0.0, 1.0)
@@ -76,6 +65,48 @@ class InputSeries:
 
         def between(table: np.ndarray) -> Any:
             low, high = look_up(table, k), look_up(table, k + 1)
-            return np.where(theta >= 1.0, high, low + theta * (high - low))
+            part = np.reshape(theta, (*np.shape(theta), *(1,) * (table.ndim - 1)))
+            return np.where(part >= 1.0, high, low + part * (high - low))
 
         return self._treedef.unflatten([between(table) for table in self._tables])
+
+
+def _times(t: Any) -> np.ndarray:
+    times = _numbers(t, "t")
+    if times.ndim != 1 or len(times) < 2:
+        raise ValueError(
+            f"InputSeries: t must be an array of at least 2 times, got shape {times.shape}"
+        )
+    if not np.isfinite(times).all():
+        raise ValueError("InputSeries: t holds nan or inf: leave such samples out")
+    steps = np.diff(times)
+    if not np.all(steps > 0.0):
+        k = int(np.argmax(~(steps > 0.0)))
+        raise ValueError(
+            f"InputSeries: t must be times that increase, but t[{k + 1}] = {times[k + 1]:g} "
+            f"follows t[{k}] = {times[k]:g}: sort the samples (np.argsort) and drop repeated times"
+        )
+    return times
+
+
+def _table(leaf: Any, path: str, count: int) -> np.ndarray:
+    table = _numbers(leaf, path)
+    if table.ndim == 0 or len(table) != count:
+        raise ValueError(
+            f"InputSeries: {path} has shape {table.shape}, but there are {count} "
+            "times: the first axis must be time"
+        )
+    if not np.isfinite(table).all():
+        raise ValueError(f"InputSeries: {path} holds nan or inf: leave such samples out")
+    return table
+
+
+def _numbers(value: Any, name: str) -> np.ndarray:
+    """Return a copy as float64; what is no real number is refused."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"InputSeries: {name} must hold real numbers, got {array.dtype}: give real and "
+            "imaginary parts, or times in seconds, as numbers"
+        )
+    return array.astype(np.float64)

@@ -87,8 +87,8 @@ class Sampled:
             return self.offset + np.maximum(count, 0.0) * self.dt
         times = np.asarray(self.times, dtype=np.float64)
         padded = np.concatenate([[-np.inf], times, [np.inf]])
-        axis = Axis(np.concatenate([[times[0] - 1.0], times, [times[-1] + 1.0]]), "times")
-        k = axis.interval(np.minimum(t, times[-1]))
+        grid = np.concatenate([[times[0] - 1.0], times, [times[-1] + 1.0]])
+        k = Axis(grid, "times", data=True).interval(t)
         return look_up(padded, k + 1)
 
     def _slack(self, t: Any) -> Any:
@@ -109,7 +109,8 @@ class Sampled:
         if self.dt is not None:
             return np.round((t - self.offset) / self.dt).astype(np.int64)
         times = np.asarray(self.times, dtype=np.float64)
-        return Axis(np.concatenate([times, [times[-1] + 1.0]]), "times").interval(t)
+        grid = np.concatenate([times, [times[-1] + 1.0]])
+        return Axis(grid, "times", data=True).interval(t)
 
     def act(self, place: int, t: Any, x: Any, u: Any, args: tuple[Any, ...]) -> Any:
         """Return the new memory of the part at a place of the list."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from archimedes.backends.llvm.machine import Target
 from archimedes.backends.llvm.memory import Binding, Frame, Location, Pointer
 from archimedes.backends.llvm.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
 from archimedes.graph.dtypes import B8
+from archimedes.graph.table_data import table_key
 
 __all__ = ["Function", "Loop", "Module"]
 
@@ -21,10 +22,16 @@ class Module:
     """The text of a module: functions, tables, declarations, and the frame they share.
 
     ``target`` is the CPU it is for. ``wide`` is the same module for functions that compute as
-    many values at once as the CPU's registers hold.
+    many values at once as the CPU's registers hold. ``data`` names the tables that lie outside.
     """
 
-    def __init__(self, spelling: Spelling, target: Target) -> None:
+    def __init__(
+        self,
+        spelling: Spelling,
+        target: Target,
+        data: Mapping[tuple[str, bytes], str] | None = None,
+    ) -> None:
+        self.data = data or {}
         self.spelling = spelling
         self.target = target
         self.frame = Frame(spelling.lanes)
@@ -40,7 +47,7 @@ class Module:
         """The module as functions of vectors see it: same text and memory, other types."""
         module = Module(Spelling(self.target.lanes), self.target)
         module.frame = Frame(self.target.lanes, self.frame)
-        shared = ("functions", "declarations", "globals", "global_lines", "serial")
+        shared = ("functions", "declarations", "globals", "global_lines", "serial", "data")
         for name in shared:
             setattr(module, name, getattr(self, name))
         return module
@@ -62,6 +69,16 @@ class Module:
                 f"{name} = private unnamed_addr constant [{array.size} x {kind}] [{text}], align 64"
             )
         return Location(Pointer("global", name, uniform=True), 0, dtype)
+
+    def looked_up(self, table: np.ndarray, dtype: int) -> Location:
+        """Return the location of a table that a lookup reads: outside, or a constant of its own."""
+        name = self.data.get(table_key(table))
+        if name is None:
+            return self.table(table, dtype)
+        line = f"@{name} = external constant [{table.size} x {ITEM_MEMORY[dtype]}], align 8"
+        if line not in self.global_lines:
+            self.global_lines.append(line)
+        return Location(Pointer("global", f"@{name}", uniform=True), 0, dtype)
 
     def declare(self, name: str, result: str, parameters: str, attributes: str = "") -> None:
         """Declare an intrinsic or an imported function."""

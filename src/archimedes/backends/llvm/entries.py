@@ -13,7 +13,7 @@ floating-point environment, whatever that of the caller is (``guards.py``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archimedes.backends.llvm.assembler import Function, Module
@@ -142,9 +142,10 @@ def scalar_program(
     outputs: Sequence[Leaf],
     target: Target,
     part: int = PART,
+    data: Mapping[tuple[str, bytes], str] | None = None,
 ) -> Program:
-    """Write the module of the scalar kernel."""
-    module = Module(Spelling(1), target)
+    """Write the module of the scalar kernel; ``data`` names the tables that lie outside."""
+    module = Module(Spelling(1), target, data)
     given, to = (_flat(_leaf_locations(k, x)) for k, x in (("in", inputs), ("out", outputs)))
     hosts = _write_body(module, g, given, to, part, {})
     size = module.frame.size
@@ -165,6 +166,7 @@ def batch_program(
     fixed: Sequence[int],
     target: Target,
     part: int = PART,
+    data: Mapping[tuple[str, bytes], str] | None = None,
 ) -> Program:
     """Write the module of the batch kernel for one choice of batched inputs.
 
@@ -172,7 +174,7 @@ def batch_program(
     once and gives their values as further arrays, one a dtype, behind the inputs. With ``lanes``
     1 the scalar computation runs for one instance after the other.
     """
-    module = Module(Spelling(lanes), target)
+    module = Module(Spelling(lanes), target, data)
     frame = module.frame
     live = set(g.live())
     used = [i in live for i in g.inputs]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +38,7 @@ from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, While
+from archimedes.graph.table_data import data_form, data_tables, table_key
 
 __all__ = ["Kernel", "Statistics", "build"]
 
@@ -164,6 +167,11 @@ class Kernel:
         self._codes: list[NativeCode] = []
         self._hosting: Hosting | None = None
         self._batches: dict[tuple[bool, ...], _Batch] = {}
+        #: Longer tables, which lie beside the code, and their names in it.
+        self._tables = data_tables(graph)
+        self._names: dict[tuple[str, bytes], str] = {}
+        for table in self._tables:
+            self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
         #: Whether it calls back into Python.
         self.has_host = has_host(graph)
         code = self._make(SCALAR, ())
@@ -180,7 +188,7 @@ class Kernel:
     # ---- making code -------------------------------------------------------------------
 
     def _program(self, entry: str, batched: tuple[bool, ...]) -> Program:
-        where = (self.target, self.part)
+        where = (self.target, self.part, self._names)
         if entry == SCALAR:
             return scalar_program(self.graph, self.inputs, self.outputs, *where)
         fixed = self._fixed(batched)
@@ -198,7 +206,8 @@ class Kernel:
         begin = time.perf_counter()
         hosted = self.has_host
         key = cache.cache_key(
-            self.source.lasting_digest(),
+            self.source.form_digest(),
+            data_form(self._tables),
             self.inputs,
             self.outputs,
             entry,
@@ -209,8 +218,8 @@ class Kernel:
             self.target.triple,
             cache.compiler_version(),
         )
-        code = None if hosted else cache.read(key)
-        imports: dict[str, int] = {}
+        code = None if hosted else (self._recent(key) or cache.read(key))
+        imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
         if code is not None:
             self._cached += 1
         else:
@@ -219,13 +228,19 @@ class Kernel:
             if hosted:
                 # Both entries lower the same regions in the same order.
                 self._hosting = self._hosting or Hosting(program.hosts)
-                imports = {"arc_host": self._hosting.address}
+                imports["arc_host"] = self._hosting.address
             else:
                 cache.write(key, code)
+        if self._tables and not hosted:
+            _remember(key, code)
         native = NativeCode(code, entry, imports)
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
         return native
+
+    def _recent(self, key: str) -> bytes | None:
+        """Return code made lately for the same program with other data."""
+        return _made.get(key) if self._tables else None
 
     @property
     def stats(self) -> Statistics:
@@ -337,6 +352,20 @@ class Kernel:
             self._finish(batch.function(arrays, to, begin, end))
 
         over_chunks(run, n, threads, self.lanes)
+
+
+#: Code of programs with longer tables, which is used again for other data.
+_made: OrderedDict[str, bytes] = OrderedDict()
+_made_lock = threading.Lock()
+MADE = 64
+
+
+def _remember(key: str, code: bytes) -> None:
+    with _made_lock:
+        _made[key] = code
+        _made.move_to_end(key)
+        while len(_made) > MADE:
+            _made.popitem(last=False)
 
 
 def _table(pointers: Sequence[int]) -> bytes:

@@ -1,0 +1,59 @@
+"""Longer tables as data of a program, apart from its code.
+
+Machine code for a program is made once, whatever numbers its longer tables hold (time series,
+interpolants): they lie beside the code, which is linked to where they are. So that code may be
+used for other data, two things about the data are part of its name: which tables are equal to each
+other (equal ones are one in the code), and which equal a table of the elementary functions.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from archimedes.graph.elementary import power, reduction
+from archimedes.graph.program import LONG_TABLE, Graph
+
+__all__ = ["data_form", "data_tables", "table_key"]
+
+
+def table_key(table: np.ndarray) -> tuple[str, bytes]:
+    """Return what makes tables equal."""
+    return table.dtype.str, table.tobytes()
+
+
+def data_tables(graph: Graph) -> list[np.ndarray]:
+    """Return the longer tables of a program and of the bodies in it, in the order met."""
+    found: list[np.ndarray] = []
+    seen: set[str] = set()
+
+    def visit(g: Graph) -> None:
+        digest = g.digest()
+        if digest in seen:
+            return
+        seen.add(digest)
+        found.extend(table for table in g.tables if len(table) >= LONG_TABLE)
+        for region in g.regions.values():
+            for body in region.bodies:
+                visit(body)
+
+    visit(graph)
+    return found
+
+
+def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
+    """Return what code knows of tables: for each the first equal one, and known contents."""
+    keys = [table_key(table) for table in tables]
+    first = {key: k for k, key in reversed(list(enumerate(keys)))}
+    known = _elementary()
+    return tuple((first[key], key if key in known else None) for key in keys)
+
+
+@lru_cache(maxsize=1)
+def _elementary() -> set[tuple[str, bytes]]:
+    """Tables that elementary functions bring along when they are expanded."""
+    own = (reduction.LIMBS, power.RECIPROCALS, power.LOG_HIGH, power.LOG_LOW)
+    arrays = [np.asarray(table) for table in own]
+    arrays += [a.astype(np.float32) for a in arrays if a.dtype == np.float64]
+    return {table_key(a) for a in arrays}
