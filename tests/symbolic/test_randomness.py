@@ -175,6 +175,23 @@ def test_other_threads_draw_meanwhile():
     assert len(numbers) == 4
 
 
+def test_functions_exchanged_by_others(monkeypatch):
+    """A test that fakes the clock or a generator, before or while something is recorded."""
+    monkeypatch.setattr(np.random, "normal", lambda: 0.5)
+    with pytest.raises(arc.TraceError, match=r"np\.random\.normal"):
+        arc.compile(lambda x: x + np.random.normal())(1.0)
+    assert np.random.normal() == 0.5
+
+    def model(x):
+        monkeypatch.setattr(random, "gauss", lambda a, b: 2.0)
+        return x
+
+    arc.compile(model)(1.0)
+    assert random.gauss(0.0, 1.0) == 2.0
+    monkeypatch.undo()
+    assert random.gauss(0.0, 1.0) != 2.0
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -90,8 +90,17 @@ def _refusing(name: str, original: Callable[..., Any], source: Source) -> Callab
     return refuse
 
 
-def _always(version: Any) -> property:
-    return property(lambda module: version)
+def _property(name: str, label: str, original: Any, version: Any, source: Source) -> property:
+    """Return a property of a module: what is held under a name, refusing. It can be set."""
+
+    def get(module: ModuleType) -> Any:
+        held = vars(module).get(name, original)
+        return version if held is original else _refusing(label, held, source)
+
+    def put(module: ModuleType, value: Any) -> None:
+        vars(module)[name] = value
+
+    return property(get, put, lambda module: vars(module).pop(name))
 
 
 class Functions:
@@ -104,7 +113,10 @@ class Functions:
         found = {n: getattr(module, n) for n in names}
         versions = {n: _refusing(f"{label}.{n}", f, source) for n, f in found.items()}
         # A property comes before what the module itself has under its name.
-        self.refusing = type("module", (self.plain,), {n: _always(v) for n, v in versions.items()})
+        members = {
+            n: _property(n, f"{label}.{n}", f, versions[n], source) for n, f in found.items()
+        }
+        self.refusing = type("module", (self.plain,), members)
         bound_names.register(found, versions)
 
     def put(self) -> None:
