@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         InputSeries,
         Sampled,
         SimulationError,
+        SolveInfo,
         Trajectory,
         discretize,
         integrator,
@@ -89,6 +90,7 @@ __all__ = [
     "RootInfo",
     "Sampled",
     "SimulationError",
+    "SolveInfo",
     "StructConfig",
     "StructError",
     "TraceError",
@@ -153,7 +155,7 @@ _HOMES = {
     "archimedes.tree": "StructConfig UnionConfig field struct",
     "archimedes.embedded": "codegen",
     "archimedes.simulate": (
-        "Event InconsistentStart InputSeries Sampled SimulationError Trajectory "
+        "Event InconsistentStart InputSeries Sampled SimulationError SolveInfo Trajectory "
         "discretize integrator monte_carlo odeint solve_dae solve_ode"
     ),
     "archimedes.viz": "plot set_theme",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from archimedes.simulate.sampled import Sampled
     from archimedes.simulate.sampling import disperse
     from archimedes.simulate.solving import solve_ode
-    from archimedes.simulate.statuses import SimulationError
+    from archimedes.simulate.statuses import SimulationError, SolveInfo
     from archimedes.simulate.trajectory import Trajectory
 
 #: One line a module: the names it gives to users.
@@ -57,7 +57,7 @@ _HOMES = {
     "archimedes.simulate.integration": "integrator odeint",
     "archimedes.simulate.methods": "METHODS Method",
     "archimedes.simulate.solving": "solve_ode",
-    "archimedes.simulate.statuses": "SimulationError",
+    "archimedes.simulate.statuses": "SimulationError SolveInfo",
     "archimedes.simulate.trajectory": "Trajectory",
 }
 
@@ -80,6 +80,7 @@ __all__ = [
     "RunKey",
     "Sampled",
     "SimulationError",
+    "SolveInfo",
     "Trajectory",
     "Truncated",
     "Uniform",

@@ -57,6 +57,8 @@ class Problem(_Prepared):
     x0: np.ndarray
     args: tuple[Any, ...]
     max_steps: int
+    #: Where the last solve ended.
+    run: Any = None
 
     @in_default_environment
     def solve(
@@ -81,7 +83,7 @@ class Problem(_Prepared):
             found = solve(
                 self.kernels, self.setup, self.x0, self.args, collect, self.max_steps, monitor
             )
-        run = found.run
+        self.run = run = found.run
         return assembled(
             t=found.t,
             x=plan.layout.unpack(found.x, found.t.shape),

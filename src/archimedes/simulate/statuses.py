@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from archimedes.errors import ArchimedesError
+from archimedes.tree import struct
 
 __all__ = [
     "CHATTERING",
@@ -17,7 +18,9 @@ __all__ = [
     "SETTLED",
     "STEP_UNDERFLOW",
     "TOO_MANY_STEPS",
+    "UNORDERED",
     "SimulationError",
+    "SolveInfo",
     "message_of",
 ]
 
@@ -33,6 +36,7 @@ NON_FINITE = -2
 TOO_MANY_STEPS = -3
 INTERRUPTED = -4
 CHATTERING = -5
+UNORDERED = -6
 
 _MESSAGES = {
     FINISHED: "the end of the time span was reached",
@@ -55,6 +59,7 @@ _MESSAGES = {
         "(Zeno) or chatter. Give a band between on and off, end the motion with a terminal event, "
         "or model what happens there; the part before is good"
     ),
+    UNORDERED: "t_eval is not sorted in the direction of t_span, or outside it",
     INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
 }
 #: Times beyond this are so sparse that a fast motion may not fit between them.
@@ -75,6 +80,21 @@ def message_of(status: int, t: float, max_steps: int = 0, stiff: bool = False) -
     remedy = "" if stiff else _STIFF
     origin = _FAR.format(spacing=math.ulp(t)) if abs(t) > FAR else ""
     return _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy, origin=origin)
+
+
+@struct
+class SolveInfo:
+    """How a solve ended: whether with ``success``, and the ``status``.
+
+    0 at the end of the span, 1 at a terminal event; failures: -1 step too small, -2 nan or
+    infinite, -3 too many steps, -5 events without time between them, -6 ``t_eval`` out of order.
+    ``t``: the time reached; ``steps``: how many steps were made.
+    """
+
+    success: Any
+    status: Any
+    t: Any
+    steps: Any
 
 
 class SimulationError(ArchimedesError, RuntimeError):
