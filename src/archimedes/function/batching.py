@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from archimedes.errors import TraceError
 from archimedes.function.compiled import SHORTCUTS, Compiled
 from archimedes.function.execution import Executor
 from archimedes.function.outputs import result_arrays
+from archimedes.function.reads import PARTS
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording, leaf_ids
 from archimedes.function.regions import any_traced, static_out_graph
 from archimedes.function.shortcuts import shortcut
@@ -55,7 +57,10 @@ class Batched:
         self.threads = threads
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
         self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
-        self._remembered: set[Any] = set()
+        #: The forms of calls that have a call path, for each executor that is still in use.
+        self._remembered: weakref.WeakKeyDictionary[Executor, set[Any]] = (
+            weakref.WeakKeyDictionary()
+        )
         self.__signature__ = inspect.signature(self.compiled.function)
 
     def __repr__(self) -> str:
@@ -125,9 +130,10 @@ class Batched:
         plain = signature.plain and not signature.static and self.out_axes == 0
         if not plain or not limit or any(axes) or len(batched) != len(axes):
             return
-        if (executor, form) in self._remembered:
+        known = self._remembered.setdefault(executor, set())
+        if form in known:
             return
-        self._remembered.add((executor, form))
+        known.add(form)
         entry = executor.entry(*form)
         if entry is None or not executor.finished:
             return
@@ -225,6 +231,9 @@ class Batched:
                 )
             placed.append(np.moveaxis(leaf, 0, axis) if axis else leaf)
         return treedef.unflatten(placed)
+
+
+PARTS[Batched] = lambda batched: (batched.compiled, batched.in_axes, batched.out_axes)
 
 
 def _varies(recording: Recording, batched: list[bool]) -> list[bool]:

@@ -10,6 +10,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.custom import Rule
+from archimedes.function.hosts import host_code, note_hosts
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
 from archimedes.function.regions import any_traced, flatten_traced
 from archimedes.graph.dtypes import DTYPES, code_of
@@ -44,6 +45,7 @@ def callback(
     name = getattr(func, "__name__", type(func).__name__)
     if not any_traced(args):
         return _checked(func(*args), specs, out_tree, name)
+    note_hosts(host_code(func))
     given = flatten_traced(args, "args")
     outs, at = [], 0
     for spec in specs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,11 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
+from archimedes.function.hidden_state import no_hidden_state
+from archimedes.function.hosts import collecting, note_hosts
+from archimedes.function.identity import Identity, State
 from archimedes.function.outputs import result_arrays
+from archimedes.function.reads import PARTS, Walk, is_atom
 from archimedes.function.recording import (
     LeafSpec,
     Recording,
@@ -36,6 +41,10 @@ __all__ = ["Compiled", "compile"]
 
 #: How many specialisations of a function keep a generated call path.
 SHORTCUTS = 4
+#: Recordings that a function keeps; the one used longest ago is forgotten.
+RECORDINGS = 64
+#: Recordings that ``explain`` tells about besides the last.
+LOGGED = 200
 #: A recorded function called from another is copied into it up to this many operations.
 INLINE_LIMIT = 1000
 
@@ -67,6 +76,8 @@ class Compiled:
         name: str | None = None,
         backend: str | None = None,
         numerics: str = "strict",
+        freeze: bool = False,
+        watch: Sequence[Any] | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(
@@ -86,7 +97,12 @@ class Compiled:
         if numerics not in NUMERICS:
             raise ValueError(f"compile: numerics={numerics!r} is not one of {NUMERICS}")
         self.numerics = numerics
-        self._cache: dict[Any, tuple[Recording, Executor]] = {}
+        #: What counts as part of the function: ``watch``, or the function itself.
+        self.identity = Identity((function,) if watch is None else watch, bool(freeze))
+        #: Whether it may change what it reads, though not keep traced values there.
+        self.lenient = bool(freeze)
+        self.frozen = Frozen(self) if freeze else None
+        self._cache: OrderedDict[Any, tuple[Recording, Executor]] = OrderedDict()
         #: Generated call paths of recent specialisations, newest first.
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
         self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
@@ -158,6 +174,7 @@ class Compiled:
                 return
             out_tree = executor.recording.out_tree if into else None
             fast = shortcut(entry, tree.structure(args), out_tree)
+            executor.paths.append(fast)
             if fast is not None and into:
                 self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
             elif fast is not None:
@@ -170,20 +187,30 @@ class Compiled:
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
         specs = describe_leaves(leaves, treedef, list(dynamic))
         fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
+        state = self.identity.current(_statics(values, static, specs, treedef))
         # A recording made inside a trace may hold its values: those are not kept.
-        key = (treedef, specs, tuple(values), fixed)
+        key = (treedef, specs, tuple(values), fixed, state.key)
         # Nor is one that was made to know its lines, which costs more.
         found = self._cache.get(key) if origins.find is None else None
         if found is None:
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
-            recording = self._record_once(key, values, dynamic)
+            with collecting() as hosts:
+                recording = self._record_once(key, values, dynamic, state)
             if recording.captured or origins.find is not None:
                 return leaves, recording, None
-            found = self._keep(key, recording, list(dynamic))
+            if self.identity.learn(hosts):
+                state = self.identity.current(state.statics)
+                key = (*key[:-1], state.key)
+            found = self._keep(key, recording, list(dynamic), state)
+        elif len(self._cache) > RECORDINGS // 2:
+            with self._lock:
+                if key in self._cache:
+                    self._cache.move_to_end(key)
+        note_hosts(self.identity.hosts)
         return leaves, *found
 
-    def _record_once(self, key: Any, values: Any, dynamic: Any) -> Recording:
+    def _record_once(self, key: Any, values: Any, dynamic: Any, state: State) -> Recording:
         """Record, unless this thread is recording the same already: that would never end."""
         mark = (id(self), key)
         if mark in _under_way.marks:
@@ -194,16 +221,35 @@ class Compiled:
             )
         _under_way.marks.add(mark)
         try:
-            return self._record(values, dynamic, key[0], key[1])
+            with no_hidden_state(self.name, *self._watched(state)):
+                return self._record(values, dynamic, key[0], key[1])
         finally:
             _under_way.marks.discard(mark)
 
-    def _keep(self, key: Any, recording: Recording, names: list[str]) -> tuple[Recording, Executor]:
+    def _watched(self, state: State) -> tuple[Any, Callable[[], Walk], bool]:
+        """Return the places that recording must not change, and how to walk there again."""
+        again = functools.partial(self.identity.reads, state.statics)
+        seen = again() if self.identity.frozen else state
+        return [*seen.places, *seen.positions], again, self.lenient
+
+    def _keep(
+        self, key: Any, recording: Recording, names: list[str], state: State
+    ) -> tuple[Recording, Executor]:
         with self._lock:
             if key not in self._cache:
-                self._log.append(_reason(self.name, key, list(self._cache), names))
-                self._cache[key] = (recording, Executor(recording, self.backend, self.numerics))
+                why = _reason(self.name, key, list(self._cache), names, state.reason)
+                self._log = [*self._log[-LOGGED:], why]
+                executor = Executor(recording, self.backend, self.numerics, state)
+                self._cache[key] = (recording, executor)
+                while len(self._cache) > RECORDINGS:
+                    self._forget(self._cache.popitem(last=False)[1][1])
             return self._cache[key]
+
+    def _forget(self, executor: Executor) -> None:
+        """Let go of the call paths of a recording, which hold its code."""
+        paths = executor.paths
+        self._shortcuts = tuple(f for f in self._shortcuts if f not in paths)
+        self._into_shortcuts = tuple(f for f in self._into_shortcuts if f not in paths)
 
     def _record(
         self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
@@ -266,9 +312,10 @@ class Compiled:
         return "\n".join(f"{k + 1}. {line}" for k, line in enumerate(self._log))
 
     def clear_cache(self) -> None:
-        """Forget all recordings, for example after a global that the function reads changed."""
+        """Forget all recordings and give back their memory."""
         with self._lock:
             self._cache.clear()
+            self.identity.states.clear()
             self._shortcuts = self._into_shortcuts = ()
             self._log.clear()
 
@@ -297,6 +344,51 @@ class CompiledMethod(functools.partial):
         return self._compiled.explain()
 
 
+def _parts(compiled: Compiled) -> tuple[Any, ...]:
+    """Return what counts of a recorded function that another one uses."""
+    if compiled.identity.frozen:
+        return (compiled.frozen,)
+    return (*compiled.identity.roots, compiled.numerics)
+
+
+class Frozen:
+    """Stands for a frozen function among what others read: it is the same while it exists."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frozen) and self._compiled is other._compiled
+
+    def __hash__(self) -> int:
+        return id(self._compiled)
+
+
+PARTS[Compiled] = _parts
+PARTS[Frozen] = lambda frozen: ()
+
+
+def _statics(values: dict[str, Any], static: set[str], specs: Any, treedef: Any) -> tuple[Any, ...]:
+    """Return the static arguments that can change: arguments, leaves, fields of structs."""
+    found = [values[name] for name in values if name in static] if static else []
+    found += [spec.value for spec in specs if spec.code < 0]
+    if treedef.num_leaves or treedef.children:
+        found += _fields(treedef)
+    for value in found:
+        if type(value) in PARTS:  # made anew for each call, or known by its parts
+            found = [p for v in found for p in (PARTS[type(v)](v) if type(v) in PARTS else (v,))]
+            break
+    return tuple(value for value in found if not is_atom(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(treedef: Any) -> list[Any]:
+    own = [] if is_atom(treedef.aux) else [treedef.aux]
+    return [*own, *(value for child in treedef.children for value in _fields(child))]
+
+
 def _has_traced(leaves: list[Any]) -> bool:
     if not is_tracing():
         return False
@@ -319,9 +411,12 @@ def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = IN
     return recording.rebuild(lambda out: out_array(outs, out))
 
 
-def _reason(name: str, key: Any, earlier: list[Any], names: list[str]) -> str:
-    """Say in one line why a call was recorded: what differs from the nearest earlier one."""
-    treedef, specs, _, _ = key
+def _reason(name: str, key: Any, earlier: list[Any], names: list[str], read: str) -> str:
+    """Say in one line why a call was recorded: what differs from the nearest earlier one.
+
+    ``read`` is what differs among what the function reads.
+    """
+    treedef, specs, _, fixed, state = key
     text = f"{name}({', '.join(_describe(treedef, specs, names))})"
     if not earlier:
         return f"{text}: first call"
@@ -333,6 +428,8 @@ def _reason(name: str, key: Any, earlier: list[Any], names: list[str]) -> str:
         if mine != old:
             position, _, rest = path[1:].partition("]")
             return f"{text}: {names[int(position)]}{rest} was {old}, now {mine}"
+    if read and any(k[3] == fixed and k[4] != state for k in same_tree):
+        return f"{text}: {read} has changed"
     return f"{text}: another value of a static argument"
 
 
@@ -350,13 +447,16 @@ def compile(
     name: str | None = None,
     backend: str | None = None,
     numerics: str = "strict",
+    freeze: bool = False,
 ) -> Any:
     """Turn a NumPy function into a recorded one; also usable as a decorator.
 
     Arguments and results may be any trees of structs, containers, arrays and numbers. The
     function is recorded at the first call with a new structure, shape or dtype, or a new value
     of a static argument (compared by content). Python bools, strings and functions are static
-    by themselves. Values of globals and closures are those of the recording. ``backend`` is
+    by themselves. What the function reads (globals, closures, attributes, captured arrays) is
+    part of it: when that has changed it is recorded anew. With ``freeze`` it is taken as it is at
+    the first recording instead, and nothing is looked at again. ``backend`` is
     "auto" (interpret a little, then compile to native code), "llvm" or "interpreter"; all give
     the same bits.
 
@@ -377,6 +477,7 @@ def compile(
         "name": name,
         "backend": backend,
         "numerics": numerics,
+        "freeze": freeze,
     }
     if func is None:
         return functools.partial(compile, **options)

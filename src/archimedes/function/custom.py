@@ -11,6 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
+from archimedes.function.reads import PARTS
 from archimedes.function.recording import OutLeaf, Recording, leaf_ids
 from archimedes.function.regions import any_traced, static_out_graph
 from archimedes.graph.dtypes import is_float
@@ -244,3 +245,7 @@ class custom_vjp(_Custom):
                 "cotangents, one an argument"
             )
         return cotangents
+
+
+PARTS[custom_jvp] = lambda made: (made.compiled, made.rule)
+PARTS[custom_vjp] = lambda made: (made.compiled, made.rule, getattr(made, "fwd", None))

@@ -83,7 +83,13 @@ def jac(
 def _as_compiled(
     run: Callable[..., Any], derivative: Derivative, name: str, signature: Signature | None = None
 ) -> Compiled:
-    compiled = Compiled(run, name=name, numerics=derivative.numerics)
+    compiled = Compiled(
+        run,
+        name=name,
+        numerics=derivative.numerics,
+        freeze=derivative.freeze,
+        watch=derivative.watch,
+    )
     compiled.__doc__ = f"{derivative.what} of {derivative.signature.name}."
     if signature is None:
         compiled.__signature__ = derivative.signature.parameters

@@ -27,6 +27,7 @@ from archimedes.graph.regions import Solve, While
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm import Kernel
+    from archimedes.function.identity import State
 
 __all__ = ["BACKENDS", "NUMERICS", "Executor", "canonical", "default_backend"]
 
@@ -60,6 +61,7 @@ class Executor:
     """Runs one recording: on single arguments, or on a batch along leading axes."""
 
     __slots__ = (
+        "__weakref__",
         "_calls",
         "_entries",
         "_kernel",
@@ -70,17 +72,28 @@ class Executor:
         "finished",
         "graph",
         "native",
+        "paths",
         "recording",
         "shortcuts",
+        "state",
     )
 
-    def __init__(self, recording: Recording, backend: str, numerics: str = "strict") -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        backend: str,
+        numerics: str = "strict",
+        state: State | None = None,
+    ) -> None:
         self.recording = recording
+        #: What the function read when it was recorded; native entries check that it still holds.
+        self.state = state
         #: What runs.
         self.graph = _in_mode(recording.graph, numerics)
         self.backend = backend
         #: The call paths that were generated for it already.
         self.shortcuts: set[Any] = set()
+        self.paths: list[Any] = []
         self._entries: dict[Any, Any] = {}
         self._operations = _operations(self.graph, ROUNDS)
         self._work = self._calls = 0
@@ -164,7 +177,10 @@ class Executor:
         if form is None:
             form = calling.Tuple(tuple(map(calling.Leaf, range(len(results)))))
         brief = batch is None and _operations(self.graph, EVERYTHING) < BRIEF
-        return calling.make_entry(address, arguments, results, form, kernel, batch, into, brief)
+        guard = self.state.guard() if self.state is not None and self.state.places else None
+        return calling.make_entry(
+            address, arguments, results, form, kernel, batch, into, brief, guard
+        )
 
     def _warm(self, instances: int) -> bool:
         """Count work about to be done and tell whether native code should do it."""

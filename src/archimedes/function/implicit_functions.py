@@ -20,6 +20,7 @@ from archimedes.function.compiled import Compiled, apply_recording
 from archimedes.function.custom import custom_jvp
 from archimedes.function.derivatives import jac, jvp
 from archimedes.function.loops import while_loop
+from archimedes.function.reads import PARTS
 from archimedes.function.recording import LeafSpec, Recording
 from archimedes.function.regions import flatten_traced, record_body
 from archimedes.function.signatures import Signature
@@ -91,7 +92,7 @@ class Implicit:
         self.max_steps = int(max_steps)
         self.name = name or getattr(func, "__name__", "implicit")
         self.signature = Signature(func, None, static_argnames)
-        self._compiled = Compiled(self._solve, name=self.name)
+        self._compiled = Compiled(self._solve, name=self.name, watch=(func,))
 
     def __call__(self, x0: Any, *args: Any) -> Any:
         """Return the solution, starting the iteration at ``x0``.
@@ -237,6 +238,10 @@ class Implicit:
         better = after < now
         x, now = np.where(better, last, x), np.where(better, after, now)
         return np.concatenate([x, np.stack([now, steps])])
+
+
+PARTS[Implicit] = lambda solver: (solver.func, solver.tol, solver.max_steps)
+PARTS[Fixed] = lambda fixed: (fixed.value,)
 
 
 def implicit(

@@ -62,6 +62,9 @@ class Derivative:
         base = function.function if isinstance(function, Compiled) else function
         self.function = base
         self.what = what
+        #: What counts as part of the function, see ``Compiled``.
+        self.watch = function.identity.roots if isinstance(function, Compiled) else (base,)
+        self.freeze = isinstance(function, Compiled) and function.identity.frozen
         self.numerics = function.numerics if isinstance(function, Compiled) else "strict"
         if isinstance(function, Compiled):
             self.signature = function.signature

@@ -17,6 +17,7 @@ from archimedes.function.blocks import (
 )
 from archimedes.function.compiled import Compiled
 from archimedes.function.points import Derivative, Point
+from archimedes.function.reads import PARTS
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
 from archimedes.graph.passes import inline
@@ -36,7 +37,13 @@ class SparseDerivative:
         self.derivative = derivative
         self.symmetric = symmetric
         self.name = name
-        self._compiled = Compiled(self._entries, name=name, numerics=derivative.numerics)
+        self._compiled = Compiled(
+            self._entries,
+            name=name,
+            numerics=derivative.numerics,
+            freeze=derivative.freeze,
+            watch=derivative.watch,
+        )
         self._compiled.signature = derivative.signature
 
     def __repr__(self) -> str:
@@ -73,6 +80,9 @@ class SparseDerivative:
     def colors(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of directions a sweep needs for these arguments."""
         return int(self._compiled(*args, **kwargs)[4])
+
+
+PARTS[SparseDerivative] = lambda made: (made._compiled, made.symmetric)
 
 
 def _places(point: Point) -> np.ndarray:

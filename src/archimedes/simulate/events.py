@@ -18,7 +18,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import jvp
-from archimedes.simulate.fingerprints import fingerprint
+from archimedes.function.identity import fingerprint
 from archimedes.simulate.layout import DerivativeError, Layout
 from archimedes.tree import struct
 

@@ -79,4 +79,4 @@ def discretize(
     title = name or f"discretize_{derivative.name}"
     step.__name__ = title
     step.__signature__ = inspect.signature(func)  # type: ignore[attr-defined]
-    return Compiled(step, name=title, static_argnames=static_argnames)
+    return Compiled(step, name=title, static_argnames=static_argnames, watch=(derivative,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from archimedes.function import Compiled, jac, vmap
@@ -23,17 +23,26 @@ _kept: OrderedDict[Hashable, Kernels] = OrderedDict()
 _lock = threading.Lock()
 
 
-def native(function: Callable[..., Any], name: str) -> Compiled:
-    """Compile at the first call: a loop is never short enough to interpret it first."""
+def native(function: Callable[..., Any], name: str, watch: Sequence[Any] = ()) -> Compiled:
+    """Compile at the first call: a loop is never short enough to interpret it first.
+
+    Whoever keeps it knows by fingerprints when it is out of date. ``watch`` are functions of users
+    that it calls: they must not change state while they are recorded.
+    """
     backend = default_backend()
-    return Compiled(function, name=name, backend="llvm" if backend == "auto" else backend)
+    backend = "llvm" if backend == "auto" else backend
+    made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
+    made.lenient = False
+    return made
 
 
 class Kernels:
     """The loops of one plan as compiled functions, for one instance and for batches."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, sources: Any = None) -> None:
         self.plan = plan
+        #: The functions that the plan was made of.
+        self.sources = sources
         self.made: dict[Any, Any] = {}
 
     def keep(self, key: Any, build: Callable[[], Any]) -> Any:
@@ -42,6 +51,13 @@ class Kernels:
         if found is None:
             found = self.made.setdefault(key, build())
         return found
+
+    @property
+    def watched(self) -> tuple[Any, ...]:
+        """What users wrote that is called besides the derivative, which looks after itself."""
+        events = () if self.plan.events is None else self.plan.events.events
+        parts = () if self.plan.clock is None else self.plan.clock.parts
+        return (*((e.fn, e.reset) for e in events), *(part.update for part in parts))
 
     def rows(self, dense: bool = True) -> RowLayout:
         """Return the layout of the rows that ``steps`` puts out."""
@@ -53,7 +69,7 @@ class Kernels:
         def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
             return stepping.begin(self.plan, setup, t, x, args, dense)
 
-        return self.keep(("begin", dense), lambda: native(begin, "begin"))
+        return self.keep(("begin", dense), lambda: native(begin, "begin", self.watched))
 
     def outputs(self) -> Compiled:
         """``(setup, args, run, times) -> run, states``."""
@@ -61,7 +77,7 @@ class Kernels:
         def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
             return loops.outputs(self.plan, setup, args, run, times)
 
-        return self.keep("outputs", lambda: native(outputs, "outputs"))
+        return self.keep("outputs", lambda: native(outputs, "outputs", self.watched))
 
     def steps(self, count: int) -> Compiled:
         """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
@@ -69,7 +85,7 @@ class Kernels:
         def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
             return loops.steps(self.plan, setup, args, run, count)
 
-        return self.keep(("steps", count), lambda: native(steps, "steps"))
+        return self.keep(("steps", count), lambda: native(steps, "steps", self.watched))
 
     def tries(self, count: int) -> Compiled:
         """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``loops.tries``."""
@@ -77,7 +93,7 @@ class Kernels:
         def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
             return loops.tries(self.plan, setup, args, run, count)
 
-        return self.keep(("tries", count), lambda: native(tries, "tries"))
+        return self.keep(("tries", count), lambda: native(tries, "tries", self.watched))
 
     @property
     def plain(self) -> bool:
@@ -98,7 +114,7 @@ class Kernels:
         def final(setup: Setup, args: Any, run: Run) -> Run:
             return loops.final(self.plan, setup, args, run)
 
-        return self.keep("final", lambda: native(final, "final"))
+        return self.keep("final", lambda: native(final, "final", self.watched))
 
     def derivative(self) -> Compiled:
         """``(t, x, args) -> f``, on flat vectors."""
@@ -124,14 +140,21 @@ class Kernels:
         return self.keep("project", lambda: vmap(native(project, "project")))
 
 
-def kernels_for(key: Hashable, plan: Callable[[], Plan]) -> Kernels:
-    """Return the kernels kept under this key, or those of a new plan."""
+def kernels_for(key: Hashable, plan: Callable[[], Plan], sources: Any = None) -> Kernels:
+    """Return the kernels kept under this key, or those of a new plan.
+
+    ``sources`` are the functions it is made of. Others of the same content may have made the
+    kernels that are kept: what is recorded from now on must not read those, which may change.
+    """
     with _lock:
         found = _kept.get(key)
         if found is not None:
             _kept.move_to_end(key)
-            return found
-    made = Kernels(plan())
+    if found is not None:
+        if found.sources != sources:
+            found.plan, found.sources = plan(), sources
+        return found
+    made = Kernels(plan(), sources)
     with _lock:
         found = _kept.setdefault(key, made)
         while len(_kept) > KEPT:

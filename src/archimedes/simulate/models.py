@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import Compiled
+from archimedes.function.identity import content_of, fingerprint
+from archimedes.function.reads import Same
 from archimedes.simulate import checks
 from archimedes.simulate.events import EventLike, Watch, check_events
-from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.kernels import Kernels, kernels_for
 from archimedes.simulate.layout import Layout
 from archimedes.simulate.manifold import projection
@@ -21,7 +22,6 @@ from archimedes.simulate.methods import Method
 from archimedes.simulate.sampled import Clock
 from archimedes.simulate.stepping import Plan, Setup
 from archimedes.tree import is_struct
-from archimedes.tree.content import content_key
 
 __all__ = [
     "ATOL",
@@ -69,6 +69,8 @@ class Model:
     key: Any
     args: tuple[Any, ...]
     full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    #: The user's function and what else it was made of.
+    source: Any
 
     def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
         """Return the plan for states of this layout; ``log``: kernels return at events."""
@@ -96,7 +98,17 @@ class Model:
         )
         clock = None if options.clock is None else options.clock.key
         key = (self.key, layout, method, bool(options.project), adaptive, events, log, clock)
-        return kernels_for(key, lambda: self.plan(layout, method, options, log))
+        return kernels_for(
+            key, lambda: self.plan(layout, method, options, log), self._sources(options)
+        )
+
+    def _sources(self, options: Options) -> Any:
+        """Return the functions of a plan, which are the same if they read the same objects."""
+        if options.events is None and options.clock is None:
+            return self.source
+        events = check_events(options.events)
+        parts = () if options.clock is None else options.clock.parts
+        return self.source, [(e.fn, e.reset) for e in events], [part.update for part in parts]
 
 
 def shared(func: Callable[..., Any]) -> Compiled:
@@ -132,12 +144,13 @@ def model_of(
     me = func.__self__ if isinstance(func, MethodType) else None
     bound = is_struct(type(me))
     if not static_argnames and not bound:
-        return Model(func, fingerprint(func), given, tuple)
+        return Model(func, fingerprint(func), given, tuple, func)
     fixed = checks.static_places(func, static_argnames, len(given))
     static = {k: given[k] for k in fixed}
     moving = tuple(a for k, a in enumerate(given) if k not in static)
     base: Any = func.__func__ if bound else func  # type: ignore[attr-defined]
-    key = (fingerprint(base), bound, tuple((k, content_key(v)) for k, v in static.items()))
+    fixed_values = tuple((k, content_of(v)) for k, v in static.items())
+    key = (fingerprint(base), bound, fixed_values)
     if bound:
         moving = (me, *moving)
 
@@ -149,7 +162,7 @@ def model_of(
         return base(*rest[:bound], t, x, *full(rest))
 
     call.written_as = base  # type: ignore[attr-defined]
-    return Model(call, key, moving, full)
+    return Model(call, key, moving, full, (base, tuple(map(Same, static.values()))))
 
 
 @functools.lru_cache(maxsize=64)

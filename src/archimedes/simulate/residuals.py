@@ -16,11 +16,11 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, jac, sparsity
+from archimedes.function.identity import Fingerprint, fingerprint
 from archimedes.function.recording import describe_leaves
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import Graph
-from archimedes.simulate.fingerprints import Fingerprint, fingerprint
 from archimedes.simulate.kernels import Kernels, kernels_for, native
 from archimedes.simulate.layout import Layout
 from archimedes.simulate.methods import Derivative
@@ -62,7 +62,7 @@ class _Functions:
     def __init__(self, func: Callable[..., Any], layout: Layout, key: Hashable) -> None:
 
         def flat(t: Any, x: Any, xdot: Any, args: Any) -> Any:
-            result = func(t, layout.unpack(x), layout.unpack(xdot), *args)
+            result = self.func(t, layout.unpack(x), layout.unpack(xdot), *args)
             if layout.is_array and isinstance(result, (list, tuple)):
                 result = np.stack(result)
             vector, _ = tree.ravel(result)
@@ -80,10 +80,12 @@ class _Functions:
         def both(t: Any, x: Any, xdot: Any, args: Any) -> Any:
             return flat(t, x, xdot, args), *jac(flat, argnums=(1, 2))(t, x, xdot, args)
 
+        #: Replaced by others of the same content, so that an object that changes is not read.
+        self.func = func
         self.flat, self.layout, self.key = flat, layout, key
-        self.residual = native(flat, "residual")
-        self.newton = native(newton, "residual_jacobian")
-        self.linearised = native(both, "residual_linearised")
+        self.residual = native(flat, "residual", (func,))
+        self.newton = native(newton, "residual_jacobian", (func,))
+        self.linearised = native(both, "residual_linearised", (func,))
         self.forms: dict[Hashable, Form] = {}
 
     def form(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> Form:
@@ -180,4 +182,5 @@ def residual_of(func: Callable[..., Any], layout: Layout, args: tuple[Any, ...])
         found = _kept.setdefault(key, _Functions(func, layout, key))
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
+    found.func = func
     return Residual(found, args)

@@ -16,12 +16,12 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import cond
+from archimedes.function.identity import fingerprint
 from archimedes.function.interpolation import Axis
 from archimedes.function.regions import any_traced
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.control import rounding
-from archimedes.simulate.fingerprints import fingerprint
 from archimedes.simulate.inputs import look_up
 from archimedes.simulate.layout import Layout
 

@@ -22,6 +22,7 @@ import numpy as np
 from archimedes.backends.llvm.calling_results import Form, Known, Leaf, Result, Struct, Tuple
 from archimedes.backends.llvm.calling_text import NAME, Argument, Batch, entry_text
 from archimedes.backends.llvm.machine import NativeCode, host_target
+from archimedes.backends.llvm.unchanged import Guard, checker
 
 __all__ = [
     "Argument",
@@ -59,24 +60,27 @@ def make_entry(
     batch: Batch | None = None,
     into: bool = False,
     brief: bool = False,
+    guard: Guard | None = None,
 ) -> Callable[..., Any]:
     """Make the builtin ``f(*leaves) -> results in their form, or NotImplemented``.
 
     ``kernel`` is the address of a scalar kernel (of a batch kernel, where ``batch`` is given),
     ``keep`` what holds its code. With ``into`` the arrays for the results are further arguments,
-    and None is returned. A ``brief`` kernel runs under the GIL.
+    and None is returned. A ``brief`` kernel runs under the GIL. Where what ``guard`` describes has
+    changed, the builtin returns NotImplemented.
 
     The builtin owns all it needs (its ``__self__``): code, definition, and the objects it compares
     with and builds from. CPython drops that only after its last look at the definition, in
     whatever order a garbage collection takes things apart.
     """
-    text = entry_text(kernel, arguments, results, form, batch, into, brief)
+    checks = None if guard is None else (checker().address, guard.address)
+    text = entry_text(kernel, arguments, results, form, batch, into, brief, checks)
     code = NativeCode(host_target(None).compile(text), NAME, {})
     # struct PyMethodDef {name, function, flags, doc}, in an array: the garbage collector frees
     # the memory of a ctypes structure while others still point to it, an array's it does not.
     label = np.frombuffer(b"kernel\0", np.uint8)
     definition = np.array([label.ctypes.data, code.address, _METH_FASTCALL, 0], np.uint64)
-    owned = (keep, code, label, definition, tuple(arguments), form)
+    owned = (keep, code, label, definition, tuple(arguments), form, guard)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

@@ -184,8 +184,9 @@ def entry_text(
     batch: Batch | None = None,
     into: bool = False,
     brief: bool = False,
+    guard: tuple[int, int] | None = None,
 ) -> str:
-    """Write the module of an entry."""
+    """Write the module of an entry; ``guard`` are the addresses of a check and of its data."""
     t = Text()
     traced = sum(a.code >= 0 for a in arguments)
     table = traced + (len(batch.sizes) if batch else 0)
@@ -193,6 +194,10 @@ def entry_text(
     t.line(f"%out = alloca [{max(len(results), 1)} x ptr], align 8")
     t.need(t.value(f"icmp eq i64 %nargs, {len(arguments) + into * len(results)}"))
     ranges = _take_arguments(t, arguments)
+    if guard is not None:
+        check, data = guard
+        unchanged = t.call("i32", check, f"ptr {literal(data)}")
+        t.need(t.value(f"icmp ne i32 {unchanged}, 0"))
     if batch is not None:
         t.need(t.value(f"icmp sle i64 {t.instances}, {batch.limit}"))
     made: list[str] = []

@@ -1,0 +1,52 @@
+"""What is taken as fixed: the standard library and installed packages.
+
+Their functions, classes and modules are not looked into. Everything else is a user's code, also
+a package installed in place (``pip install -e``).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+
+import numpy as np
+
+__all__ = ["is_installed", "is_transparent"]
+
+#: Packages that read no attributes of a user's objects but those of their protocols.
+_TRANSPARENT = {
+    *("abc", "archimedes", "builtins", "cmath", "collections", "dataclasses", "enum"),
+    *("functools", "itertools", "math", "numbers", "numpy", "operator", "types", "typing"),
+    *("warnings", "__future__", "_operator", "_functools", "_collections"),
+}
+
+
+def _folders() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    found = {sysconfig.get_paths().get(name) for name in names}
+    found.add(os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))))
+    found |= {p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}
+    return tuple(os.path.abspath(p) + os.sep for p in found if p)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_installed(module: str | None) -> bool:
+    """Tell whether a module, by its name, is part of Python or of an installed package.
+
+    >>> is_installed("numpy.linalg"), is_installed("__main__")
+    (True, False)
+    """
+    if not module or module == "__main__":
+        return False
+    top = module.split(".")[0]
+    if top in ("archimedes", "numpy", "scipy") or top in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and os.path.abspath(file).startswith(_folders())
+
+
+def is_transparent(module: str | None) -> bool:
+    """Tell whether code of an installed module reads only what its arguments' protocols offer."""
+    return not module or module.split(".")[0] in _TRANSPARENT

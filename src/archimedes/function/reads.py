@@ -1,0 +1,449 @@
+"""The walk over all that a function reads: the one rule of what a function is.
+
+Starting from a function (and from static arguments) the walk follows what plain Python can
+reach: code, defaults, variables of enclosing functions, globals, ``module.name``, attributes of
+objects in ``__dict__`` and ``__slots__``, class attributes and methods along the inheritance,
+properties, partials, containers and what they hold, arrays, other recorded functions. Of objects,
+classes and modules it takes the names that the code mentions; all of them where code could read
+others (``getattr``, ``vars``, dataclasses, code of installed packages).
+
+It gives a ``key``, equal for functions that record the same, and the ``places`` it has read.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import operator
+import sys
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import TraceError
+from archimedes.function.code_names import names_of, variables_of
+from archimedes.function.installed import is_installed, is_transparent
+from archimedes.function.places import (
+    MISSING,
+    ArrayPlace,
+    CellPlace,
+    ContentPlace,
+    DictPlace,
+    FunctionPlace,
+    IteratorPlace,
+    ListPlace,
+    ObjectPlace,
+    Place,
+)
+from archimedes.function.spaces import NameSpace, SlotSpace, Space
+from archimedes.symbolic import SymbolicArray
+from archimedes.tree.content import content_key
+
+__all__ = ["PARTS", "Same", "Walk", "is_atom"]
+
+#: Objects that are looked into before the walk gives up.
+LIMIT = 50_000
+#: Names in code that read attributes by names unknown here.
+_DYNAMIC = {
+    *("getattr", "vars", "eval", "exec", "globals", "locals", "dir", "hasattr", "setattr"),
+    *("__dict__", "__getattribute__", "attrgetter", "__slots__"),
+}
+_ATOMS = {
+    *(bool, int, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType, range),
+    *(float, complex, BuiltinFunctionType),
+}
+#: Members of classes that take no part in computing.
+_ASIDE = {
+    *("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__qualname__"),
+    *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__parameters__"),
+    *("__orig_bases__", "__abstractmethods__", "__slots__", "__hash__", "__repr__", "__str__"),
+    *("__firstlineno__", "__static_attributes__", "__reduce__", "__getstate__", "__setstate__"),
+    *("__classcell__", "__subclasshook__", "__class_getitem__", "__replace__", "__del__"),
+}
+#: What instances of a class of this package are made of, for classes that keep more than that.
+PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {}
+
+
+class Same:
+    """A key that is equal for the same object only."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return f"Same({type(self.value).__name__})"
+
+
+def is_atom(value: Any) -> bool:
+    """Tell whether a value can never change: a number, a string, a builtin, a tuple of those."""
+    cls = type(value)
+    if cls is tuple or cls is frozenset:
+        return all(map(is_atom, value))
+    return cls in _ATOMS or isinstance(value, (np.generic, np.dtype))
+
+
+class Walk:
+    """What some objects read, without what functions of the code ``hosts`` read."""
+
+    def __init__(
+        self,
+        roots: Iterable[Any],
+        every: bool = False,
+        hosts: frozenset[CodeType] = frozenset(),
+    ) -> None:
+        self.hosts = hosts
+        self.numbers: dict[int, int] = {}
+        self.objects: list[Any] = []
+        self.tokens: list[Hashable] = []
+        self.places: list[Place] = []
+        #: Iterators: reading from one moves it, so that no recording may.
+        self.positions: list[Place] = []
+        self.traced: list[tuple[str, SymbolicArray]] = []
+        #: Attribute names in the code met so far, and whether there may be others.
+        self.names: set[str] = set()
+        self.every = every
+        self.spaces: list[Space] = []
+        self._globals: dict[int, NameSpace] = {}
+        self._queue: deque[tuple[Any, str]] = deque()
+        self._path = ""
+        for root in roots:
+            name = getattr(root, "__name__", None) or type(root).__name__
+            self.tokens.append(self.token(root, str(name)))
+        self._run()
+        self.places += [place for space in self.spaces for place in space.places()]
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What is equal for the same content."""
+        return tuple(self.tokens)
+
+    def _run(self) -> None:
+        """Follow what is queued, then the names that became known, until nothing is new."""
+        grown = True
+        while grown:
+            while self._queue:
+                self._open(*self._queue.popleft())
+            grown = False
+            for space in list(self.spaces):
+                grown = space.expand(self) or grown
+
+    def token(self, value: Any, path: str) -> Hashable:
+        """Return what stands for a value in the key, and queue what has to be looked into."""
+        cls = type(value)
+        if cls in _ATOMS:
+            return (cls, value) if cls is not float and cls is not complex else content_key(value)
+        if cls is tuple:
+            return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
+        number = self.numbers.get(id(value))
+        if number is None:
+            number = self.numbers[id(value)] = len(self.objects)
+            self.objects.append(value)
+            self._queue.append((value, path))
+            if number > LIMIT:
+                raise TraceError(
+                    f"{path}: the function reads more than {LIMIT} objects, too many to watch for "
+                    "changes. Keep numbers in arrays, or write arc.compile(f, freeze=True) to "
+                    "take what it reads as it is when it is recorded."
+                )
+        return ("#", number)
+
+    def add(self, value: Any, *content: Hashable) -> None:
+        """Add to the key what an object is."""
+        self.tokens.append((self.numbers[id(value)], *content))
+
+    def _open(self, value: Any, path: str) -> None:
+        cls = type(value)
+        opener = _OPENERS.get(cls)
+        if opener is not None:
+            opener(self, value, path)
+        elif isinstance(value, type):
+            self._class_(value, path)
+        else:
+            self._instance(value, path)
+
+    def mention(self, names: Iterable[str]) -> None:
+        """Take note of attribute names in code."""
+        self.names.update(names)
+
+    def foreign(self, module: str | None) -> None:
+        """Take note of installed code that is used: it may read any attribute."""
+        if not is_transparent(module):
+            self.every = True
+
+    # ---- functions ---------------------------------------------------------------------
+
+    def _function(self, f: FunctionType, path: str) -> None:
+        """Code, defaults, variables of enclosing functions; of a user's also globals."""
+        module = f.__globals__.get("__name__")
+        if f.__code__ in self.hosts:
+            self.add(f, Same(f))
+            return
+        installed = is_installed(module)
+        self.places.append(FunctionPlace(path, f))
+        cells = [self.cell(cell, name) for cell, name in self.variables(f)]
+        defaults = self.token(f.__defaults__, f"the defaults of {path}")
+        more = self.token(f.__kwdefaults__, f"the defaults of {path}")
+        self.add(f, "function", f.__code__, defaults, more, *cells)
+        if installed:
+            self.foreign(module)
+            return
+        names = names_of(f.__code__, self.hosts)
+        self.mention(names.attributes)
+        if not _DYNAMIC.isdisjoint(names.globals) or not _DYNAMIC.isdisjoint(names.attributes):
+            self.every = True
+        self.global_space(f.__globals__).want(names.globals)
+        for name in sorted(names.modules):
+            self.add(f, name, self.token(sys.modules.get(name), name))
+        if f.__dict__:
+            self.spaces.append(NameSpace(f, path, f.__dict__))
+
+    def variables(self, f: FunctionType) -> Iterable[tuple[CellType, str]]:
+        """Return the variables of enclosing functions that count."""
+        named = zip(f.__closure__ or (), f.__code__.co_freevars)
+        if not self.hosts:
+            return named
+        read = variables_of(f.__code__, self.hosts)
+        return [(cell, name) for cell, name in named if name in read]
+
+    def global_space(self, held: dict[str, Any]) -> NameSpace:
+        """Return the space of a module's globals."""
+        space = self._globals.get(id(held))
+        if space is None:
+            name = held.get("__name__", "")
+            space = NameSpace(Same(held), "", held, label=f"the global {{}} of {name}", own=True)
+            self.numbers[id(space.owner)] = len(self.objects)
+            self.objects.append(space.owner)
+            self._globals[id(held)] = space
+            self.spaces.append(space)
+        return space
+
+    def cell(self, cell: CellType, name: str) -> Hashable:
+        """A variable of an enclosing function."""
+        place = CellPlace(name, cell)
+        self.places.append(place)
+        return None if place.value is MISSING else self.token(place.value, name)
+
+    def _method(self, value: MethodType, path: str) -> None:
+        me = "self" if "." not in path else path.rsplit(".", 1)[0]
+        function = self.token(value.__func__, path)
+        self.add(value, "method", function, self.token(value.__self__, me))
+
+    def _partial(self, value: Any, path: str) -> None:
+        parts = (value.func, value.args, value.keywords)
+        self.add(value, "partial", type(value), *[self.token(p, path) for p in parts])
+
+    def _wrapper(self, value: Any, path: str) -> None:
+        """``lru_cache``: what it computes, not what it has computed."""
+        self.add(value, "cache", self.token(value.__wrapped__, path))
+
+    def _descriptor(self, value: Any, path: str) -> None:
+        names = ("fget", "fset", "fdel", "__func__")
+        parts = [getattr(value, name, None) for name in names]
+        self.add(value, type(value), *[self.token(p, path) for p in parts])
+
+    # ---- classes, modules, objects -----------------------------------------------------
+
+    def _class_(self, cls: type, path: str) -> None:
+        """A class by identity, with those members that code mentions, and special methods."""
+        if is_installed(cls.__module__):
+            self.foreign(cls.__module__)
+            self.add(cls, Same(cls))
+            return
+        bases = [self.token(base, base.__name__) for base in cls.__mro__[1:]]
+        self.add(cls, Same(cls), self.token(type(cls), "metaclass"), *bases)
+        held: Any = gc.get_referents(cls.__dict__)[0]
+        space = NameSpace(cls, cls.__name__, held, label=f"the class attribute {cls.__name__}.{{}}")
+        space.want(name for name in held if str(name).startswith("__") and name not in _ASIDE)
+        space.aside = _ASIDE
+        self.spaces.append(space)
+
+    def _module(self, value: ModuleType, path: str) -> None:
+        if is_installed(value.__name__):
+            self.foreign(value.__name__)
+            self.add(value, Same(value))
+            return
+        self.add(value, Same(value))
+        label = f"the module attribute {value.__name__}.{{}}"
+        self.spaces.append(NameSpace(value, path, value.__dict__, label=label))
+
+    def _instance(self, value: Any, path: str) -> None:
+        """An object of a class: what it contains if it is a container, and its attributes."""
+        cls = type(value)
+        kinds = self.token(cls, cls.__name__)
+        if cls in PARTS:
+            parts = [self.token(part, path) for part in PARTS[cls](value)]
+            self.add(value, "parts", kinds, *parts)
+            return
+        held = getattr(value, "__dict__", None)
+        held = held if isinstance(held, dict) else None
+        members = _members(cls)
+        content = self.content(value, path, bare=held is None and not members)
+        self.add(value, "object", kinds, content)
+        if cls.__flags__ & _HEAP:
+            self.places.append(ObjectPlace(path, value, held))
+        every = _reads_all(cls)
+        if held is not None:
+            self.spaces.append(NameSpace(value, path, held, every=every))
+        if members:
+            self.spaces.append(SlotSpace(value, path, members, every))
+
+    def content(self, value: Any, path: str, bare: bool) -> Hashable:
+        """What an object holds besides attributes; ``bare``: it has none."""
+        for base, opener in _BASES.items():
+            if isinstance(value, base):
+                opener(self, value, path)
+                return base
+        cls = type(value)
+        if not bare:
+            return None
+        if hasattr(cls, "__next__"):
+            self.positions.append(IteratorPlace(path, value))
+            return Same(value)
+        if cls.__hash__ is not None and cls.__hash__ is not object.__hash__:
+            return (cls, value)  # equal by value, so that it cannot change
+        return Same(value)
+
+    # ---- containers --------------------------------------------------------------------
+
+    def _list_(self, value: list[Any], path: str) -> None:
+        self.places.append(ListPlace(path, value))
+        items = [self.token(v, f"{path}[{k}]") for k, v in enumerate(list.__iter__(value))]
+        self.add(value, "list", *items)
+
+    def _dict_(self, value: dict[Any, Any], path: str) -> None:
+        self.places.append(DictPlace(path, value))
+        for key, held in dict.items(value):
+            self.add(value, self.token(key, path), self.token(held, f"{path}[{key!r}]"))
+        self.add(value, "dict", len(value))
+
+    def _proxy(self, value: Any, path: str) -> None:
+        self.add(value, "proxy", self.token(gc.get_referents(value)[0], path))
+
+    def _set_(self, value: Any, path: str) -> None:
+        read: Any = frozenset if isinstance(value, (set, frozenset)) else bytes
+        if isinstance(value, deque):
+            read = tuple
+            for k, item in enumerate(value):
+                self.add(value, self.token(item, f"{path}[{k}]"))
+        if not isinstance(value, frozenset):
+            self.places.append(ContentPlace(path, value, read))
+        if not isinstance(value, deque):
+            self.add(value, content_key(read(value)))
+
+    def _tuple_(self, value: Any, path: str) -> None:
+        self.add(value, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
+
+    def _number(self, value: Any, path: str) -> None:
+        self.add(value, content_key(value))
+
+    def _array(self, value: np.ndarray, path: str) -> None:
+        if value.dtype.hasobject:
+            self.add(value, *[self.token(v, path) for v in value.ravel().tolist()])
+        content = value.tobytes()
+        self.places.append(ArrayPlace(path, value, content))
+        self.add(value, value.dtype.str, value.shape, value.strides)
+        if not value.dtype.hasobject:
+            self.add(value, content)
+
+    def _traced_array(self, value: SymbolicArray, path: str) -> None:
+        self.traced.append((path, value))
+        self.add(value, Same(value))
+
+    def _getter(self, value: Any, path: str) -> None:
+        _, arguments = value.__reduce__()[:2]
+        self.mention(a.split(".")[0] for a in arguments if isinstance(a, str))
+        self.mention(b for a in arguments if isinstance(a, str) for b in a.split("."))
+        self.add(value, type(value), self.token(arguments, path))
+
+    def _fixed(self, value: Any, path: str) -> None:
+        self.add(value, Same(value))
+
+
+#: Py_TPFLAGS_HEAPTYPE: the class was written in Python.
+_HEAP = 1 << 9
+_HARMLESS = {"Generic", "Protocol", "ABC", "object", "NamedTuple"}
+
+
+@functools.lru_cache(maxsize=1024)
+def _reads_all(cls: type) -> bool:
+    """Tell whether code that is not looked into reads attributes of a class's objects."""
+    if hasattr(cls, "__dataclass_fields__"):
+        return True
+    bases = [c for c in cls.__mro__ if is_installed(c.__module__) and c.__name__ not in _HARMLESS]
+    return any(c.__flags__ & _HEAP for c in bases)
+
+
+@functools.lru_cache(maxsize=1024)
+def _members(cls: type) -> dict[str, MemberDescriptorType]:
+    """Return the slots of a class written in Python."""
+    found: dict[str, MemberDescriptorType] = {}
+    for base in reversed(cls.__mro__):
+        if base.__flags__ & _HEAP:
+            for name, member in vars(base).items():
+                if isinstance(member, MemberDescriptorType):
+                    found[name] = member
+    return found
+
+
+_OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
+    FunctionType: Walk._function,
+    MethodType: Walk._method,
+    functools.partial: Walk._partial,
+    type(functools.lru_cache(lambda: None)): Walk._wrapper,
+    property: Walk._descriptor,
+    staticmethod: Walk._descriptor,
+    classmethod: Walk._descriptor,
+    ModuleType: Walk._module,
+    list: Walk._list_,
+    dict: Walk._dict_,
+    MappingProxyType: Walk._proxy,
+    set: Walk._set_,
+    frozenset: Walk._set_,
+    bytearray: Walk._set_,
+    deque: Walk._set_,
+    np.ndarray: Walk._array,
+    SymbolicArray: Walk._traced_array,
+    slice: Walk._number,
+    operator.attrgetter: Walk._getter,
+    operator.methodcaller: Walk._getter,
+    operator.itemgetter: Walk._getter,
+    np.ufunc: Walk._fixed,
+    MemberDescriptorType: Walk._fixed,
+}
+#: Bases whose content counts besides the attributes of their subclasses.
+_BASES: dict[type, Callable[[Walk, Any, str], None]] = {
+    list: Walk._list_,
+    dict: Walk._dict_,
+    tuple: Walk._tuple_,
+    set: Walk._set_,
+    frozenset: Walk._set_,
+    deque: Walk._set_,
+    bytearray: Walk._set_,
+    np.ndarray: Walk._array,
+    np.generic: Walk._number,
+    functools.partial: Walk._partial,
+    float: Walk._number,
+    int: Walk._number,
+    str: Walk._number,
+    ModuleType: Walk._module,
+}

@@ -1,0 +1,125 @@
+"""Objects with named parts, of which a walk takes those that the code it meets mentions."""
+
+# ruff: noqa: D102  (what the methods do is said once, in ``Space``)
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import MemberDescriptorType
+from typing import TYPE_CHECKING, Any
+
+from archimedes.function.places import MISSING, NamesPlace, Place, SlotsPlace
+
+if TYPE_CHECKING:
+    from archimedes.function.reads import Walk
+
+__all__ = ["NameSpace", "SlotSpace", "Space"]
+
+
+class Space:
+    """Named parts of an ``owner``; more of them are followed as more names are known."""
+
+    def __init__(self, owner: Any, path: str, every: bool = False) -> None:
+        self.owner, self.path, self.every = owner, path, every
+        self.found: dict[str, Any] = {}
+
+    def wanted(self, walk: Walk) -> Iterable[str]:
+        """Return the names to follow, of those known now."""
+        raise NotImplementedError
+
+    def read(self, name: str) -> Any:
+        """Return what is there under a name, or MISSING."""
+        raise NotImplementedError
+
+    def places(self) -> list[Place]:
+        """Return the places that were read."""
+        raise NotImplementedError
+
+    def expand(self, walk: Walk) -> bool:
+        """Follow names that became known since; tell whether there were any."""
+        fresh = sorted(set(self.wanted(walk)).difference(self.found))
+        for name in fresh:
+            value = self.found[name] = self.read(name)
+            if value is not MISSING:
+                path = f"{self.path}.{name}" if self.path else name
+                walk.add(self.owner, name, walk.token(value, path))
+        return bool(fresh)
+
+
+class NameSpace(Space):
+    """A dict of names. ``own``: only names asked for by ``want`` count, as of globals."""
+
+    def __init__(
+        self,
+        owner: Any,
+        path: str,
+        held: dict[str, Any],
+        *,
+        every: bool = False,
+        label: str | None = None,
+        own: bool = False,
+    ) -> None:
+        super().__init__(owner, path, every)
+        self.held, self.own = held, own
+        self.label = label or f"the attribute {path}.{{}}"
+        self.asked: set[str] = set()
+        self.aside: set[str] = set()
+        self.all = False
+
+    def want(self, names: Iterable[str]) -> None:
+        """Follow these names."""
+        self.asked.update(names)
+
+    def wanted(self, walk: Walk) -> Iterable[str]:
+        if self.own:
+            return self.asked
+        names = self.asked | walk.names
+        if self.every or walk.every:
+            self.all = True
+            names = names.union(name for name in self.held if isinstance(name, str))
+        return names - self.aside
+
+    def read(self, name: str) -> Any:
+        return self.held.get(name, MISSING)
+
+    def places(self) -> list[Place]:
+        size = len(self.held) if self.all else None
+        place = NamesPlace(self.label.format, self.held, self.found, size, self.write)
+        place.aside = self.aside
+        return [place]
+
+    def write(self, name: str, value: Any) -> None:
+        """Put back what was there: classes have caches that must know."""
+        if isinstance(self.owner, type):
+            if value is MISSING:
+                delattr(self.owner, name)
+            else:
+                setattr(self.owner, name, value)
+        elif value is MISSING:
+            del self.held[name]
+        else:
+            self.held[name] = value
+
+
+class SlotSpace(Space):
+    """The slots of an object."""
+
+    def __init__(
+        self, owner: Any, path: str, members: dict[str, MemberDescriptorType], every: bool
+    ) -> None:
+        super().__init__(owner, path, every)
+        self.members = members
+
+    def wanted(self, walk: Walk) -> Iterable[str]:
+        if self.every or walk.every:
+            return self.members
+        return walk.names & self.members.keys()
+
+    def read(self, name: str) -> Any:
+        try:
+            return self.members[name].__get__(self.owner)
+        except AttributeError:
+            return MISSING
+
+    def places(self) -> list[Place]:
+        mine = {name: self.members[name] for name in self.found}
+        return [SlotsPlace(self.path, self.owner, mine)] if mine else []
