@@ -225,6 +225,7 @@ class _Holder:
 
 class _Slotted:
     __slots__ = ("a",)
+    a: float
 
 
 def _trials() -> list[tuple[Any, list[Any]]]:
@@ -251,7 +252,7 @@ def _trials() -> list[tuple[Any, list[Any]]]:
     def plain(w: Words) -> None:
         w.names(globals_, {"a": id(globals_["a"])}, ["z"])
 
-    member = _Slotted.a  # type: ignore[attr-defined]
+    member: Any = vars(_Slotted)["a"]
     assert function.__closure__ is not None
     cell = function.__closure__[0]
     return [

@@ -436,4 +436,4 @@ class ContentPlace(Place):
             value.clear()
             (value.update if isinstance(value, set) else value.extend)(self.content)  # type: ignore
         elif isinstance(value, bytearray):
-            value[:] = self.content  # type: ignore[assignment]
+            value[:] = bytes(self.content)  # type: ignore[call-overload]

@@ -250,7 +250,7 @@ class Walk:
 
     def _partial(self, value: Any, path: str) -> None:
         parts = (value.func, value.args, value.keywords)
-        self.add(value, "partial", type(value), *[self.token(p, path) for p in parts])
+        self.add(value, "partial", Same(type(value)), *[self.token(p, path) for p in parts])
 
     def _wrapper(self, value: Any, path: str) -> None:
         """``lru_cache``: what it computes, not what it has computed."""
@@ -259,7 +259,7 @@ class Walk:
     def _descriptor(self, value: Any, path: str) -> None:
         names = ("fget", "fset", "fdel", "__func__")
         parts = [getattr(value, name, None) for name in names]
-        self.add(value, type(value), *[self.token(p, path) for p in parts])
+        self.add(value, Same(type(value)), *[self.token(p, path) for p in parts])
 
     # ---- classes, modules, objects -----------------------------------------------------
 
@@ -288,7 +288,7 @@ class Walk:
 
     def _instance(self, value: Any, path: str) -> None:
         """An object of a class: what it contains if it is a container, and its attributes."""
-        cls = type(value)
+        cls: Any = type(value)
         kinds = self.token(cls, cls.__name__)
         if cls in PARTS:
             parts = [self.token(part, path) for part in PARTS[cls](value)]
@@ -373,7 +373,7 @@ class Walk:
         _, arguments = value.__reduce__()[:2]
         self.mention(a.split(".")[0] for a in arguments if isinstance(a, str))
         self.mention(b for a in arguments if isinstance(a, str) for b in a.split("."))
-        self.add(value, type(value), self.token(arguments, path))
+        self.add(value, Same(type(value)), self.token(arguments, path))
 
     def _fixed(self, value: Any, path: str) -> None:
         self.add(value, Same(value))
@@ -385,7 +385,7 @@ _HARMLESS = {"Generic", "Protocol", "ABC", "object", "NamedTuple"}
 
 
 @functools.lru_cache(maxsize=1024)
-def _reads_all(cls: type) -> bool:
+def _reads_all(cls: Any) -> bool:
     """Tell whether code that is not looked into reads attributes of a class's objects."""
     if hasattr(cls, "__dataclass_fields__"):
         return True
@@ -394,7 +394,7 @@ def _reads_all(cls: type) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _members(cls: type) -> dict[str, MemberDescriptorType]:
+def _members(cls: Any) -> dict[str, MemberDescriptorType]:
     """Return the slots of a class written in Python."""
     found: dict[str, MemberDescriptorType] = {}
     for base in reversed(cls.__mro__):
