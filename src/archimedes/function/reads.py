@@ -27,6 +27,7 @@ from types import (
     MemberDescriptorType,
     MethodType,
     ModuleType,
+    SimpleNamespace,
 )
 from typing import Any
 
@@ -176,6 +177,8 @@ class Walk:
         opener = _OPENERS.get(cls)
         if opener is not None:
             opener(self, value, path)
+        elif isinstance(value, SymbolicArray):
+            self._traced_array(value, path)
         elif isinstance(value, type):
             self._class_(value, path)
         else:
@@ -314,12 +317,12 @@ class Walk:
                 opener(self, value, path)
                 return base
         cls = type(value)
-        if not bare:
+        if not bare and not _has_hidden_part(cls):
             return None
         if hasattr(cls, "__next__"):
             self.positions.append(IteratorPlace(path, value))
             return Same(value)
-        if cls.__hash__ is not None and cls.__hash__ is not object.__hash__:
+        if bare and cls.__hash__ is not None and cls.__hash__ is not object.__hash__:
             return (cls, value)  # equal by value, so that it cannot change
         return Same(value)
 
@@ -391,6 +394,15 @@ def _reads_all(cls: Any) -> bool:
         return True
     bases = [c for c in cls.__mro__ if is_installed(c.__module__) and c.__name__ not in _HARMLESS]
     return any(c.__flags__ & _HEAP for c in bases)
+
+
+@functools.lru_cache(maxsize=1024)
+def _has_hidden_part(cls: Any) -> bool:
+    """Tell whether objects hold more than attributes: a base is written in C."""
+    return any(
+        not c.__flags__ & _HEAP and c is not object and c is not SimpleNamespace
+        for c in cls.__mro__
+    )
 
 
 @functools.lru_cache(maxsize=1024)

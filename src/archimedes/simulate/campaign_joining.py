@@ -52,6 +52,8 @@ def collect(task: Task, fresh: list[Outcome], old: list[Chunk], n: int) -> Campa
     if not fresh and not old:
         return Campaign(np.arange(0), None, None, n, 0, np.arange(0), {})
     arrays = [(one, read_chunk(one)) for one in old]
+    for one, found in arrays:
+        check_params(worker, one, found)
     treedef = result_structure(worker, fresh, arrays)
     parts = [fresh_part(one, treedef) for one in fresh]
     parts += [disk_part(one, found, treedef) for one, found in arrays]
@@ -68,6 +70,28 @@ def collect(task: Task, fresh: list[Outcome], old: list[Chunk], n: int) -> Campa
         np.concatenate([part.status for part in parts])[inside],
         {run: words for part in parts for run, words in part.messages.items() if run < n},
     )
+
+
+def check_params(worker: Worker, one: Chunk, arrays: dict[str, np.ndarray]) -> None:
+    """Refuse a chunk whose parameters are not those of its runs."""
+    drawn = worker.sampler(one.start, one.stop)
+    leaves, treedef = tree.flatten(worker.sampler.params(drawn, one.stop - one.start))
+    for leaf, label in zip(leaves, label_leaves(treedef, "params")):
+        wanted = np.asarray(leaf)
+        if wanted.dtype.kind not in "biufc":
+            continue
+        found = arrays.get(label.name)
+        if found is None:
+            raise CampaignError(
+                f"monte_carlo: {one.path} has {sorted(arrays)}, without the parameter {label.name}"
+            )
+        same = found.dtype == wanted.dtype and found.shape == wanted.shape
+        if not same or found.tobytes() != wanted.tobytes():
+            raise CampaignError(
+                f"monte_carlo: {one.path} holds other parameters ({label.name}) than those of the "
+                f"runs {one.start} to {one.stop - 1} it is named for: delete it, and its runs are "
+                "done again"
+            )
 
 
 def result_structure(

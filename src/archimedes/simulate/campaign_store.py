@@ -48,7 +48,8 @@ IDENTITY = {
     "seed": "was run with another seed",
     "distributions": "was run with other distributions or fixed values",
     "vectorize": "was run with another setting of vectorize",
-    "model": "was run with another model (or another version of this package recorded it)",
+    "model": "was run with another model, or something that the model reads was another (or "
+    "another version of this package or of Python made it)",
 }
 
 

@@ -5,9 +5,7 @@ A task travels to workers of any kind; each keeps the programs it has recorded f
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +15,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function import vmap
+from archimedes.function import Compiled, vmap
+from archimedes.function.identity import fingerprint
+from archimedes.function.lasting import lasting_digest
 from archimedes.graph.environment import in_default_environment
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Host
 from archimedes.simulate.campaign_failures import NUMERICAL, RAISED, fill_in, statuses_of
 from archimedes.simulate.campaign_store import CampaignError
 from archimedes.simulate.sampling import Sampler
@@ -61,7 +63,8 @@ class Worker:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.sampler = Sampler(task.distributions, task.seed)
-        self.many = vmap(self.one, threads=task.threads)
+        self.many = vmap(Compiled(self.one, watch=(task.model,)), threads=task.threads)
+        self._state = fingerprint(task.model)
 
     def one(self, drawn: list[Any]) -> Any:
         """Run the model for what was drawn for one run."""
@@ -69,16 +72,40 @@ class Worker:
 
     def identity(self) -> dict[str, Any]:
         """Return what the manifest of the campaign says."""
-        native = self.task.vectorize
-        model = (
-            self.recording().graph.lasting_digest() if native else source_digest(self.task.model)
-        )
         return {
             "seed": self.task.seed,
             "distributions": self.sampler.digest(),
-            "model": model,
-            "vectorize": native,
+            "model": self.model_digest(),
+            "vectorize": self.task.vectorize,
         }
+
+    def model_digest(self) -> str:
+        """Return a hash of the model and all it reads: of the program it is, where it has one."""
+        h = hashlib.blake2b(digest_size=16)
+        plain = not self.task.vectorize
+        if self.task.vectorize:
+            made = self.recording()
+            h.update(made.graph.lasting_digest().encode())
+            fixed = [out.spec.value for out in made.outs if out.spec.code < 0]
+            h.update(lasting_digest(fixed).encode())
+            plain = has_host(made.graph)
+        if plain:  # what Python code does, only its text and what it reads can tell
+            try:
+                h.update(lasting_digest(self.task.model).encode())
+            except TypeError as error:
+                raise CampaignError(
+                    f"monte_carlo: the model cannot be kept in a folder, {error}. Make it in the "
+                    "model instead of reading it from outside"
+                ) from error
+        return h.hexdigest()
+
+    def check_model(self) -> None:
+        """Refuse to go on with a model that is another one than at the start."""
+        if self.task.vectorize and fingerprint(self.task.model) != self._state:
+            raise CampaignError(
+                "monte_carlo: something the model reads was changed while the campaign ran: its "
+                "runs would be those of two models. Pass what varies as a parameter"
+            )
 
     def recording(self) -> Any:
         """Return the program that the model is, all it reads included."""
@@ -93,6 +120,7 @@ class Worker:
 
     def run(self, start: int, stop: int) -> Outcome:
         """Make some runs."""
+        self.check_model()
         drawn = self.sampler(start, stop)
         messages: dict[int, str] = {}
         if not self.task.vectorize:
@@ -124,6 +152,14 @@ class Worker:
             return stack(rows), messages
         good = np.array([run in rows for run in range(start, stop)])
         return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
+
+
+def has_host(graph: Graph) -> bool:
+    """Tell whether a program calls back into Python."""
+    return any(
+        isinstance(region, Host) or any(map(has_host, region.bodies))
+        for region in graph.regions.values()
+    )
 
 
 def recorded(work: Callable[[], Any]) -> Any:
@@ -163,20 +199,6 @@ def stack(rows: dict[int, Any]) -> Any:
                 f"run {runs[0]}: return the same shapes in every run (for trajectories give t_eval)"
             )
     return treedef.unflatten([np.stack(arrays) for arrays in zip(*columns)])
-
-
-def source_digest(model: Callable[[Any], Any]) -> str:
-    """Return a hash of the text of a model that runs as plain Python."""
-    function = inspect.unwrap(model)
-    while isinstance(function, functools.partial):
-        function = function.func
-    if not inspect.isfunction(function) and not inspect.ismethod(function):
-        function = type(function)
-    try:
-        text = inspect.getsource(function)
-    except (OSError, TypeError):
-        text = f"{function.__module__}.{function.__qualname__}"
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 _WORKERS: dict[str, Worker] = {}
