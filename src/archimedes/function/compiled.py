@@ -229,7 +229,12 @@ class Compiled:
     def _watched(self, state: State) -> tuple[Any, Callable[[], Walk], bool]:
         """Return the places that recording must not change, and how to walk there again."""
         again = functools.partial(self.identity.reads, state.statics)
-        seen = again() if self.identity.frozen else state
+        if not self.identity.frozen:
+            return [*state.places, *state.positions], again, self.lenient
+        try:
+            seen = again()
+        except TraceError:  # too much to look at, which is why it is frozen
+            return [], again, self.lenient
         return [*seen.places, *seen.positions], again, self.lenient
 
     def _keep(

@@ -101,7 +101,7 @@ def _is_memo(change: Change) -> bool:
 def _line(functions: Sequence[FunctionType], what: str) -> str:
     """Return where a function is that writes to what was changed."""
     name = what.split("[")[0].split(".")[-1].split(" of ")[0].split(" ")[-1]
-    for function in functions:
+    for function in sorted(functions, key=lambda f: f.__name__ == "__init__"):
         for code in _codes(function.__code__):
             for step in dis.get_instructions(code):
                 stores = step.opname.startswith(("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"))

@@ -134,12 +134,12 @@ class Identity:
     def walk(self, statics: tuple[Any, ...] = ()) -> Walk:
         """Look at everything that is watched."""
         if self.frozen:
-            return Walk(statics, every=True)
+            return Walk((), every=True, statics=statics)
         return self.reads(statics)
 
     def reads(self, statics: tuple[Any, ...] = ()) -> Walk:
         """Look at everything that is read, frozen or not."""
-        return Walk((*self.roots, *statics), hosts=self.hosts)
+        return Walk(self.roots, hosts=self.hosts, statics=statics)
 
     def learn(self, hosts: set[CodeType]) -> bool:
         """Take note of host functions; tell whether some are new."""

@@ -20,6 +20,7 @@ _TRANSPARENT = {
     *("abc", "archimedes", "builtins", "cmath", "collections", "dataclasses", "enum"),
     *("functools", "itertools", "math", "numbers", "numpy", "operator", "types", "typing"),
     *("warnings", "__future__", "_operator", "_functools", "_collections"),
+    *("contextlib", "logging", "os", "pathlib", "sys", "threading", "time"),
 }
 
 

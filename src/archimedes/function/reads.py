@@ -21,13 +21,18 @@ from collections.abc import Callable, Hashable, Iterable
 from types import (
     BuiltinFunctionType,
     CellType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -111,6 +116,7 @@ class Walk:
         roots: Iterable[Any],
         every: bool = False,
         hosts: frozenset[CodeType] = frozenset(),
+        statics: Iterable[Any] = (),
     ) -> None:
         self.hosts = hosts
         self.numbers: dict[int, int] = {}
@@ -130,6 +136,8 @@ class Walk:
         for root in roots:
             name = getattr(root, "__name__", None) or type(root).__name__
             self.tokens.append(self.token(root, str(name)))
+        for value in statics:
+            self.tokens.append(self.token(value, "that is a static argument"))
         self._run()
         self.places += [place for space in self.spaces for place in space.places()]
 
@@ -293,6 +301,9 @@ class Walk:
         """An object of a class: what it contains if it is a container, and its attributes."""
         cls: Any = type(value)
         kinds = self.token(cls, cls.__name__)
+        if cls.__module__ == "logging":
+            self.add(value, Same(value))  # what it does is no part of any number
+            return
         if cls in PARTS:
             parts = [self.token(part, path) for part in PARTS[cls](value)]
             self.add(value, "parts", kinds, *parts)
@@ -324,6 +335,13 @@ class Walk:
             return Same(value)
         if bare and cls.__hash__ is not None and cls.__hash__ is not object.__hash__:
             return (cls, value)  # equal by value, so that it cannot change
+        for read in (_buffer, _pickled):
+            try:
+                found = read(value)
+            except Exception:  # whatever objects say that have no such thing
+                continue
+            self.places.append(ContentPlace(path, value, read))
+            return found
         return Same(value)
 
     # ---- containers --------------------------------------------------------------------
@@ -380,6 +398,19 @@ class Walk:
 
     def _fixed(self, value: Any, path: str) -> None:
         self.add(value, Same(value))
+
+
+def _buffer(value: Any) -> Hashable:
+    """Return the memory of an object that shows it, such as an ``array.array``."""
+    return bytes(memoryview(value))
+
+
+def _pickled(value: Any) -> Hashable:
+    """Return what an object written in C would be pickled as."""
+    made = value.__reduce_ex__(2)
+    if isinstance(made, str) or not any(made[2:]):
+        raise TypeError  # known by its name, or without content
+    return Walk((made[1:],), every=True).key
 
 
 #: Py_TPFLAGS_HEAPTYPE: the class was written in Python.
@@ -439,8 +470,14 @@ _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
     operator.attrgetter: Walk._getter,
     operator.methodcaller: Walk._getter,
     operator.itemgetter: Walk._getter,
-    np.ufunc: Walk._fixed,
-    MemberDescriptorType: Walk._fixed,
+    **dict.fromkeys(
+        (
+            *(np.ufunc, type(np.dot), MemberDescriptorType, GetSetDescriptorType),
+            *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
+            *(MethodWrapperType, object),
+        ),
+        Walk._fixed,
+    ),
 }
 #: Bases whose content counts besides the attributes of their subclasses.
 _BASES: dict[type, Callable[[Walk, Any, str], None]] = {
