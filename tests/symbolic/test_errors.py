@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes import symbolic
+from archimedes.function.recording import LeafSpec, sym_leaf
 from archimedes.graph import program
+from archimedes.graph.dtypes import F64
 
 OUTSIDE = np.zeros(3)
 KEPT: list = []
@@ -239,22 +242,28 @@ CASES = [
     (dictionary_key, "code that cannot take it", "arc.callback"),
     (add_text, "unsupported operand type", "arc.callback"),
     (missing_attribute, "'tobytes'", "arc.callback"),
-    (kept_from_before, "after its trace had ended", "Return it from the compiled function"),
     (write_to_outer_function, "writes to the outer one's array", "y = x.copy()"),
     (quantile_by_other_method, "method='hazen' need static positions", "method='linear'"),
 ]
 
 
-def keep(x):
-    KEPT[:] = [x]
-    return x
+def keep() -> None:
+    """Keep a value of a trace that ends."""
+    with symbolic.Trace() as trace:
+        KEPT[:] = [sym_leaf(trace, LeafSpec(F64, (3,)))]
+
+
+def test_a_value_kept_from_before_is_named() -> None:
+    keep()
+    with pytest.raises(arc.TraceError, match=r"KEPT\[0\] holds a value of a recording that has en"):
+        arc.compile(kept_from_before)(np.ones(3))
 
 
 @pytest.mark.parametrize(
     ("function", "happened", "remedy"), CASES, ids=[case[0].__name__ for case in CASES]
 )
 def test_message_names_cause_line_and_remedy(function, happened, remedy) -> None:
-    arc.compile(keep)(np.ones(3))
+    keep()
     with pytest.raises(arc.TraceError) as caught:
         arc.compile(function)(np.array([1.5, -0.5, 2.0]))
     first, place, line, *rest = str(caught.value).split("\n")
@@ -275,13 +284,13 @@ def test_outside_array_is_untouched() -> None:
 
 @pytest.mark.parametrize("use", [lambda x: x + 1, np.sin, lambda x: x[0], lambda x: float(x[0])])
 def test_leaked_value_says_so(use) -> None:
-    arc.compile(keep)(np.ones(3))
+    keep()
     with pytest.raises(arc.TraceError, match=r"used outside any trace[\s\S]*return what you need"):
         use(KEPT[0])
 
 
 def test_leaked_value_can_be_printed() -> None:
-    arc.compile(keep)(np.ones(3))
+    keep()
     assert repr(KEPT[0]) == "Traced(float64, shape=(3,))"
 
 

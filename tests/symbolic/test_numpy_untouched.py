@@ -30,7 +30,7 @@ def test_creation_functions_are_replaced_only_while_recording() -> None:
         seen.append(untouched())
         return x + np.ones(3)
 
-    arc.compile(f)(np.ones(3))
+    arc.compile(f, freeze=True)(np.ones(3))
     assert seen == [False]
     assert untouched()
 
@@ -65,7 +65,7 @@ def test_other_threads_see_plain_numpy() -> None:
 
     thread = threading.Thread(target=other)
     thread.start()
-    arc.compile(f)(np.ones(3))
+    arc.compile(f, freeze=True)(np.ones(3))
     thread.join()
     assert seen == [np.ndarray] * 5
     assert untouched()

@@ -16,6 +16,7 @@ import functools
 import gc
 import operator
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from types import (
@@ -78,6 +79,8 @@ _ASIDE = {
     *("__firstlineno__", "__static_attributes__", "__reduce__", "__getstate__", "__setstate__"),
     *("__classcell__", "__subclasshook__", "__class_getitem__", "__replace__", "__del__"),
 }
+#: Packages whose objects are known by identity: what they do is no part of any number.
+_APART = {"asyncio", "concurrent", "logging", "multiprocessing", "queue", "threading", "weakref"}
 #: What instances of a class of this package are made of, for classes that keep more than that.
 PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {}
 
@@ -301,8 +304,8 @@ class Walk:
         """An object of a class: what it contains if it is a container, and its attributes."""
         cls: Any = type(value)
         kinds = self.token(cls, cls.__name__)
-        if cls.__module__ == "logging":
-            self.add(value, Same(value))  # what it does is no part of any number
+        if cls.__module__.split(".")[0] in _APART:
+            self.add(value, Same(value))
             return
         if cls in PARTS:
             parts = [self.token(part, path) for part in PARTS[cls](value)]
@@ -327,7 +330,7 @@ class Walk:
             if isinstance(value, base):
                 opener(self, value, path)
                 return base
-        cls = type(value)
+        cls: Any = type(value)
         if not bare and not _has_hidden_part(cls):
             return None
         if hasattr(cls, "__next__"):
@@ -474,7 +477,7 @@ _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
         (
             *(np.ufunc, type(np.dot), MemberDescriptorType, GetSetDescriptorType),
             *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
-            *(MethodWrapperType, object),
+            *(MethodWrapperType, object, weakref.ref),
         ),
         Walk._fixed,
     ),
