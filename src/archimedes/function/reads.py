@@ -56,6 +56,7 @@ from archimedes.function.places import (
 )
 from archimedes.function.spaces import NameSpace, SlotSpace, Space
 from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic.recorded import RecordedArray, root_of
 from archimedes.tree.content import content_key
 
 __all__ = ["PARTS", "Same", "Walk", "is_atom"]
@@ -381,16 +382,27 @@ class Walk:
         self.add(value, content_key(value))
 
     def _array(self, value: np.ndarray, path: str) -> None:
-        if value.dtype.hasobject:
-            self.add(value, *[self.token(v, path) for v in value.ravel().tolist()])
-        content = value.tobytes()
-        self.places.append(ArrayPlace(path, value, content))
-        self.add(value, value.dtype.str, value.shape, value.strides)
-        if not value.dtype.hasobject:
+        plain = value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
+        if plain.dtype.hasobject:
+            self.add(value, *[self.token(v, path) for v in plain.ravel().tolist()])
+        content = plain.tobytes()
+        self.places.append(ArrayPlace(path, plain, content))
+        self.add(value, plain.dtype.str, plain.shape, plain.strides)
+        if not plain.dtype.hasobject:
             self.add(value, content)
+
+    def _recorded_array(self, value: RecordedArray, path: str) -> None:
+        """An array made while recording: of numbers, or of traced values."""
+        nodes = root_of(value)._nodes
+        if nodes is None:
+            self._array(value, path)
+        else:
+            self._traced_array(nodes.array, path)
+            self.add(value, Same(value))
 
     def _traced_array(self, value: SymbolicArray, path: str) -> None:
         self.traced.append((path, value))
+        self.token(value, path)
         self.add(value, Same(value))
 
     def _getter(self, value: Any, path: str) -> None:
@@ -469,6 +481,7 @@ _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
     deque: Walk._set_,
     np.ndarray: Walk._array,
     SymbolicArray: Walk._traced_array,
+    RecordedArray: Walk._recorded_array,
     slice: Walk._number,
     operator.attrgetter: Walk._getter,
     operator.methodcaller: Walk._getter,
