@@ -38,7 +38,13 @@ WRONG = {
         ValueError,
         "do not fit",
     ),
-    "low above high": (lambda: r.uniform(KEY, 2, low=1.0, high=0.0), ValueError, "low"),
+    "low above high": (lambda: r.uniform(KEY, 2, low=1.0, high=0.0), ValueError, "high - low"),
+    "no bounds": (lambda: r.uniform(KEY, 2, low=-np.inf), ValueError, "finite"),
+    "bounds too far apart": (
+        lambda: r.uniform(KEY, 2, low=-1.7e308, high=1.7e308),
+        ValueError,
+        "finite",
+    ),
     "a negative deviation": (lambda: r.normal(KEY, 2, std=-1.0), ValueError, "std"),
     "a negative scale": (lambda: r.exponential(KEY, scale=-1.0), ValueError, "scale"),
     "an integer dtype": (lambda: r.normal(KEY, dtype=int), TypeError, "float64 or float32"),
@@ -112,3 +118,33 @@ def test_narrow_integers():
     assert r.integers(KEY, np.uint8(200)) == r.integers(KEY, 200)
     with pytest.raises(ValueError, match=r"high must be below 2\^63"):
         r.integers(KEY, 0, np.uint64(2**63))
+
+
+def test_wrong_parameters_of_a_recording_are_nan():
+    def draw(key, x):
+        return (
+            r.uniform(key, 2, low=1.0, high=x),
+            r.normal(key, 2, std=x),
+            r.exponential(key, 2, scale=x),
+            r.multivariate_normal(key, np.zeros(1), np.reshape(x, (1, 1))),
+        )
+
+    for numbers in arc.compile(draw)(KEY, -1.0):
+        assert np.isnan(numbers).any()
+    for eager, recorded in zip(draw(KEY, 2.0), arc.compile(draw)(KEY, 2.0)):
+        np.testing.assert_array_equal(eager, recorded)
+
+
+def test_parameters_in_arrays_made_inside():
+    def draw(key, x):
+        mean, made = np.zeros(3), np.zeros(2, dtype=np.int64)
+        mean[1] = x
+        made[0] = arc.random.bits(key)
+        return (
+            r.normal(key, mean=mean, std=np.ones(3)),
+            r.uniform(made, 2),
+            r.permutation(key, mean),
+        )
+
+    for eager, recorded in zip(draw(KEY, 2.0), arc.compile(draw)(KEY, 2.0)):
+        np.testing.assert_array_equal(eager, recorded)

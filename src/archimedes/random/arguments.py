@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import array
-from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic.recorded import holds_traced
 
 __all__ = [
     "all_true",
@@ -19,18 +19,14 @@ __all__ = [
     "check_shape",
     "is_traced",
     "result_shape",
+    "sound",
     "whole",
 ]
 
 
 def is_traced(*values: Any) -> bool:
-    """Tell whether any of the values is one whose number is not known yet."""
-    return any(
-        isinstance(x, SymbolicArray)
-        or (isinstance(x, list | tuple) and is_traced(*x))
-        or (isinstance(x, np.ndarray) and x.dtype == object)
-        for x in values
-    )
+    """Tell whether any of the values, or a part of it, is one whose number is not known yet."""
+    return holds_traced(values)
 
 
 def as_array(x: Any, dtype: Any = None) -> Any:
@@ -55,6 +51,15 @@ def whole(x: Any, name: str, what: str) -> Any:
 def all_true(test: Any) -> bool:
     """Tell whether a test holds everywhere; where numbers are not known yet it is taken to."""
     return is_traced(test) or bool(np.all(test))
+
+
+def sound(value: Any, good: Any, words: str) -> Any:
+    """Return a parameter; where it is not good, plain numbers raise, and traced ones are nan."""
+    if is_traced(good):
+        return np.where(good, value, np.nan)
+    if not np.all(good):
+        raise ValueError(f"{words}, got {value!r}")
+    return value
 
 
 def check_key(key: Any, what: str) -> Any:

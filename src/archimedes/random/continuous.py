@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import compile, vmap
-from archimedes.random.arguments import all_true, as_array, check_dtype, check_key, result_shape
+from archimedes.random.arguments import (
+    all_true,
+    as_array,
+    check_dtype,
+    check_key,
+    result_shape,
+    sound,
+)
 from archimedes.random.keys import block, in_pairs, random_words
 from archimedes.random.normal_quantiles import normal_quantile
 from archimedes.random.threefry import mask, shift_right
@@ -71,7 +78,8 @@ def uniform(
 
     `shape` is an int or a tuple; None means that of the parameters, which are numbers or arrays
     that broadcast to it. Standard numbers are multiples of 2^-53 (2^-24 in float32); rounding of
-    low + (high - low) u may give `high` itself, as in NumPy.
+    low + (high - low) u may give `high` itself, as in NumPy. Bounds in the wrong order raise; in
+    a recording, where they are not known yet, they give nan.
 
     >>> from archimedes.random import key
     >>> uniform(key(0), 3).round(4)
@@ -83,9 +91,11 @@ def uniform(
         return in_pairs(_uniforms[dtype], key, result_shape(shape, what))
     low, high = as_array(low, dtype), as_array(high, dtype)
     shape = result_shape(shape, what, low=low, high=high)
-    if not all_true(low <= high):
-        raise ValueError(f"{what}: low must not exceed high, got low={low!r} and high={high!r}")
-    return low + (high - low) * in_pairs(_uniforms[dtype], key, shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = high - low
+    words = f"{what}: high - low must be finite and not negative"
+    span = sound(span, (span >= 0.0) & (span < np.inf), words)
+    return low + span * in_pairs(_uniforms[dtype], key, shape)
 
 
 def normal(
@@ -104,8 +114,7 @@ def normal(
     key, dtype = check_key(key, what), check_dtype(dtype, what)
     mean, std = as_array(mean, dtype), as_array(std, dtype)
     shape = result_shape(shape, what, mean=mean, std=std)
-    if not all_true(std >= 0.0):
-        raise ValueError(f"{what}: std must not be negative, got {std!r}")
+    std = sound(std, std >= 0.0, f"{what}: std must not be negative")
     return mean + std * _standard(_normals, key, shape, dtype)
 
 
@@ -120,8 +129,7 @@ def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.f
     key, dtype = check_key(key, what), check_dtype(dtype, what)
     scale = as_array(scale, dtype)
     shape = result_shape(shape, what, scale=scale)
-    if not all_true(scale >= 0.0):
-        raise ValueError(f"{what}: scale must not be negative, got {scale!r}")
+    scale = sound(scale, scale >= 0.0, f"{what}: scale must not be negative")
     return scale * _standard(_exponentials, key, shape, dtype)
 
 

@@ -60,7 +60,8 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
     """Return whole numbers from `low` up to, not including, `high`; one bound alone is `high`.
 
     Bounds are int64 numbers or arrays that broadcast to `shape`. Each number takes 128 bits:
-    probabilities differ from equal ones by less than 2^-64 of themselves.
+    probabilities differ from equal ones by less than 2^-64 of themselves. Bounds in the wrong
+    order raise; in a recording, where they are not known yet, they give arbitrary numbers.
 
     >>> from archimedes.random import key
     >>> integers(key(0), 1, 7, shape=5)
