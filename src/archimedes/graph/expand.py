@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
-from archimedes.graph.elementary.table import ELEMENTARY, in_float32
+from archimedes.graph.elementary.table import PROGRAMS, in_float32
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
@@ -108,7 +108,7 @@ class GraphPrimitives:
 
     >>> g = Graph()
     >>> x = GraphValue(g, g.input(F64))
-    >>> g.outputs = [ELEMENTARY["sin"].program(GraphPrimitives(), x).id]
+    >>> g.outputs = [PROGRAMS["sin"].program(GraphPrimitives(), x).id]
     """
 
     abs = _method("abs")
@@ -191,7 +191,7 @@ def program(name: str, dtype: int) -> Graph:
 
     Example: ``program("sin", F64)`` has one input and one output.
     """
-    row = ELEMENTARY[name]
+    row = PROGRAMS[name]
     text = in_float32(row.program) if dtype == F32 else row.program
     primitives = GraphPrimitives()
     return _traced(lambda *values: (text(primitives, *values),), [dtype] * row.arity)

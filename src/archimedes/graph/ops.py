@@ -154,6 +154,8 @@ _ELEMENTARY: tuple[tuple[str, int], ...] = (
     *((name, 1) for name in ("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh")),
     *((name, 1) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")),
     *((name, 2) for name in ("arctan2", "pow", "hypot", "fmod")),
+    *((name, 1) for name in ("erf", "erfc", "gamma", "gammaln", "digamma")),
+    ("polygamma", 2),
 )
 
 _STRUCTURAL: tuple[tuple[Any, ...], ...] = (

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from archimedes.graph.dtypes import F64
-from archimedes.graph.elementary.table import ELEMENTARY
+from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import CONST, INPUT, OUT, REGION, Graph
@@ -81,5 +81,5 @@ def primitives(counts: Mapping[str, int]) -> Counts:
     """Replace the elementary functions in a count by the operations they consist of."""
     total: Counts = Counter()
     for name, count in counts.items():
-        total += _times(_inside(name), count) if name in ELEMENTARY else Counter({name: count})
+        total += _times(_inside(name), count) if name in PROGRAMS else Counter({name: count})
     return total

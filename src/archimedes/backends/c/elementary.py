@@ -14,7 +14,7 @@ from archimedes.backends.c.routines import Routine
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
 from archimedes.graph.dtypes import F64
-from archimedes.graph.elementary.table import ELEMENTARY
+from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
@@ -25,7 +25,7 @@ __all__ = ["library"]
 
 def _programs() -> dict[str, Graph]:
     """Return the programs by name, and that of sine and cosine of one angle together."""
-    made = {name: program(name, F64) for name in ELEMENTARY}
+    made = {name: program(name, F64) for name in PROGRAMS}
     both = Graph()
     x = both.input(F64)
     both.outputs = [inline(both, made[name], [x])[0] for name in ("sin", "cos")]
@@ -49,7 +49,7 @@ def library() -> dict[str, str]:
         names = ["x", "y"][: len(g.inputs)]
         values = low.inline(f, g, [Binding(operand=x) for x in names], range(len(g.outputs)))
         arguments = [f"double {x}" for x in names]
-        comment = "Sine and cosine of an angle" if name == "sincos" else ELEMENTARY[name].doc
+        comment = "Sine and cosine of an angle" if name == "sincos" else PROGRAMS[name].doc
         if name == "sincos":
             arguments.append("double *cosine")
             f.line(f"*cosine = {values[1].text()};")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 
@@ -177,6 +178,19 @@ def _tanh(e: Emit, out: int, a: int, b: int) -> int:
     return e.where(far, e.c(0.0), e.mul(sech, sech))
 
 
+def _gaussian(e: Emit, x: int) -> int:
+    """2 exp(-x**2) / sqrt(pi): the square of the upper half of x is exact, the rest is small."""
+    upper = e("stop", e("f64", e("f32", x)) if e.dtype == F64 else x)
+    exact = e("exp", e.neg(e.mul(upper, upper)))
+    rest = e("exp", e.neg(e.mul(e.sub(x, upper), e.add(x, upper))))
+    far = e("lt", e.c(28.0), e("abs", x))
+    return e.where(far, e.c(0.0), e.mul(e.c(2.0 / math.sqrt(math.pi)), e.mul(exact, rest)))
+
+
+def _next_polygamma(e: Emit, out: int, n: int, x: int) -> int:
+    return e("polygamma", e.add(n, e.c(1.0)), x)
+
+
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 
 PARTIALS: dict[str, tuple[Partial, ...]] = {
@@ -219,6 +233,12 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "cbrt": (lambda e, o, a, b: e.div(e.c(1.0), e.mul(e.c(3.0), e.mul(o, o))),),
     "hypot": (_hypot_partial(True), _hypot_partial(False)),
     "pow": (_pow_base, _pow_exponent),
+    "erf": (lambda e, o, a, b: _gaussian(e, a),),
+    "erfc": (lambda e, o, a, b: e.neg(_gaussian(e, a)),),
+    "gamma": (lambda e, o, a, b: e.mul(o, e("digamma", a)),),
+    "gammaln": (lambda e, o, a, b: e("digamma", a),),
+    "digamma": (lambda e, o, a, b: e("polygamma", e.c(1.0), a),),
+    "polygamma": (lambda e, o, n, x: e.c(math.nan), _next_polygamma),
 }
 
 Pass = Callable[[Graph, tuple[int, ...], list[int]], int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from archimedes.graph.elementary.table import ELEMENTARY
+from archimedes.graph.elementary.table import PROGRAMS
 
 __all__ = ["count_primitives"]
 
@@ -66,6 +66,6 @@ def count_primitives(*names: str) -> int:
     """
     p = CountingPrimitives()
     for name in names:
-        row = ELEMENTARY[name]
+        row = PROGRAMS[name]
         row.program(p, *(_make(p.known, "operand", i) for i in range(row.arity)))
     return sum(key[0] not in FREE for key in p.known)

@@ -27,14 +27,14 @@ from archimedes.graph.elementary.logarithm import split_exponent
 from archimedes.graph.elementary.pairs import fast_two_sum, halves, polynomial, two_product
 from archimedes.graph.elementary.primitives import Primitives, Value
 
-__all__ = ["cbrt", "hypot", "pow"]
+__all__ = ["cbrt", "hypot", "log_pair", "pow"]
 
 INF = float("inf")
 NAN = float("nan")
 ONE_BITS = 0x3FF0000000000000
 
 
-def _log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
+def log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
     """``log(x)`` of a finite ``x > 0`` as a pair, to about 2^-68 relative.
 
     ``x = 2^k m``, ``m`` times a ten-bit reciprocal is ``1 + r`` exactly with ``|r| < 2^-7``, and
@@ -58,7 +58,7 @@ def _log_pair(p: Primitives, x: Value) -> tuple[Value, Value]:
 def pow(p: Primitives, x: Value, y: Value) -> Value:
     """x to the power y, with the special cases of C's pow."""
     size = p.abs(x)
-    lh, ll = _log_pair(p, size)
+    lh, ll = log_pair(p, size)
     # Beyond 2^66 every y overflows, underflows or leaves 1; the limit keeps products finite.
     limited = clamp(p, y, -(2.0**66), 2.0**66)
     high, low = two_product(p, limited, lh)

@@ -1,4 +1,4 @@
-"""The elementary functions by name, and their eager evaluation on NumPy arrays."""
+"""The elementary and special functions by name, and their eager evaluation on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.elementary import (
+    error_function,
     exponential,
+    gamma_function,
     hyperbolic,
     inverse_trigonometric,
     logarithm,
@@ -19,7 +21,7 @@ from archimedes.graph.elementary import (
 )
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
 
-__all__ = ["ELEMENTARY", "Elementary", "evaluate", "in_float32"]
+__all__ = ["ELEMENTARY", "PROGRAMS", "SPECIAL", "Elementary", "evaluate", "in_float32"]
 
 Program = Callable[..., Value]
 
@@ -32,7 +34,7 @@ class Elementary:
     """A row of the table.
 
     ``program(p, *operands)`` works on float64 values of any provider ``p``; ``ufunc`` is the NumPy
-    function it stands for.
+    function it stands for, where NumPy has one.
 
     Example: ``ELEMENTARY["sin"].ufunc is np.sin``.
     """
@@ -40,11 +42,11 @@ class Elementary:
     name: str
     arity: int
     program: Program
-    ufunc: np.ufunc
+    ufunc: np.ufunc | None
     doc: str
 
 
-def _row(program: Program, ufunc: np.ufunc, arity: int = 1) -> Elementary:
+def _row(program: Program, ufunc: np.ufunc | None, arity: int = 1) -> Elementary:
     doc = (program.__doc__ or "").split("\n", 1)[0].rstrip(".:")
     return Elementary(program.__name__, arity, program, ufunc, doc)
 
@@ -80,6 +82,22 @@ ELEMENTARY: dict[str, Elementary] = {
 }
 """Every elementary function, in the order of the documentation."""
 
+SPECIAL: dict[str, Elementary] = {
+    row.name: row
+    for row in (
+        _row(error_function.erf, None),
+        _row(error_function.erfc, None),
+        _row(gamma_function.gamma, None),
+        _row(gamma_function.gammaln, None),
+        _row(gamma_function.digamma, None),
+        _row(gamma_function.polygamma, None, 2),
+    )
+}
+"""Functions that NumPy has not; their names are SciPy's."""
+
+PROGRAMS: dict[str, Elementary] = ELEMENTARY | SPECIAL
+"""All of them."""
+
 
 def in_float32(program: Program) -> Program:
     """Return the float32 version of a float64 program.
@@ -97,7 +115,7 @@ def in_float32(program: Program) -> Program:
 
 _PROGRAMS: dict[tuple[str, np.dtype[Any]], Program] = {
     (name, np.dtype(dtype)): version(row.program)
-    for name, row in ELEMENTARY.items()
+    for name, row in PROGRAMS.items()
     for dtype, version in ((np.float64, lambda program: program), (np.float32, in_float32))
 }
 
@@ -114,9 +132,9 @@ def evaluate(name: str, *operands: Any) -> Any:
         evaluate("sin", np.array([0.0, 0.5]))   # array([0.        , 0.47942554])
         evaluate("arctan2", 1.0, 1.0)           # np.float64(0.7853981633974483)
     """
-    row = ELEMENTARY.get(name)
+    row = PROGRAMS.get(name)
     if row is None:
-        raise ValueError(f"no elementary function {name!r}; choose from {', '.join(ELEMENTARY)}")
+        raise ValueError(f"no elementary function {name!r}; choose from {', '.join(PROGRAMS)}")
     if len(operands) != row.arity:
         raise TypeError(f"{name} takes {row.arity} operand(s), got {len(operands)}")
     arrays = [np.asarray(x) for x in operands]

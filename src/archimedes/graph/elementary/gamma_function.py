@@ -1,0 +1,184 @@
+"""gamma, the logarithm of its size, digamma and polygamma.
+
+Up to 5 the argument is moved to ``2 + s`` with ``|s| <= 1/2``, where ``log gamma = s P(s)``; the
+factors passed on the way are multiplied. Beyond, Stirling's formula with its exponent as a pair
+(Abramowitz and Stegun 6.1.40, 6.1.15, 6.1.17, 6.3.5, 6.3.7, 6.3.18, 6.4.6, 6.4.7, 6.4.11).
+
+Legend: ``k`` how far the argument is moved, ``s`` what is left, ``up`` and ``down`` the factors
+that multiply and divide; ``r`` distance from the nearest integer.
+"""
+
+from __future__ import annotations
+
+from archimedes.graph.elementary.exponential import exp, exp_of_pair
+from archimedes.graph.elementary.logarithm import log
+from archimedes.graph.elementary.pairs import fast_two_sum, polynomial, two_product, two_sum
+from archimedes.graph.elementary.power import log_pair, pow
+from archimedes.graph.elementary.primitives import Primitives, Value
+from archimedes.graph.elementary.special_coefficients import (
+    DIGAMMA_LARGE,
+    DIGAMMA_ROOT,
+    LOG_GAMMA,
+    STIRLING,
+)
+from archimedes.graph.elementary.trigonometric import cos, sin
+
+__all__ = ["digamma", "gamma", "gammaln", "polygamma"]
+
+INF = float("inf")
+NAN = float("nan")
+PI = 3.141592653589793
+LARGE = 5.0
+"""Stirling's formula from here."""
+LOG_LIMIT = 2.5563481638716906e305
+"""gammaln is infinite beyond."""
+HALF_LOG_2PI = (float.fromhex("0x1.d67f1c864beb5p-1"), float.fromhex("-0x1.65b5a1b7ff5dfp-55"))
+"""log(2 pi) / 2 as a pair."""
+ROOT = (float.fromhex("0x1.762d86356be3fp+0"), float.fromhex("0x1.b86a722197829p-54"))
+"""The positive zero of digamma as a pair."""
+
+
+def _moved(p: Primitives, x: Value) -> tuple[Value, ...]:
+    """``(s P(s), k, up, down)`` for x from -1/2 to 5."""
+    k = p.rint(x - 2.0)
+    s = x - (2.0 + k)
+    up = p.where(k > 0.0, x - 1.0, 1.0)
+    up = up * p.where(k > 1.0, x - 2.0, 1.0) * p.where(k > 2.0, x - 3.0, 1.0)
+    down = p.where(k < 0.0, x, 1.0) * p.where(k < -1.0, 1.0 + x, 1.0)
+    return s * polynomial(s, s * s, LOG_GAMMA.c), k, up, down
+
+
+def _stirling(p: Primitives, x: Value) -> tuple[Value, Value]:
+    """log gamma(x) as a pair, for x from 5."""
+    lh, ll = log_pair(p, x)
+    half = x - 0.5
+    h, low = two_product(p, half, lh)
+    low = low + half * ll
+    h, e1 = two_sum(h, -x)
+    h, e2 = two_sum(h, HALF_LOG_2PI[0])
+    inverse = 1.0 / x
+    z = inverse * inverse
+    series = inverse * polynomial(z, z * z, STIRLING.c)
+    return fast_two_sum(h, ((low + e1) + (e2 + HALF_LOG_2PI[1])) + series)
+
+
+def _sin_pi(p: Primitives, x: Value) -> tuple[Value, Value]:
+    """``(sin(pi x), r)`` with the sign, for any x; r is x minus the nearest integer."""
+    whole = p.rint(x)
+    r = x - whole
+    half = 0.5 * whole
+    odd = p.floor(half) != half
+    size = sin(p, PI * r)
+    return p.where(odd, -size, size), r
+
+
+def gamma(p: Primitives, x: Value) -> Value:
+    """Gamma function."""
+    size = p.abs(x)
+    mirrored = x < -0.5
+    a = p.where(mirrored, size, x)
+    large = a >= LARGE
+    log_near, _, up, down = _moved(p, p.where(large, 2.0, a))
+    near = exp(p, log_near) * up / down
+    h, low = _stirling(p, p.where(large, p.where(a > 172.0, 172.0, a), LARGE))
+    y = p.where(large, exp_of_pair(p, h, low), near)
+    sine, _ = _sin_pi(p, p.where(size < INF, size, 0.5))
+    y = p.where(mirrored, -(PI / (size * sine)) / y, y)
+    pole = mirrored & (p.floor(x) == x)
+    return p.where(pole | (x != x), NAN, y)
+
+
+def gammaln(p: Primitives, x: Value) -> Value:
+    """Logarithm of the size of the gamma function."""
+    size = p.abs(x)
+    mirrored = x < -0.5
+    a = p.where(mirrored, size, x)
+    large = a >= LARGE
+    log_near, k, up, down = _moved(p, p.where(large, 2.0, a))
+    factor = log(p, p.abs(p.where(k > 0.0, up, down)))
+    near = log_near + p.where(k > 0.0, factor, -factor)
+    limited = p.where(a > LOG_LIMIT, LARGE, a)
+    h, low = _stirling(p, p.where(large, limited, LARGE))
+    y = p.where(large, h + low, near)
+    y = p.where(a > LOG_LIMIT, INF, y)
+    sine, _ = _sin_pi(p, p.where(size < INF, size, 0.5))
+    y = p.where(mirrored, -log(p, size * (p.abs(sine) / PI)) - y, y)
+    y = p.where(mirrored & (p.floor(x) == x), INF, y)
+    return p.where(x == -INF, -INF, p.where(x != x, NAN, y))
+
+
+def digamma(p: Primitives, x: Value) -> Value:
+    """Derivative of the logarithm of the gamma function."""
+    mirrored = x < 0.0
+    a = p.where(mirrored, 1.0 - x, x)
+    large = a >= 6.0
+    u = p.where(large, 1.0, a)
+    # Below 1 the argument is moved up by one, above 2 down; the difference from the root is exact.
+    k = p.where(u < 1.0, -1.0, p.floor(u) - 1.0)
+    s = u - (1.5 + k)
+    y = polynomial(s, s * s, DIGAMMA_ROOT.c) * ((u - (ROOT[0] + k)) - ROOT[1])
+    y = p.where(k < 0.0, y - 1.0 / u, y)
+    for j in (1.0, 2.0, 3.0, 4.0):
+        y = p.where(k >= j, y + 1.0 / (u - j), y)
+    v = p.where(large, a, 6.0)
+    z = 1.0 / (v * v)
+    far = log(p, v) - (0.5 / v + z * polynomial(z, z * z, DIGAMMA_LARGE.c))
+    y = p.where(large, p.where(a < INF, far, INF), y)
+    sine, r = _sin_pi(p, p.where(x > -INF, x, 0.5))
+    cosine = cos(p, PI * r)
+    y = p.where(mirrored, y - PI * (cosine / sin(p, PI * r)), y)
+    pole = mirrored & (p.floor(x) == x)
+    return p.where(pole | (x != x), NAN, y)
+
+
+FACTORIALS = tuple(float(f) for f in (1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800))
+ORDERS = float(len(FACTORIALS) - 1)
+"""Highest order of polygamma."""
+ASYMPTOTIC = (
+    8.33333333333333333e-2,
+    -1.38888888888888889e-3,
+    3.30687830687830688e-5,
+    -8.26719576719576720e-7,
+    2.08767569878680990e-8,
+    -5.28419013868749318e-10,
+    1.33825365306846788e-11,
+    -3.38968029632258287e-13,
+    8.58606205627784456e-15,
+    -2.17486869855806187e-16,
+)
+"""Bernoulli numbers B_2k / (2k)!."""
+
+
+def polygamma(p: Primitives, n: Value, x: Value) -> Value:
+    """Derivative of digamma of order n, a whole number from 1 to 10; below zero up to 2."""
+    mirrored = x <= 0.0
+    a = p.where(mirrored, 1.0 - x, x)
+    start = p.where(a < 25.0, a, 25.0)
+
+    def unfinished(u: Value, total: Value, order: Value) -> Value:
+        return u < 25.0
+
+    def step(u: Value, total: Value, order: Value) -> tuple[Value, ...]:
+        return u + 1.0, total + pow(p, u, -1.0 - order), order
+
+    reached, total, _ = p.loop(unfinished, step, (start, start * 0.0, n), 26)
+    v = p.where(a < 25.0, reached, a)
+    inverse = 1.0 / v
+    z = inverse * inverse
+    term, series = n * (n + 1.0) * z, 0.0 * v
+    for j, coefficient in enumerate(ASYMPTOTIC):
+        series = series + coefficient * term
+        term = term * ((n + (2.0 * j + 2.0)) * (n + (2.0 * j + 3.0))) * z
+    index = p.to_int(p.where((n >= 1.0) & (n <= ORDERS), n, 1.0))
+    # n! ((1/n + 1/(2 v)) / v**n + ... + sum 1 / (x + j)**(n+1)), of sign (-1)**(n+1)
+    tail = pow(p, v, -n) * ((1.0 + 0.5 * n * inverse) + series) / n
+    y = p.lookup(FACTORIALS, index) * (tail + total)
+    half = 0.5 * n
+    y = p.where(p.floor(half) == half, -y, y)
+    sine, r = _sin_pi(p, p.where(x > -INF, x, 0.5))
+    ratio = PI / sine
+    second = y - 2.0 * ratio * ratio * (ratio * cos(p, PI * r) * p.copysign(1.0, sine * r))
+    first = ratio * ratio - y
+    y = p.where(mirrored, p.where(n == 1.0, first, p.where(n == 2.0, second, NAN)), y)
+    y = p.where(mirrored & (p.floor(x) == x), p.where(n == 1.0, INF, NAN), y)
+    return p.where((n >= 1.0) & (n <= ORDERS) & (p.floor(n) == n), y, NAN)
