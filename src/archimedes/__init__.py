@@ -16,7 +16,7 @@ from archimedes.lazy_names import lazy_names
 from archimedes.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from archimedes import embedded, environment, random, simulate, spatial, tree, viz
+    from archimedes import embedded, environment, random, simulate, spatial, special, tree, viz
     from archimedes.embedded import codegen
     from archimedes.errors import (
         ArchimedesError,
@@ -132,6 +132,7 @@ __all__ = [
     "solve_ode",
     "sparsity",
     "spatial",
+    "special",
     "stop_gradient",
     "struct",
     "switch",
@@ -147,7 +148,7 @@ __all__ = [
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
 _PACKAGES = (
     *("tree", "graph", "symbolic", "backends", "function"),
-    *("random", "embedded", "simulate", "spatial", "environment", "viz"),
+    *("random", "special", "embedded", "simulate", "spatial", "environment", "viz"),
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.
 _HOMES = {

@@ -179,7 +179,8 @@ class SymbolicArray(Operators):
         )
 
     _NUMBER = (
-        "Keep it an array: np.sin(x) instead of math.sin(x), x[()] or x.astype(...) instead of "
+        "Keep it an array: np.sin(x) instead of math.sin(x), arc.special.erf(x) instead of "
+        "math.erf(x), x[()] or x.astype(...) instead of "
         "float(x) or int(x), np.zeros(3, like=x) or np.zeros_like(x) to fill by assignment; for "
         "Python code that needs numbers use arc.callback; for a setting, declare it static."
     )

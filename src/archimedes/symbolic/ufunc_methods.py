@@ -21,15 +21,17 @@ __all__ = ["call_ufunc", "finish", "fold_axis", "target"]
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Handle ``__array_ufunc__`` for traced arrays."""
     from archimedes.symbolic.products import GUFUNCS
+    from archimedes.symbolic.special_functions import adopt
 
     out = kwargs.pop("out", None)
     if ufunc in GUFUNCS:
         result = GUFUNCS[ufunc](*inputs, **kwargs)
-    elif ufunc not in UFUNCS:
+    elif ufunc not in UFUNCS and not adopt(ufunc):
         own = getattr(np, ufunc.__name__, None) is ufunc
         raise trace_error(
             f"{'np.' if own else 'the ufunc '}{ufunc.__name__} cannot be traced",
-            "Write it with other NumPy functions, or wrap it in arc.callback.",
+            "Write it with other NumPy functions or those of arc.special, or wrap it in "
+            "arc.callback.",
         )
     elif method == "__call__":
         result = _call(ufunc, inputs, out, kwargs)

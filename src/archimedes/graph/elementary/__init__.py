@@ -17,8 +17,8 @@ from archimedes.graph.elementary.table import (
 
 __all__ = [
     "ELEMENTARY",
-    "SPECIAL",
     "NUMPY",
+    "SPECIAL",
     "Elementary",
     "NumpyPrimitives",
     "Primitives",

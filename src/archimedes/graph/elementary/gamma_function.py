@@ -82,7 +82,7 @@ def gamma(p: Primitives, x: Value) -> Value:
     near = exp(p, log_near) * up / down
     h, low = _stirling(p, p.where(large, p.where(a > 172.0, 172.0, a), LARGE))
     y = p.where(large, exp_of_pair(p, h, low), near)
-    sine, _ = _sin_pi(p, p.where(size < INF, size, 0.5))
+    sine = _sin_pi(p, p.where(size < INF, size, 0.5))[0]
     y = p.where(mirrored, -(PI / (size * sine)) / y, y)
     pole = mirrored & (p.floor(x) == x)
     return p.where(pole | (x != x), NAN, y)
@@ -101,7 +101,7 @@ def gammaln(p: Primitives, x: Value) -> Value:
     h, low = _stirling(p, p.where(large, limited, LARGE))
     y = p.where(large, h + low, near)
     y = p.where(a > LOG_LIMIT, INF, y)
-    sine, _ = _sin_pi(p, p.where(size < INF, size, 0.5))
+    sine = _sin_pi(p, p.where(size < INF, size, 0.5))[0]
     y = p.where(mirrored, -log(p, size * (p.abs(sine) / PI)) - y, y)
     y = p.where(mirrored & (p.floor(x) == x), INF, y)
     return p.where(x == -INF, -INF, p.where(x != x, NAN, y))
@@ -124,9 +124,9 @@ def digamma(p: Primitives, x: Value) -> Value:
     z = 1.0 / (v * v)
     far = log(p, v) - (0.5 / v + z * polynomial(z, z * z, DIGAMMA_LARGE.c))
     y = p.where(large, p.where(a < INF, far, INF), y)
-    sine, r = _sin_pi(p, p.where(x > -INF, x, 0.5))
-    cosine = cos(p, PI * r)
-    y = p.where(mirrored, y - PI * (cosine / sin(p, PI * r)), y)
+    turn = p.where(mirrored & (x > -INF), x, 0.25)
+    angle = PI * (turn - p.rint(turn))
+    y = p.where(mirrored, y - PI * (cos(p, angle) / sin(p, angle)), y)
     pole = mirrored & (p.floor(x) == x)
     return p.where(pole | (x != x), NAN, y)
 
@@ -161,14 +161,15 @@ def polygamma(p: Primitives, n: Value, x: Value) -> Value:
     def step(u: Value, total: Value, order: Value) -> tuple[Value, ...]:
         return u + 1.0, total + pow(p, u, -1.0 - order), order
 
-    reached, total, _ = p.loop(unfinished, step, (start, start * 0.0, n), 26)
+    reached, total, _ = p.loop(unfinished, step, (start, start - start, n), 26)
     v = p.where(a < 25.0, reached, a)
     inverse = 1.0 / v
     z = inverse * inverse
-    term, series = n * (n + 1.0) * z, 0.0 * v
-    for j, coefficient in enumerate(ASYMPTOTIC):
+    term = n * (n + 1.0) * z
+    series = ASYMPTOTIC[0] * term
+    for j, coefficient in enumerate(ASYMPTOTIC[1:], 1):
+        term = term * ((n + 2.0 * j) * (n + (2.0 * j + 1.0))) * z
         series = series + coefficient * term
-        term = term * ((n + (2.0 * j + 2.0)) * (n + (2.0 * j + 3.0))) * z
     index = p.to_int(p.where((n >= 1.0) & (n <= ORDERS), n, 1.0))
     # n! ((1/n + 1/(2 v)) / v**n + ... + sum 1 / (x + j)**(n+1)), of sign (-1)**(n+1)
     tail = pow(p, v, -n) * ((1.0 + 0.5 * n * inverse) + series) / n

@@ -101,7 +101,9 @@ LOG_GAMMA = Minimax(
 """log gamma(2 + x) / x."""
 
 STIRLING = Minimax(
-    target="(loggamma(1/sqrt(x)) - (1/sqrt(x) - 0.5)*log(1/sqrt(x)) + 1/sqrt(x) - log(2*pi)/2)/sqrt(x)",
+    target=(
+        "(loggamma(1/sqrt(x)) - (1/sqrt(x) - 0.5)*log(1/sqrt(x)) + 1/sqrt(x) - log(2*pi)/2)/sqrt(x)"
+    ),
     weight="sqrt(x)",
     interval=(1e-08, 0.0401),
     bound=2.0**-59.9,
