@@ -1,0 +1,88 @@
+"""Aerodynamic forces and moments of the F-16.
+
+Legend: CX CY CZ are force coefficients along body axes, CL CM CN moment coefficients about the
+reference point, all with wing area, span b and mean chord c; surfaces are positive where they give a
+negative moment (elevator trailing edge down pitches down).
+Source: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 3rd edition, section 3.5 and
+appendix A.4, with the tables of `tables`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import interpolant
+from archimedes.tree import field, struct
+from archimedes.vehicles.f16 import tables as T
+from archimedes.vehicles.surroundings import Surroundings
+
+__all__ = ["F16Aerodynamics"]
+
+
+def _of_alpha(values: np.ndarray) -> Any:
+    return interpolant(T.ALPHA, values, outside="extrapolate")
+
+
+def _of(first: np.ndarray, values: np.ndarray) -> Any:
+    return interpolant([first, T.ALPHA], values, outside="extrapolate")
+
+
+CX, CM = _of(T.ELEVATOR, T.CX), _of(T.ELEVATOR, T.CM)
+CL, CN = _of(T.SIDESLIP, T.CL), _of(T.SIDESLIP, T.CN)
+CZ = _of_alpha(T.CZ)
+CL_AILERON, CL_RUDDER = _of(T.BETA, T.CL_AILERON), _of(T.BETA, T.CL_RUDDER)
+CN_AILERON, CN_RUDDER = _of(T.BETA, T.CN_AILERON), _of(T.BETA, T.CN_RUDDER)
+CX_Q, CZ_Q, CM_Q = _of_alpha(T.CX_Q), _of_alpha(T.CZ_Q), _of_alpha(T.CM_Q)
+CY_R, CL_R, CN_R = _of_alpha(T.CY_R), _of_alpha(T.CL_R), _of_alpha(T.CN_R)
+CY_P, CL_P, CN_P = _of_alpha(T.CY_P), _of_alpha(T.CL_P), _of_alpha(T.CN_P)
+
+
+@struct
+class F16Aerodynamics:
+    """Tables of the subsonic F-16: -10 to 45 degrees of attack, 30 degrees of sideslip, below Mach 1.
+
+    Beyond the tables their outermost slopes are carried on. `area` in m^2, `span` and `chord` in m;
+    `reference` is the place of the moment reference point in parts of the chord.
+    """
+
+    area: float = field(units="m^2", default=27.870912)
+    span: float = field(units="m", default=9.144)
+    chord: float = field(units="m", default=3.450336)
+    reference: float = 0.35
+
+    def coefficients(
+        self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any
+    ) -> tuple[Any, Any]:
+        """Return force and moment coefficients (3,) about the centre of mass at `xcg` chords.
+
+        Surfaces are in rad.
+        """
+        alpha, beta = (np.rad2deg(angle) for angle in around.angles)
+        de, da, dr = (np.rad2deg(angle) for angle in (elevator, aileron, rudder))
+        da, dr = da / 20.0, dr / 30.0
+        # A vehicle at rest has no coefficients; any speed does, since pressure makes them zero.
+        speed = np.maximum(around.airspeed, 1e-3)
+        p, q, r = (around.w_air_B[..., k] / (2.0 * speed) for k in range(3))
+        p, q, r = self.span * p, self.chord * q, self.span * r
+        side, size = np.where(beta < 0.0, -1.0, 1.0), np.abs(beta)
+
+        cx = CX(de, alpha) + q * CX_Q(alpha)
+        cy = -0.02 * beta + 0.021 * da + 0.086 * dr + r * CY_R(alpha) + p * CY_P(alpha)
+        cz = CZ(alpha) * (1.0 - np.deg2rad(beta) ** 2) - 0.19 * de / 25.0 + q * CZ_Q(alpha)
+        arm = self.reference - xcg
+        cl = side * CL(size, alpha) + da * CL_AILERON(beta, alpha) + dr * CL_RUDDER(beta, alpha)
+        cl = cl + r * CL_R(alpha) + p * CL_P(alpha)
+        cm = CM(de, alpha) + q * CM_Q(alpha) + cz * arm
+        cn = side * CN(size, alpha) + da * CN_AILERON(beta, alpha) + dr * CN_RUDDER(beta, alpha)
+        cn = cn + r * CN_R(alpha) + p * CN_P(alpha) - cy * arm * self.chord / self.span
+        return np.stack([cx, cy, cz], axis=-1), np.stack([cl, cm, cn], axis=-1)
+
+    def wrench(
+        self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any
+    ) -> tuple[Any, Any]:
+        """Return force in N and moment about the centre of mass in N m, in body axes."""
+        c_F, c_M = self.coefficients(around, elevator, aileron, rudder, xcg)
+        push = (around.dynamic_pressure * self.area)[..., None]
+        return push * c_F, push * c_M * np.array([self.span, self.chord, self.span])

@@ -1,0 +1,119 @@
+"""The F-16: six degrees of freedom, tables for air and engine, in any world.
+
+Source of masses and geometry: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 3rd
+edition, appendix A, and NASA/TM-2015-218675, check case 11. Left out: leading-edge flaps, speed brake, the
+supersonic range, structural modes, fuel burn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, cross
+from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.tree import field, struct
+from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics
+from archimedes.vehicles.f16.engine import F16Engine
+from archimedes.vehicles.surroundings import FlightState
+from archimedes.vehicles.worlds import RotatingEarth
+
+__all__ = ["F16"]
+
+SLUG, SLUG_FT2 = 14.593902937206364, 1.3558179483314004
+
+
+def _inertia() -> np.ndarray:
+    xx, yy, zz, xz = 9496.0, 55814.0, 63100.0, 982.0
+    return SLUG_FT2 * np.array([[xx, 0.0, -xz], [0.0, yy, 0.0], [-xz, 0.0, zz]])
+
+
+@struct
+class F16:
+    """An F-16 whose parts can be exchanged: ``F16(engine=MyEngine(), world=FlatEarth())``.
+
+    `xcg` is the place of the centre of mass in parts of the chord (0.35 is the reference point; in
+    front of it the aircraft is stable). `aero` gives `wrench(around, elevator, aileron, rudder,
+    xcg)`; `engine` gives `commanded(throttle)`, `power_rate(power, throttle)`, `thrust(power,
+    around)`, `angular_momentum` and `lag`.
+    """
+
+    mass: Any = field(units="kg", default=637.1595 * SLUG)
+    inertia: Any = field(units="kg m^2", default_factory=_inertia)
+    xcg: Any = 0.25
+    aero: Any = field(default_factory=F16Aerodynamics)
+    engine: Any = field(default_factory=F16Engine)
+    world: Any = field(default_factory=RotatingEarth)
+
+    @struct
+    class State:
+        """Motion in the world, and the engine's power in percent."""
+
+        motion: Any = field()
+        power: Any = field(units="%")
+
+    @struct
+    class Input:
+        """Throttle from 0 to 1 and the angles of the surfaces."""
+
+        throttle: Any = field()
+        elevator: Any = field(units="rad", default=0.0)
+        aileron: Any = field(units="rad", default=0.0)
+        rudder: Any = field(units="rad", default=0.0)
+
+    @struct
+    class Output:
+        """What a pilot and an engineer look at."""
+
+        flight: FlightState = field()
+        airspeed: Any = field(units="m/s")
+        mach: Any = field()
+        alpha: Any = field(units="rad")
+        beta: Any = field(units="rad")
+        load_factor: Any = field()
+        thrust: Any = field(units="N")
+
+    def __post_init__(self) -> None:
+        """Check mass and inertia where they are known."""
+        check_mass(self.mass, "F16.mass")
+        check_inertia(self.inertia, "F16.inertia")
+
+    def state(self, flight: FlightState, power: Any = 0.0) -> Any:
+        """Return the state for a place, a velocity and an attitude."""
+        return F16.State(self.world.state(flight), as_array(power, "power"))
+
+    def power(self, x: Any, u: Any) -> Any:
+        """Return the power that makes thrust: that of the lag, or what the throttle asks for."""
+        return x.power if self.engine.lag else self.engine.commanded(u.throttle)
+
+    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+        """Return force (3,) without gravity and moment (3,) in body axes."""
+        around = self.world.surroundings(t, x.motion)
+        F_B, M_B = self.aero.wrench(around, u.elevator, u.aileron, u.rudder, self.xcg)
+        thrust = self.engine.thrust(self.power(x, u), around)
+        along = np.array([1.0, 0.0, 0.0])
+        spin = self.engine.angular_momentum * along
+        return F_B + thrust[..., None] * along, M_B - cross(x.motion.w_B, spin + 0.0 * M_B)
+
+    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+        """Return the derivative of the state."""
+        F_B, M_B = self.forces(t, x, u)
+        rate = self.engine.power_rate(x.power, u.throttle) if self.engine.lag else 0.0 * x.power
+        motion = self.world.rates(t, x.motion, F_B, M_B, self.mass, as_array(self.inertia))
+        return F16.State(motion, rate)
+
+    def outputs(self, t: Any, x: Any, u: Any) -> Any:
+        """Return flight state, air data, load factor (along -z) and thrust."""
+        around = self.world.surroundings(t, x.motion)
+        F_B, _ = self.forces(t, x, u)
+        alpha, beta = around.angles
+        return F16.Output(
+            flight=self.world.flight(t, x.motion),
+            airspeed=around.airspeed,
+            mach=around.mach,
+            alpha=alpha,
+            beta=beta,
+            load_factor=-F_B[..., 2] / (self.mass * 9.80665),
+            thrust=self.engine.thrust(self.power(x, u), around),
+        )

@@ -1,0 +1,65 @@
+"""What a vehicle meets at a place and time: air, gravity, and its motion through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment import Air, air_path_angles
+from archimedes.tree import field, struct
+
+__all__ = ["FlightState", "Surroundings"]
+
+
+@struct
+class FlightState:
+    """Where a vehicle is and how it moves, in the terms of flight; angles in rad.
+
+    `rpy` are roll, pitch and yaw relative to north-east-down, `v_NED` is the velocity relative to
+    the ground, `w_B` the angular velocity relative to inertial axes, in body axes.
+    """
+
+    lat: Any = field(units="rad")
+    lon: Any = field(units="rad")
+    alt: Any = field(units="m")
+    v_NED: Any = field(units="m/s")
+    rpy: Any = field(units="rad")
+    w_B: Any = field(units="rad/s")
+
+
+@struct
+class Surroundings:
+    """Air and gravity at the vehicle, and its motion relative to the air, in body axes.
+
+    `v_air_B` is the velocity of the vehicle through the air (wind taken off), `w_air_B` its angular
+    velocity relative to the Earth, `g_B` the attraction of the Earth.
+    """
+
+    air: Air = field()
+    alt: Any = field(units="m")
+    v_air_B: Any = field(units="m/s")
+    w_air_B: Any = field(units="rad/s")
+    g_B: Any = field(units="m/s^2")
+
+    @property
+    def airspeed(self) -> Any:
+        """True airspeed in m/s; its derivative at rest is zero."""
+        v2 = np.sum(self.v_air_B * self.v_air_B, axis=-1)
+        still = v2 == 0.0
+        return np.where(still, 0.0, np.sqrt(np.where(still, 1.0, v2)))
+
+    @property
+    def mach(self) -> Any:
+        """Mach number."""
+        return self.airspeed / self.air.speed_of_sound
+
+    @property
+    def dynamic_pressure(self) -> Any:
+        """Dynamic pressure in Pa."""
+        return 0.5 * self.air.density * np.sum(self.v_air_B * self.v_air_B, axis=-1)
+
+    @property
+    def angles(self) -> tuple[Any, Any]:
+        """Angle of attack and of sideslip in rad."""
+        return air_path_angles(self.v_air_B)

@@ -1,0 +1,147 @@
+"""Where vehicles move: a flat Earth, or an ellipsoid that turns. A vehicle works in either.
+
+A world knows its state of motion, what surrounds a vehicle in it, and how the state changes under a
+force and a moment. Choosing another world changes no vehicle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment import (
+    WGS84,
+    ConstantWind,
+    Ellipsoid,
+    J2Gravity,
+    StandardAtmosphere1976,
+    UniformGravity,
+    ecef_to_geodetic,
+    geodetic_to_ecef,
+    ned,
+)
+from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_vector
+from archimedes.tree import field, struct
+from archimedes.vehicles.surroundings import FlightState, Surroundings
+
+__all__ = ["FlatEarth", "RotatingEarth"]
+
+
+@struct
+class FlatEarth:
+    """A plane with uniform gravity: axes north, east and down from a site at altitude zero.
+
+    The state is `RigidBody.State`: `pos` in NED axes (altitude is ``-pos[2]``), the attitude of the
+    body in them, velocity and angular velocity in body axes. Gravity may be any callable of the
+    position.
+    """
+
+    gravity: Any = field(default_factory=UniformGravity)
+    atmosphere: Any = field(default_factory=StandardAtmosphere1976)
+    wind: Any = field(default_factory=ConstantWind)
+
+    State = RigidBody.State
+
+    def state(self, flight: FlightState) -> RigidBody.State:
+        """Return the state of motion for latitude and longitude in rad as places on the plane.
+
+        North is ``lat`` and east ``lon`` times the Earth's radius; give zeros for the site itself.
+        """
+        att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
+        place = [flight.lat * WGS84.a, flight.lon * WGS84.a, -1.0 * flight.alt]
+        v_NED = check_vector(flight.v_NED, 3, "v_NED")
+        return RigidBody.State(
+            np.stack([as_array(x) for x in place]),
+            Quaternion.from_euler(att),
+            att.rotate(v_NED),
+            check_vector(flight.w_B, 3, "w_B"),
+        )
+
+    def flight(self, t: Any, x: RigidBody.State) -> FlightState:
+        """Return the state in the terms of flight: the way back from `state`."""
+        return FlightState(
+            lat=x.pos[..., 0] / WGS84.a,
+            lon=x.pos[..., 1] / WGS84.a,
+            alt=-x.pos[..., 2],
+            v_NED=x.att.rotate(x.v_B, inverse=True),
+            rpy=x.att.as_euler("xyz").array,
+            w_B=x.w_B,
+        )
+
+    def surroundings(self, t: Any, x: RigidBody.State) -> Surroundings:
+        """Return what the vehicle meets."""
+        alt = -x.pos[..., 2]
+        return Surroundings(
+            air=self.atmosphere(alt),
+            alt=alt,
+            v_air_B=x.v_B - x.att.rotate(self.wind(t, alt)),
+            w_air_B=x.w_B,
+            g_B=x.att.rotate(self.gravity(x.pos)),
+        )
+
+    def rates(self, t: Any, x: RigidBody.State, F_B: Any, M_B: Any, m: Any, J_B: Any) -> Any:
+        """Return the derivative of the state under a force and a moment; gravity is added."""
+        weight = as_array(m)[..., None] * x.att.rotate(self.gravity(x.pos))
+        return RigidBody.dynamics(t, x, RigidBody.Input(F_B + weight, M_B, m, J_B))
+
+
+@struct
+class RotatingEarth:
+    """An ellipsoid that turns, with any gravity model: positions in Earth-fixed axes.
+
+    The state is `EarthReferencedBody.State`: position and velocity relative to the Earth in its
+    axes, the attitude of the body in them, the inertial angular velocity in body axes.
+    """
+
+    ellipsoid: Ellipsoid = field(default_factory=lambda: WGS84)
+    gravity: Any = field(default_factory=J2Gravity)
+    atmosphere: Any = field(default_factory=StandardAtmosphere1976)
+    wind: Any = field(default_factory=ConstantWind)
+
+    State = EarthReferencedBody.State
+
+    def state(self, flight: FlightState) -> EarthReferencedBody.State:
+        """Return the state of motion for a place, a velocity and an attitude."""
+        local = ned(flight.lat, flight.lon)
+        att = EulerAngles(as_array(flight.rpy, "rpy"), "xyz")
+        return EarthReferencedBody.State(
+            geodetic_to_ecef(flight.lat, flight.lon, flight.alt, self.ellipsoid),
+            Quaternion.from_matrix(att.as_matrix() @ local.as_matrix()),
+            local.rotate(check_vector(flight.v_NED, 3, "v_NED"), inverse=True),
+            check_vector(flight.w_B, 3, "w_B"),
+        )
+
+    def flight(self, t: Any, x: EarthReferencedBody.State) -> FlightState:
+        """Return the state in the terms of flight: the way back from `state`."""
+        lat, lon, alt = ecef_to_geodetic(x.pos, self.ellipsoid)
+        local = ned(lat, lon)
+        R_BN = x.att.as_matrix() @ np.swapaxes(local.as_matrix(), -1, -2)
+        rpy = EulerAngles.from_matrix(R_BN, "xyz").array
+        return FlightState(lat, lon, alt, local.rotate(x.v_E), rpy, x.w_B)
+
+    def surroundings(self, t: Any, x: EarthReferencedBody.State) -> Surroundings:
+        """Return what the vehicle meets."""
+        lat, lon, alt = ecef_to_geodetic(x.pos, self.ellipsoid)
+        wind_E = ned(lat, lon).rotate(self.wind(t, alt), inverse=True)
+        return Surroundings(
+            air=self.atmosphere(alt),
+            alt=alt,
+            v_air_B=x.att.rotate(x.v_E - wind_E),
+            w_air_B=x.w_B - x.att.rotate(self._spin()),
+            g_B=x.att.rotate(self.gravity(x.pos)),
+        )
+
+    def rates(
+        self, t: Any, x: EarthReferencedBody.State, F_B: Any, M_B: Any, m: Any, J_B: Any
+    ) -> Any:
+        """Return the derivative of the state under a force and a moment; gravity is added."""
+        F_E = x.att.rotate(F_B, inverse=True) + as_array(m)[..., None] * self.gravity(x.pos)
+        body = EarthReferencedBody(rot_earth=self.ellipsoid.omega)
+        return body.dynamics(t, x, EarthReferencedBody.Input(F_E, M_B, m, J_B))
+
+    def _spin(self) -> Any:
+        rate = as_array(self.ellipsoid.omega)
+        return np.stack([0.0 * rate, 0.0 * rate, rate])
