@@ -16,7 +16,17 @@ from archimedes.lazy_names import lazy_names
 from archimedes.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from archimedes import embedded, environment, random, simulate, spatial, special, tree, viz
+    from archimedes import (
+        embedded,
+        environment,
+        random,
+        simulate,
+        spatial,
+        special,
+        tree,
+        vehicles,
+        viz,
+    )
     from archimedes.embedded import codegen
     from archimedes.errors import (
         ArchimedesError,
@@ -137,6 +147,7 @@ __all__ = [
     "struct",
     "switch",
     "tree",
+    "vehicles",
     "viz",
     "vjp",
     "vmap",
@@ -148,7 +159,7 @@ __all__ = [
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
 _PACKAGES = (
     *("tree", "graph", "symbolic", "backends", "function"),
-    *("random", "special", "embedded", "simulate", "spatial", "environment", "viz"),
+    *("random", "special", "embedded", "simulate", "spatial", "environment", "vehicles", "viz"),
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.
 _HOMES = {

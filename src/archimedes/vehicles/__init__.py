@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from archimedes.vehicles.f16 import F16, F16Aerodynamics, F16Engine
+from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
 from archimedes.vehicles.projectile import Projectile
 from archimedes.vehicles.steady_flight import Linearization, Trim, linearize, trim
 from archimedes.vehicles.surroundings import FlightState, Surroundings
@@ -13,12 +14,15 @@ __all__ = [
     "F16Aerodynamics",
     "F16Engine",
     "FlatEarth",
+    "FlightCase",
+    "FlightRecord",
     "FlightState",
     "Linearization",
     "Projectile",
     "RotatingEarth",
     "Surroundings",
     "Trim",
+    "fly",
     "linearize",
     "trim",
 ]

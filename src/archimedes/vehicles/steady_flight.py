@@ -1,12 +1,13 @@
 """Steady flight: the attitude, rates and controls that hold a path, and small motions about it.
 
-Both work for any vehicle with a `world`, a `State(motion, ...)` and `dynamics(t, x, u)`: states are
-described in the terms of flight (`FlightState`), which are steady where the states of a world are not
-(positions change, quaternions turn).
+Both work for any vehicle with a `world`, a `State(motion, ...)`, `dynamics(t, x, u)` and
+`forces(t, x, u)`: states are described in the terms of flight (`FlightState`), which are steady
+where the states of a world are not (positions change, quaternions turn).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,58 +44,92 @@ def flight_rates(vehicle: Any, t: Any, flight: FlightState, rest: dict[str, Any]
     return moving, {name: getattr(rates, name) for name in rest}
 
 
+#: Unknowns and rates of every vehicle; controls and inner states add theirs by name.
+UNKNOWNS = ("roll", "pitch", "yaw", "p", "q", "r")
+RATES = ("speed", "course", "climb", "roll", "pitch", "yaw", "p", "q", "r", "side force")
+
+
 def trim(
     vehicle: Any,
     flight: FlightState,
     u: Any,
     rest: dict[str, Any] | None = None,
     *,
+    free: Sequence[str] | None = None,
+    steady: Sequence[str] | None = None,
     turn_rate: float = 0.0,
     bounds: Any = None,
     tol: float = 1e-9,
 ) -> Trim:
     """Find attitude, body rates, controls and inner states that hold the velocity of `flight`.
 
-    `flight` gives place and velocity, and where to start the search for `rpy` and `w_B`; `u` the
-    vehicle's `Input` to start from, all of whose leaves are free; `rest` the other fields of the
-    vehicle's state, free too. A turn of `turn_rate` in rad/s is coordinated: no side force.
-    `bounds` is a pair of `Input` (lower, upper). The result's `residual` is in m/s^2, rad/s, rad/s^2.
+    `flight` gives place and velocity, and where to start the search for `rpy` and `w_B`; `u` is the
+    vehicle's `Input` to start from, `rest` the other fields of its state. `free` names the unknowns
+    ("roll", "pitch", "yaw", "p", "q", "r", controls and fields of `rest` by name), by default all;
+    `steady` the rates that shall vanish ("speed", "course", "climb", "roll", "pitch", "yaw", "p",
+    "q", "r", "side force", fields of `rest`), by default all. A turn of `turn_rate` in rad/s is
+    coordinated: no side force. `bounds` is a pair of `Input` (lower, upper). The `residual` of the
+    result is in m/s^2, rad/s and rad/s^2, in the order of `steady`.
     """
     rest = {} if rest is None else {k: np.asarray(v, dtype=float) for k, v in rest.items()}
-    z, unravel = tree.ravel((flight.rpy, flight.w_B, u, rest))
+    start, unravel = tree.ravel((flight.rpy, flight.w_B, u, rest))
+    inner = [name for name, value in rest.items() for _ in range(np.size(value))]
+    controls = [path.lstrip(".") for path in tree.structure(u).paths()]
+    moving = _chosen("free", free, (*UNKNOWNS, *controls, *inner))
+    watched = _chosen("steady", steady, (*RATES, *inner))
+
+    def fill(z: Any) -> Any:
+        full = np.array(start)
+        full[moving] = z
+        return unravel(full)
 
     def residual(z: Any, rate: Any) -> Any:
-        rpy, w_B, u, rest = unravel(z)
-        return _unsteadiness(vehicle, flight.replace(rpy=rpy, w_B=w_B), rest, u, rate)
+        rpy, w_B, u, rest = fill(z)
+        at = tree.replace(flight, rpy=rpy, w_B=w_B)
+        return _unsteadiness(vehicle, at, rest, u, rate)[watched]
 
-    limits = _limits(z, unravel, bounds)
+    limits = tuple(side[moving] for side in _limits(start, unravel, bounds))
+    z = start[moving]
     # A turn is tightened little by little: the search starts near its goal each time.
     for part in np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING) if turn_rate else [0.0]:
         z, error = _search(residual, z, part * turn_rate, limits)
-    rpy, w_B, u, rest = unravel(z)
-    at = flight.replace(rpy=rpy, w_B=w_B)
+    rpy, w_B, u, rest = fill(z)
+    at = tree.replace(flight, rpy=rpy, w_B=w_B)
     worst = int(np.argmax(np.abs(error)))
     success = bool(np.abs(error[worst]) < tol)
-    message = "trimmed" if success else _complaint(error, worst, rest)
+    message = "trimmed"
+    if not success:
+        message = (
+            f"no steady flight found: the rate of {(*RATES, *inner)[watched[worst]]} is left at "
+            f"{error[worst]:.3g}; widen the bounds, change speed or altitude, or start nearer"
+        )
     state = vehicle.State(motion=vehicle.world.state(at), **rest)
     return Trim(state, u, at, error, success, message)
 
 
+def _chosen(what: str, names: Sequence[str] | None, known: Sequence[str]) -> list[int]:
+    """Return the positions of the names, or of all."""
+    if names is None:
+        return list(range(len(known)))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"trim: {what} names {unknown}, which are not among {tuple(known)}")
+    return [k for k, name in enumerate(known) if name in names]
+
+
 def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Any, turn_rate: Any) -> Any:
-    """Return what must vanish in steady flight: accelerations, side force, inner rates."""
+    """Return what vanishes in steady flight, in the order of `RATES` and the inner states."""
     moving, inner = flight_rates(vehicle, 0.0, at, rest, u)
     turn = turn_rate * np.array([0.0, 0.0, 1.0])
+    push = moving.v_NED - cross(turn, at.v_NED)
+    along = at.v_NED / np.sqrt(np.sum(at.v_NED**2))
+    level = np.hypot(along[0], along[1])
+    right = np.array([-along[1], along[0], 0.0]) / np.where(level == 0.0, 1.0, level)
     x = vehicle.State(motion=vehicle.world.state(at), **rest)
     side = vehicle.forces(0.0, x, u)[0][1] / vehicle.mass
-    return np.concatenate(
-        [
-            moving.v_NED - cross(turn, at.v_NED),
-            moving.rpy - turn,
-            moving.w_B,
-            np.reshape(side, (1,)),
-            *(np.reshape(rate, (-1,)) for rate in inner.values()),
-        ]
-    )
+    track = [np.sum(push * along), np.sum(push * right), -push[2]]
+    rates = [np.reshape(rate, (-1,)) for rate in inner.values()]
+    return np.concatenate([np.stack(track), moving.rpy - turn, moving.w_B, side[None], *rates])
 
 
 def _limits(z: Any, unravel: Any, bounds: Any) -> tuple[Any, Any]:
@@ -116,22 +151,11 @@ def _search(residual: Any, z: Any, turn_rate: Any, limits: Any) -> tuple[Any, An
         bounds=limits,
         x_scale="jac",
         args=(float(turn_rate),),
-        **dict.fromkeys(("xtol", "ftol", "gtol"), 1e-15),
+        xtol=1e-15,
+        ftol=1e-15,
+        gtol=1e-15,
     )
     return found.x, found.fun
-
-
-def _complaint(error: Any, worst: int, rest: Any) -> str:
-    names = [
-        *("acceleration north", "acceleration east", "acceleration down"),
-        *("roll rate", "pitch rate", "turn rate"),
-        *("roll acceleration", "pitch acceleration", "yaw acceleration", "side force"),
-        *(f"rate of {name}" for name, value in rest.items() for _ in range(np.size(value))),
-    ]
-    return (
-        f"no steady flight found: {names[worst]} is left at {error[worst]:.3g}; widen the bounds, "
-        "change speed or altitude, or start nearer"
-    )
 
 
 @struct

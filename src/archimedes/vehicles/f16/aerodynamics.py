@@ -1,8 +1,8 @@
 """Aerodynamic forces and moments of the F-16.
 
 Legend: CX CY CZ are force coefficients along body axes, CL CM CN moment coefficients about the
-reference point, all with wing area, span b and mean chord c; surfaces are positive where they give a
-negative moment (elevator trailing edge down pitches down).
+reference point, all with wing area, span b and mean chord c; surfaces are positive where they give
+a negative moment (elevator trailing edge down pitches down).
 Source: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 3rd edition, section 3.5 and
 appendix A.4, with the tables of `tables`.
 """
@@ -41,7 +41,7 @@ CY_P, CL_P, CN_P = _of_alpha(T.CY_P), _of_alpha(T.CL_P), _of_alpha(T.CN_P)
 
 @struct
 class F16Aerodynamics:
-    """Tables of the subsonic F-16: -10 to 45 degrees of attack, 30 degrees of sideslip, below Mach 1.
+    """Tables of the F-16 below Mach 1: -10 to 45 degrees of attack, 30 degrees of sideslip.
 
     Beyond the tables their outermost slopes are carried on. `area` in m^2, `span` and `chord` in m;
     `reference` is the place of the moment reference point in parts of the chord.

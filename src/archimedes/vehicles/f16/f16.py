@@ -1,8 +1,8 @@
 """The F-16: six degrees of freedom, tables for air and engine, in any world.
 
 Source of masses and geometry: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 3rd
-edition, appendix A, and NASA/TM-2015-218675, check case 11. Left out: leading-edge flaps, speed brake, the
-supersonic range, structural modes, fuel burn.
+edition, appendix A, and NASA/TM-2015-218675, check case 11. Left out: leading-edge flaps, speed
+brake, the supersonic range, structural modes, fuel burn.
 """
 
 from __future__ import annotations
