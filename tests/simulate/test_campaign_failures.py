@@ -159,3 +159,20 @@ def test_chunks_written_without_a_status_are_read(tmp_path):
     np.savez(path, **arrays)
     again = monte_carlo(root, NEGATIVE, 10, folder=tmp_path)
     assert again.executed == 0 and again.failed.tolist() == found.failed.tolist()
+
+
+def test_text_and_complex_numbers_have_no_statistics():
+    def named(p):
+        return {"name": "good", "z": 1j * p["a"], "a": p["a"]}
+
+    found = monte_carlo(named, {"a": Normal()}, 5, vectorize=False)
+    got = found.statistics()
+    assert (got.count["name"], got.count["z"], got.count["a"]) == (0, 0, 5)
+    assert np.isnan(got.mean["z"]) and "5 of 5" in repr(found)
+
+
+def test_quantiles_are_shares():
+    found = monte_carlo(lambda p: p["a"], {"a": Normal()}, 9)
+    assert found.statistics(0.5).quantiles[0.5] == np.median(found.results)
+    with pytest.raises(ValueError, match=r"shares between 0 and 1, got 95: write 0\.95 for 95 %"):
+        found.statistics((0.5, 95))

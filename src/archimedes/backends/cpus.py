@@ -7,10 +7,12 @@ group is granted (a container), whichever is less. ``ARCHIMEDES_THREADS=4`` deci
 from __future__ import annotations
 
 import functools
+import operator
 import os
 from pathlib import Path
+from typing import Any
 
-__all__ = ["cpu_count"]
+__all__ = ["check_threads", "cpu_count"]
 
 VARIABLE = "ARCHIMEDES_THREADS"
 _GROUPS = Path("/sys/fs/cgroup")
@@ -32,6 +34,23 @@ def cpu_count() -> int:
         bound = os.cpu_count() or 1
     granted = _granted()
     return bound if granted is None else max(1, min(bound, granted))
+
+
+def check_threads(caller: str, threads: Any) -> int | None:
+    """Return a number of threads that a user gave (None: as many as there are CPUs), checked.
+
+    >>> check_threads("vmap", 2)
+    2
+    """
+    if threads is None:
+        return None
+    try:
+        number = operator.index(threads)
+    except TypeError:
+        raise TypeError(f"{caller}: threads={threads!r} must be a whole number or None") from None
+    if number < 1 or isinstance(threads, bool):
+        raise ValueError(f"{caller}: threads={threads} must be at least 1")
+    return number
 
 
 def _number(text: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.cpus import check_threads
 from archimedes.errors import TraceError
 from archimedes.function.compiled import SHORTCUTS, Compiled
 from archimedes.function.execution import Executor
@@ -52,9 +53,7 @@ class Batched:
         self.__name__ = self.name
         self.in_axes = in_axes
         self.out_axes = out_axes
-        if threads is not None and int(threads) < 1:
-            raise ValueError(f"vmap: threads={threads} must be at least 1")
-        self.threads = threads
+        self.threads = check_threads("vmap", threads)
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
         self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
         #: The forms of calls that have a call path, for each executor that is still in use.

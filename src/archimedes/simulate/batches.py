@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.cpus import cpu_count
+from archimedes.backends.cpus import check_threads, cpu_count
 from archimedes.simulate import checks
 from archimedes.simulate.collectors import FEW, Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
@@ -168,7 +168,7 @@ def solve_batch(
     columns = 0 if times is None or dense else len(times)
     t = np.empty((batch.count, columns))
     x = np.empty((batch.count, columns, kernels.plan.layout.size))
-    workers = threads or cpu_count()
+    workers = check_threads("solve_ode", threads) or cpu_count()
     size = GROUP if 0 < columns < FEW else KEEPING
     if batch.count > size:
         size = min(size, max(LEAST, -(-batch.count // workers)))

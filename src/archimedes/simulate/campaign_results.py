@@ -50,8 +50,10 @@ class Statistics:
         )
 
 
-def summarize(results: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Statistics:
+def summarize(results: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
     """Return statistics over the first axis of each leaf; nan is left out, and counted.
+
+    Leaves that are no real numbers have no statistics (nan, of 0 runs).
 
     The standard deviation is that of a sample (n - 1). Quantiles interpolate between the two
     nearest runs, as `np.quantile` does.
@@ -60,18 +62,25 @@ def summarize(results: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) ->
     >>> summarize({"range": np.array([1.0, 2.0, 3.0, np.nan])}).mean
     {'range': np.float64(2.0)}
     """
+    shares = (quantiles,) if isinstance(quantiles, (int, float)) else tuple(quantiles)
+    if wrong := [q for q in shares if not 0.0 <= q <= 1.0]:
+        raise ValueError(
+            f"quantiles are shares between 0 and 1, got {wrong[0]!r}: write 0.95 for 95 %"
+        )
     leaves, treedef = tree.flatten(results)
-    columns = [leaf_statistics(np.asarray(leaf), quantiles) for leaf in leaves]
+    columns = [leaf_statistics(np.asarray(leaf), shares) for leaf in leaves]
     trees = [treedef.unflatten(list(values)) for values in zip(*columns)]
     if not trees:
-        trees = [results] * (5 + len(quantiles))
+        trees = [results] * (5 + len(shares))
     count, mean, std, low, high, *found = trees
     total = len(leaves[0]) if leaves else 0
-    return Statistics(total, count, mean, std, low, high, dict(zip(quantiles, found)))
+    return Statistics(total, count, mean, std, low, high, dict(zip(shares, found)))
 
 
 def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[Any]:
     """Return count, mean, std, min, max and the quantiles over the first axis, without warnings."""
+    if values.dtype.kind not in "biuf":  # text, and complex numbers, which have no order
+        values = np.full(values.shape, np.nan)
     x = values.astype(np.float64)
     known = ~np.isnan(x)
     count = known.sum(axis=0)
@@ -137,7 +146,7 @@ class Campaign:
     def __len__(self) -> int:
         return len(self.runs)
 
-    def statistics(self, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Statistics:
+    def statistics(self, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
         """Return mean, standard deviation, extremes and quantiles of the results."""
         if self.results is None and len(self):
             raise CampaignError(f"statistics: there are no results, {self._failures()}")

@@ -21,6 +21,7 @@ from archimedes.function.lasting import lasting_digest
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
+from archimedes.simulate.campaign_checks import check_result
 from archimedes.simulate.campaign_failures import NUMERICAL, RAISED, fill_in, statuses_of
 from archimedes.simulate.campaign_store import CampaignError
 from archimedes.simulate.sampling import Sampler
@@ -129,6 +130,8 @@ class Worker:
             results = recorded(lambda: self.many(drawn))
         else:  # every run is the same
             results = repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
+        if results is not None or not messages:
+            check_result(self.task.model, results)
         status = statuses_of(results, stop - start)
         status[[run - start for run in messages]] = RAISED
         return Outcome(

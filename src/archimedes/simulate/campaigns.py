@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import operator
-import pickle
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from archimedes.backends.cpus import check_threads
 from archimedes.graph.environment import in_default_environment
+from archimedes.simulate.campaign_checks import (
+    check_count,
+    check_folder,
+    check_model,
+    check_portable,
+    check_progress,
+)
 from archimedes.simulate.campaign_joining import collect, named_arrays
 from archimedes.simulate.campaign_results import Campaign
 from archimedes.simulate.campaign_store import (
-    CampaignError,
     ChunkStore,
     missing_ranges,
 )
@@ -73,6 +78,10 @@ def monte_carlo(
     """
     n = check_count("n", n, 0)
     chunk = check_count("chunk", chunk, 1)
+    check_model(model, distributions)
+    check_folder(folder)
+    check_progress(progress)
+    threads = check_threads("monte_carlo", threads)
     task = Task(
         uuid.uuid4().hex, model, distributions, check_count("seed", seed, 0), vectorize, threads
     )
@@ -142,29 +151,6 @@ def as_executor(executor: Any) -> Executor:
             f"{type(executor).__name__}"
         )
     return executor
-
-
-def check_portable(task: Task, executor: Any) -> None:
-    """Raise early where a process pool could not send the model to its workers."""
-    if not isinstance(executor, ProcessPoolExecutor):
-        return
-    try:
-        pickle.dumps(task)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise CampaignError(
-            "monte_carlo: the model and the distributions must travel to other processes, and "
-            f"cannot: {error}. Define the model with def at the top of a module"
-        ) from error
-
-
-def check_count(name: str, value: Any, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"monte_carlo: {name} must be at least {least}, got {number}")
-    return number
 
 
 @contextmanager
