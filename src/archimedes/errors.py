@@ -7,6 +7,7 @@ __all__ = [
     "CodegenError",
     "GraphError",
     "IntegerRangeError",
+    "ShapeDtypeError",
     "StructError",
     "TraceError",
 ]
@@ -24,11 +25,15 @@ class IntegerRangeError(TraceError, OverflowError):
     """A Python integer is outside the range of int64, which recorded integers are."""
 
 
+class ShapeDtypeError(TraceError, ValueError):
+    """Values have another shape, dtype or structure than a recorded function can take or give."""
+
+
 class GraphError(ArchimedesError, ValueError):
     """A graph breaks the rules of ``archimedes.graph.spec``."""
 
 
-class StructError(ArchimedesError, TypeError):
+class StructError(ArchimedesError, TypeError, ValueError):
     """A struct definition or a tree does not have the form that is needed."""
 
 

@@ -44,6 +44,7 @@ CHANGES = {
     "python to numpy number": (1.0, np.float64(1.0)),
     "structure": ((1.0, 2.0), [1.0, 2.0]),
     "keys": ({"a": 1.0}, {"b": 1.0}),
+    "key order": ({"a": 1.0, "b": 2.0}, {"b": 3.0, "a": 4.0}),
     "number of leaves": ([1.0], [1.0, 2.0]),
     "none": (1.0, None),
     "bool": ([True, 1.0], [False, 1.0]),
@@ -56,7 +57,6 @@ SAME = {
     "int value": (1, 2**40),
     "numpy bool": (np.True_, np.False_),
     "layout": (np.ones((2, 2)), np.ones((2, 2)).T),
-    "key order": ({"a": 1.0, "b": 2.0}, {"b": 3.0, "a": 4.0}),
     "equal string": (["ab", 1.0], ["".join(["a", "b"]), 2.0]),
 }
 

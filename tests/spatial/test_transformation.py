@@ -6,6 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import archimedes as arc
 from archimedes.spatial import (
     EulerAngles,
     Force,
@@ -192,3 +193,24 @@ def test_spatial_inertia():
 def test_user_quaternion_is_normalised():
     X = Transformation(np.zeros(3), Quaternion([2.0, 0.0, 0.0, 0.0]))
     np.testing.assert_array_equal(X.as_matrix(), np.eye(4))
+
+
+def test_points_of_one_and_of_many_transformations():
+    """One vector through a batch of three (the issue's own), columns through one, others."""
+    attitudes = Quaternion.random(0, (3,))
+    matrices = np.asarray(attitudes.as_matrix())
+    t, point = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    points = np.arange(9.0).reshape(3, 3)
+    ts = np.arange(9.0).reshape(3, 3) / 7
+    first = Quaternion(np.asarray(attitudes.array)[0])
+    for r, offset, given, expected in (
+        (attitudes, t, point, matrices @ point + t),
+        (attitudes, ts, point, matrices @ point + ts),
+        (attitudes, t, points, np.einsum("nij,nj->ni", matrices, points) + t),
+        (first, t, points, matrices[0] @ points + t[:, None]),
+        (first, ts, points, points @ matrices[0].T + ts),
+        (first, ts, point, matrices[0] @ point + ts),
+    ):
+        for apply in (lambda x, p: x.apply(p), arc.compile(lambda x, p: x.apply(p))):
+            got = apply(Transformation(offset, r), given)
+            np.testing.assert_allclose(got, expected, rtol=1e-14, atol=1e-14)

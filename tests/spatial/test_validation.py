@@ -190,3 +190,20 @@ def test_construction_accepts_rates():
     assert q.array.tolist() == [0, 3, 0, 4]
     assert q.as_quat().array.tolist() == [0, 0.6, 0, 0.8]
     np.testing.assert_allclose(q.as_matrix() @ q.as_matrix().T, np.eye(3), atol=1e-15)
+
+
+def test_angles_that_bring_their_sequence_take_no_other():
+    """The issue's own: from_euler(EulerAngles(a, "xyz"), seq="zyx") ignored seq."""
+    angles = EulerAngles([0.1, 0.2, 0.3], "xyz")
+    expected = angles.as_quat().array
+    for cls in (Quaternion, RotationMatrix):
+        for seq in (None, "xyz"):
+            got = cls.from_euler(angles, seq=seq).as_quat().array
+            np.testing.assert_allclose(got, expected, rtol=1e-14)
+        with pytest.raises(ValueError, match="bring their own"):
+            cls.from_euler(angles, seq="zyx")
+        with pytest.raises(ValueError, match="degrees=True"):
+            cls.from_euler(angles, degrees=True)
+    other = EulerAngles.from_euler(angles, seq="zyx")
+    assert other.seq == "zyx"
+    np.testing.assert_allclose(other.as_quat().array, expected, rtol=1e-14)

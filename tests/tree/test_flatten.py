@@ -124,16 +124,20 @@ def test_none_is_a_leaf_on_request():
     assert treedef == tree.structure([0.0, 0.0])
 
 
-def test_dict_structure_does_not_depend_on_insertion_order():
+def test_dicts_keep_the_order_they_were_filled_in_and_correspond_by_key():
     a, b = {"x": 1.0, "y": 2.0}, {"y": 20.0, "x": 10.0}
-    assert tree.structure(a) is tree.structure(b)
+    assert tree.structure(a) != tree.structure(b)
+    assert tree.structure(a).matches(tree.structure(b))
+    assert "another order" in tree.structure(a).difference(tree.structure(b), ordered=True)
     assert tree.leaves(b) == [10.0, 20.0]
-    assert list(tree.map(lambda v: v, b)) == ["x", "y"]
+    assert tree.paths(b) == ["['x']", "['y']"]
+    assert list(tree.map(lambda v: v, b)) == ["y", "x"]
+    assert tree.map(lambda v, w: v + w, a, b) == {"x": 11.0, "y": 22.0}
 
 
 def test_dict_keys_without_an_order():
     a, b = {1: "one", "a": "A", None: "none"}, {None: "none", "a": "A", 1: "one"}
-    assert tree.structure(a) is tree.structure(b)
+    assert tree.structure(a).matches(tree.structure(b))
     assert tree.map(str.upper, a) == {1: "ONE", "a": "A", None: "NONE"}
 
 
@@ -148,7 +152,7 @@ def test_defaultdict():
     a = defaultdict(list, b=1.0, a=2.0)
     again = tree.map(lambda v: v, a)
     assert again == a and again.default_factory is list
-    assert repr(tree.structure(a)) == "TreeDef(defaultdict({'a': *, 'b': *}))"
+    assert repr(tree.structure(a)) == "TreeDef(defaultdict({'b': *, 'a': *}))"
 
 
 def test_unregistered_types_are_leaves():

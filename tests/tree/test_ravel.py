@@ -128,3 +128,14 @@ def test_array_likes_flow_through():
     ints, unravel = tree.ravel([Wrapped(np.arange(2)), 0.5])
     assert ints.dtype == np.float64
     assert unravel(ints)[0].dtype == np.int64
+
+
+def test_unravel_functions_of_equal_structures_are_equal():
+    """The issue's own."""
+    _, first = tree.ravel({"a": np.zeros(2), "b": 1.0})
+    _, second = tree.ravel({"a": np.ones(2), "b": 2.0})
+    assert first == second and hash(first) == hash(second)
+    for other in ({"a": np.zeros(3), "b": 1.0}, {"a": np.zeros(2), "c": 1.0}, [np.zeros(2)]):
+        assert first != tree.ravel(other)[1]
+    assert first != tree.ravel({"a": np.zeros(2), "b": np.int64(1)})[1]
+    assert first != "unravel"

@@ -493,3 +493,15 @@ def test_structs_that_implement_a_protocol_or_an_abstract_class():
 def test_metadata_is_kept():
     f = field(static=True, units="m", metadata={"tex": "x"})
     assert dict(f.metadata) == {"tex": "x", "static": True, "units": "m"}
+
+
+def test_struct_of_a_struct_is_that_struct():
+    """The issue's own."""
+
+    @struct
+    class Body:
+        mass: float = 1.0
+
+    assert struct(Body) is Body
+    assert struct()(Body) is Body
+    assert Body(2.0).mass == 2.0

@@ -60,7 +60,7 @@ def test_interned_through_copies_and_pickles():
 SAME = [
     (np.arange(3.0), np.arange(3.0)),
     ([1, [2.0]], [1, [2.0]]),
-    ({"a": 1, "b": [2]}, {"b": [2], "a": 1}),
+    ({"a": 1, "b": [2]}, {"a": 1, "b": [2]}),
     ({1, 2}, {2, 1}),
     (float("nan"), float("nan")),
     (np.float32(1.5), np.float32(1.5)),
@@ -84,6 +84,7 @@ DIFFERENT = [
     ([1], [1.0]),
     (Pair(1, 2), (1, 2)),
     ({"a": 1}, {"a": True}),
+    ({"a": 1, "b": [2]}, {"b": [2], "a": 1}),
     (np.float32(1.0), np.float64(1.0)),
     (Setting(1.0), Setting(2.0)),
     (lambda: 0, lambda: 0),

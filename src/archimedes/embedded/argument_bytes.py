@@ -40,7 +40,7 @@ def _leaves(project: CProject, arguments: tuple[Any, ...], where: str) -> list[n
     dynamic = {name: values[name] for name in prepared.arguments}
     flat, treedef = tree.flatten(tuple(dynamic.values()))
     wanted_leaves, wanted_tree = tree.flatten(tuple(prepared.arguments.values()))
-    if treedef != wanted_tree:
+    if not wanted_tree.matches(treedef):
         raise CodegenError(
             f"{where} has another structure than the arguments that the code was generated for: "
             f"{treedef} instead of {wanted_tree}"

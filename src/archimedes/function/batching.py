@@ -25,6 +25,8 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.recorded import traced_or_same
+from archimedes.symbolic.subclasses import refuse_subclass
+from archimedes.tree.treedef import TreeDef
 
 __all__ = ["vmap"]
 
@@ -51,6 +53,8 @@ class Batched:
         functools.update_wrapper(self, self.compiled.function, updated=())
         self.name = name or f"vmap_{self.compiled.name}"
         self.__name__ = self.name
+        check_axes(in_axes, "in_axes")
+        check_axes(out_axes, "out_axes")
         self.in_axes = in_axes
         self.out_axes = out_axes
         self.threads = check_threads("vmap", threads)
@@ -183,6 +187,7 @@ class Batched:
     def _count(self, leaves: list[Any], axes: list[int | None], treedef: Any) -> int:
         sizes: dict[int, int] = {}
         for k, (leaf, axis) in enumerate(zip(leaves, axes)):
+            refuse_subclass(leaf, functools.partial(_argument, treedef, k))
             if axis is None:
                 continue
             shape = np.shape(leaf)
@@ -255,6 +260,10 @@ def _shared(leaf: Any, count: int, path: str) -> Any:
     return leaf[0]
 
 
+def _argument(treedef: TreeDef, k: int) -> str:
+    return f"vmap: argument {treedef.paths()[k]}"
+
+
 class _Mark:
     """Stands for an argument leaf while its place among all leaves is looked up."""
 
@@ -274,7 +283,17 @@ def _instance(leaf: Any) -> Any:
         if leaf.shape[0]:
             return leaf[0]
         return wrap(np.zeros(leaf.shape[1:], dtype=np.int64), leaf.code, leaf.owner)
-    return np.zeros(leaf.shape[1:], dtype=leaf.dtype)
+    return np.zeros(leaf.shape[1:], dtype=leaf.dtype)[()]
+
+
+def check_axes(axes: Any, name: str) -> None:
+    """Raise unless axes are ints and Nones, or a tree of those."""
+    for axis in tree.leaves(axes):
+        if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+            raise TypeError(
+                f"vmap: {name}={axes!r} holds {axis!r}, which is not an axis: give an int, None "
+                "(for what all instances share), or a tuple or tree of those"
+            )
 
 
 def _spread_axes(axes: Any, value: Any) -> list[int | None]:

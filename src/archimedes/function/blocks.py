@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError
 from archimedes.function.points import Point
 from archimedes.function.recording import OutLeaf
 from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
@@ -37,11 +37,11 @@ def float_outs(point: Point, what: str) -> list[OutLeaf]:
     for out, path in zip(point.recording.outs, point.recording.out_tree.paths("result")):
         code = out.spec.code
         if code < 0 and not isinstance(out.spec.value, (int, float, np.ndarray, np.generic)):
-            raise TraceError(
+            raise ShapeDtypeError(
                 f"{what}: {path} is a {type(out.spec.value).__name__}, which has no derivative"
             )
         if code >= 0 and not is_float(code):
-            raise TraceError(
+            raise ShapeDtypeError(
                 f"{what}: {path} is {DTYPES[code]}, which has no derivative: return floats, for "
                 "example x.astype(float)"
             )
@@ -120,7 +120,7 @@ def scalar_out(point: Point, what: str) -> OutLeaf:
     outs = float_outs(point, what)
     shapes = [out_shape(out) for out in outs]
     if shapes != [()]:
-        raise TraceError(
+        raise ShapeDtypeError(
             f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
             f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac"
         )

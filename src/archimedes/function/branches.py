@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError
 from archimedes.function.regions import (
     align,
     any_traced,
@@ -60,14 +60,14 @@ def switch(
     first = recordings[0]
     codes = first.graph.output_dtypes
     for k, other in enumerate(recordings[1:], start=1):
-        difference = first.out_tree.difference(other.out_tree, "result")
+        difference = first.out_tree.difference(other.out_tree, "result", ordered=True)
         if difference is not None:
-            raise TraceError(
+            raise ShapeDtypeError(
                 f"switch: branches 0 and {k} return different structures: {difference}"
             )
         for a, b, path in zip(first.outs, other.outs, first.out_tree.paths("result")):
             if a.spec.shape != b.spec.shape:
-                raise TraceError(
+                raise ShapeDtypeError(
                     f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} in "
                     f"branch {k}; make them equal, for example with np.broadcast_to"
                 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError
 from archimedes.function.custom import Rule
 from archimedes.function.hosts import host_code, note_hosts
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
@@ -90,7 +90,7 @@ def _result_spec(example: Any, path: str) -> LeafSpec:
         shape, dtype = array.shape, array.dtype
     code = code_of(dtype)
     if code is None:
-        raise TraceError(f"callback: {path} has dtype {dtype}, which cannot be traced")
+        raise ShapeDtypeError(f"callback: {path} has dtype {dtype}, which cannot be traced")
     return LeafSpec(code, shape)
 
 

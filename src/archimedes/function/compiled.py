@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
 from archimedes.function.hidden_state import no_hidden_state
 from archimedes.function.hosts import collecting, note_hosts
@@ -272,7 +272,7 @@ class Compiled:
         count = len(recording.out_tree.children) if recording.out_tree.children else 1
         names = self.return_names or ()
         if count != len(names):
-            raise TraceError(
+            raise ShapeDtypeError(
                 f"{self.name}() returns {count} values but return_names lists {len(names)}: "
                 f"{list(names)}"
             )

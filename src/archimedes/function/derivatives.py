@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import ShapeDtypeError, StructError
 from archimedes.function.blocks import (
     blocks_of,
     dense_jacobian,
@@ -164,7 +165,7 @@ def hess(
 
 
 def _tangent_ids(point: Point, given: Any, what: str, like: TreeDef) -> list[int]:
-    leaves = tree.flatten_up_to(like, given, what)
+    leaves = _parts_like(like, given, what, "argument")
     ids: list[int] = []
     paths = like.paths(what)
     numbers = [
@@ -177,10 +178,26 @@ def _tangent_ids(point: Point, given: Any, what: str, like: TreeDef) -> list[int
     return ids
 
 
+def _parts_like(like: TreeDef, given: Any, what: str, whose: str) -> list[Any]:
+    """Return the parts of a (co)tangent in the places of the leaves of what it belongs to."""
+    try:
+        return tree.flatten_up_to(like, given, what)
+    except StructError:
+        raise ShapeDtypeError(
+            f"the {what} must have the structure of the {whose} it belongs to, {like!r}, but it "
+            f"has {tree.structure(given)!r}"
+        ) from None
+
+
 def _matching(leaf: Any, spec: LeafSpec, what: str) -> list[int]:
+    if not isinstance(leaf, (int, float, list, tuple, np.ndarray, np.generic, SymbolicArray)):
+        raise ShapeDtypeError(f"the {what} is {leaf!r}, but numbers are needed")
     array = lift(leaf).astype(DTYPES[spec.code])
     if array.shape != spec.shape:
-        raise ValueError(f"{what} has shape {array.shape}, but {spec.shape} is needed")
+        raise ShapeDtypeError(
+            f"the {what} has shape {array.shape}, but {spec.shape} is needed: the shape of what it "
+            "belongs to"
+        )
     return current_trace().ids_of(array).ravel().tolist()
 
 
@@ -275,7 +292,7 @@ def vjp(
         point = derivative.point(tuple(args), kwargs)
         outs = float_outs(point, "vjp")
         out_tree = point.recording.out_tree
-        weights = tree.flatten_up_to(out_tree, cotangent, "cotangent")
+        weights = _parts_like(out_tree, cotangent, "cotangent", "result")
         seeds: list[int] = []
         for leaf, out, path in zip(weights, outs, out_tree.paths("cotangent")):
             if out.spec.code >= 0:

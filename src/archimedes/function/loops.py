@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.recording import LeafSpec, Recording
 from archimedes.function.regions import (
@@ -119,16 +119,16 @@ def _record_step(
             carry_tree = children[0]
         else:
             carry_tree = body.out_tree
-        difference = init.treedef.difference(carry_tree, "carry")
+        difference = init.treedef.difference(carry_tree, "carry", ordered=True)
         if difference is not None:
-            raise TraceError(
+            raise ShapeDtypeError(
                 f"{what}: the function must return a carry of the structure it was given; "
                 f"{difference}"
             )
         outs = body.outs[: carry_tree.num_leaves]
         for a, out, path in zip(init.arrays, outs, init.treedef.paths("carry")):
             if a.shape != out.spec.shape:
-                raise TraceError(
+                raise ShapeDtypeError(
                     f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after a "
                     "step; a carry keeps its shape"
                 )
@@ -192,7 +192,7 @@ def while_loop(
     start, step = _record_step(lambda x: record_body(body, [x]), start, "while_loop", pair=False)
     test = static_out_graph(record_body(cond, [start]))
     if [out.spec.shape for out in test.outs] != [()]:
-        raise TraceError("while_loop: the condition must return one bool")
+        raise ShapeDtypeError("while_loop: the condition must return one bool")
     n = sum(a.size for a in start.arrays)
     (test_graph, step_graph), shared = align([test, step], n)
     region = While(

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError
 from archimedes.graph.dtypes import DTYPES, F64, I64, code_of
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.recorded import RecordedArray, holds_traced
+from archimedes.symbolic.subclasses import refuse_subclass
 from archimedes.symbolic.trace import trace_error
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
@@ -68,7 +69,7 @@ def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec
         if holds_traced(x):
             traced = lift(x)
             return LeafSpec(traced.code, traced.shape)
-        raise TraceError(
+        raise ShapeDtypeError(
             f"argument {path()} has dtype {x.dtype}, which cannot be traced: convert it to "
             "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
         )
@@ -82,7 +83,7 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
         return _FLOAT
     if kind is int:
         if not -(2**63) <= x < 2**63:
-            raise TraceError(
+            raise IntegerRangeError(
                 f"argument {path()} is an int outside the range of int64: pass it as a float, or "
                 "declare the argument static (static_argnames)."
             )
@@ -98,9 +99,10 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
             )
         return LeafSpec(x.code, x.ids.shape, x.weak, array=not x.ids.ndim and x.form() is x.array)
     if isinstance(x, (np.ndarray, np.generic)):
+        refuse_subclass(x, lambda: f"argument {path()}")
         return _array_spec(x, path)
     if kind is complex:
-        raise TraceError(
+        raise ShapeDtypeError(
             f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
             "parts as two arguments."
         )

@@ -246,11 +246,18 @@ class Graph:
             return (self.a[i], self.b[i], self.c[i])
         return ()
 
+    def effects(self) -> list[int]:
+        """Return the ids of regions that call back into Python, in their bodies or themselves."""
+        return [i for i, region in self.regions.items() if region.has_effects]
+
     def live(self, outputs: Sequence[int] | None = None) -> list[int]:
-        """Return, ascending, the ids that the outputs depend on (inputs only where used)."""
+        """Return, ascending, the ids that the outputs depend on (inputs only where used).
+
+        Regions with effects count as outputs: they run though nothing reads their results.
+        """
         wanted = bytearray(len(self.op))
         top = -1
-        for i in self.outputs if outputs is None else outputs:
+        for i in (*(self.outputs if outputs is None else outputs), *self.effects()):
             wanted[i] = 1
             top = max(top, i)
         op, a, b, c = self.op, self.a, self.b, self.c

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,6 +74,11 @@ class Region:
     def bodies(self) -> tuple[Graph, ...]:
         """The graphs it runs."""
         return ()
+
+    @cached_property
+    def has_effects(self) -> bool:
+        """Whether running it may do more than compute its outputs."""
+        return any(body.effects() for body in self.bodies)
 
     @property
     def out_dtypes(self) -> list[int]:
@@ -294,6 +300,8 @@ class Host(Region):
     derivative: DerivativeRule | None = None
     #: Calls are kept apart even when equal: a host function may have effects.
     serial: object = field(default_factory=object)
+
+    has_effects = True
 
     @property
     def out_dtypes(self) -> list[int]:

@@ -73,8 +73,8 @@ class _Trimming:
     def _live(self, g: Graph, outputs: Sequence[int]) -> tuple[bytearray, dict[int, _Cut]]:
         """Mark the nodes that outputs depend on, and say how each region is cut."""
         wanted = bytearray(len(g.op))
-        for k in outputs:
-            wanted[g.outputs[k]] = 1
+        for i in (*(g.outputs[k] for k in outputs), *g.effects()):
+            wanted[i] = 1
         used: dict[int, list[int]] = {}
         cuts: dict[int, _Cut] = {}
         for i in range(len(g.op) - 1, -1, -1):

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError
 from archimedes.function import jvp
 from archimedes.function.identity import fingerprint
 from archimedes.simulate.layout import DerivativeError, Layout
@@ -214,14 +214,14 @@ class Watch:
 def _packed(layout: Layout, state: Any, k: int) -> Any:
     """Join what a reset returned, after checking that it is a state."""
     leaves, treedef = tree.flatten(np.stack(state) if isinstance(state, list) else state)
-    if treedef is not layout.treedef:
-        raise TraceError(
+    if not layout.treedef.matches(treedef):
+        raise ShapeDtypeError(
             f"events[{k}].reset must return a state of the structure it was given, it returned "
             f"{treedef!r}: write `return x.replace(...)`, or an array like x"
         )
     for leaf, shape, path in zip(leaves, layout.shapes, treedef.paths("x")):
         if np.shape(leaf) != shape:
-            raise TraceError(
+            raise ShapeDtypeError(
                 f"events[{k}].reset returned {path} of shape {np.shape(leaf)}, the state has "
                 f"{shape} there"
             )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import ShapeDtypeError
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
@@ -27,7 +27,7 @@ def as_state(x: Any) -> Any:
     return x
 
 
-class DerivativeError(TraceError, ValueError):
+class DerivativeError(ShapeDtypeError):
     """What a function returned is no derivative of the state; says which function that was."""
 
     def __init__(self, message: str, func: Any = None) -> None:
@@ -114,7 +114,7 @@ class Layout:
                 "the function returned None instead of dx/dt: is a `return` missing?", func
             )
         leaves, treedef = tree.flatten(result)
-        if treedef is not self.treedef:
+        if not self.treedef.matches(treedef):
             difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
             raise DerivativeError(
                 "the derivative must have the structure of the state, it differs "
@@ -135,7 +135,7 @@ class Layout:
     def spread(self, value: Any, name: str) -> np.ndarray:
         """Return a tolerance (a number, a vector or a tree like the state) as a vector (n,)."""
         leaves, treedef = tree.flatten(value)
-        if treedef is self.treedef and not self.is_array:
+        if self.treedef.matches(treedef) and not self.is_array:
             parts: Sequence[Any] = leaves
         elif tree.is_leaf(value) and np.shape(value) in ((), (self.size,)):
             return np.full(self.size, value, dtype=np.float64)

@@ -189,8 +189,8 @@ def _like(new: Any, old: Any, k: int) -> Any:
     leaves, treedef = tree.flatten(new)
     before, expected = tree.flatten(old)
     shapes = [np.shape(leaf) for leaf in leaves]
-    if treedef is not expected or shapes != [np.shape(leaf) for leaf in before]:
+    if not expected.matches(treedef) or shapes != [np.shape(leaf) for leaf in before]:
         raise TraceError(
             f"sampled[{k}].update must return a memory like its init, {old!r}, it returned {new!r}"
         )
-    return treedef.unflatten([leaf * 1.0 for leaf in leaves])
+    return expected.unflatten([leaf * 1.0 for leaf in leaves])

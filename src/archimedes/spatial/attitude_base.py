@@ -135,13 +135,25 @@ class AttitudeBase:
         return cls.of_quaternion(dcm_to_quaternion(array_of(matrix)), *target, **named)
 
     @classmethod
-    def from_euler(cls, angles: Any, seq: str = "xyz", degrees: bool = False) -> Self:
-        """Convert from Euler angles (..., n) of sequence `seq`, or from `EulerAngles`."""
+    def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:
+        """Convert from Euler angles (..., n) of sequence `seq` ("xyz"), or from `EulerAngles`.
+
+        The latter bring their own sequence and unit: another one is an error.
+        """
         if isinstance(angles, AttitudeBase):
+            own = angles.static()
+            if seq not in (None, own.get("seq")) or (degrees and not own.get("degrees")):
+                given = f"seq={seq!r}" if seq is not None else "degrees=True"
+                raise ValueError(
+                    f"from_euler was given {given} for {type(angles).__name__} that bring their "
+                    f"own ({own}): leave it out, or pass the array of angles"
+                )
             return cls.of_quaternion(angles.as_quat().array)
         angles = as_array(angles, "angles")
         return cls.of_quaternion(
-            euler_to_quaternion(np.deg2rad(angles) if degrees else angles, seq)
+            euler_to_quaternion(
+                np.deg2rad(angles) if degrees else angles, "xyz" if seq is None else seq
+            )
         )
 
     @classmethod

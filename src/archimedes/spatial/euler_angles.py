@@ -72,8 +72,9 @@ class EulerAngles(AttitudeBase):
         return cls.make(np.rad2deg(angles) if degrees else angles, seq, degrees)
 
     @classmethod
-    def from_euler(cls, angles: Any, seq: str = "xyz", degrees: bool = False) -> Self:
-        """Take angles (..., n) of sequence `seq`; `EulerAngles` are converted to it."""
+    def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:
+        """Take angles (..., n) of sequence `seq` ("xyz"); `EulerAngles` are converted to it."""
+        seq = "xyz" if seq is None else seq
         if isinstance(angles, AttitudeBase):
             return cls.of_quaternion(angles.quaternion(), seq, degrees)
         return cls(as_array(angles, "angles"), seq, degrees)

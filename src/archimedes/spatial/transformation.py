@@ -99,8 +99,13 @@ class Transformation:
 
     def apply(self, pos: Any) -> Any:
         """Return points in B for points in A: (3,) or (3, N); batches take (..., 3)."""
-        turned = self.apply_vec(pos)
-        return turned + (self.t[:, None] if self.t.ndim == 1 and turned.ndim == 2 else self.t)
+        points = as_array(pos, "pos")
+        if points.ndim < 2:
+            return self.apply_vec(points) + self.t
+        matrix = self.r.as_matrix()
+        if self.t.ndim == 1 and matrix.ndim == 2:  # one transformation: points are columns
+            return self.apply_vec(points) + self.t[:, None]
+        return matvec(matrix, points) + self.t
 
     def apply_vec(self, vec: Any) -> Any:
         """Return free vectors in B for vectors in A: the rotation alone."""

@@ -166,6 +166,9 @@ def _interp(
     if period is not None:
         xp, fp, x = _periodic(xp, fp, x, period)
         left = right = None
+    for name, value in (("left", left), ("right", right)):
+        if value is not None and lift(value).ndim:
+            raise TypeError(f"np.interp: {name} must be a number, got shape {lift(value).shape}")
     below = fp[0] if left is None else lift(left).astype(np.float64)
     above = fp[-1] if right is None else lift(right).astype(np.float64)
     if xp.size == 1:

@@ -21,7 +21,8 @@ from archimedes.graph.program import Graph
 # Modules, not the classes in them: these files need each other.
 from archimedes.symbolic import array as arrays
 from archimedes.symbolic import recorded
-from archimedes.symbolic.trace import Trace, current_trace, range_error, trace_error
+from archimedes.symbolic.subclasses import refuse_subclass
+from archimedes.symbolic.trace import Trace, current_trace, range_error, trace_error, user_line
 from archimedes.symbolic.ufuncs import UFUNCS, Loop
 
 __all__ = ["apply_ufunc", "cast", "cast_ids", "laid_out", "lift", "lift_many", "wrap"]
@@ -104,6 +105,8 @@ def lift(x: Any) -> Any:
             return found
         array = recorded.as_plain(x)
     else:
+        if type(x) is not np.ndarray and isinstance(x, np.ndarray):
+            refuse_subclass(x, lambda: "a value", user_line)
         array = _asarray(x)
     if array.dtype == object:
         return _from_objects(array, trace)

@@ -36,6 +36,14 @@ class SymbolicScalar(SymbolicArray):
     # ``isinstance`` looks here when ``type(x)`` is no answer.
     __class__ = property(lambda self: DTYPES[self.code].type)
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise trace_error(
+            "hash(x) needs the value of a traced scalar (to look it up in a dict or set, or in a "
+            "cache such as functools.lru_cache)",
+            "Choose with np.where or arc.switch, index a table (T[i]), or declare the argument "
+            "static (static_argnames).",
+        )
+
     def form(self) -> type[SymbolicArray]:
         """Return the class of what NumPy's methods make of it: a scalar's a scalar."""
         return SymbolicScalar
@@ -77,6 +85,7 @@ class SymbolicNumber(SymbolicScalar):
     """A traced Python number: float, int, or the bool of a comparison between them."""
 
     __slots__ = ()
+    __hash__ = SymbolicScalar.__hash__
     weak = True
     __class__ = property(lambda self: _PYTHON_TYPES[self.code])
 

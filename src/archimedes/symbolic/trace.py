@@ -53,7 +53,7 @@ class Trace:
     ``graph``, it appends to that one.
     """
 
-    __slots__ = ("_inner", "captured", "graph", "number", "parent")
+    __slots__ = ("_inner", "captured", "graph", "number", "parent", "refused")
 
     def __init__(self, graph: Graph | None = None) -> None:
         self.graph = Graph() if graph is None else graph
@@ -62,6 +62,8 @@ class Trace:
         self.parent: Trace | None = None
         self.captured: list[int] = []
         self._inner: dict[int, int] = {}
+        #: The first thing that could not be recorded.
+        self.refused: TraceError | None = None
 
     def __enter__(self) -> Trace:
         self.parent = _stack.traces[-1] if _stack.traces else None
@@ -82,6 +84,12 @@ class Trace:
             randomness.uninstall()
         if error is not None:
             _explain(error, where)
+        elif self.refused is not None:
+            raise type(self.refused)(
+                f"{self.refused}\nThe function caught this error and went on, on a way that it "
+                "would not take with numbers: let the error pass (except ValueError: ..., not "
+                "except Exception: ...), or write what it says."
+            )
 
     def ids_of(self, array: SymbolicArray) -> np.ndarray:
         """Return ids in this trace's graph of an array of this or an enclosing trace."""
@@ -189,16 +197,24 @@ def user_line(where: TracebackType | None = None) -> str:
 
 def trace_error(what: str, remedy: str, where: TracebackType | None = None) -> TraceError:
     """Build the one error of tracing: what happened, on which line, what to write instead."""
-    return TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}")
+    return _noted(TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}"))
 
 
-def range_error(value: int) -> IntegerRangeError:
+def _noted(error: TraceError) -> TraceError:
+    """Remember an error with the recordings under way, in case the user's code catches it."""
+    for trace in _stack.traces:
+        trace.refused = trace.refused or error
+    return error
+
+
+def range_error(value: int) -> TraceError:
     """Build the error about a Python integer that no int64 holds."""
-    return IntegerRangeError(
+    error = IntegerRangeError(
         f"the Python integer {value} does not fit into int64, which integers of a recorded "
         f"function are, at\n  {user_line()}\nWrite it as a float ({float(value)!r}), or declare "
         "the argument it meets static (static_argnames)."
     )
+    return _noted(error)
 
 
 def _explain(error: BaseException, where: TracebackType | None) -> None:

@@ -112,11 +112,9 @@ def set_key(value: Iterable) -> Hashable:
     return (type(value), frozenset(map(content_key, value)))
 
 
-def items_key(collect: Callable[[Iterable], Hashable]) -> Callable[[dict], Hashable]:
-    return lambda value: (
-        type(value),
-        collect((content_key(k), content_key(v)) for k, v in value.items()),
-    )
+def items_key(value: dict) -> Hashable:
+    # In order: a function may depend on it (list(d.values())).
+    return (type(value), tuple((content_key(k), content_key(v)) for k, v in value.items()))
 
 
 def copy_items(value: dict) -> dict:
@@ -167,9 +165,7 @@ RULES: dict[type, Rule] = {
     list: Rule(sequence_key, lambda v: list(map(snapshot, v)), always),
     set: Rule(set_key, set, always),
     bytearray: Rule(lambda v: (bytearray, bytes(v)), bytearray, always),
-    dict: Rule(items_key(frozenset), copy_items, always),
-    defaultdict: Rule(items_key(frozenset), copy_items, always),
-    OrderedDict: Rule(items_key(tuple), copy_items, always),
+    **dict.fromkeys((dict, defaultdict, OrderedDict), Rule(items_key, copy_items, always)),
 }
 
 

@@ -128,6 +128,7 @@ def install_node(
     show: Callable[[Any, Sequence[str]], str] | None = None,
     differ: Callable[[Any, Any], tuple[str, str]] | None = None,
     aux_key: Callable[[Any], Hashable] = content_key,
+    free_key: Callable[[Any], Hashable] | None = None,
 ) -> None:
     """List a node type given by plain functions; see NodeKind for their meaning."""
     name = cls.__qualname__
@@ -147,6 +148,7 @@ def install_node(
         show=show or show_call,
         differ=differ or differ_aux,
         aux_key=aux_key,
+        free_key=free_key or aux_key,
     )
     install(kind, make_flattener(kind, take_apart))
 

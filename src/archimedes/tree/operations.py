@@ -37,7 +37,7 @@ def flatten(tree: Any, is_leaf: Stop | None = None) -> tuple[list, TreeDef]:
 
     >>> from archimedes import tree
     >>> tree.flatten({"b": (2.0, None), "a": 1.0})
-    ([1.0, 2.0], TreeDef({'a': *, 'b': (*, None)}))
+    ([1.0, 2.0], TreeDef({'b': (*, None), 'a': *}))
     """
     f = find(type(tree), resolve) if is_leaf is None or not is_leaf(tree) else None
     if f is None:
@@ -68,7 +68,7 @@ def structure(tree: Any, is_leaf: Stop | None = None) -> TreeDef:
     """Return the structure of `tree`: everything but its leaves.
 
     >>> from archimedes import tree
-    >>> tree.structure({"a": 1.0, "b": 2.0}) == tree.structure({"b": 3.0, "a": 4.0})
+    >>> tree.structure({"a": 1.0, "b": 2.0}) == tree.structure({"a": 3.0, "b": 4.0})
     True
     """
     return flatten(tree, is_leaf)[1]
@@ -87,7 +87,8 @@ def leaves(tree: Any, is_leaf: Stop | None = None) -> list:
 def map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Stop | None = None) -> Any:
     """Apply `fn` to the leaves of `tree` and return a tree of the results.
 
-    With more trees, which must have the same structure, `fn` gets one leaf of each.
+    With more trees, which must have the same structure, `fn` gets one leaf of each; leaves of
+    dicts correspond by key, in whatever order those were filled.
 
     >>> from archimedes import tree
     >>> tree.map(lambda a, b: a + b, {"a": 1.0, "b": [2.0]}, {"a": 10.0, "b": [20.0]})
@@ -97,7 +98,7 @@ def map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Stop | None = No
     columns = [first]
     for i, other in enumerate(rest):
         column, other_def = flatten(other, is_leaf)
-        if other_def is not treedef:
+        if not treedef.matches(other_def):
             where = treedef.difference(other_def, "", first, column)
             raise StructError(
                 f"map: tree number {i + 2} has another structure than the first, {where}"
@@ -121,7 +122,7 @@ def flatten_up_to(treedef: TreeDef, tree: Any, root: str = "") -> list:
         return [tree]
     children, shallow = flatten(tree, lambda node: node is not tree)
     upper = intern(treedef.kind, (LEAF,) * len(treedef.children), treedef.aux)
-    if shallow is not upper:
+    if not upper.matches(shallow):
         raise StructError(f"the trees differ {upper.difference(shallow, root, (), children)}")
     labels = treedef.kind.labels(treedef.aux, len(children))
     parts = zip(treedef.children, children, labels)

@@ -92,7 +92,7 @@ def struct_eq(self: Any, other: Any) -> Any:
         return NotImplemented
     leaves, treedef = flatten(self)
     other_leaves, other_def = flatten(other)
-    return treedef is other_def and all(map(same_value, leaves, other_leaves))
+    return treedef.matches(other_def) and all(map(same_value, leaves, other_leaves))
 
 
 def struct_hash(self: Any) -> int:

@@ -74,7 +74,7 @@ def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
     Fields are data (leaves or further trees) unless declared with ``field(static=True)``. The
     class gets ``.replace(**changes)``, equality and hash by content, and a repr; methods it
     defines itself are kept. A field without a default that follows inherited defaults is
-    keyword-only. Keywords are those of `dataclasses.dataclass`.
+    keyword-only. Keywords are those of `dataclasses.dataclass`. A struct is returned as it is.
 
     >>> import numpy as np
     >>> from archimedes.tree import struct
@@ -93,6 +93,8 @@ def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
         return functools.partial(struct, **kwargs)
     if not isinstance(cls, type):
         raise StructError(f"struct decorates a class, got {cls!r}")
+    if cls in STRUCTS and not kwargs:
+        return cls
     options = {"frozen": True, "order": False, "kw_only": False, **kwargs}
     add_methods(cls, options.pop("repr", True), options.pop("eq", True), options["frozen"])
     again = prepare_fields(cls, options["kw_only"])

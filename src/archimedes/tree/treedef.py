@@ -28,6 +28,7 @@ class NodeKind:
     ``labels(aux, n)`` names the children in paths (``.pos``, ``[0]``, ``['mass']``).
     ``show(aux, children)`` is the text of a node from the texts of its children.
     ``differ(aux, other)`` tells in words how two nodes of this kind differ, given their aux.
+    ``free_key(aux)`` is equal for nodes that differ only in the order a dict was filled in.
     """
 
     cls: type
@@ -37,10 +38,11 @@ class NodeKind:
     show: Callable[[Any, Sequence[str]], str]
     differ: Callable[[Any, Any], tuple[str, str]]
     aux_key: Callable[[Any], Hashable] = content_key
+    free_key: Callable[[Any], Hashable] = content_key
 
 
 class TreeDef:
-    """The structure of a tree: its node types, field names, dict keys and static values.
+    """The structure of a tree: its node types, field names, dict keys (in order), static values.
 
     Immutable and hashable; equal structures are the same object. Made by
     :func:`archimedes.tree.structure` and :func:`archimedes.tree.flatten`.
@@ -69,7 +71,7 @@ class TreeDef:
     content_hash: int
     shared: bool
 
-    def __init__(self, kind: NodeKind, children: tuple[TreeDef, ...], aux: Any, key: Hashable):
+    def __init__(self, kind: NodeKind, children: tuple[TreeDef, ...], aux: Any):
         put = object.__setattr__
         put(self, "kind", kind)
         put(self, "children", children)
@@ -77,7 +79,8 @@ class TreeDef:
         put(self, "num_leaves", sum(c.num_leaves for c in children))
         put(self, "build", kind.build)
         # Identity hashes die with the object; structs need a hash that survives re-interning.
-        put(self, "content_hash", hash((kind, key, *(c.content_hash for c in children))))
+        free = kind.free_key(aux)
+        put(self, "content_hash", hash((kind, free, *(c.content_hash for c in children))))
         put(self, "shared", not is_mutable(aux))
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -118,9 +121,11 @@ class TreeDef:
         root: str = "",
         leaves: Sequence[Any] | None = None,
         other_leaves: Sequence[Any] | None = None,
+        ordered: bool = False,
     ) -> str | None:
         """Say in words where `other` first differs from this structure; None if it does not.
 
+        The order in which dicts were filled counts only if ``ordered``: leaves correspond by key.
         With the leaves of both trees the words name the leaf types too, as in
         ``"at x.att: Quaternion against ndarray"``.
         """
@@ -131,7 +136,8 @@ class TreeDef:
             if a is b:
                 seen += a.num_leaves
                 continue
-            if a.kind is b.kind and a.kind.aux_key(a.aux) == b.kind.aux_key(b.aux):
+            key = a.kind.aux_key if ordered else a.kind.free_key
+            if a.kind is b.kind and key(a.aux) == key(b.aux):
                 if len(a.children) == len(b.children):
                     labels = a.kind.labels(a.aux, len(a.children))
                     below = zip(a.children, b.children, [path + label for label in labels])
@@ -146,6 +152,10 @@ class TreeDef:
             place = path[1:] if path.startswith(".") else path
             return f"at {place or 'the root'}: {sides[0]} against {sides[1]}"
         return None
+
+    def matches(self, other: TreeDef) -> bool:
+        """Tell whether the leaves of both structures correspond: equal but for orders of dicts."""
+        return self is other or self.difference(other) is None
 
     def _show(self) -> str:
         return self.kind.show(self.aux, [c._show() for c in self.children])
@@ -179,7 +189,7 @@ LEAF_KIND = NodeKind(
     differ=lambda aux, other: ("a leaf", "a leaf"),
 )
 
-LEAF = TreeDef(LEAF_KIND, (), None, None)
+LEAF = TreeDef(LEAF_KIND, (), None)
 object.__setattr__(LEAF, "num_leaves", 1)
 
 TABLE: weakref.WeakValueDictionary[Hashable, TreeDef] = weakref.WeakValueDictionary()
@@ -192,5 +202,5 @@ def intern(kind: NodeKind, children: tuple[TreeDef, ...], aux: Any) -> TreeDef:
     with LOCK:
         treedef = TABLE.get((kind, children, key))
         if treedef is None:
-            treedef = TABLE[kind, children, key] = TreeDef(kind, children, aux, key)
+            treedef = TABLE[kind, children, key] = TreeDef(kind, children, aux)
         return treedef

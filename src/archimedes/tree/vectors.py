@@ -46,7 +46,8 @@ class Unravel:
     """Turns a flat vector back into a tree: ``unravel(vector) -> tree``; made by `ravel`.
 
     Attributes: ``treedef``, ``size`` (length of the vector), ``dtype`` (of the vector) and
-    ``slices`` (one per leaf, in the order of the leaves).
+    ``slices`` (one per leaf, in the order of the leaves). Those of trees with equal structure,
+    shapes and dtypes are equal.
     """
 
     __slots__ = ("dtype", "layout", "size", "slices", "treedef")
@@ -81,6 +82,15 @@ class Unravel:
             leaf = vector[part.start] if is_scalar else np.reshape(vector[part], shape)
             leaves.append(leaf if leaf.dtype == dtype else leaf.astype(dtype))
         return self.treedef.unflatten(leaves)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Unravel):
+            return NotImplemented
+        same = self.treedef is other.treedef and self.dtype == other.dtype
+        return same and self.layout == other.layout
+
+    def __hash__(self) -> int:
+        return hash((self.treedef, self.dtype, self.size))
 
     def __repr__(self) -> str:
         return f"Unravel({self.treedef!r}, size={self.size})"

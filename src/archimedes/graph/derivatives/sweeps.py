@@ -67,7 +67,9 @@ def forward_sweep(
     tangents: list[Directions] = [{}] * n
     outs: dict[int, tuple[list[int], list[Directions]]] = {}
     op, a, b, c = src.op, src.a, src.b, src.c
-    for i in src.live():
+    live = src.live()
+    read = {a[i] for i in live if op[i] == OUT} if src.regions else set()
+    for i in live:
         code = op[i]
         if code == INPUT:
             to[i] = int(inputs[a[i]])
@@ -88,7 +90,7 @@ def forward_sweep(
             reads = region.inputs.tolist()
             moved = region.with_inputs([to[j] for j in reads])
             given = [tangents[j] for j in reads]
-            if any(given):
+            if any(given) and i in read:
                 placed, region_tangents = FORWARD[type(region)](dst, moved, given)
             else:
                 placed = dst.region(moved)
