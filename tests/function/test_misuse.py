@@ -128,11 +128,11 @@ def test_tangents_and_cotangents():
         arc.vjp(f)(s)
     with pytest.raises(ValueError, match=r"tangent\.a has shape \(2,\), but \(3,\) is needed"):
         arc.jvp(f)(s, S(np.ones(2), 1.0))
-    with pytest.raises(arc.StructError, match="at tangent: S against tuple"):
+    with pytest.raises(ValueError, match=r"tangent must have the structure.*S\(a=\*, b=\*\)"):
         arc.jvp(f)(s, (X, 1.0))
     with pytest.raises(ValueError, match=r"cotangent\['y'\] has shape \(\), but \(3,\) is needed"):
         arc.vjp(f)(s, {"y": 1.0, "z": 1.0})
-    with pytest.raises(arc.StructError, match="cotangent"):
+    with pytest.raises(ValueError, match="cotangent must have the structure"):
         arc.vjp(f)(s, {"y": X})
 
 
@@ -166,9 +166,9 @@ def test_writing_to_an_outer_array_from_an_inner_function():
 
 
 def test_loop_bounds_must_be_known():
-    with pytest.raises(arc.TraceError, match=r"(?s)traced int64.*static"):
+    with pytest.raises(arc.TraceError, match=r"(?s)traced.*static"):
         arc.compile(lambda n: arc.fori_loop(0, n, lambda i, x: x, 1.0))(3)
-    with pytest.raises(arc.TraceError, match=r"(?s)traced int64.*static"):
+    with pytest.raises(arc.TraceError, match=r"(?s)traced.*static"):
         arc.compile(lambda n: arc.scan(lambda c, _: (c, None), 1.0, length=n))(3)
 
 

@@ -75,7 +75,9 @@ def test_subclasses_of_arrays_are_refused(name: str, through) -> None:
 def test_subclasses_that_a_function_closes_over_are_refused() -> None:
     for value in (MASKED, MATRIX):
         with pytest.raises(TraceError, match="test_structure_of_arguments"):
-            arc.compile(lambda x, value=value: value * x)(np.ones(2))
+            arc.compile(lambda x, value=value: np.multiply(value, x))(np.ones(2))
+    with pytest.raises(TraceError, match="result is a .*MaskedArray"):  # its own operator
+        arc.compile(lambda x: MASKED * x)(np.ones(2))
 
 
 def test_arrays_in_files_are_arrays(tmp_path) -> None:

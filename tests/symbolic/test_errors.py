@@ -239,7 +239,7 @@ CASES = [
     (copyto_outside_array, "made outside the trace (np.copyto)", "inside the function"),
     (put_outside_array, "made outside the trace (np.put)", "a = np.array(a)"),
     (where_without_out, "leaves values undefined", "np.where(mask, f(x), other)"),
-    (dictionary_key, "code that cannot take it", "arc.callback"),
+    (dictionary_key, "hash(x)", "np.where"),
     (add_text, "unsupported operand type", "arc.callback"),
     (missing_attribute, "'tobytes'", "arc.callback"),
     (write_to_outer_function, "writes to the outer one's array", "y = x.copy()"),

@@ -212,6 +212,8 @@ def record(
 
 def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
     start = len(ids)
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        refuse_subclass(leaf, lambda: path)
     # An array made while recording is a result like any other, also where it holds numbers only.
     traced = isinstance(leaf, RecordedArray) and code_of(leaf.dtype) is not None
     if traced or holds_traced(leaf):
