@@ -76,7 +76,7 @@ def test_subclasses_that_a_function_closes_over_are_refused() -> None:
     for value in (MASKED, MATRIX):
         with pytest.raises(TraceError, match="test_structure_of_arguments"):
             arc.compile(lambda x, value=value: np.multiply(value, x))(np.ones(2))
-    with pytest.raises(TraceError, match="result is a .*MaskedArray"):  # its own operator
+    with pytest.raises(TraceError, match=r"result is a .*MaskedArray"):  # its own operator
         arc.compile(lambda x: MASKED * x)(np.ones(2))
 
 

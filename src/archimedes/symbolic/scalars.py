@@ -37,6 +37,8 @@ class SymbolicScalar(SymbolicArray):
     __class__ = property(lambda self: DTYPES[self.code].type)
 
     def __hash__(self) -> int:  # type: ignore[override]
+        if not is_user_code(sys._getframe(1)):
+            raise TypeError("traced values cannot be compared by content")
         raise trace_error(
             "hash(x) needs the value of a traced scalar (to look it up in a dict or set, or in a "
             "cache such as functools.lru_cache)",
