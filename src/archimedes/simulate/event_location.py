@@ -152,6 +152,7 @@ def _fire(plan: Any, setup: Any, args: Any, run: Any, begin: Any, path: Path, cr
         status=status,
         accepted=run.accepted,
         rejected=run.rejected,
+        suspicion=run.suspicion,
         t_old=run.t_old,
         x_old=run.x_old,
         dense=run.dense * powers[:, None],

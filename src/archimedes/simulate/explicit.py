@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function import stop_gradient
 from archimedes.simulate.combinations import weighted
 from archimedes.simulate.methods import Derivative, Method, Step, register, rms_norm
+from archimedes.simulate.stiffness import estimate
 from archimedes.simulate.tableaus import TABLEAUS, Row, Tableau
 
 __all__ = ["method_of"]
@@ -39,13 +41,16 @@ def method_of(tableau: Tableau) -> Method:
 
     def step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
         k = [memory]
-        new = x
+        new = before = x
         for node, row in zip(tableau.nodes[1:], tableau.stages[1:]):
-            new = x + h * _weigh(row, k)
+            new, before = x + h * _weigh(row, k), new
             k.append(f(t + node * h, new))
         errors = [h * _weigh(row, k) for row in tableau.errors]
         error = None if not errors else errors[0] if len(errors) == 1 else np.stack(errors)
-        return Step(new, error, k[-1], k)
+        if tableau.stability is None:
+            return Step(new, error, k[-1], k)
+        last = stop_gradient((h, k[-1] - k[-2], new - before, new, k[-1]))
+        return Step(new, error, k[-1], k, estimate(*last))
 
     def dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
         k = list(step.stages)
@@ -63,6 +68,7 @@ def method_of(tableau: Tableau) -> Method:
         step=step,
         dense=dense,
         norm=_two_norms if len(tableau.errors) == 2 else rms_norm,
+        stability=tableau.stability,
     )
 
 

@@ -37,6 +37,8 @@ class Step(NamedTuple):
     error: Any
     memory: Any
     stages: Any
+    #: h times the size of the Jacobian, as far as the method knows it; see ``stiffness.py``.
+    stiffness: Any = None
 
 
 def rms_norm(error: Any, scale: Any) -> Any:
@@ -76,6 +78,10 @@ class Method:
     norm: Callable[[Any, Any], Any] = rms_norm
     #: For stiff systems: used in messages that say what to try instead.
     stiff: bool = False
+    #: How far the stability region of an explicit method reaches along the negative real axis.
+    stability: float | None = None
+    #: What the memory of the last step says for the statistics of a solve.
+    counts: Callable[[Any], dict[str, Any]] | None = None
     #: Solvers with a loop of their own: (kernels, setup, x0, args, times, max_steps, monitor) ->
     #: driver.Result, with every step where times is None.
     drive: Callable[..., Any] | None = None
@@ -89,6 +95,7 @@ _HOMES = {
     "archimedes.simulate.explicit": "euler heun rk4 bs3 dopri5 tsit5 dop853",
     "archimedes.simulate.rosenbrock": "rodas5p",
     "archimedes.simulate.esdirk": "esdirk4",
+    "archimedes.simulate.switching": "auto",
     "archimedes.simulate.sundials": "cvode ida",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

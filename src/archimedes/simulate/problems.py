@@ -27,8 +27,9 @@ from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.layout import as_state, layout_of
 from archimedes.simulate.methods import Method, find_method
 from archimedes.simulate.models import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
-from archimedes.simulate.statuses import message_of
+from archimedes.simulate.statuses import MANY_STEPS, message_of
 from archimedes.simulate.stepping import Setup
+from archimedes.simulate.stiffness import is_stiff
 from archimedes.simulate.trajectory import Trajectory, assembled
 from archimedes.symbolic.trace import is_tracing
 
@@ -90,13 +91,10 @@ class Problem(_Prepared):
             u=None,
             y=None,
             status=found.status,
-            message=message_of(found.status, float(run.t), self.max_steps, method.stiff),
-            stats=found.stats
-            or {
-                "method": method.name,
-                "steps": int(run.accepted),
-                "rejected": int(run.rejected),
-            },
+            message=message_of(
+                found.status, float(run.t), self.max_steps, method.stiff, bool(_look_stiff(run))
+            ),
+            stats=found.stats or _statistics(method, run),
             dense=found.dense,
             events=None if plan.events is None else collect.log.table(plan.layout),
         )
@@ -137,11 +135,7 @@ class BatchProblem(_Prepared):
             layout.unpack(found.x, found.t.shape),
             status=found.status,
             message=self._message(found),
-            stats={
-                "method": method.name,
-                "steps": np.asarray(run.accepted),
-                "rejected": np.asarray(run.rejected),
-            },
+            stats=_statistics(method, run),
             dense=found.dense,
             events=(
                 None
@@ -154,8 +148,10 @@ class BatchProblem(_Prepared):
         """Say how many instances ended well, and what became of the first that did not."""
         bad = np.flatnonzero(found.status < 0)
         count = len(found.status)
+        looks = int(np.sum(_look_stiff(found.run)))
+        advice = f"; {looks} of {count} look stiff: method='rodas5p' or 'auto'" if looks else ""
         if not bad.size:
-            return f"all {count} instances reached their end"
+            return f"all {count} instances reached their end{advice}"
         first = int(bad[0])
         why = message_of(
             int(found.status[first]),
@@ -163,7 +159,26 @@ class BatchProblem(_Prepared):
             self.max_steps,
             self.kernels.plan.method.stiff,
         )
-        return f"{bad.size} of {count} instances failed; instance {first}: {why}"
+        return f"{bad.size} of {count} instances failed; instance {first}: {why}{advice}"
+
+
+def _statistics(method: Method, run: Any) -> dict[str, Any]:
+    """Return what a solve cost, or each of a batch."""
+    more = {} if method.counts is None else method.counts(run.memory)
+    counts = {"steps": run.accepted, "rejected": run.rejected, **more}
+    one = np.ndim(run.accepted) == 0
+    return {
+        "method": method.name,
+        **{name: int(n) if one else np.asarray(n) for name, n in counts.items()},
+    }
+
+
+def _look_stiff(run: Any) -> Any:
+    """Tell which runs made many steps because of a stiff system."""
+    suspicion = getattr(run, "suspicion", None)
+    if suspicion is None:
+        return np.zeros(np.shape(run.accepted), dtype=bool)
+    return is_stiff(suspicion) & (run.accepted >= MANY_STEPS)
 
 
 @in_default_environment

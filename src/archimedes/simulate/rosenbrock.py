@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import jac
+from archimedes.function import jac, stop_gradient
 from archimedes.simulate.combinations import product, weighted
 from archimedes.simulate.methods import Derivative, Method, Step, register
 
@@ -176,7 +176,8 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
         right = slope if before is None else slope + before
         u.append(product(inverse, right + (gamma * h) * f_t if gamma else right))
     x_new = weighted(WEIGHTS, u, x)
-    return Step(x_new, u[-1], f(t + h, x_new), u)
+    size = stop_gradient(np.abs(h) * np.max(np.sum(np.abs(jacobian), axis=1)))
+    return Step(x_new, u[-1], f(t + h, x_new), u, size)
 
 
 def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:

@@ -13,6 +13,7 @@ __all__ = [
     "EVENT",
     "FINISHED",
     "INTERRUPTED",
+    "MANY_STEPS",
     "NON_FINITE",
     "RUNNING",
     "SETTLED",
@@ -71,15 +72,28 @@ _FAR = (
 _STIFF = ", or use a method for stiff systems (method='rodas5p')"
 
 
-def message_of(status: int, t: float, max_steps: int = 0, stiff: bool = False) -> str:
+#: Fewer steps than this are no reason to advise another method.
+MANY_STEPS = 1000
+_LOOKS = (
+    "; the system looks stiff, which is why there were so many steps: method='rodas5p' (or "
+    "'auto') would take far fewer"
+)
+
+
+def message_of(
+    status: int, t: float, max_steps: int = 0, stiff: bool = False, looks: bool = False
+) -> str:
     """Return the message of a status at the time t; ``stiff`` if the method already is.
+
+    ``looks``: the method noticed that the system is.
 
     >>> message_of(FINISHED, 1.0)
     'the end of the time span was reached'
     """
     remedy = "" if stiff else _STIFF
     origin = _FAR.format(spacing=math.ulp(t)) if abs(t) > FAR else ""
-    return _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy, origin=origin)
+    text = _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy, origin=origin)
+    return text + _LOOKS if looks else text
 
 
 @struct

@@ -33,6 +33,7 @@ from archimedes.simulate.manifold import Projection
 from archimedes.simulate.methods import Derivative, Method, Step
 from archimedes.simulate.sampled import Clock
 from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, STEP_UNDERFLOW
+from archimedes.simulate.stiffness import Suspicion, suspected
 from archimedes.tree import struct
 
 __all__ = ["Attempt", "Plan", "Run", "Setup", "attempt", "begin", "direction_of"]
@@ -104,6 +105,8 @@ class Run:
     x_old: Any
     dense: Any
     signals: Any
+    #: What speaks for a stiff system; None for methods that do not look out for it.
+    suspicion: Any
 
 
 class Attempt(NamedTuple):
@@ -156,7 +159,12 @@ def begin(plan: Plan, setup: Setup, t: Any, x: Any, args: tuple[Any, ...], dense
             if plan.events is None
             else stop_gradient(plan.events.start(t, x, f0, direction_of(setup), args))
         ),
+        suspicion=_unsuspected(fine) if plan.adaptive and method.stability else None,
     )
+
+
+def _unsuspected(fine: Any) -> Suspicion:
+    return Suspicion(np.where(fine, 0, 0), np.where(fine, 0, 0))
 
 
 def _judged(plan: Plan, setup: Setup, run: Run, step: Step, h: Any) -> tuple[Any, Any, Any]:
@@ -270,6 +278,11 @@ def attempt(
         x_old=run.x,
         dense=dense,
         signals=signals,
+        suspicion=(
+            None
+            if run.suspicion is None
+            else suspected(run.suspicion, step.stiffness, method.stability or np.inf)
+        ),
     )
     bad = tree.replace(
         run,

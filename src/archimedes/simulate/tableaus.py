@@ -36,6 +36,8 @@ class Tableau:
     errors: tuple[Row, ...]
     dense: tuple[Row, ...]
     more: tuple[tuple[float, Row], ...] = ()
+    #: Where |R(z)| = 1 on the negative real axis, for methods that look out for stiffness.
+    stability: float | None = None
 
 
 EULER = Tableau(
@@ -88,6 +90,7 @@ BS3 = Tableau(
     stages=({}, {0: 0.5}, {1: 0.75}, _BS3_STEP),
     errors=({0: -5 / 72, 1: 1 / 12, 2: 1 / 9, 3: -1 / 8},),
     dense=_hermite(_BS3_STEP, 3),
+    stability=2.51,
 )
 
 #: Dormand and Prince, HNW table II.5.2; the interpolant is the one of DOPRI5, HNW II.6.
@@ -133,6 +136,7 @@ DOPRI5 = Tableau(
         {0: 71 / 57600, 2: -71 / 16695, 3: 71 / 1920, 4: -17253 / 339200, 5: 22 / 525, 6: -1 / 40},
     ),
     dense=_dopri5_dense(),
+    stability=3.31,
 )
 
 
@@ -218,6 +222,7 @@ TSIT5 = Tableau(
         },
     ),
     dense=_tsit5_dense(),
+    stability=3.51,
 )
 
 
@@ -255,6 +260,7 @@ DOP853 = Tableau(
     errors=(dop853_table.ERROR_5, dop853_table.ERROR_3),
     dense=_dop853_dense(),
     more=tuple(zip(dop853_table.NODES[13:], dop853_table.STAGES[13:])),
+    stability=6.39,
 )
 
 TABLEAUS = (EULER, HEUN, RK4, BS3, DOPRI5, TSIT5, DOP853)
