@@ -194,7 +194,8 @@ def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> Li
         return moving.alt, moving.v_NED, moving.rpy, moving.w_B, inner
 
     z = (flight.alt, flight.v_NED, flight.rpy, flight.w_B, rest)
-    A, B = jac(rates, argnums=(0, 1), flat=True)(z, u)
+    both = jac(rates, argnums=(0, 1), flat=True)(z, u)
+    A, B = both[:, : len(both)], both[:, len(both) :]
     inner = [
         name + (f"[{k}]" if np.size(v) > 1 else "")
         for name, v in rest.items()
