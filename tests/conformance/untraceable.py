@@ -55,8 +55,8 @@ x[:k]
 x[k:]
 np.tile(x, k)
 np.split(x[:4], k)
-np.linalg.eigvals(A)
-np.fft.fft(x)
+np.linalg.eig(A)
+np.fft.fft2(A)
 np.exp(1j * x)
 """
 

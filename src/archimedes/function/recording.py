@@ -21,6 +21,7 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
+from archimedes.symbolic.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded import RecordedArray, holds_traced
 from archimedes.symbolic.subclasses import refuse_subclass
 from archimedes.symbolic.trace import trace_error
@@ -220,6 +221,11 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
         array = lift(leaf)
         ids.extend(trace.ids_of(array).ravel().tolist())
         return OutLeaf(LeafSpec(array.code, array.shape), start)
+    if isinstance(leaf, ComplexPair):
+        raise TraceError(
+            f"{path} is complex, and results of recorded functions are real: return its .real and "
+            ".imag"
+        )
     held = [x for value in getattr(leaf, "__dict__", {}).values() for x in tree.leaves(value)]
     if any(holds_traced(x) for x in held):
         name = type(leaf).__name__

@@ -9,6 +9,7 @@ import numpy as np
 from archimedes.symbolic import (
     calculus,
     construction,
+    fourier,
     inspection,
     linalg,
     polynomials,
@@ -32,6 +33,7 @@ __all__ = ["call_function"]
 MODULES = (
     calculus,
     construction,
+    fourier,
     inspection,
     linalg,
     polynomials,

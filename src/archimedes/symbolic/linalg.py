@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic import linalg_factors, linalg_norms, linalg_spectral
+from archimedes.symbolic import linalg_factors, linalg_general, linalg_norms, linalg_spectral
 from archimedes.symbolic.dispatch import lift, lift_many
 from archimedes.symbolic.linalg_checks import (
     LinAlgError,
@@ -32,7 +32,7 @@ from archimedes.symbolic.structural import full_like
 __all__ = ["MODULES"]
 
 #: Imported for their rows.
-MODULES = (linalg_factors, linalg_norms, linalg_spectral)
+MODULES = (linalg_factors, linalg_general, linalg_norms, linalg_spectral)
 
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 

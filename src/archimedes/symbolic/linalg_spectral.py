@@ -136,15 +136,14 @@ def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
     return refuse
 
 
-for _name in ("eig", "eigvals"):
-    implements(getattr(np.linalg, _name))(
-        _untraceable(
-            _name,
-            "eigenvalues of a general matrix may be complex",
-            "Use np.linalg.eigh or eigvalsh for a symmetric matrix, np.linalg.svdvals for sizes, "
-            "or wrap the call in arc.callback.",
-        )
+implements(np.linalg.eig)(
+    _untraceable(
+        "eig",
+        "vectors of a general matrix may be complex",
+        "Use np.linalg.eigh for a symmetric matrix, np.linalg.eigvals(a).real and .imag for the "
+        "values alone, or wrap the call in arc.callback.",
     )
+)
 implements(np.linalg.matrix_rank)(
     _untraceable(
         "matrix_rank",
