@@ -190,6 +190,36 @@ def a_maker_of_generators_imported(run):
     return run(lambda x: x + default_rng(2).normal(size=3))(X)
 
 
+@frozen()
+def a_method_taken_from_a_generator(run):
+    draw = np.random.default_rng(0).normal
+    return run(lambda x: x + draw(size=3))(X)
+
+
+@frozen()
+def a_partial_of_a_method(run):
+    noise = functools.partial(np.random.default_rng(0).normal, 0.0, 0.1)
+    return run(lambda x: x + noise())(X)
+
+
+@frozen()
+def a_method_of_random_taken(run):
+    draw = random.Random(0).random
+    return run(lambda x: x + draw())(X)
+
+
+@frozen()
+def a_method_kept_in_an_attribute(run):
+    class Sensor:
+        def __init__(self):
+            self.noise = np.random.RandomState(0).standard_normal
+
+        def read(self, x):
+            return x + self.noise(3)
+
+    return run(Sensor().read)(X)
+
+
 @entry("frozen randomness", error=TraceError, says=["Pass the time as an argument"])
 def the_time_of_day(run):
     return run(lambda x: x + time.time())(X)

@@ -26,6 +26,7 @@ from numpy.random import rand as any_number
 from scipy import stats
 
 import archimedes as arc
+from archimedes.symbolic import randomness
 
 RNG = np.random.default_rng(0)
 LEGACY = np.random.RandomState(0)
@@ -86,6 +87,54 @@ def test_refused(name):
     assert message.startswith(name.split()[0])
     assert "test_randomness.py" in message
     assert "arc.random" in message
+
+
+drawn_before = RNG.normal
+python_before = PYTHON.random
+partly = functools.partial(LEGACY.uniform, 0.0)
+
+
+class Held:
+    def __init__(self):
+        self.rng = np.random.default_rng(3)
+        self.draw = self.rng.standard_normal
+
+    def __call__(self, x):
+        return x + self.draw()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: x + drawn_before(),
+        lambda x: x + python_before(),
+        lambda x: x + partly(),
+        Held(),
+        lambda x: x + np.vectorize(drawn_before)(1.0),
+    ],
+    ids=["Generator", "Random", "partial", "attribute", "vectorize"],
+)
+def test_methods_taken_from_generators_before(model):
+    """They are called past the type: the state tells."""
+    states = [RNG.bit_generator.state, PYTHON.getstate()]
+    for f in (arc.compile(model), arc.vmap(model), arc.grad(model)):
+        with pytest.raises(arc.TraceError) as caught:
+            f(np.float64(1.0) if not isinstance(f, type(arc.vmap(model))) else np.ones(2))
+        assert "arc.random" in str(caught.value) and "test_randomness.py" in str(caught.value)
+    assert [RNG.bit_generator.state, PYTHON.getstate()] == states
+
+
+def test_generators_may_move_between_recordings():
+    rng = np.random.default_rng(0)
+    draw = rng.normal
+    f = arc.compile(lambda x: x if draw is None else x + 1.0)
+    assert f(1.0) == 2.0
+    draw()
+    assert f(2.0) == 3.0
+    assert (f(np.ones(2)) == 2.0).all()
+    draw()
+    assert (f(np.ones(3)) == 2.0).all()
+    assert f.explain().count("\n") == 2  # one recording for each kind of argument
 
 
 @pytest.mark.parametrize(
@@ -182,11 +231,10 @@ def test_functions_exchanged_by_others(monkeypatch):
         arc.compile(lambda x: x + np.random.normal())(1.0)
     assert np.random.normal() == 0.5
 
-    def model(x):
-        monkeypatch.setattr(random, "gauss", lambda a, b: 2.0)
-        return x
-
-    arc.compile(model)(1.0)
+    randomness.install()  # as a recording in another thread does
+    monkeypatch.setattr(random, "gauss", lambda a, b: 2.0)
+    assert random.gauss(0.0, 1.0) == 2.0
+    randomness.uninstall()
     assert random.gauss(0.0, 1.0) == 2.0
     monkeypatch.undo()
     assert random.gauss(0.0, 1.0) != 2.0

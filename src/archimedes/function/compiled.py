@@ -230,7 +230,9 @@ class Compiled:
         """Return the places that recording must not change, and how to walk there again."""
         again = functools.partial(self.identity.reads, state.statics)
         if not self.identity.frozen:
-            return [*state.places, *state.positions], again, self.lenient
+            # Iterators and generators may have moved since they were found.
+            positions = [place.fresh() for place in state.positions]
+            return [*state.places, *positions], again, self.lenient
         try:
             seen = again()
         except TraceError:  # too much to look at, which is why it is frozen

@@ -16,8 +16,9 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from archimedes.errors import TraceError
-from archimedes.function.places import MISSING, Change, Place
+from archimedes.function.places import MISSING, Change, GeneratorPlace, Place
 from archimedes.function.reads import Walk
+from archimedes.symbolic.randomness import REMEDY, refusal
 from archimedes.symbolic.trace import is_active
 
 __all__ = ["leftover", "no_hidden_state"]
@@ -28,6 +29,11 @@ _REMEDY = (
     "with arc.scan as the carry of the loop, in a simulation as the memory of a Sampled part. "
     "For effects such as a log use arc.callback."
 )
+
+
+#: Instructions that use a name.
+_WRITING = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
+_READING = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")
 
 
 def leftover(walk: Walk) -> str | None:
@@ -58,7 +64,22 @@ def no_hidden_state(
         raise
     changed = _changed(places)
     if changed:
+        _refuse_drawn(name, changed, again)
         _judge(name, changed, again, frozen)
+
+
+def _refuse_drawn(name: str, changed: list[Place], again: Callable[[], Walk]) -> None:
+    """Refuse random numbers drawn through a method that was taken from its generator before."""
+    drawn = [place for place in changed if isinstance(place, GeneratorPlace)]
+    if not drawn:
+        return
+    for place in changed:
+        place.restore()
+    functions = [o for o in again().objects if isinstance(o, FunctionType)]
+    where = _line(functions, drawn[0].path, reads=True)
+    raise TraceError(
+        f"{refusal(drawn[0].path)} ({type(drawn[0].value).__name__}), at\n  {where}\n{REMEDY}"
+    )
 
 
 def _changed(places: Sequence[Place]) -> list[Place]:
@@ -98,14 +119,18 @@ def _is_memo(change: Change) -> bool:
     return change.new is not MISSING and _walked(change.old).key == _walked(change.new).key
 
 
-def _line(functions: Sequence[FunctionType], what: str) -> str:
-    """Return where a function is that writes to what was changed."""
+def _line(functions: Sequence[FunctionType], what: str, reads: bool = False) -> str:
+    """Return where a function is that writes to (or reads) what was changed."""
+    steps = _READING if reads else _WRITING
     name = what.split("[")[0].split(".")[-1].split(" of ")[0].split(" ")[-1]
     for function in sorted(functions, key=lambda f: f.__name__ == "__init__"):
         for code in _codes(function.__code__):
             for step in dis.get_instructions(code):
-                stores = step.opname.startswith(("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"))
-                if stores and step.argval == name and step.positions is not None:
+                if (
+                    step.opname.startswith(steps)
+                    and step.argval == name
+                    and step.positions is not None
+                ):
                     return f"{code.co_filename}:{step.positions.lineno}, in {code.co_name}"
     if not functions:
         return "an unknown line"

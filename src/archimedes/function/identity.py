@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from archimedes.errors import TraceError
 from archimedes.function.memory import Unseen, Words, trusted
-from archimedes.function.places import Place
+from archimedes.function.places import MovingPlace, Place
 from archimedes.function.reads import Same, Walk
 from archimedes.symbolic import is_tracing
 
@@ -57,7 +57,7 @@ class State:
         #: What differed from the state before it.
         self.reason = reason
         self.places: list[Place] = []
-        self.positions: list[Place] = []
+        self.positions: list[MovingPlace] = []
         self.objects: list[Any] = []
         self.statics: tuple[Any, ...] = ()
         self._guard: Guard | None = None

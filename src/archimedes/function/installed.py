@@ -13,7 +13,7 @@ import sysconfig
 
 import numpy as np
 
-__all__ = ["is_installed", "is_transparent"]
+__all__ = ["is_installed", "is_transparent", "module_of"]
 
 #: Packages that read no attributes of a user's objects but those of their protocols.
 _TRANSPARENT = {
@@ -30,6 +30,16 @@ def _folders() -> tuple[str, ...]:
     found.add(os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))))
     found |= {p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}
     return tuple(os.path.abspath(p) + os.sep for p in found if p)
+
+
+def module_of(cls: type) -> str:
+    """Return the name of the module of a class; some types written in C have none.
+
+    >>> module_of(np.ndarray)
+    'numpy'
+    """
+    name: object = cls.__module__
+    return name if isinstance(name, str) else "builtins"
 
 
 @functools.lru_cache(maxsize=4096)

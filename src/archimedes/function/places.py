@@ -8,6 +8,7 @@ A place knows when it is no longer the ``same``, how native code sees that (``wa
 from __future__ import annotations
 
 import operator
+import pickle
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from itertools import repeat
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.function.memory import Unseen, Words
+from archimedes.symbolic.randomness import generator_state, set_generator_state
 
 __all__ = [
     "MISSING",
@@ -26,8 +28,10 @@ __all__ = [
     "ContentPlace",
     "DictPlace",
     "FunctionPlace",
+    "GeneratorPlace",
     "IteratorPlace",
     "ListPlace",
+    "MovingPlace",
     "NamesPlace",
     "ObjectPlace",
     "Place",
@@ -364,24 +368,56 @@ def _is_fixed(value: Any) -> bool:
     return value is None or isinstance(value, bytes)
 
 
-class IteratorPlace(Place):
-    """How far an iterator has come, as far as it can be told."""
+class MovingPlace(Place):
+    """Something that moves on as it is used, and may move between recordings."""
 
     __slots__ = ("at", "value")
 
     def __init__(self, path: str, value: Any) -> None:
-        self.path, self.value, self.at = path, value, _position(value)
+        self.path, self.value, self.at = path, value, self.read(value)
+
+    @staticmethod
+    def read(value: Any) -> Any:
+        """Return where it is."""
+        raise NotImplementedError
+
+    def fresh(self) -> MovingPlace:
+        """Return the place as it is now."""
+        return type(self)(self.path, self.value)
 
     def same(self) -> bool:
-        return _position(self.value) == self.at
+        return bool(self.read(self.value) == self.at)
 
     def changes(self) -> Iterator[Change]:
         if not self.same():
             what = f"the position of the {type(self.value).__name__} {self.path}"
-            yield Change(what, self.at, _position(self.value))
+            yield Change(what, self.at, self.read(self.value))
+
+
+class IteratorPlace(MovingPlace):
+    """How far an iterator has come, as far as it can be told."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def read(value: Any) -> Hashable:
+        return _position(value)
 
     def restore(self) -> None:
         pass  # iterators do not go back
+
+
+class GeneratorPlace(MovingPlace):
+    """The state of a generator of random numbers."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def read(value: Any) -> bytes:
+        return pickle.dumps(generator_state(value))
+
+    def restore(self) -> None:
+        set_generator_state(self.value, pickle.loads(self.at))
 
 
 def _position(value: Any) -> Hashable:

@@ -41,7 +41,7 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.function.code_names import names_of, variables_of
-from archimedes.function.installed import is_installed, is_transparent
+from archimedes.function.installed import is_installed, is_transparent, module_of
 from archimedes.function.places import (
     MISSING,
     ArrayPlace,
@@ -49,13 +49,16 @@ from archimedes.function.places import (
     ContentPlace,
     DictPlace,
     FunctionPlace,
+    GeneratorPlace,
     IteratorPlace,
     ListPlace,
+    MovingPlace,
     ObjectPlace,
     Place,
 )
 from archimedes.function.spaces import NameSpace, SlotSpace, Space
 from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic.randomness import is_generator
 from archimedes.symbolic.recorded import RecordedArray, root_of
 from archimedes.tree.content import content_key
 
@@ -104,12 +107,19 @@ class Same:
         return f"Same({type(self.value).__name__})"
 
 
+def _is_bound(value: Any) -> bool:
+    """Tell whether a value is a method, written in C, of an object: ``items.append``."""
+    if type(value) is not BuiltinFunctionType:
+        return False
+    return not isinstance(value.__self__, (ModuleType, type, type(None)))
+
+
 def is_atom(value: Any) -> bool:
     """Tell whether a value can never change: a number, a string, a builtin, a tuple of those."""
     cls = type(value)
     if cls is tuple or cls is frozenset:
         return all(map(is_atom, value))
-    return cls in _ATOMS or isinstance(value, (np.generic, np.dtype))
+    return (cls in _ATOMS and not _is_bound(value)) or isinstance(value, (np.generic, np.dtype))
 
 
 class Walk:
@@ -128,7 +138,7 @@ class Walk:
         self.tokens: list[Hashable] = []
         self.places: list[Place] = []
         #: Iterators: reading from one moves it, so that no recording may.
-        self.positions: list[Place] = []
+        self.positions: list[MovingPlace] = []
         self.traced: list[tuple[str, SymbolicArray]] = []
         #: Attribute names in the code met so far, and whether there may be others.
         self.names: set[str] = set()
@@ -163,7 +173,7 @@ class Walk:
     def token(self, value: Any, path: str) -> Hashable:
         """Return what stands for a value in the key, and queue what has to be looked into."""
         cls = type(value)
-        if cls in _ATOMS:
+        if cls in _ATOMS and not _is_bound(value):
             return (cls, value) if cls is not float and cls is not complex else content_key(value)
         if cls is tuple:
             return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
@@ -260,8 +270,13 @@ class Walk:
 
     def _method(self, value: MethodType, path: str) -> None:
         me = "self" if "." not in path else path.rsplit(".", 1)[0]
+        me = path if is_generator(value.__self__) else me
         function = self.token(value.__func__, path)
         self.add(value, "method", function, self.token(value.__self__, me))
+
+    def _builtin(self, value: Any, path: str) -> None:
+        """A method, written in C, of an object."""
+        self.add(value, "builtin", value.__name__, self.token(value.__self__, path))
 
     def _partial(self, value: Any, path: str) -> None:
         parts = (value.func, value.args, value.keywords)
@@ -280,8 +295,8 @@ class Walk:
 
     def _class_(self, cls: type, path: str) -> None:
         """A class by identity, with those members that code mentions, and special methods."""
-        if is_installed(cls.__module__):
-            self.foreign(cls.__module__)
+        if is_installed(module_of(cls)):
+            self.foreign(module_of(cls))
             self.add(cls, Same(cls))
             return
         bases = [self.token(base, base.__name__) for base in cls.__mro__[1:]]
@@ -305,7 +320,7 @@ class Walk:
         """An object of a class: what it contains if it is a container, and its attributes."""
         cls: Any = type(value)
         kinds = self.token(cls, cls.__name__)
-        if cls.__module__.split(".")[0] in _APART:
+        if module_of(cls).split(".")[0] in _APART:
             self.add(value, Same(value))
             return
         if cls in PARTS:
@@ -327,6 +342,9 @@ class Walk:
 
     def content(self, value: Any, path: str, bare: bool) -> Hashable:
         """What an object holds besides attributes; ``bare``: it has none."""
+        if is_generator(value):
+            self.positions.append(GeneratorPlace(path, value))
+            return Same(value)
         for base, opener in _BASES.items():
             if isinstance(value, base):
                 opener(self, value, path)
@@ -438,7 +456,7 @@ def _reads_all(cls: Any) -> bool:
     """Tell whether code that is not looked into reads attributes of a class's objects."""
     if hasattr(cls, "__dataclass_fields__"):
         return True
-    bases = [c for c in cls.__mro__ if is_installed(c.__module__) and c.__name__ not in _HARMLESS]
+    bases = [c for c in cls.__mro__ if is_installed(module_of(c)) and c.__name__ not in _HARMLESS]
     return any(c.__flags__ & _HEAP for c in bases)
 
 
@@ -466,6 +484,7 @@ def _members(cls: Any) -> dict[str, MemberDescriptorType]:
 _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
     FunctionType: Walk._function,
     MethodType: Walk._method,
+    BuiltinFunctionType: Walk._builtin,
     functools.partial: Walk._partial,
     type(functools.lru_cache(lambda: None)): Walk._wrapper,
     property: Walk._descriptor,

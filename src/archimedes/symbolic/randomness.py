@@ -24,9 +24,17 @@ from typing import Any
 from archimedes.symbolic import bound_names
 from archimedes.symbolic.trace import INSTALLED, is_tracing, is_user_code, trace_error
 
-__all__ = ["install", "uninstall"]
+__all__ = [
+    "REMEDY",
+    "generator_state",
+    "install",
+    "is_generator",
+    "refusal",
+    "set_generator_state",
+    "uninstall",
+]
 
-_RANDOM = (
+REMEDY = (
     "Draw with arc.random from a key that is an argument: key = arc.random.key(seed), "
     "arc.random.normal(key, shape). Where fixed numbers are meant, make them outside the function."
 )
@@ -40,7 +48,7 @@ class Source:
     functions: str
     types: str = ""
     methods: str = ""
-    remedy: str = _RANDOM
+    remedy: str = REMEDY
     #: Refused only where user code calls it itself: many libraries do for their own purposes.
     direct: bool = False
 
@@ -50,7 +58,7 @@ _PYTHON = "random getrandbits seed getstate setstate randbytes"
 #: By the name of a module; "*" stands for every public function, or method.
 SOURCES = {
     "numpy.random": Source("*", "Generator RandomState BitGenerator", "*"),
-    "random": Source("*", "Random SystemRandom", _PYTHON),
+    "random": Source("*", "SystemRandom Random", _PYTHON),
     "secrets": Source("choice randbelow randbits token_bytes token_hex token_urlsafe"),
     "uuid": Source("uuid1 uuid4"),
     "os": Source("urandom getrandom"),
@@ -76,15 +84,19 @@ def _is_recorded(frame: FrameType | None, direct: bool) -> bool:
     return not direct or not any(f in frame.f_code.co_filename for f in INSTALLED)
 
 
+def refusal(name: str) -> str:
+    """Return the words about a function that was called."""
+    return (
+        f"{name} was called while the function was being recorded: what it gives would become a "
+        "constant, the same in every call"
+    )
+
+
 def _refusing(name: str, original: Callable[..., Any], source: Source) -> Callable[..., Any]:
     @functools.wraps(original)
     def refuse(*args: Any, **kwargs: Any) -> Any:
         if is_tracing() and _is_recorded(sys._getframe(1), source.direct):
-            raise trace_error(
-                f"{name} was called while the function was being recorded: what it gives would "
-                "become a constant, the same in every call",
-                source.remedy,
-            )
+            raise trace_error(refusal(name), source.remedy)
         return original(*args, **kwargs)
 
     return refuse
@@ -233,3 +245,53 @@ def uninstall() -> None:
             sys.meta_path.remove(_finder)
             while _in_place:
                 _in_place.pop().restore()
+
+
+# ---- generators --------------------------------------------------------------------------------
+# A method taken from a generator before (``draw = rng.normal``) is called past its type: whoever
+# records a function that reaches one compares the state before and after.
+
+
+def _kind(value: Any) -> str:
+    """Return which generator of the table a value is, or an empty text."""
+    for name in ("numpy.random", "random"):
+        module = sys.modules.get(name)
+        for kind in SOURCES[name].types.split() if module is not None else ():
+            if isinstance(value, getattr(module, kind)):
+                return kind
+    return ""
+
+
+def is_generator(value: Any) -> bool:
+    """Tell whether a value is a generator of random numbers.
+
+    >>> import random
+    >>> is_generator(random.Random(1)), is_generator(1.5)
+    (True, False)
+    """
+    return bool(_kind(value))
+
+
+def generator_state(value: Any) -> Any:
+    """Return the state of a generator, which can be pickled; that of the system has none."""
+    kind = _kind(value)
+    if kind == "SystemRandom":
+        return None
+    if kind == "Generator":
+        return value.bit_generator.state
+    if kind == "RandomState":
+        return value.get_state(legacy=False)
+    return value.state if kind == "BitGenerator" else value.getstate()
+
+
+def set_generator_state(value: Any, state: Any) -> None:
+    """Put a generator back to a state."""
+    kind = _kind(value)
+    if kind == "Generator":
+        value.bit_generator.state = state
+    elif kind == "RandomState":
+        value.set_state(state)
+    elif kind == "BitGenerator":
+        value.state = state
+    elif kind == "Random":
+        value.setstate(state)
