@@ -107,7 +107,8 @@ class Other(Plain):
 
 
 def changed(func, change):
-    """Whether a fingerprint, asked for twice before, is another one after a change."""
+    """Whether a fingerprint, asked for several times before, is another one after a change."""
+    assert fingerprint(func) == fingerprint(func)
     first, second = fingerprint(func), fingerprint(func)
     assert first is second  # remembered
     change()
@@ -163,7 +164,9 @@ def test_a_remembered_function_notices_names_that_appear(monkeypatch):
     def rate(t, x):
         return abs(x) * appearing  # noqa: F821
 
-    first = fingerprint(rate)
+    first = fingerprint(rate), fingerprint(rate)
+    assert first[0] == first[1]
+    first = first[1]
     assert fingerprint(rate) is first
     monkeypatch.setattr(f"{__name__}.abs", lambda x: -x, raising=False)
     assert fingerprint(rate) != first

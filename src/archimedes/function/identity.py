@@ -105,6 +105,8 @@ class State:
 
 def _check_traced(walk: Walk) -> None:
     """Refuse values of recordings that have ended."""
+    if not walk.traced:
+        return
     from archimedes.function.hidden_state import leftover
 
     found = leftover(walk)
@@ -193,7 +195,7 @@ def content_of(value: Any) -> Hashable:
     return Fingerprint(Walk((value,), every=True).key)
 
 
-_remembered: OrderedDict[Any, Identity] = OrderedDict()
+_remembered: OrderedDict[Any, Identity | None] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -208,16 +210,26 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
     False
     """
     # Functions and bound methods are found by identity, as other callables need not be.
-    if is_tracing() or (type(func) is not FunctionType and type(func) is not MethodType):
-        walk = Walk((func,))
-        if not is_tracing():
-            _check_traced(walk)
-        return Fingerprint(walk.key)
+    by_identity = type(func) is FunctionType or type(func) is MethodType
+    if by_identity and not is_tracing():
+        found = _remembered_identity(func)
+        if found is not None:
+            return found.current().key
+    walk = Walk((func,))
+    if not is_tracing():
+        _check_traced(walk)
+    return Fingerprint(walk.key)
+
+
+def _remembered_identity(func: Any) -> Identity | None:
+    """Return the identity of a function that was met before: many are written for one call."""
     with _lock:
+        met = func in _remembered
         found = _remembered.get(func)
-        if found is None:
+        if met and found is None:
             found = _remembered[func] = Identity((func,))
-        _remembered.move_to_end(func)
-        while len(_remembered) > REMEMBERED:
-            _remembered.popitem(last=False)
-    return found.current().key
+        elif not met:
+            _remembered[func] = None
+            if len(_remembered) > REMEMBERED:
+                _remembered.popitem(last=False)
+        return found

@@ -125,6 +125,11 @@ def is_atom(value: Any) -> bool:
 class Walk:
     """What some objects read, without what functions of the code ``hosts`` read."""
 
+    __slots__ = (
+        *("_globals", "_places", "_queue", "every", "hosts", "names", "numbers", "objects"),
+        *("positions", "spaces", "tokens", "traced"),
+    )
+
     def __init__(
         self,
         roots: Iterable[Any],
@@ -136,7 +141,7 @@ class Walk:
         self.numbers: dict[int, int] = {}
         self.objects: list[Any] = []
         self.tokens: list[Hashable] = []
-        self.places: list[Place] = []
+        self._places: list[Place] = []
         #: Iterators: reading from one moves it, so that no recording may.
         self.positions: list[MovingPlace] = []
         self.traced: list[tuple[str, SymbolicArray]] = []
@@ -146,19 +151,22 @@ class Walk:
         self.spaces: list[Space] = []
         self._globals: dict[int, NameSpace] = {}
         self._queue: deque[tuple[Any, str]] = deque()
-        self._path = ""
         for root in roots:
             name = getattr(root, "__name__", None) or type(root).__name__
             self.tokens.append(self.token(root, str(name)))
         for value in statics:
             self.tokens.append(self.token(value, "that is a static argument"))
         self._run()
-        self.places += [place for space in self.spaces for place in space.places()]
 
     @property
     def key(self) -> tuple[Hashable, ...]:
         """What is equal for the same content."""
         return tuple(self.tokens)
+
+    @property
+    def places(self) -> list[Place]:
+        """The places that were read."""
+        return self._places + [place for space in self.spaces for place in space.places()]
 
     def _run(self) -> None:
         """Follow what is queued, then the names that became known, until nothing is new."""
@@ -224,7 +232,7 @@ class Walk:
             self.add(f, Same(f))
             return
         installed = is_installed(module)
-        self.places.append(FunctionPlace(path, f))
+        self._places.append(FunctionPlace(path, f))
         cells = [self.cell(cell, name) for cell, name in self.variables(f)]
         defaults = self.token(f.__defaults__, f"the defaults of {path}")
         more = self.token(f.__kwdefaults__, f"the defaults of {path}")
@@ -265,7 +273,7 @@ class Walk:
     def cell(self, cell: CellType, name: str) -> Hashable:
         """A variable of an enclosing function."""
         place = CellPlace(name, cell)
-        self.places.append(place)
+        self._places.append(place)
         return None if place.value is MISSING else self.token(place.value, name)
 
     def _method(self, value: MethodType, path: str) -> None:
@@ -333,7 +341,7 @@ class Walk:
         content = self.content(value, path, bare=held is None and not members)
         self.add(value, "object", kinds, content)
         if cls.__flags__ & _HEAP:
-            self.places.append(ObjectPlace(path, value, held))
+            self._places.append(ObjectPlace(path, value, held))
         every = _reads_all(cls)
         if held is not None:
             self.spaces.append(NameSpace(value, path, held, every=every))
@@ -362,19 +370,19 @@ class Walk:
                 found = read(value)
             except Exception:  # whatever objects say that have no such thing
                 continue
-            self.places.append(ContentPlace(path, value, read))
+            self._places.append(ContentPlace(path, value, read))
             return found
         return Same(value)
 
     # ---- containers --------------------------------------------------------------------
 
     def _list_(self, value: list[Any], path: str) -> None:
-        self.places.append(ListPlace(path, value))
+        self._places.append(ListPlace(path, value))
         items = [self.token(v, f"{path}[{k}]") for k, v in enumerate(list.__iter__(value))]
         self.add(value, "list", *items)
 
     def _dict_(self, value: dict[Any, Any], path: str) -> None:
-        self.places.append(DictPlace(path, value))
+        self._places.append(DictPlace(path, value))
         for key, held in dict.items(value):
             self.add(value, self.token(key, path), self.token(held, f"{path}[{key!r}]"))
         self.add(value, "dict", len(value))
@@ -389,7 +397,7 @@ class Walk:
             for k, item in enumerate(value):
                 self.add(value, self.token(item, f"{path}[{k}]"))
         if not isinstance(value, frozenset):
-            self.places.append(ContentPlace(path, value, read))
+            self._places.append(ContentPlace(path, value, read))
         if not isinstance(value, deque):
             self.add(value, content_key(read(value)))
 
@@ -404,7 +412,7 @@ class Walk:
         if plain.dtype.hasobject:
             self.add(value, *[self.token(v, path) for v in plain.ravel().tolist()])
         content = plain.tobytes()
-        self.places.append(ArrayPlace(path, plain, content))
+        self._places.append(ArrayPlace(path, plain, content))
         self.add(value, plain.dtype.str, plain.shape, plain.strides)
         if not plain.dtype.hasobject:
             self.add(value, content)

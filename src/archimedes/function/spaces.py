@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,13 @@ __all__ = ["NameSpace", "SlotSpace", "Space"]
 class Space:
     """Named parts of an ``owner``; more of them are followed as more names are known."""
 
+    __slots__ = ("every", "found", "owner", "path")
+
     def __init__(self, owner: Any, path: str, every: bool = False) -> None:
         self.owner, self.path, self.every = owner, path, every
         self.found: dict[str, Any] = {}
 
-    def wanted(self, walk: Walk) -> Iterable[str]:
+    def wanted(self, walk: Walk) -> AbstractSet[str]:
         """Return the names to follow, of those known now."""
         raise NotImplementedError
 
@@ -36,7 +39,7 @@ class Space:
 
     def expand(self, walk: Walk) -> bool:
         """Follow names that became known since; tell whether there were any."""
-        fresh = sorted(set(self.wanted(walk)).difference(self.found))
+        fresh = sorted(self.wanted(walk) - self.found.keys())
         for name in fresh:
             value = self.found[name] = self.read(name)
             if value is not MISSING:
@@ -47,6 +50,8 @@ class Space:
 
 class NameSpace(Space):
     """A dict of names. ``own``: only names asked for by ``want`` count, as of globals."""
+
+    __slots__ = ("all", "aside", "asked", "held", "label", "own")
 
     def __init__(
         self,
@@ -69,7 +74,7 @@ class NameSpace(Space):
         """Follow these names."""
         self.asked.update(names)
 
-    def wanted(self, walk: Walk) -> Iterable[str]:
+    def wanted(self, walk: Walk) -> AbstractSet[str]:
         if self.own:
             return self.asked
         names = self.asked | walk.names
@@ -103,15 +108,17 @@ class NameSpace(Space):
 class SlotSpace(Space):
     """The slots of an object."""
 
+    __slots__ = ("members",)
+
     def __init__(
         self, owner: Any, path: str, members: dict[str, MemberDescriptorType], every: bool
     ) -> None:
         super().__init__(owner, path, every)
         self.members = members
 
-    def wanted(self, walk: Walk) -> Iterable[str]:
+    def wanted(self, walk: Walk) -> AbstractSet[str]:
         if self.every or walk.every:
-            return self.members
+            return self.members.keys()
         return walk.names & self.members.keys()
 
     def read(self, name: str) -> Any:

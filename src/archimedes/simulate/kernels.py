@@ -43,6 +43,7 @@ class Kernels:
         self.plan = plan
         #: The functions that the plan was made of.
         self.sources = sources
+        self._newer: Callable[[], Plan] | None = None
         self.made: dict[Any, Any] = {}
 
     def keep(self, key: Any, build: Callable[[], Any]) -> Any:
@@ -52,11 +53,23 @@ class Kernels:
             found = self.made.setdefault(key, build())
         return found
 
+    def renew(self, plan: Callable[[], Plan], sources: Any) -> None:
+        """Record from now on what other functions, of the same content, are."""
+        self._newer, self.sources = plan, sources
+
+    def current(self) -> Plan:
+        """Return the plan to record now."""
+        newer, self._newer = self._newer, None
+        if newer is not None:
+            self.plan = newer()
+        return self.plan
+
     @property
     def watched(self) -> tuple[Any, ...]:
         """What users wrote that is called besides the derivative, which looks after itself."""
-        events = () if self.plan.events is None else self.plan.events.events
-        parts = () if self.plan.clock is None else self.plan.clock.parts
+        plan = self.current()
+        events = () if plan.events is None else plan.events.events
+        parts = () if plan.clock is None else plan.clock.parts
         return (*((e.fn, e.reset) for e in events), *(part.update for part in parts))
 
     def rows(self, dense: bool = True) -> RowLayout:
@@ -67,7 +80,7 @@ class Kernels:
         """``(setup, t, x, args) -> run``."""
 
         def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
-            return stepping.begin(self.plan, setup, t, x, args, dense)
+            return stepping.begin(self.current(), setup, t, x, args, dense)
 
         return self.keep(("begin", dense), lambda: native(begin, "begin", self.watched))
 
@@ -75,7 +88,7 @@ class Kernels:
         """``(setup, args, run, times) -> run, states``."""
 
         def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
-            return loops.outputs(self.plan, setup, args, run, times)
+            return loops.outputs(self.current(), setup, args, run, times)
 
         return self.keep("outputs", lambda: native(outputs, "outputs", self.watched))
 
@@ -83,7 +96,7 @@ class Kernels:
         """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
 
         def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
-            return loops.steps(self.plan, setup, args, run, count)
+            return loops.steps(self.current(), setup, args, run, count)
 
         return self.keep(("steps", count), lambda: native(steps, "steps", self.watched))
 
@@ -91,7 +104,7 @@ class Kernels:
         """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``loops.tries``."""
 
         def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
-            return loops.tries(self.plan, setup, args, run, count)
+            return loops.tries(self.current(), setup, args, run, count)
 
         return self.keep(("tries", count), lambda: native(tries, "tries", self.watched))
 
@@ -112,7 +125,7 @@ class Kernels:
         """``(setup, args, run) -> run`` at the end of the span."""
 
         def final(setup: Setup, args: Any, run: Run) -> Run:
-            return loops.final(self.plan, setup, args, run)
+            return loops.final(self.current(), setup, args, run)
 
         return self.keep("final", lambda: native(final, "final", self.watched))
 
@@ -120,7 +133,7 @@ class Kernels:
         """``(t, x, args) -> f``, on flat vectors."""
 
         def derivative(t: Any, x: Any, args: Any) -> Any:
-            return self.plan.derivative(args)(t, x)
+            return self.current().derivative(args)(t, x)
 
         return self.keep("derivative", lambda: native(derivative, "derivative"))
 
@@ -128,7 +141,7 @@ class Kernels:
         """``(t, x, args) -> df/dx``, shape (n, n)."""
 
         def jacobian(t: Any, x: Any, args: Any) -> Any:
-            return jac(self.plan.derivative(args), argnums=1)(t, x)
+            return jac(self.current().derivative(args), argnums=1)(t, x)
 
         return self.keep("jacobian", lambda: native(jacobian, "jacobian"))
 
@@ -152,7 +165,7 @@ def kernels_for(key: Hashable, plan: Callable[[], Plan], sources: Any = None) ->
             _kept.move_to_end(key)
     if found is not None:
         if found.sources != sources:
-            found.plan, found.sources = plan(), sources
+            found.renew(plan, sources)
         return found
     made = Kernels(plan(), sources)
     with _lock:
