@@ -176,8 +176,45 @@ def test_batches_fire_each_on_its_own():
         alone = solve_ode(fall, (0.0, 3.5), start[k], **given)
         assert np.array_equal(alone.x, many.x[k])
         assert many.events["count"][k, 0] == len(alone.events["t"])
+        own = many[k].events
+        for name in ("t", "event", "x_before", "x_after"):
+            assert np.array_equal(own[name], alone.events[name])
+    total = int(many.events["count"].sum())
+    assert f"events: {total} in 4 trajectories, 4 to 11 in each" in repr(many)
     zeno = solve_ode(fall, (0.0, 6.0), start, in_axes=0, t_eval=times, events=floor(0.5))
     assert (zeno.status == CHATTERING).all()
+
+
+def test_batches_keep_all_events():
+    # More instances than a group has, of which some have no event; steps, and structs.
+    starts = np.linspace(0.2, 3.0, 150)
+
+    def decay(t, x):
+        return {"a": -x["a"], "b": 0.0 * x["b"]}
+
+    half = Event(lambda t, x: x["a"] - 0.5, reset=lambda t, x: {"a": x["a"], "b": x["b"] + 1.0})
+    end = Event(lambda t, x: x["a"] - 0.25, terminal=True)
+    x0 = {"a": starts, "b": np.zeros((150, 2))}
+    for given in ({"t_eval": [0.5, 3.0]}, {"t_eval": np.linspace(0.0, 3.0, 50)}, {}):
+        many = solve_ode(decay, (0.0, 3.0), x0, in_axes=0, events=[half, end], **given)
+        fired = (starts > 0.5).astype(int)
+        assert np.array_equal(many.events["count"][:, 0], fired)
+        first = many.events["t"][starts > 0.5, 0]
+        assert first == pytest.approx(np.log(starts[starts > 0.5] / 0.5), abs=1e-7)
+        assert many.events["x_after"]["b"].shape == (150, 2, 2)
+        for k in (0, 20, 149):
+            alone = solve_ode(
+                decay,
+                (0.0, 3.0),
+                {"a": starts[k], "b": np.zeros(2)},
+                events=[half, end],
+                **given,
+            )
+            assert np.array_equal(many[k].events["t"], alone.events["t"])
+            assert np.array_equal(many[k].events["event"], alone.events["event"])
+            assert np.array_equal(many[k].events["x_after"]["b"], alone.events["x_after"]["b"])
+    none = solve_ode(decay, (0.0, 0.1), x0, in_axes=0, events=Event(lambda t, x: x["a"] + 1.0))
+    assert none.events["t"].shape == (150, 0) and "events: 0" in repr(none)
 
 
 def test_gradient_through_bounces():

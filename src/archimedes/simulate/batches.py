@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from archimedes.simulate import checks
 from archimedes.simulate.collectors import FEW, Mapped, OutputCollector, StepCollector
 from archimedes.simulate.dense import BatchDense
 from archimedes.simulate.driver import Monitor, Pace
+from archimedes.simulate.event_driver import BatchLog, EventRows
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping import Run, Setup
@@ -40,6 +41,9 @@ class BatchResult:
     run: Run
     status: np.ndarray
     dense: BatchDense | None = None
+    #: Events as they were logged, a list for each group of instances, and where the groups begin.
+    events: Sequence[Sequence[EventRows]] = ()
+    starts: Sequence[int] = (0,)
 
 
 def joined(
@@ -62,6 +66,8 @@ def joined(
         tree.map(lambda *leaves: np.concatenate(leaves), *(r.run for r in results)),
         np.concatenate([r.status for r in results]),
         None if None in kept else BatchDense(one for group in kept for one in group or ()),
+        [rows for r in results for rows in r.events],
+        np.cumsum([0, *(len(r.status) for r in results[:-1])]).tolist(),
     )
 
 
@@ -233,6 +239,7 @@ def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) ->
     runs = begin(setup, setup.t_start, batch.x0, batch.args(None))
     checks.refuse_traced(runs.status)
     status = np.array(runs.status)
+    log = None if task.kernels.plan.events is None else BatchLog(batch.count)
     pace = Pace(max_steps)
     try:
         while (active := np.flatnonzero((status == RUNNING) & ~collect.complete)).size:
@@ -243,6 +250,7 @@ def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) ->
             before = run.accepted + run.rejected
             limits = np.minimum(before + pace.pause(0), max_steps)
             run = collect.call(tree.replace(setup, pause=limits), batch.args(chosen), run, active)
+            run = run if log is None else log.read(run, active)
             made = run.accepted + run.rejected
             pace.took(int(np.max(made - before)))
             if chosen is None:
@@ -260,4 +268,5 @@ def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) ->
         stop.set()
         status[(status == RUNNING) & ~collect.complete] = INTERRUPTED
     status[status == RUNNING] = FINISHED
-    return collect.result(runs, status)
+    found = collect.result(runs, status)
+    return found if log is None else replace(found, events=[log.rows])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,15 @@ from archimedes.simulate.layout import Layout
 from archimedes.simulate.statuses import RUNNING, SETTLED
 from archimedes.simulate.stepping import Run, Setup
 
-__all__ = ["EventFinal", "EventLog", "EventOutputs", "EventSteps"]
+__all__ = [
+    "BatchLog",
+    "EventFinal",
+    "EventLog",
+    "EventOutputs",
+    "EventRows",
+    "EventSteps",
+    "batch_table",
+]
 
 
 class EventLog:
@@ -53,6 +62,74 @@ class EventLog:
             "x_before": states(self.before),
             "x_after": states(self.after),
         }
+
+
+class BatchLog:
+    """What happened in a batch: rows of the events that fired, as kernels returned them."""
+
+    def __init__(self, count: int) -> None:
+        self.fired = np.zeros(count, dtype=np.int64)
+        self.rows: list[EventRows] = []
+
+    def read(self, run: Run, active: np.ndarray) -> Run:
+        """Log the events of the active instances; return them, ready to go on."""
+        total = np.sum(run.signals.count, axis=1)
+        new = np.flatnonzero(total > self.fired[active])
+        if new.size:
+            self.fired[active[new]] = total[new]
+            lanes, which = np.nonzero(run.signals.fired[new])
+            at = new[lanes]
+            before, after = run.signals.x_before[at], run.x[at]
+            self.rows.append(EventRows(active[at], which, run.t[at], before, after))
+        settled = run.status == SETTLED
+        if not settled.any():
+            return run
+        return replace(run, status=np.where(settled, RUNNING, run.status))
+
+
+class EventRows(NamedTuple):
+    """Events (k,): of which instance, which event, when, and the states (k, n) around it."""
+
+    instance: np.ndarray
+    event: np.ndarray
+    t: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+def batch_table(
+    groups: Sequence[Sequence[EventRows]], starts: Any, layout: Layout, count: int
+) -> Any:
+    """Return the events of ``count`` instances, (N, k): k of the one with the most.
+
+    ``groups`` are the rows of groups that begin at instance ``starts``. Shorter ones are filled up
+    with nan, and -1 for the number of the event.
+    """
+    empty = np.zeros((0, layout.size))
+    none = EventRows(np.zeros(0, int), np.zeros(0, int), np.zeros(0), empty, empty)
+    moved = [
+        rows._replace(instance=rows.instance + start)
+        for start, group in zip(starts, groups)
+        for rows in group
+    ]
+    rows = EventRows(*map(np.concatenate, zip(none, *moved)))
+    order = np.argsort(rows.instance, kind="stable")
+    instance = rows.instance[order]
+    each = np.bincount(instance, minlength=count)
+    column = np.arange(len(order)) - (np.cumsum(each) - each)[instance]
+    most = int(each.max(initial=0))
+
+    def table(values: np.ndarray, fill: Any) -> np.ndarray:
+        whole = np.full((count, most, *values.shape[1:]), fill, dtype=values.dtype)
+        whole[instance, column] = values[order]
+        return whole
+
+    return {
+        "t": table(rows.t, np.nan),
+        "event": table(rows.event, -1),
+        "x_before": layout.unpack(table(rows.before, np.nan), (count, most)),
+        "x_after": layout.unpack(table(rows.after, np.nan), (count, most)),
+    }
 
 
 class EventFinal(Final):

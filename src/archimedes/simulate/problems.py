@@ -22,7 +22,7 @@ from archimedes.simulate.driver import (
     Steps,
     solve,
 )
-from archimedes.simulate.event_driver import EventFinal, EventOutputs, EventSteps
+from archimedes.simulate.event_driver import EventFinal, EventOutputs, EventSteps, batch_table
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.layout import as_state, layout_of
 from archimedes.simulate.methods import Method, find_method
@@ -137,12 +137,16 @@ class BatchProblem(_Prepared):
             message=self._message(found),
             stats=_statistics(method, run),
             dense=found.dense,
-            events=(
-                None
-                if self.kernels.plan.events is None
-                else {"count": run.signals.count, "last": run.signals.last}
-            ),
+            events=self._events(found),
         )
+
+    def _events(self, found: BatchResult) -> Any:
+        """Return all events of all instances, and how often each event fired in each."""
+        if self.kernels.plan.events is None:
+            return None
+        signals, layout = found.run.signals, self.kernels.plan.layout
+        table = batch_table(found.events, found.starts, layout, len(found.status))
+        return {**table, "count": signals.count, "last": signals.last}
 
     def _message(self, found: BatchResult) -> str:
         """Say how many instances ended well, and what became of the first that did not."""
@@ -231,7 +235,7 @@ def prepare_batch(
     own = tree.leaves(model.args[: len(model.args) - len(moving)])
     flat = [np.reshape(leaf, (count, -1)) for leaf in tree.leaves(states)]
     return BatchProblem(
-        model.kernels(layout, chosen, options),
+        model.kernels(layout, chosen, options, log=True),
         setup_of(layout, options, start, end),
         Batch(
             count,

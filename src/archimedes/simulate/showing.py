@@ -83,8 +83,11 @@ def show_events(events: Any) -> str:
     """Return how many events there were, and when the first ones."""
     t = np.asarray(events["t"]) if isinstance(events, dict) and "t" in events else np.zeros(0)
     times = t[~np.isnan(t)]
-    if t.ndim != 1 or not times.size:
-        return str(times.size)
+    if t.ndim > 1 and times.size:
+        each = np.sum(~np.isnan(t), axis=-1)
+        return f"{times.size} in {each.size} trajectories, {each.min()} to {each.max()} in each"
+    if not times.size:
+        return "0"
     rest = ", ..." if times.size > 4 else ""
     return f"{times.size}, at t = {', '.join(map(number, times[:4]))}{rest}"
 

@@ -158,7 +158,13 @@ class Trajectory:
     def _trimmed(self) -> Trajectory:
         """Cut the nan times off the end of an instance that has left its batch."""
         count = int(np.sum(~np.isnan(self.t)))
-        return self if count == len(self.t) else self[:count]
+        made = self if count == len(self.t) else self[:count]
+        if isinstance(made.events, dict) and "t" in made.events:
+            # Those of a batch are as many as of the instance that had the most.
+            there = np.flatnonzero(~np.isnan(made.events["t"]))
+            own = {name: made.events[name] for name in EVENT_TABLE}
+            made.events = tree.map(lambda leaf: leaf[there], own)
+        return made
 
     def _named(self, name: str) -> Any:
         """Return a column (..., m) or a leaf (..., m, ...) of state, inputs or outputs."""
@@ -280,6 +286,8 @@ def check_index(key: Any, axes: int) -> tuple[Any, ...]:
     return tuple(int(p) if is_number(p) else p for p in parts)
 
 
+#: The columns of the events of a solve, an entry per event.
+EVENT_TABLE = ("t", "event", "x_before", "x_after")
 NODE_PARTS = ("t", "x", "u", "y", "status", "stats", "events")
 
 
