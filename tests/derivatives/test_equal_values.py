@@ -271,6 +271,25 @@ def test_backends(backend: str) -> None:
     np.testing.assert_allclose(x @ dx + dx @ x, STEP, atol=1e-13)
 
 
+def test_one_after_the_other() -> None:
+    # The fourth root of 16, without a loop: the values are equal at both stages.
+    a = 16.0 * np.eye(2)
+    step = STEP[:2, :2]
+    np.testing.assert_allclose(arc.jvp(lambda x: root(root(x)))(a, step), step / 32.0, atol=1e-15)
+    pulled = arc.grad(lambda x: np.sum(step * root(root(x))))(a)
+    np.testing.assert_allclose(both(np.asarray(pulled)), step / 32.0, atol=1e-15)
+
+
+def test_second_derivatives_of_the_nearest_rotation() -> None:
+    # The first row's end of U V^T is (b - c) / sqrt((a + d)**2 + (b - c)**2) for [[a, b], [c, d]].
+    def formula(x):
+        return (x[0, 1] - x[1, 0]) / np.hypot(x[0, 0] + x[1, 1], x[0, 1] - x[1, 0])
+
+    for a in (np.eye(2), PLANE, 3.0 * PLANE, np.array([[1.0, 0.3], [-0.2, 2.0]])):
+        got = arc.hess(lambda x: polar(x)[0, 1])(a)
+        np.testing.assert_allclose(got, arc.hess(formula)(a), atol=1e-13)
+
+
 def test_in_a_loop_and_in_a_batch() -> None:
     def twice(a):
         return arc.fori_loop(0, 2, lambda k, x: root(x), a)

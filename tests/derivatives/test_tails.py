@@ -12,6 +12,8 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
 
 import archimedes as arc
 
@@ -124,6 +126,37 @@ def test_unary(name: str, x: float) -> None:
     with mp.workdps(60):
         check(arc.grad(fn)(x), first(mp.mpf(x)))
         check(arc.grad(arc.grad(fn))(x), second(mp.mpf(x)))
+
+
+#: Names -> where they are drawn from; the others take all sizes.
+DOMAINS = {
+    **dict.fromkeys(["arcsin", "arccos", "arctanh"], (-1.0, 1.0)),
+    **dict.fromkeys(["log", "log2", "log10", "sqrt"], (0.0, 1e150)),
+    **dict.fromkeys(["sinh", "cosh", "exp", "expm1"], (-300.0, 300.0)),
+    "arccosh": (1.0, 1e100),
+    "log1p": (-1.0, 1e150),
+    "exp2": (-400.0, 400.0),
+    "tanh": (-150.0, 150.0),
+}
+FIRST = {name: arc.grad(getattr(np, name)) for name in UNARY}
+SECOND = {name: arc.grad(arc.grad(getattr(np, name))) for name in UNARY}
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(list(UNARY)), st.floats(0, 1), st.floats(-150, 2), st.booleans())
+@example("tanh", 0.9, 0.0, True)
+def test_unary_anywhere(name: str, part: float, exponent: float, ends: bool) -> None:
+    """Points over the whole range: evenly in a domain, or towards its ends by powers of ten."""
+    low, high = DOMAINS.get(name, (-1e75, 1e75))
+    near = (low if part < 0.5 else high) if name in DOMAINS else 0.0
+    sign = 1.0 if part < 0.5 else -1.0
+    x = near + sign * 10.0**exponent if ends else low + part * (high - low)
+    assume(low < x < high)
+    with mp.workdps(60):
+        first, second = (mp.mpf(formula(mp.mpf(x))) for formula in UNARY[name][:2])
+        for got, want in ((FIRST[name](x), first), (SECOND[name](x), second)):
+            if want == 0 or 1e-290 < abs(want) < 1e290:
+                check(got, want)
 
 
 PAIRS = (

@@ -56,6 +56,15 @@ class ComplexPair:
     def __getitem__(self, index: Any) -> ComplexPair:
         return ComplexPair(self.real[index], self.imag[index])
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        real, imag = _parts(value)
+        self.real, self.imag = self.real.copy(), self.imag.copy()
+        self.real[index], self.imag[index] = real, imag
+
+    def copy(self) -> ComplexPair:
+        """Return a copy that can be written to by itself."""
+        return ComplexPair(self.real.copy(), self.imag.copy())
+
     def conj(self) -> ComplexPair:
         """Return the conjugate."""
         return ComplexPair(self.real, -self.imag)
@@ -122,6 +131,24 @@ class ComplexPair:
         raise trace_error(f"a complex result has no attribute {name!r} while recording", _REMEDY)
 
 
+def _refused(what: str) -> Callable[..., Any]:
+    def refuse(*args: Any) -> Any:
+        raise trace_error(f"{what} a complex result cannot be traced", _REMEDY)
+
+    return refuse
+
+
+# Without these a comparison would be False and a test True, without a word.
+for _names, _what in (
+    ("eq ne lt le gt ge", "comparing"),
+    ("bool", "testing"),
+    ("float int complex", "taking a number from"),
+    ("pow rpow matmul rmatmul floordiv mod", "this operation with"),
+):
+    for _name in _names.split():
+        setattr(ComplexPair, f"__{_name}__", _refused(_what))
+
+
 def _is_complex(x: Any) -> bool:
     return isinstance(x, (ComplexPair, complex, np.complexfloating)) or (
         isinstance(x, np.ndarray) and x.dtype.kind == "c"
@@ -160,4 +187,7 @@ PAIR_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.angle: lambda z, deg=False: np.arctan2(z.imag, z.real) * (180 / np.pi if deg else 1.0),
     np.sum: lambda z, **kw: ComplexPair(np.sum(z.real, **kw), np.sum(z.imag, **kw)),
     np.shape: lambda z: z.shape,
+    np.copy: lambda z: z.copy(),
+    np.iscomplexobj: lambda z: True,
+    np.isrealobj: lambda z: False,
 }

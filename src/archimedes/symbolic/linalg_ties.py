@@ -72,11 +72,21 @@ class Quotients:
         found = along(g, m, speeds, near, _LIMIT)
         if found is None:
             return self._defined(apart, quotient, m)
-        first, second = found
-        limit = e.sub(e.mul(e.c(0.5), first), e.mul(u, e.mul(e.c(0.125), second)))
+        limit = self._limit(u, *found)
         left = e("abs", e.sub(m, e.mul(u, limit)))
         smooth = e("and", near, e("le", left, e.mul(e.c(_ROUNDING[narrow]), size)))
         return self._defined(e("or", smooth, apart), e.where(smooth, limit, quotient), m)
+
+    def _limit(self, u: int, first: int, second: int) -> int:
+        """Return D m / 2 - u D D m / 8; without D D m it has no derivative, but a value."""
+        e = self.e
+        zero, one = e.c(0.0), e.c(1.0)
+        lost = e("ne", second, second)
+        correction = e.mul(u, e.mul(e.c(0.125), e.where(lost, zero, second)))
+        # The root of u - u is zero, its derivative infinite.
+        nothing = e("sqrt", e.where(lost, e.sub(u, e("stop", u)), one))
+        limit = e.sub(e.mul(e.c(0.5), first), correction)
+        return e.add(limit, e.where(lost, nothing, zero))
 
     def _defined(self, test: int, value: int, m: int) -> int:
         """Return the value where it exists, else nan, in its derivatives too.

@@ -157,7 +157,7 @@ _MACHINERY = tuple(
     os.path.join(_HERE, name) + os.sep
     for name in (
         *("tree", "graph", "symbolic", "function", "backends"),
-        *("random", "embedded", "simulate"),
+        *("random", "special", "embedded", "simulate"),
     )
 )
 

@@ -1,12 +1,4 @@
-"""Special functions with SciPy's names: the same bits eagerly, recorded, in batches and in C.
-
-``scipy.special.erf`` and the others work on traced arrays too, and record the same programs; the
-functions here give those bits eagerly as well. Their accuracy is in ``docs/recording.md``.
-
->>> from archimedes import special
->>> special.erf([0.0, 0.5])
-array([0.        , 0.52049988])
-"""
+"""The special functions, on plain and traced arrays alike."""
 
 from __future__ import annotations
 
@@ -17,6 +9,7 @@ import numpy as np
 from archimedes.graph.elementary import evaluate
 from archimedes.symbolic.recorded import holds_traced
 from archimedes.symbolic.special_functions import record
+from archimedes.symbolic.trace import trace_error
 
 __all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", "psi"]
 
@@ -71,6 +64,11 @@ def polygamma(n: int, x: Any) -> Any:
     >>> polygamma(1, 1.0)
     np.float64(1.6449340668482264)
     """
+    if holds_traced(n):
+        raise trace_error(
+            "the order of polygamma is fixed when a function is recorded",
+            "Declare the argument static (static_argnames).",
+        )
     if not isinstance(n, (int, np.integer)) or not 0 <= n <= 10:
         raise ValueError(f"polygamma: the order n must be a whole number from 0 to 10, got {n!r}")
     order = np.float32(n) if getattr(x, "dtype", None) == np.float32 else float(n)
