@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 
+import archimedes as arc
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion, RigidBody
 from archimedes.viz import plot, set_theme
@@ -123,3 +124,70 @@ def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"plot needs matplotlib: pip install matplotlib"):
         plot(tumbling())
+
+
+# ---- dense output, names of one's own ----------------------------------------------------------
+
+
+def swing(t, x):
+    return np.stack([x[1], -x[0]])
+
+
+def test_lines_follow_the_dense_output():
+    traj = arc.solve_ode(swing, (0.0, 20.0), [1.0, 0.0])
+    assert len(traj.t) < 80
+    for line, exact in zip(plot(traj).axes[0].get_lines(), (np.cos, lambda t: -np.sin(t))):
+        t, x = line.get_data()
+        assert len(t) > 500 and t[0] == 0.0 and t[-1] == 20.0 and (np.diff(t) > 0.0).all()
+        assert np.abs(x - exact(t)).max() < 1e-6
+        assert np.isin(traj.t, t).all()
+    # Without dense output, and with outputs that are close, the data are drawn as they are.
+    few = arc.solve_ode(swing, (0.0, 20.0), [1.0, 0.0], t_eval=np.linspace(0.0, 20.0, 5))
+    assert len(plot(few).axes[0].get_lines()[0].get_xdata()) == 5
+    back = arc.solve_ode(swing, (20.0, 0.0), [1.0, 0.0])
+    t, x = plot(back).axes[0].get_lines()[0].get_data()
+    assert np.abs(x - np.cos(t - 20.0)).max() < 1e-6
+
+
+def test_lines_jump_at_events():
+    bounce = arc.Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * [1.0, -0.8])
+    traj = arc.solve_ode(
+        lambda t, x: np.stack([x[1], -9.81]), (0.0, 1.2), [1.0, 0.0], events=bounce
+    )
+    height, speed = (line.get_data() for line in plot(traj).axes[0].get_lines()[:2])
+    assert height[1].min() > -1e-9
+    jump = np.argmax(np.diff(speed[1]))
+    assert speed[0][jump] == speed[0][jump + 1] == traj.events["t"][0]
+    assert np.abs(np.diff(np.delete(speed[1], jump))).max() < 8.0
+
+
+def test_dense_output_of_batches_and_inputs():
+    starts = np.array([[1.0, 0.0], [2.0, 0.0]])
+    batch = arc.solve_ode(swing, (0.0, 20.0), starts, in_axes=0, dense=True)
+    first, second = plot(batch).axes[0].get_lines()[:2]
+    for line, scale in ((first, 1.0), (second, 2.0)):
+        t, x = line.get_data()
+        assert np.nanmax(np.abs(x - scale * np.cos(t))) < 1e-5 and len(t) > 500
+    driven = arc.solve_ode(lambda t, x, u: u, (0.0, 20.0), 0.0, inputs=lambda t: np.cos(t))
+    axes = plot(driven).axes
+    t, x = axes[0].get_lines()[0].get_data()
+    assert np.abs(x - np.sin(t)).max() < 1e-6 and axes[1].get_ylabel() == "u"
+    many = arc.solve_ode(
+        lambda t, x, u: u, (0.0, 1.0), np.zeros(2), inputs=np.cos, in_axes=0, dense=True
+    )
+    assert many[1](0.5) == pytest.approx(np.sin(0.5), abs=1e-6)
+
+
+def test_names_of_ones_own():
+    traj = arc.solve_ode(swing, (0.0, 1.0), [1.0, 0.0])
+
+    def legend(axes):
+        return [text.get_text() for text in axes.get_legend().get_texts()]
+
+    assert legend(plot(traj).axes[0]) == ["x[0]", "x[1]"]
+    assert legend(plot(traj, labels=["angle", "rate"]).axes[0]) == ["angle", "rate"]
+    assert legend(plot(traj, labels={"x[1]": "rate"}).axes[0]) == ["x[0]", "rate"]
+    assert plot(traj, "x[0]", labels=["angle", "rate"]).axes[0].get_ylabel() == "angle"
+    assert plot(traj, labels={"x": "state"}).axes[0].get_ylabel() == "state"
+    with pytest.raises(ValueError, match=r"labels must be one for each of \['x\[0\]', 'x\[1\]'\]"):
+        plot(traj, labels=["angle"])

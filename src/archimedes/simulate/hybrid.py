@@ -75,7 +75,7 @@ class Hybrid:
             status=found.status,
             message=found.message,
             stats=found.stats,
-            dense=None if dense is None else lambda t: dense(t)[0],
+            dense=None if dense is None else _OwnDense(dense),
             events=events,
         )
 
@@ -89,6 +89,19 @@ class Hybrid:
             rows = [self.inputs(time) for time in np.nan_to_num(t).ravel()]
             values = tree.map(lambda *v: np.reshape(v, (*t.shape, *np.shape(v[0]))), *rows)
         return (values, self.clock.seen(memories)) if self.clock.visible else values
+
+
+class _OwnDense:
+    """The dense output of the user's part of the state."""
+
+    def __init__(self, dense: Any) -> None:
+        self.dense = dense
+
+    def __call__(self, t: Any) -> Any:
+        return self.dense(t)[0]
+
+    def __getitem__(self, key: Any) -> _OwnDense:
+        return _OwnDense(self.dense[key])
 
 
 def hybrid_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from archimedes.viz.themes import current_theme, matplotlib_settings
 
 __all__ = ["plot"]
 
+#: Points that a line has at least where the solver's dense output can give them.
+POINTS = 600
 #: Above this many trajectories a batch is drawn as median and band instead of single lines.
 SINGLE_LINES = 30
 #: The shares that bound the band.
@@ -25,11 +27,12 @@ WIDTH, PANEL_HEIGHT, MARGIN = 8.0, 1.75, 0.9
 
 
 class Panel(NamedTuple):
-    """What one pair of axes shows: values (..., m, k) with a name for each of the k lines."""
+    """What one pair of axes shows: values (..., m, k) at t (..., m), a name for each of k lines."""
 
     title: str
     units: str
     labels: list[str]
+    t: np.ndarray
     values: np.ndarray
 
 
@@ -37,14 +40,18 @@ def plot(
     traj: Trajectory,
     names: Sequence[str] | str | None = None,
     *,
+    labels: Mapping[str, str] | Sequence[str] | None = None,
     title: str | None = None,
     file: Any = None,
 ) -> Any:
     """Plot a trajectory over time, a panel for each leaf, and return the matplotlib Figure.
 
     Axes carry the names and units of the structs' fields. `names` chooses leaves or single
-    components: ``["pos", "w_B[1]"]``. A batch is drawn line by line or, if large, as median and
-    band of 5 % to 95 %. `file` is a path to save to; its ending decides the format.
+    components: ``["pos", "w_B[1]"]``. `labels` are the names in legends and on axes, by the
+    trajectory's own (``{"x[0]": "angle"}``), or one for each number of the state in order. Between
+    samples the solver's dense output is drawn, where it was kept. A batch is drawn line by line
+    or, if large, as median and band of 5 % to 95 %. `file` is a path to save to; its ending decides
+    the format.
 
     >>> import numpy as np
     >>> t = np.linspace(0.0, 1.0, 20)
@@ -57,12 +64,13 @@ def plot(
     matplotlib = require("matplotlib", None, "plot")
     pyplot = require("matplotlib.pyplot", None, "plot")
     panels = choose(all_panels(traj), [names] if isinstance(names, str) else names)
+    panels = [relabelled(panel, label_table(traj, labels)) for panel in panels]
     height = PANEL_HEIGHT * len(panels) + MARGIN
     with matplotlib.rc_context(dict(matplotlib_settings(current_theme()))):
         figure = pyplot.figure(figsize=(WIDTH, height), layout="constrained")
         rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(rows, panels):
-            draw_panel(axes, traj.t, panel)
+            draw_panel(axes, panel)
             draw_events(axes, traj)
         rows[-1].set_xlabel("time (s)")
         figure.align_ylabels(rows)
@@ -79,13 +87,69 @@ def all_panels(traj: Trajectory) -> list[Panel]:
     """Return a panel for each leaf of state, inputs and outputs."""
     panels = []
     for part in PARTS:
-        leaves, treedef = tree.flatten(getattr(traj, part))
+        t, value = smooth(traj) if part == "x" else (traj.t, getattr(traj, part))
+        leaves, treedef = tree.flatten(value)
         for leaf, label in zip(leaves, label_leaves(treedef, part, part != "x")):
             shape = np.shape(leaf)[traj.t.ndim :]
-            values = np.reshape(leaf, (*traj.t.shape, -1))
+            values = np.reshape(leaf, (*t.shape, -1))
             labels = component_names(label.name, shape)
-            panels.append(Panel(label.name, label.units, labels, values))
+            panels.append(Panel(label.name, label.units, labels, t, values))
     return panels
+
+
+def smooth(traj: Trajectory) -> tuple[np.ndarray, Any]:
+    """Return times and states with the dense output between the samples.
+
+    Samples stay as they are: at an event there are two, and the line jumps.
+    """
+    each = -(-POINTS // max(traj.t.shape[-1] - 1, 1))
+    many = traj.t.ndim > 1 and len(traj.t) > SINGLE_LINES
+    if traj.dense is None or traj.t.ndim > 2 or many or each < 2 or traj.t.shape[-1] < 2:
+        return traj.t, traj.x
+    if traj.t.ndim == 1:
+        return between(traj.t, traj.x, traj.dense, each)
+    rows = [
+        between(t, tree.map(lambda leaf, k=k: leaf[k], traj.x), traj.dense[k], each)
+        for k, t in enumerate(traj.t)
+    ]
+    return np.stack([t for t, _ in rows]), tree.map(lambda *x: np.stack(x), *(x for _, x in rows))
+
+
+def between(t: np.ndarray, x: Any, dense: Any, each: int) -> tuple[np.ndarray, Any]:
+    """Return one trajectory with ``each`` points from one sample to the next."""
+    steps = np.diff(t)
+    part = np.arange(each) / each
+    fine = np.append((t[:-1, None] + steps[:, None] * part).ravel(), t[-1])
+    # Not at the samples, not where two are at one time, not after the end (nan in a batch).
+    inside = np.append((np.nan_to_num(steps)[:, None] * part).ravel() != 0.0, False)
+    found = dense(fine[inside])
+
+    def filled(own: np.ndarray, new: np.ndarray) -> np.ndarray:
+        whole = np.concatenate([np.repeat(own[:-1], each, axis=0), own[-1:]]).astype(np.float64)
+        whole[inside] = new
+        return whole
+
+    return fine, tree.map(filled, x, found)
+
+
+def label_table(traj: Trajectory, labels: Any) -> dict[str, str]:
+    """Return the names that a user gave, by the trajectory's own."""
+    if labels is None:
+        return {}
+    if isinstance(labels, Mapping):
+        return dict(labels)
+    names = traj.names
+    if isinstance(labels, str) or len(labels) != len(names):
+        raise ValueError(
+            f"plot: labels must be one for each of {names}, or a dict of names by these"
+        )
+    return dict(zip(names, labels))
+
+
+def relabelled(panel: Panel, table: dict[str, str]) -> Panel:
+    labels = [table.get(label, label) for label in panel.labels]
+    single = labels[0] if len(labels) == 1 and panel.labels[0] in table else panel.title
+    return panel._replace(title=table.get(panel.title, single), labels=labels)
 
 
 def choose(panels: list[Panel], names: Sequence[str] | None) -> list[Panel]:
@@ -96,7 +160,7 @@ def choose(panels: list[Panel], names: Sequence[str] | None) -> list[Panel]:
         table = {panel.title: panel for panel in panels}
         for panel in panels:
             for k, label in enumerate(panel.labels):
-                one = Panel(label, panel.units, [label], panel.values[..., k : k + 1])
+                one = Panel(label, panel.units, [label], panel.t, panel.values[..., k : k + 1])
                 table.setdefault(label, one)
         missing = [name for name in names if name not in table]
         if missing:
@@ -113,11 +177,11 @@ def choose(panels: list[Panel], names: Sequence[str] | None) -> list[Panel]:
     return chosen
 
 
-def draw_panel(axes: Any, t: np.ndarray, panel: Panel) -> None:
+def draw_panel(axes: Any, panel: Panel) -> None:
     """Draw the lines of one panel, with its name and units."""
     axes.set_ylabel(f"{panel.title} ({panel.units})" if panel.units else panel.title)
     axes.margins(x=0.01)
-    rows = t.reshape(-1, t.shape[-1])
+    rows = panel.t.reshape(-1, panel.t.shape[-1])
     for k, label in enumerate(panel.labels):
         values = panel.values[..., k].reshape(rows.shape)
         draw_component(axes, rows, values, label, f"C{k}")
