@@ -5,6 +5,7 @@ from __future__ import annotations
 from archimedes.vehicles.f16 import F16, F16Aerodynamics, F16Engine
 from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
 from archimedes.vehicles.projectile import Projectile
+from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.steady_flight import Linearization, Trim, linearize, trim
 from archimedes.vehicles.surroundings import FlightState, Surroundings
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
@@ -20,6 +21,7 @@ __all__ = [
     "Linearization",
     "Projectile",
     "RotatingEarth",
+    "Satellite",
     "Surroundings",
     "Trim",
     "fly",

@@ -1,0 +1,40 @@
+"""Checks and limits that parts share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import concrete
+
+__all__ = ["check_axes", "check_not_negative", "limited"]
+
+
+def check_axes(axes: Any, name: str) -> Any:
+    """Return unit vectors (n, 3), checked where they are known."""
+    axes = as_array(axes, name)
+    if axes.ndim != 2 or axes.shape[1] != 3:
+        raise ValueError(
+            f"{name} must have shape (n, 3), one unit vector per row, got {axes.shape}"
+        )
+    values = concrete(axes)
+    if values is not None and np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 1e-9):
+        raise ValueError(
+            f"{name} must be unit vectors, got lengths {np.linalg.norm(values, axis=1)}"
+        )
+    return axes
+
+
+def check_not_negative(value: Any, name: str, units: str) -> None:
+    """Raise where a known parameter is negative or not a number (infinite is no limit)."""
+    values = concrete(as_array(value, name))
+    if values is not None and not np.all(values >= 0.0):
+        raise ValueError(f"{name} must not be negative, in {units}, got {value}")
+
+
+def limited(value: Any, limit: Any) -> Any:
+    """Hold values within plus or minus a limit."""
+    limit = as_array(limit, "limit")
+    return np.maximum(np.minimum(value, limit), -limit)

@@ -1,0 +1,30 @@
+"""Magnetorquers: coils whose dipole turns the body in the Earth's magnetic field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, cross
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_axes, check_not_negative, limited
+
+__all__ = ["Magnetorquers"]
+
+
+@struct
+class Magnetorquers:
+    """Coils along `axes` (n, 3) with dipoles up to `max_dipole` in A m^2."""
+
+    axes: Any = field(default_factory=lambda: np.eye(3))
+    max_dipole: Any = field(units="A m^2", default=np.inf)
+
+    def __post_init__(self) -> None:
+        """Check axes and limit where they are known."""
+        check_axes(self.axes, "Magnetorquers.axes")
+        check_not_negative(self.max_dipole, "Magnetorquers.max_dipole", "A m^2")
+
+    def moment(self, dipole: Any, B_B: Any) -> Any:
+        """Return the moment (3,) in N m of dipoles (n,) in A m^2 in a field B_B (3,) in T."""
+        return cross(limited(dipole, self.max_dipole) @ as_array(self.axes), B_B)

@@ -1,0 +1,65 @@
+"""Reaction wheels: torque on the body by spinning masses in it.
+
+Legend: a_k is the axis of wheel k, h_k = I Omega_k its angular momentum relative to the body, tau_k
+the torque of its motor on it; J_B is the inertia of the whole with wheels locked, w_B the body's
+angular velocity. Then, exactly,
+    (J_B - I A^T A) dw_B = M_B - w_B x (J_B w_B + A^T h) - A^T tau,    dh = tau - I A dw_B.
+Source: Wie, Space Vehicle Dynamics and Control, 2nd edition, section 7.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, cross
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_axes, check_not_negative, limited
+
+__all__ = ["ReactionWheels"]
+
+
+@struct
+class ReactionWheels:
+    """Wheels with `axes` (n, 3) and a spin `inertia` each; their state is the momentum h (n,).
+
+    A motor's torque is held within `max_torque`, and is zero where it would drive a wheel beyond
+    `max_momentum`.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import ReactionWheels
+    >>> wheels = ReactionWheels(axes=np.eye(3), inertia=0.01, max_torque=0.1)
+    >>> wheels.torque(np.zeros(3), np.array([0.05, -0.3, 0.0]))
+    array([ 0.05, -0.1 ,  0.  ])
+    """
+
+    axes: Any = field(default_factory=lambda: np.eye(3))
+    inertia: Any = field(units="kg m^2", default=0.0)
+    max_torque: Any = field(units="N m", default=np.inf)
+    max_momentum: Any = field(units="N m s", default=np.inf)
+
+    def __post_init__(self) -> None:
+        """Check axes and limits where they are known."""
+        check_axes(self.axes, "ReactionWheels.axes")
+        check_not_negative(self.inertia, "ReactionWheels.inertia", "kg m^2")
+        check_not_negative(self.max_torque, "ReactionWheels.max_torque", "N m")
+        check_not_negative(self.max_momentum, "ReactionWheels.max_momentum", "N m s")
+
+    def torque(self, h: Any, command: Any) -> Any:
+        """Return the torques (n,) of the motors for commands in N m, within the limits."""
+        tau = limited(command, self.max_torque)
+        driven_out = (np.abs(h) >= self.max_momentum) & (tau * h > 0.0)
+        return np.where(driven_out, 0.0, tau)
+
+    def rates(self, J_B: Any, w_B: Any, h: Any, M_B: Any, command: Any) -> tuple[Any, Any]:
+        """Return the angular acceleration (3,) of the body and the rate of momenta (n,)."""
+        A, tau = as_array(self.axes), self.torque(h, command)
+        moment = M_B - cross(w_B, J_B @ w_B + h @ A) - tau @ A
+        dw_B = np.linalg.solve(J_B - self.inertia * (A.T @ A), moment)
+        return dw_B, tau - self.inertia * (A @ dw_B)
+
+    def distribute(self, M_B: Any) -> Any:
+        """Return motor torques (n,) of least size that turn the body with a moment M_B (3,)."""
+        A = as_array(self.axes)
+        return -A @ np.linalg.solve(A.T @ A, M_B)

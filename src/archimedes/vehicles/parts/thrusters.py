@@ -1,0 +1,48 @@
+"""Thrusters fixed to the body: force, moment and what they burn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, cross
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_axes, check_not_negative
+
+__all__ = ["Thrusters"]
+
+STANDARD_GRAVITY = 9.80665
+
+
+@struct
+class Thrusters:
+    """Thrusters at `positions` (n, 3) that push the body along `directions` (n, 3).
+
+    `thrust` in N is that at full throttle, `specific_impulse` in s; throttles are held within 0
+    and 1.
+    """
+
+    positions: Any = field(units="m")
+    directions: Any = field()
+    thrust: Any = field(units="N")
+    specific_impulse: Any = field(units="s", default=220.0)
+
+    def __post_init__(self) -> None:
+        """Check shapes and sizes where they are known."""
+        directions = check_axes(self.directions, "Thrusters.directions")
+        if as_array(self.positions, "positions").shape != directions.shape:
+            raise ValueError("Thrusters: positions and directions must both have shape (n, 3)")
+        check_not_negative(self.thrust, "Thrusters.thrust", "N")
+        check_not_negative(self.specific_impulse, "Thrusters.specific_impulse", "s")
+
+    def wrench(self, throttle: Any, p_B: Any = None) -> tuple[Any, Any, Any]:
+        """Return force (3,), moment (3,) about the centre of mass at `p_B`, and mass flow in kg/s.
+
+        The mass flow is positive: it is what leaves.
+        """
+        size = as_array(self.thrust) * np.clip(as_array(throttle, "throttle"), 0.0, 1.0)
+        forces = size[:, None] * as_array(self.directions)
+        arms = as_array(self.positions) - (np.zeros(3) if p_B is None else p_B)
+        flow = np.sum(size / (STANDARD_GRAVITY * as_array(self.specific_impulse)))
+        return np.sum(forces, axis=0), np.sum(cross(arms, forces), axis=0), flow

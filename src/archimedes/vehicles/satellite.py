@@ -1,0 +1,131 @@
+"""A satellite: orbit and attitude, wheels, coils and thrusters.
+
+Legend: I are inertial axes with their origin at the planet's centre; pos and vel are in them, att
+is the attitude of the body in them, h the momenta of the wheels relative to the body. Left out:
+flexible parts, slosh, the pressure of light, the loss of mass; drag acts along the velocity through
+air that turns with the planet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment import (
+    WGS84,
+    MagneticDipole,
+    PointMassGravity,
+    earth_attitude,
+    gravity_gradient_torque,
+)
+from archimedes.spatial.components import as_array, cross, matvec
+from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.magnetorquers import Magnetorquers
+from archimedes.vehicles.parts.reaction_wheels import ReactionWheels
+
+__all__ = ["Satellite"]
+
+
+@struct
+class Satellite:
+    """A rigid satellite with reaction wheels, magnetorquers and thrusters.
+
+    `gravity` is a model of `archimedes.environment` in Earth-fixed axes, `gravity_gradient` adds
+    the moment of a round field, `magnetic_field` is a model in those axes too; `angle` is the Earth
+    rotation angle at t = 0. `thrusters` and `atmosphere` (with `area` and `drag`) are optional.
+    """
+
+    mass: Any = field(units="kg")
+    inertia: Any = field(units="kg m^2")
+    wheels: Any = field(default_factory=ReactionWheels)
+    coils: Any = field(default_factory=Magnetorquers)
+    thrusters: Any = None
+    gravity: Any = field(default_factory=PointMassGravity)
+    gravity_gradient: bool = field(static=True, default=True)
+    magnetic_field: Any = field(default_factory=MagneticDipole)
+    atmosphere: Any = None
+    area: Any = field(units="m^2", default=0.0)
+    drag: Any = 2.2
+    angle: Any = field(units="rad", default=0.0)
+    omega: Any = field(units="rad/s", default=WGS84.omega)
+
+    @struct
+    class State:
+        """Orbit and attitude in inertial axes, wheel momenta."""
+
+        pos: Any = field(units="m")
+        vel: Any = field(units="m/s")
+        att: Any = field()
+        w_B: Any = field(units="rad/s")
+        h: Any = field(units="N m s")
+
+    @struct
+    class Input:
+        """Torques of the wheels' motors, dipoles of the coils, throttles of the thrusters."""
+
+        torque: Any = field(units="N m")
+        dipole: Any = field(units="A m^2", default_factory=lambda: np.zeros(3))
+        throttle: Any = None
+
+    @struct
+    class Output:
+        """Magnetic field in body axes, angular momentum in inertial axes, energies."""
+
+        B_B: Any = field(units="T")
+        momentum: Any = field(units="N m s")
+        altitude: Any = field(units="m")
+
+    def __post_init__(self) -> None:
+        """Check mass and inertia where they are known."""
+        check_mass(self.mass, "Satellite.mass")
+        check_inertia(self.inertia, "Satellite.inertia")
+
+    def idle(self) -> Any:
+        """Return the input that does nothing."""
+        wheels, coils = (np.zeros(len(part.axes)) for part in (self.wheels, self.coils))
+        throttle = None if self.thrusters is None else np.zeros(len(self.thrusters.directions))
+        return Satellite.Input(wheels, coils, throttle)
+
+    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+        """Return the derivative of the state."""
+        earth = earth_attitude(self.angle + self.omega * t)
+        J_B = as_array(self.inertia)
+        F_B, M_B = self._push(u)
+        acceleration = earth.rotate(self.gravity(earth.rotate(x.pos)), inverse=True)
+        acceleration = acceleration + x.att.rotate(F_B, inverse=True) / self.mass
+        acceleration = acceleration + self._drag(x)
+        if self.gravity_gradient:
+            mu = getattr(self.gravity, "mu", WGS84.mu)
+            M_B = M_B + gravity_gradient_torque(mu, x.att.rotate(x.pos), J_B)
+        M_B = M_B + self.coils.moment(u.dipole, self._field(earth, x))
+        dw_B, dh = self.wheels.rates(J_B, x.w_B, x.h, M_B, u.torque)
+        return Satellite.State(x.vel, acceleration, x.att.kinematics(x.w_B), dw_B, dh)
+
+    def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
+        """Return field, momentum and altitude."""
+        earth = earth_attitude(self.angle + self.omega * t)
+        turning = matvec(as_array(self.inertia), x.w_B) + x.h @ as_array(self.wheels.axes)
+        return Satellite.Output(
+            B_B=self._field(earth, x),
+            momentum=x.att.rotate(turning, inverse=True),
+            altitude=np.sqrt(np.sum(x.pos * x.pos)) - WGS84.a,
+        )
+
+    def _field(self, earth: Any, x: Any) -> Any:
+        return x.att.rotate(earth.rotate(self.magnetic_field(earth.rotate(x.pos)), inverse=True))
+
+    def _push(self, u: Any) -> tuple[Any, Any]:
+        if self.thrusters is None or u.throttle is None:
+            return np.zeros(3), np.zeros(3)
+        F_B, M_B, _ = self.thrusters.wrench(u.throttle)
+        return F_B, M_B
+
+    def _drag(self, x: Any) -> Any:
+        if self.atmosphere is None:
+            return np.zeros(3)
+        v = x.vel - cross(self.omega * np.array([0.0, 0.0, 1.0]), x.pos)
+        altitude = np.sqrt(np.sum(x.pos * x.pos)) - WGS84.a
+        rho = self.atmosphere(altitude).density
+        return -0.5 * rho * self.area * self.drag / self.mass * np.sqrt(np.sum(v * v)) * v
