@@ -73,3 +73,17 @@ def test_a_thousand_steps_cost_few_solves(size):
     for _ in range(4):  # until native
         solve(point)
     assert seconds(second) <= 30.0 * seconds(solve)
+
+
+def test_the_search_for_events_leaves_no_trace():
+    """Reverse mode keeps every round of a loop that it comes back through: not of this one."""
+
+    def after(p):
+        event = arc.Event(lambda t, x, k: x - p, reset=lambda t, x, k: x + 1.0)  # p: closure
+        return arc.odeint(decay, (0.0, 1.0), 1.0, "heun", args=(1.0,), dt=0.25, events=event)
+
+    def largest(g):
+        bodies = [body for region in g.regions.values() for body in region.bodies]
+        return max([len(g), *map(largest, bodies)])
+
+    assert largest(arc.grad(after).graph(0.5)) < 10_000

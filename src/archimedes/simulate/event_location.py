@@ -88,7 +88,7 @@ def settle(plan: Any, setup: Any, args: tuple[Any, ...], run: Any, begin: Any) -
     sign = np.where(setup.t_end >= setup.t_start, 1.0, -1.0)
     path = Path(plan, args, run, sign)
     signals = stop_gradient(run.signals)
-    piece = first_piece(path, signals, np.abs(setup.t_end - setup.t_start))
+    piece = stop_gradient(first_piece(path, signals, np.abs(setup.t_end - setup.t_start)))
     # Where a piece of the step was believed, pieces of the next one begin with its length.
     width = 0.5 * piece.width * np.abs(path.h)
     run = tree.replace(run, signals=tree.replace(run.signals, width=stop_gradient(width)))
@@ -101,7 +101,7 @@ def settle(plan: Any, setup: Any, args: tuple[Any, ...], run: Any, begin: Any) -
         return tree.replace(run, status=status, h=h)
 
     def fire() -> Any:
-        return _fire(plan, setup, args, run, begin, path, located(path, piece))
+        return _fire(plan, setup, args, run, begin, path, stop_gradient(located(path, piece)))
 
     return cond(piece.found, fire, nothing)
 

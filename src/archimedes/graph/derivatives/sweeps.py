@@ -178,6 +178,7 @@ def reverse_sweep(
     src = opened(src)
     live = src.live()
     active = _active(src, live, wanted)
+    _narrow(src, live, active, None if callable(seeds) else seeds)
     saved: dict[int, Any] = {}
     to = _record(dst, src, inputs, live, active, saved)
     out_ids = [to[i] for i in src.outputs]
@@ -250,6 +251,29 @@ def reverse_by_rows(
 def _merge(g: Graph, into: Directions, more: Directions) -> None:
     for d, term in more.items():
         _add(g, Emit(g, g.dtype[term]), into, d, term)
+
+
+def _narrow(
+    src: Graph, live: list[int], active: bytearray, seeds: Sequence[Directions] | None
+) -> None:
+    """Take away the marks of nodes that no adjoint will reach (``seeds`` None: any output's may).
+
+    What is only compared, or stopped, need not be recorded for a way back.
+    """
+    reached = bytearray(len(src.op))
+    for k, i in enumerate(src.outputs):
+        if active[i] and (seeds is None or seeds[k]):
+            reached[i] = 1
+    for i in reversed(live):
+        if not (active[i] and reached[i]):
+            active[i] = 0
+            continue
+        code = src.op[i]
+        if code == OUT:
+            reached[src.a[i]] = 1
+        elif code == REGION or _PARTIALS[code] is not None or _LINEAR[code] is not None:
+            for j in src.operands(i):
+                reached[j] = 1
 
 
 def _active(src: Graph, live: list[int], wanted: Sequence[bool] | None) -> bytearray:
