@@ -45,7 +45,7 @@ def test_against_item_by_item(backend, sign, count):
     fill = over_runs(arc.compile(moved, backend=backend), WIDTH)
     done, wanted_done = (np.array([0, 3, 0, 1]).clip(0, count) for _ in range(2))
     results, wanted = (np.full((6, count, 2), 7.0) for _ in range(2))
-    fill(rows, 0, items, sign, places, done, results)
+    fill.bound(0, items, sign, results)(rows, places, done)
     expected(rows, items, sign, places, wanted_done, wanted)
     assert done.tolist() == wanted_done.tolist()
     for place, reached in zip(places, done):
@@ -60,10 +60,10 @@ def test_a_sequence_goes_on_where_it_was():
     fill = over_runs(arc.compile(moved, backend="llvm"), WIDTH)
     here = np.array([0])
     done, results = np.array([0]), np.zeros((1, 41, 2))
-    fill(rows, 0, items, 1.0, here, done, results)
+    fill.bound(0, items, 1.0, results)(rows, here, done)
     step, apart = np.array([0]), np.zeros((1, 41, 2))
     for k in range(4):
-        fill(rows[:, k : k + 1].copy(), 0, items, 1.0, here, step, apart)
+        fill.bound(0, items, 1.0, apart)(rows[:, k : k + 1].copy(), here, step)
     assert done.tolist() == step.tolist() == [41]
     assert np.array_equal(results, apart)
 
@@ -71,9 +71,9 @@ def test_a_sequence_goes_on_where_it_was():
 def test_arrays_of_another_kind():
     rows, items, here = np.ones((1, 4, WIDTH)), np.ones(3), np.array([0])
     fill = over_runs(arc.compile(moved, backend="llvm"), WIDTH)
-    with pytest.raises(ValueError, match="run array 3 must be C-contiguous int64, not int32"):
-        fill(rows, 0, items, 1.0, here.astype(np.int32), here, np.zeros((1, 3, 2)))
-    with pytest.raises(ValueError, match="run array 2 must have 6 items, not 9"):
-        fill(rows, 0, items, 1.0, here, here, np.zeros((1, 3, 3)))
+    with pytest.raises(ValueError, match="run array 1 must be C-contiguous int64, not int32"):
+        fill.bound(0, items, 1.0, np.zeros((1, 3, 2)))(rows, here.astype(np.int32), here)
+    with pytest.raises(ValueError, match="run array 1 must have 6 items, not 9"):
+        fill.bound(0, items, 1.0, np.zeros((1, 3, 3)))(rows, here, here)
     with pytest.raises(ValueError, match="run array 0 must be C-contiguous float64"):
-        fill(rows[:, ::2], 0, items, 1.0, here, here, np.zeros((1, 3, 2)))
+        fill.bound(0, items, 1.0, np.zeros((1, 3, 2)))(rows[:, ::2], here, here)

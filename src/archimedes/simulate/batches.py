@@ -29,7 +29,7 @@ __all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
 
 #: Instances that are solved together: fewer where their steps are kept, which are to stay in a
 #: cache; and no fewer than LEAST, however many threads there are.
-GROUP, KEEPING, LEAST = 256, 64, 16
+GROUP, KEEPING, LEAST = 256, 128, 16
 
 
 @dataclass
@@ -231,42 +231,59 @@ class _Task:
         return OutputCollector(call, self.setup, self.batch, self.times, self.t, self.x)
 
 
+class _Part:
+    """Instances of a group that go on together, with what their kernel calls are given.
+
+    It lasts until one of them is done. ``setup.pause`` is written anew for each call.
+    """
+
+    def __init__(self, batch: Batch, setup: Setup, places: np.ndarray) -> None:
+        self.places = places
+        self.whole = len(places) == batch.count
+        self.args = batch.args(None if self.whole else places)
+        self.setup = tree.replace(setup, pause=np.zeros(len(places), dtype=np.int64))
+
+
 def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) -> BatchResult:
     """Solve a group; an interrupt ends it, and by ``stop`` the groups of other threads."""
     setup, batch, max_steps = task.setup, task.batch, task.max_steps
     collect = task.collector()
     begin = collect.mapped.begin(collect.dense)
-    runs = begin(setup, setup.t_start, batch.x0, batch.args(None))
+    run = runs = begin(setup, setup.t_start, batch.x0, batch.args(None))
     checks.refuse_traced(runs.status)
     status = np.array(runs.status)
     log = None if task.kernels.plan.events is None else BatchLog(batch.count)
     pace = Pace(max_steps)
+    part = _Part(batch, setup, np.arange(batch.count))
     try:
-        while (active := np.flatnonzero((status == RUNNING) & ~collect.complete)).size:
+        # Whatever is done here holds up other threads: the less the better.
+        while (active := (status == RUNNING) & collect.incomplete).any():
             if stop.is_set():
                 raise KeyboardInterrupt
-            chosen = None if active.size == batch.count else active
-            run = runs if chosen is None else tree.map(lambda leaf: leaf[active], runs)
+            if np.count_nonzero(active) != len(part.places):
+                part = _Part(batch, setup, np.flatnonzero(active))
+                run = tree.map(lambda leaf: leaf[part.places], runs)  # noqa: B023
             before = run.accepted + run.rejected
-            limits = np.minimum(before + pace.pause(0), max_steps)
-            run = collect.call(tree.replace(setup, pause=limits), batch.args(chosen), run, active)
-            run = run if log is None else log.read(run, active)
+            np.minimum(before + pace.pause(0), max_steps, out=part.setup.pause)
+            run = collect.call(part.setup, part.args, run, part.places)
+            run = run if log is None else log.read(run, part.places)
             made = run.accepted + run.rejected
-            pace.took(int(np.max(made - before)))
-            if chosen is None:
+            pace.took(int((made - before).max()))
+            if part.whole:
                 runs = run
             else:
-                for whole, part in zip(tree.leaves(runs), tree.leaves(run)):
-                    whole[active] = part
-            status[active] = np.where(
-                (run.status == RUNNING) & (made >= max_steps), TOO_MANY_STEPS, run.status
-            )
+                for all_of_it, some in zip(tree.leaves(runs), tree.leaves(run)):
+                    all_of_it[part.places] = some
+            over = made >= max_steps
+            status[part.places] = run.status
+            if over.any():
+                status[part.places[over & (run.status == RUNNING)]] = TOO_MANY_STEPS
             if monitor is not None:
                 gone = (runs.t - setup.t_start) / (setup.t_end - setup.t_start)
                 monitor(float(np.mean(gone)), float(np.mean(runs.t)))
     except KeyboardInterrupt:
         stop.set()
-        status[(status == RUNNING) & ~collect.complete] = INTERRUPTED
+        status[(status == RUNNING) & collect.incomplete] = INTERRUPTED
     status[status == RUNNING] = FINISHED
     found = collect.result(runs, status)
     return found if log is None else replace(found, events=[log.rows])

@@ -11,7 +11,6 @@ from archimedes.function import Compiled, vmap
 from archimedes.simulate.dense import BatchDense, DenseOutput
 from archimedes.simulate.driver import chunk_of, steps_in_call
 from archimedes.simulate.kernels import Kernels
-from archimedes.simulate.step_rows import END
 from archimedes.simulate.stepping import Run, Setup
 
 __all__ = ["FEW", "Mapped", "OutputCollector", "StepCollector"]
@@ -89,16 +88,16 @@ class OutputCollector:
         self.plain = call.kernels.plain
         # Runs that make tries carry no interpolants, so they stay with tries.
         self.dense = self.rare or not self.plain
-        self.fill = call.kernels.fill()
+        self.fill = call.kernels.fill(times, self.sign, x)
         # Times at the very start belong to no step.
         at_start = int(np.searchsorted(self.sign * times, self.sign * setup.t_start, side="right"))
         self.x[:, :at_start] = batch.x0[:, None]
         self.done = np.full(batch.count, at_start)
 
     @property
-    def complete(self) -> np.ndarray:
-        """Which instances have all their outputs."""
-        return self.done == len(self.times)
+    def incomplete(self) -> np.ndarray:
+        """Which instances wait for outputs."""
+        return self.done != len(self.times)
 
     def call(self, setup: Setup, args: Any, run: Run, active: np.ndarray) -> Run:
         """Go on with the active instances."""
@@ -122,7 +121,7 @@ class OutputCollector:
         kernel = self.mapped.steps if self.dense else self.mapped.tries
         run, rows = kernel(self.steps)(setup, args, run)
         # Rows without a step repeat the time of the one before: they have no outputs.
-        self.fill(rows, END, self.times, self.sign, active, done, self.x)
+        self.fill(rows, active, done)
         if self.dense:
             outputs = (done - self.done[active]).sum()
             self.rare = outputs < SPARSE * (run.accepted - made).sum()
@@ -134,7 +133,7 @@ class OutputCollector:
         from archimedes.simulate.batches import BatchResult
 
         self.t[...] = self.times
-        for lane in np.flatnonzero(~self.complete).tolist():
+        for lane in np.flatnonzero(self.incomplete).tolist():
             for array in (self.t, self.x):
                 array[lane, self.done[lane] :] = np.nan
         return BatchResult(self.t, self.x, runs, status)
@@ -155,7 +154,7 @@ class StepCollector:
         self.count = steps_in_call(self.parts.width, STEPS)
         self.made = np.zeros(batch.count, dtype=np.int64)
         self.rows = np.full((batch.count, self.count, self.parts.width), np.nan)
-        self.complete = np.zeros(batch.count, dtype=bool)
+        self.incomplete = np.ones(batch.count, dtype=bool)
 
     def call(self, setup: Setup, args: Any, run: Run, active: np.ndarray) -> Run:
         """Go on with the active instances."""

@@ -14,7 +14,6 @@ from archimedes.simulate import checks
 from archimedes.simulate.dense import DenseOutput
 from archimedes.simulate.kernels import Kernels
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
-from archimedes.simulate.step_rows import END
 from archimedes.simulate.stepping import Run, Setup
 from archimedes.tree import replace
 
@@ -205,10 +204,10 @@ class ManyOutputs(Collector):
         self.kernel = kernels.tries(
             kernels.keep("count", lambda: steps_in_call(kernels.rows().width))
         )
-        self.fill = kernels.fill()
         self.times = times
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         self.x = np.empty((1, len(times), x0.size))
+        self.fill = kernels.fill(times, self.sign, self.x)
         # Times at the very start belong to no step.
         along = times if self.sign > 0.0 else -times
         at_start = along.searchsorted(self.sign * setup.t_start, side="right")
@@ -224,7 +223,7 @@ class ManyOutputs(Collector):
         """Go on until the kernel returns."""
         run, rows = self.kernel(setup, args, run)
         # Rows of refused steps and after the end repeat the time before: they have no outputs.
-        self.fill(rows[None], END, self.times, self.sign, HERE, self.done, self.x)
+        self.fill(rows[None], HERE, self.done)
         return run
 
     def result(self, run: Run, status: int) -> Result:

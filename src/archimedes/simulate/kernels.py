@@ -11,7 +11,7 @@ from archimedes.function import Compiled, jac, vmap
 from archimedes.function.execution import default_backend
 from archimedes.function.runs import over_runs
 from archimedes.simulate import loops, stepping
-from archimedes.simulate.step_rows import RowLayout, state_in
+from archimedes.simulate.step_rows import END, RowLayout, state_in
 from archimedes.simulate.stepping import Plan, Run, Setup
 
 __all__ = ["Kernels", "kernels_for", "native"]
@@ -113,13 +113,14 @@ class Kernels:
         """Whether runs go on without events and sampled parts."""
         return self.plan.events is None and self.plan.clock is None
 
-    def fill(self) -> Callable[..., None]:
-        """``(rows, END, times, sign, places, done, x)``: outputs of steps, see ``over_runs``."""
+    def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
+        """``(rows, places, done)``: outputs of steps into x, see ``over_runs``."""
 
         def state(row: Any, t: Any) -> Any:
             return state_in(self.rows(), row, t, self.plan.project)
 
-        return self.keep("fill", lambda: over_runs(native(state, "state"), self.rows().width))
+        over = self.keep("fill", lambda: over_runs(native(state, "state"), self.rows().width))
+        return over.bound(END, times, sign, x)
 
     def final(self) -> Compiled:
         """``(setup, args, run) -> run`` at the end of the span."""

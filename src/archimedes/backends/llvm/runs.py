@@ -8,6 +8,7 @@ used where they lie, and one native call does it all.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,9 @@ NAME = "arc_runs"
 POINTERS = "kernel shared offsets rows keys items results places done"
 NUMBERS = "sequences steps row_bytes total result_bytes inputs room lanes"
 
-#: Of rows, items, results, places and done.
+#: Of rows, items, results, places and done; and of those that change from call to call.
 _DTYPES = (*[np.dtype(np.float64)] * 3, *[np.dtype(np.int64)] * 2)
+_MOVING = (_DTYPES[0], *_DTYPES[3:])
 
 
 @lru_cache(maxsize=1)
@@ -127,34 +129,22 @@ class Runs:
         rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
         self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
 
-    def __call__(
-        self,
-        rows: np.ndarray,
-        key: int,
-        items: np.ndarray,
-        sign: float,
-        places: np.ndarray,
-        done: np.ndarray,
-        results: np.ndarray,
-    ) -> None:
-        """Compute the results of items that have a row."""
-        sequences, steps, _ = rows.shape
+    def bound(
+        self, key: int, items: np.ndarray, sign: float, results: np.ndarray
+    ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+        """Return ``f(rows, places, done)``, which computes the results of items that have a row.
+
+        What stays the same from call to call is checked here, once.
+        """
         width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
         instances, total, _ = results.shape
-        arrays = (rows, items, results, places, done)
-        sizes = (sequences * steps * width, total, instances * total * size, sequences, sequences)
-        given, *others = checked_pointers("run", arrays, _DTYPES, sizes)
-        _, function = _native()
-        status = function(
-            self.address,
-            self.shared or None,
-            data_pointer(self.offsets),
-            given,
-            given + key * rows.itemsize,
-            *others,
-            sequences,
-            steps,
-            width * rows.itemsize,
+        to = checked_pointers(
+            "run", (items, results), _DTYPES[1:3], (total, instances * total * size)
+        )
+        shift = key * items.itemsize
+        first = (self.address, self.shared or None, data_pointer(self.offsets))
+        last = (
+            width * items.itemsize,
             total,
             size * results.itemsize,
             1 + len(self.offsets),
@@ -162,4 +152,14 @@ class Runs:
             self.kernel.lanes,
             sign,
         )
-        self.kernel._finish(status)
+        _, function = _native()
+
+        def run(rows: np.ndarray, places: np.ndarray, done: np.ndarray) -> None:
+            sequences, steps, _ = rows.shape
+            sizes = (sequences * steps * width, sequences, sequences)
+            given, *where = checked_pointers("run", (rows, places, done), _MOVING, sizes)
+            status = function(*first, given, given + shift, *to, *where, sequences, steps, *last)
+            if status:
+                self.kernel._finish(status)
+
+        return run
