@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.recorded import traced_or_same
 from archimedes.symbolic.subclasses import refuse_subclass
 from archimedes.tree.treedef import TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.function.checking import Check
 
 __all__ = ["vmap"]
 
@@ -112,6 +115,24 @@ class Batched:
             recording = static_out_graph(recording)
             result = _mapped(recording, every, batched, count)
         return self._place(recording, result, count, batched)
+
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Run each instance as plain Python, with the checks the function makes of values.
+
+        Returns what came up, with the number of the instance; see ``Compiled.check``.
+        """
+        from archimedes.function.checking import Check, check
+
+        axes = self._axes(args)
+        leaves, treedef = tree.flatten(args)
+        count = self._count(leaves, axes, treedef)
+        fronted = [leaf if axis is None else _front(leaf, axis) for leaf, axis in zip(leaves, axes)]
+        findings: list[Any] = []
+        for k in range(count):
+            row = treedef.unflatten([x if a is None else x[k] for x, a in zip(fronted, axes)])
+            one = check(self.name, self.compiled.function, self.compiled, row, kwargs, k)
+            findings.extend(one.findings)
+        return Check(self.name, tuple(findings))
 
     def _arrays(self, recording: Recording, out: Any, count: int) -> list[np.ndarray]:
         if self.out_axes != 0:

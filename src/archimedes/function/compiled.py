@@ -35,6 +35,7 @@ from archimedes.symbolic.recorded import RecordedArray, holds_traced
 from archimedes.tree.content import content_key
 
 if TYPE_CHECKING:
+    from archimedes.function.checking import Check
     from archimedes.function.reporting import Report
 
 __all__ = ["Compiled", "compile"]
@@ -312,6 +313,21 @@ class Compiled:
             raise TraceError(f"{self.name} uses values of the function that is being recorded")
         return executor
 
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Run the function as plain Python on these numbers, with the checks it makes of values.
+
+        A recording cannot make them. Returns what came up: errors, warnings (divisions by zero),
+        and where the recorded result differs; it is true if nothing did.
+
+        >>> f = compile(lambda m: 1.0 / m)
+        >>> print(f.check(0.0))  # doctest: +ELLIPSIS
+        <lambda>: 1 found
+        error: ZeroDivisionError: ...
+        """
+        from archimedes.function.checking import check
+
+        return check(self.name, self.function, self, args, kwargs)
+
     def explain(self) -> str:
         """Say what was recorded and why, one line a recording."""
         if not self._log:
@@ -345,6 +361,10 @@ class CompiledMethod(functools.partial):
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile for these arguments, time it, and return the figures."""
         return self._compiled.report(*self.args, *args, **kwargs)
+
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Run the method as plain Python on these numbers, with its checks of values."""
+        return self._compiled.check(*self.args, *args, **kwargs)
 
     def explain(self) -> str:
         """Say what was recorded and why, for all instances."""

@@ -1,0 +1,131 @@
+"""``f.check(...)``: a recorded function run as plain Python, with the checks it makes of values.
+
+Checks of values (a negative mass, a matrix that is no rotation, a division by zero) cannot be part
+of a recording. Here the function runs on the numbers themselves, and its result is compared with
+the recorded one's.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.symbolic.trace import user_line
+
+__all__ = ["Check", "Finding", "check"]
+
+#: How far the results may be apart, relative to the largest entry of a leaf.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a check found: ``kind`` is "error", "warning" or "difference".
+
+    ``instance`` is the number of the row it was found in, of a function made by ``vmap``.
+    """
+
+    kind: str
+    text: str
+    instance: int | None = None
+    error: Exception | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        where = "" if self.instance is None else f"[{self.instance}] "
+        return f"{where}{self.kind}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What ``f.check(...)`` found: ``ok``, the ``findings``, and the ``result`` as plain Python."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    result: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"{self.name}: checked, nothing found"
+        return "\n".join([f"{self.name}: {len(self.findings)} found", *map(str, self.findings)])
+
+    def __repr__(self) -> str:
+        return f"<check of {self}>"
+
+    def raise_errors(self) -> None:
+        """Raise the first error that the function raised, if it raised one."""
+        for finding in self.findings:
+            if finding.error is not None:
+                raise finding.error
+
+
+def check(
+    name: str,
+    function: Callable[..., Any],
+    recorded: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    instance: int | None = None,
+) -> Check:
+    """Run a function on numbers, then as recorded, and say what came up."""
+    findings: list[Finding] = []
+    result = None
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
+        warnings.simplefilter("always")
+        try:
+            # On copies: what it writes to its arguments is its own, as in a recording.
+            result = function(*tree.map(_own, tuple(args)), **tree.map(_own, dict(kwargs)))
+        except Exception as error:
+            findings.append(Finding("error", _described(error), instance, error))
+    findings += [
+        Finding("warning", f"{w.message}, at\n  {w.filename}:{w.lineno}", instance) for w in caught
+    ]
+    if not any(finding.kind == "error" for finding in findings):
+        difference = _difference(result, recorded(*args, **kwargs))
+        if difference is not None:
+            findings.append(Finding("difference", difference, instance))
+    return Check(name, tuple(findings), result)
+
+
+def _own(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _described(error: Exception) -> str:
+    last = traceback.walk_tb(error.__traceback__)
+    where = user_line(error.__traceback__) if any(True for _ in last) else "an unknown line"
+    return f"{type(error).__name__}: {error}, at\n  {where}"
+
+
+def _difference(plain: Any, recorded: Any) -> str | None:
+    """Say where the results of plain Python and of the recording are not the same."""
+    wanted, structure = tree.flatten(plain)
+    got, made = tree.flatten(recorded)
+    if not structure.matches(made):
+        return f"as plain Python it returns {structure!r}, recorded {made!r}"
+    for a, b, path in zip(wanted, got, structure.paths("result")):
+        if isinstance(a, (int, float, np.ndarray, np.generic)) and not _close(a, b):
+            return f"{path} is {a!r} as plain Python, {b!r} recorded"
+    return None
+
+
+def _close(a: Any, b: Any) -> bool:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype.kind not in "fiub":
+        return a.shape == b.shape
+    finite = np.abs(a[np.isfinite(a)])
+    size = max(1.0, float(finite.max())) if finite.size else 1.0
+    return bool(np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * size, equal_nan=True))
