@@ -63,6 +63,8 @@ if TYPE_CHECKING:
         sparsity,
         stop_gradient,
         switch,
+        sym,
+        sym_like,
         vjp,
         vmap,
         while_loop,
@@ -146,6 +148,8 @@ __all__ = [
     "stop_gradient",
     "struct",
     "switch",
+    "sym",
+    "sym_like",
     "tree",
     "vehicles",
     "viz",
@@ -160,6 +164,7 @@ __all__ = [
 _PACKAGES = (
     *("tree", "graph", "symbolic", "backends", "function"),
     *("random", "special", "embedded", "simulate", "spatial", "environment", "vehicles", "viz"),
+    *("error", "theme", "typing"),
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.
 _HOMES = {

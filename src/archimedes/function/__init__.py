@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from archimedes.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from archimedes.function.arrays import array, eye, ones, ones_like, zeros, zeros_like
+    from archimedes.function.arrays import (
+        array,
+        eye,
+        ones,
+        ones_like,
+        sym,
+        sym_like,
+        zeros,
+        zeros_like,
+    )
     from archimedes.function.batching import vmap
     from archimedes.function.branches import cond, switch
     from archimedes.function.callbacks import callback
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
     from archimedes.symbolic.matrix_functions import expm
 
 _HOMES = {
-    "archimedes.function.arrays": "array eye ones ones_like zeros zeros_like",
+    "archimedes.function.arrays": "array eye ones ones_like sym sym_like zeros zeros_like",
     "archimedes.function.batching": "vmap",
     "archimedes.function.branches": "cond switch",
     "archimedes.function.callbacks": "callback",
@@ -66,6 +75,8 @@ __all__ = [
     "sparsity",
     "stop_gradient",
     "switch",
+    "sym",
+    "sym_like",
     "vjp",
     "vmap",
     "while_loop",

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import TraceError
 from archimedes.symbolic import is_tracing, lift
 from archimedes.symbolic.recorded import as_recorded, holds_traced
 
-__all__ = ["array", "eye", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = ["array", "eye", "ones", "ones_like", "sym", "sym_like", "zeros", "zeros_like"]
 
 
 def array(x: Any, dtype: Any = None) -> Any:
@@ -68,3 +69,23 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
     array([1., 1.])
     """
     return np.ones_like(x, dtype=dtype)
+
+
+def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
+    """Refuse, and say how: values without numbers live inside recorded functions here.
+
+    >>> sym("x", shape=(2,))
+    Traceback (most recent call last):
+    archimedes.errors.TraceError: sym('x', (2,)): symbolic values exist only inside a function...
+    """
+    raise TraceError(
+        f"sym({name!r}, {shape!r}): symbolic values exist only inside a function that is being "
+        f"recorded. Write the expression as a function, f = arc.compile(lambda {name}: ...), and "
+        f"look at it with f.graph({name}) or f.statistics({name}), given an array of that shape "
+        "and dtype; its derivatives are arc.grad(f), arc.jac(f), arc.hess(f)"
+    )
+
+
+def sym_like(x: Any, name: str = "x") -> Any:
+    """Refuse, and say how; see :func:`sym`."""
+    return sym(name, np.shape(x))

@@ -13,6 +13,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
+from archimedes.function.former_options import former_options
 from archimedes.function.hidden_state import no_hidden_state
 from archimedes.function.hosts import collecting, note_hosts
 from archimedes.function.identity import Identity, State
@@ -111,6 +112,11 @@ class Compiled:
         self._log: list[str] = []
         #: Called from another recording, it is copied into it up to this many operations.
         self.inline_limit = INLINE_LIMIT
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        """Names of the function's arguments."""
+        return tuple(self.signature.parameters.parameters)
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}{self.signature.parameters}, {len(self._cache)} recorded>"
@@ -475,6 +481,7 @@ def compile(
     backend: str | None = None,
     numerics: str = "strict",
     freeze: bool = False,
+    **former: Any,
 ) -> Any:
     """Turn a NumPy function into a recorded one; also usable as a decorator.
 
@@ -497,6 +504,7 @@ def compile(
     >>> float(f(np.array([3.0, 4.0])))
     25.0
     """
+    former_options("compile", former)
     options: dict[str, Any] = {
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,

@@ -30,7 +30,8 @@ from archimedes.tree.content import content_key
 
 __all__ = ["ConvergenceError", "RootInfo", "implicit", "root"]
 
-SOLVERS = ("newton",)
+#: Solvers by name; "fast_newton" is the original's name of a Newton method.
+SOLVERS = ("newton", "fast_newton")
 #: Residuals that count as zero, unless the caller says otherwise: what is left of equations of
 #: size 1 by rounding, and then some.
 TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
@@ -94,13 +95,13 @@ class Implicit:
         self.signature = Signature(func, None, static_argnames)
         self._compiled = Compiled(self._solve, name=self.name, watch=(func,))
 
-    def __call__(self, x0: Any, *args: Any) -> Any:
+    def __call__(self, x0: Any, *args: Any, **named: Any) -> Any:
         """Return the solution, starting the iteration at ``x0``.
 
         Outside a recording, no convergence raises ConvergenceError; inside one, the solution is
         nan then, and :meth:`solve` returns the status as well.
         """
-        x, info = self.solve(x0, *args)
+        x, info = self.solve(x0, *args, **named)
         if is_traced(info.success):
             return tree.map(lambda leaf: np.where(info.success, leaf, np.nan), x)
         if not info.success:
@@ -115,9 +116,15 @@ class Implicit:
     def _tolerance(self, dtype: Any) -> float:
         return TOLERANCES[np.dtype(dtype)] if self.tol is None else self.tol
 
-    def solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
+    def solve(self, x0: Any, *args: Any, **named: Any) -> tuple[Any, RootInfo]:
         """Return the solution and a :class:`RootInfo`."""
         names = self.signature.positional[1:]
+        if named:
+            rest = names[len(args) :]
+            if set(named) - set(rest):
+                raise TypeError(f"{self.name}() takes x0 and {names}, got {sorted(named)} by name")
+            bound = self.signature.parameters.bind_partial(x0, *args, **named)
+            args = tuple(bound.arguments[name] for name in names if name in bound.arguments)
         static = [name in self.signature.static for name in names]
         static += [False] * (len(args) - len(static))
         return self._compiled(x0, *(Fixed(a) if fix else a for a, fix in zip(args, static)))
@@ -252,19 +259,24 @@ def implicit(
     *,
     tol: float | None = None,
     max_steps: int = 50,
+    abstol: float | None = None,
+    max_iter: int | None = None,
 ) -> Implicit:
     """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
 
     ``x`` may be any tree; ``func`` returns as many values as x has. ``tol`` bounds the largest
     residual (default 1e-10, in float32 1e-5). The result is differentiable in ``args`` by the
     implicit function theorem, and does not depend on ``x0`` as far as derivatives go.
-    ``g.solve(...)`` also returns a :class:`RootInfo`.
+    ``g.solve(...)`` also returns a :class:`RootInfo`. Arguments may be given by name:
+    ``g(x0=..., p=...)``. ``abstol`` and ``max_iter`` are other names of ``tol`` and ``max_steps``.
 
     >>> sqrt = implicit(lambda x, p: x**2 - p)
     >>> round(float(sqrt(1.0, 2.0)), 12)
     1.414213562373
     """
-    return Implicit(func, static_argnames, solver, name, tol, max_steps)
+    tol = abstol if tol is None else tol
+    steps = max_steps if max_iter is None else max_iter
+    return Implicit(func, static_argnames, solver, name, tol, steps)
 
 
 def root(

@@ -62,7 +62,19 @@ class Axis:
 class Interpolant:
     """A table as a function of its grid's coordinates; made by :func:`interpolant`."""
 
-    def __init__(self, axes: list[Axis], data: np.ndarray, method: str, outside: str, name: str):
+    def __init__(
+        self,
+        axes: list[Axis],
+        data: np.ndarray,
+        method: str,
+        outside: str,
+        name: str,
+        ret_name: str | None = None,
+    ):
+        #: Names of function, coordinates and value.
+        self.name = name
+        self.arg_names = tuple(axis.name for axis in axes)
+        self.return_names = (ret_name or f"{name}_value",)
         self.axes = axes
         self.data = data
         self.method = method
@@ -79,8 +91,16 @@ class Interpolant:
         names = ", ".join(axis.name for axis in self.axes)
         return f"<interpolant {self.__name__}({names}), {self.method}, {self.data.shape} points>"
 
-    def __call__(self, *coordinates: Any) -> Any:
-        """Evaluate at coordinates, one argument an axis; arrays are taken elementwise."""
+    def __call__(self, *coordinates: Any, **named: Any) -> Any:
+        """Evaluate at one coordinate per axis, in order or by name; arrays elementwise."""
+        rest = self.arg_names[len(coordinates) :]
+        if named and set(named) == set(rest):
+            coordinates = (*coordinates, *(named[name] for name in rest))
+        elif named:
+            raise TypeError(
+                f"{self.__name__}() takes the coordinates {list(self.arg_names)}, got "
+                f"{len(coordinates)} in order and {sorted(named)} by name"
+            )
         if len(coordinates) != len(self.axes):
             names = [axis.name for axis in self.axes]
             raise TypeError(
@@ -204,7 +224,9 @@ def interpolant(
     """Return a function that interpolates tabulated data.
 
     ``grid`` is a list of 1-D coordinate arrays (or one array for a 1-D table), ``data`` has one
-    axis each. ``method`` is "linear" or "cubic" (C2 tensor-product spline, not-a-knot ends).
+    axis each, or is one vector of all values in Fortran order (the first axis fastest). ``method``
+    is "linear" or "cubic" (C2 tensor-product spline, not-a-knot ends; "bspline" is the same).
+    The result is called with one coordinate per axis, in order or by ``arg_names``.
     ``outside`` says what happens beyond the grid: "clamp" (the value at the edge, with zero
     slope), "extrapolate" (continue the outermost piece) or "nan".
 
@@ -224,14 +246,18 @@ def interpolant(
         raise ValueError(
             f"interpolant: arg_names lists {len(names)} names for {len(axes_given)} axes"
         )
+    method = "cubic" if method == "bspline" else method
     if method not in ("linear", "cubic"):
         raise ValueError(f"interpolant: method={method!r} is not one of 'linear', 'cubic'")
     if outside not in _OUTSIDE:
         raise ValueError(f"interpolant: outside={outside!r} is not one of {_OUTSIDE}")
     axes = [Axis(points, axis_name) for points, axis_name in zip(axes_given, names)]
     shape = tuple(len(axis.grid) for axis in axes)
+    if values.ndim == 1 and len(shape) > 1 and values.size == int(np.prod(shape)):
+        values = values.reshape(shape, order="F")
     if values.shape != shape:
         raise ValueError(f"interpolant: data has shape {values.shape}, but the grid is {shape}")
     if not np.all(np.isfinite(values)):
         raise ValueError("interpolant: data holds nan or inf")
-    return Interpolant(axes, values, method, outside, name or ret_name or "interpolant")
+    title = name or ret_name or "interpolant"
+    return Interpolant(axes, values, method, outside, title, ret_name)

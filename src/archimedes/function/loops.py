@@ -58,13 +58,34 @@ def scan(
     """Step ``carry, y = func(carry, x)`` along the leading axis of ``xs``.
 
     Returns the last carry and the ``y`` of all steps, stacked along a new leading axis. ``carry``
-    and ``y`` may be any trees; without ``xs``, ``func`` gets None and ``length`` counts the steps.
+    and ``y`` may be any trees; without ``xs``, ``length`` counts the steps and ``func`` gets their
+    number: 0, 1, ...
 
     >>> carry, ys = scan(lambda c, x: (c + x, c * x), 0.0, np.array([1.0, 2.0, 3.0]))
     >>> float(carry), ys.tolist()
     (6.0, [0.0, 2.0, 9.0])
     """
     steps = _length(xs, length)
+    if xs is None and any_traced(init_carry):
+        (_, carry), ys = _scanned(_counting(func), (0, init_carry), xs, steps)
+        return carry, ys
+    return _scanned(func, init_carry, xs, steps)
+
+
+def _counting(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], Any]:
+    """Let the carry count the steps, for a function that gets their number."""
+
+    def step(carry: tuple[Any, Any], _: None) -> Any:
+        k, own = carry
+        pair = func(own, wrap(k.ids, k.code, weak=True))
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            return pair
+        return (k + 1, pair[0]), pair[1]
+
+    return step
+
+
+def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
     if not any_traced(init_carry, xs):
         return _scan_eagerly(func, init_carry, xs, steps)
     init = flatten_traced(init_carry, "init_carry")
@@ -155,7 +176,7 @@ def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
         return Compiled(lambda c, x: scan(func, c, x, length=0))(carry, xs)
     ys = []
     for k in range(steps):
-        pair = func(carry, tree.map(lambda leaf, k=k: leaf[k], xs))
+        pair = func(carry, k if xs is None else tree.map(lambda leaf, k=k: leaf[k], xs))
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise _not_a_pair("scan", tree.structure(pair))
         carry, y = pair

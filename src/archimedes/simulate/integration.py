@@ -11,6 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.flows import moved
+from archimedes.function.former_options import former_options
 from archimedes.function.regions import any_traced
 from archimedes.simulate import checks, loops, stepping
 from archimedes.simulate.events import EventLike
@@ -61,6 +62,7 @@ def odeint(
     sampled: Sampled | Sequence[Sampled] | None = None,
     progress: bool | Callable[[float, float], None] | None = None,
     full_output: bool = False,
+    **former: Any,
 ) -> Any:
     """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` and return the states.
 
@@ -86,6 +88,7 @@ def odeint(
     >>> float(end), bool(info.success)
     (nan, False)
     """
+    former_options("odeint", former)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
     ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output)
     if inputs is None and sampled is None:

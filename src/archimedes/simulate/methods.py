@@ -101,6 +101,10 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
+#: Names that users of the original type.
+_OTHER_NAMES = {"cvodes": "cvode", "idas": "ida"}
+
+
 def register(method: Method) -> Method:
     """Add a method to the table under its name."""
     METHODS[method.name] = method
@@ -115,6 +119,7 @@ def find_method(method: str | Method) -> Method:
     """
     if isinstance(method, Method):
         return method
+    method = _OTHER_NAMES.get(method, method)
     if method not in METHODS and method in _HOME:
         import_module(_HOME[method])
     if method not in METHODS:

@@ -23,7 +23,8 @@ class StructConfig:
     Subclasses are structs made by keyword. Values are checked against the annotations: numbers,
     text, lists, dicts, arrays (from nested lists), ``Literal``, ``X | None``, other
     configurations and structs. ``type="name"`` in the class statement names the alternative in a
-    :class:`UnionConfig`. Errors give the full path: ``engine.thrust: expected a number, got 'x'``.
+    :class:`UnionConfig`; ``extra="ignore"`` drops keys that are no fields, instead of raising.
+    Errors give the full path: ``engine.thrust: expected a number, got 'x'``.
 
     >>> from archimedes.tree import StructConfig
     >>> class EngineConfig(StructConfig, type="turbofan"):
@@ -34,10 +35,18 @@ class StructConfig:
     """
 
     config_type: ClassVar[str | None] = None
+    config_extra: ClassVar[str] = "forbid"
 
-    def __init_subclass__(cls, type: str | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, type: str | None = None, extra: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
         cls.config_type = type
+        if extra not in (None, "forbid", "ignore"):
+            raise StructError(
+                f"{cls.__qualname__}: extra={extra!r} is not one of 'forbid', 'ignore'"
+            )
+        cls.config_extra = extra or cls.config_extra
         struct(cls, kw_only=True)
         if type is not None and "type" in cls.__dataclass_fields__:  # type: ignore[attr-defined]
             raise StructError(
@@ -61,6 +70,11 @@ class StructConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make a configuration from plain data, such as a parsed file."""
         return from_mapping(cls, data, "")
+
+    @classmethod
+    def model_validate(cls, data: Mapping[str, Any]) -> Self:
+        """Make a configuration from plain data: another name of :meth:`from_dict`."""
+        return cls.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data (dicts, lists, numbers, text) from which `from_dict` makes an equal."""

@@ -233,7 +233,7 @@ def checked_fields(cls: type, values: Mapping[str, Any], path: str) -> dict[str,
     """Return checked constructor arguments of a dataclass from a mapping, defaults included."""
     hints = field_hints(cls)
     known = {f.name: f for f in dataclasses.fields(cls) if f.init}
-    for name in values:
+    for name in values if getattr(cls, "config_extra", "forbid") == "forbid" else ():
         if name not in known:
             hint = nearest(name, known)
             raise StructError(f"{join(path, str(name))}: unknown key of {cls.__qualname__}; {hint}")

@@ -166,11 +166,14 @@ def register_dataclass(
     cls: type[T],
     data_fields: Sequence[str] | None = None,
     static_fields: Sequence[str] | None = None,
+    *,
+    meta_fields: Sequence[str] | None = None,
 ) -> type[T]:
     """Make instances of a dataclass nodes of trees, and return the class.
 
     `data_fields` are its children and `static_fields` part of the structure. Where one list is
-    missing it holds the remaining fields; where both are, field metadata decide.
+    missing it holds the remaining fields; where both are, field metadata decide. `meta_fields`
+    is another name of `static_fields`.
 
     >>> from dataclasses import dataclass
     >>> from archimedes import tree
@@ -181,6 +184,11 @@ def register_dataclass(
     >>> tree.structure(tree.register_dataclass(Link, static_fields=["name"])(1.0, "arm"))
     TreeDef(Link(mass=*, name='arm'))
     """
+    if meta_fields is not None and static_fields is not None:
+        raise StructError(
+            "register_dataclass: static_fields and meta_fields are the same: give one"
+        )
+    static_fields = meta_fields if static_fields is None else static_fields
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise StructError(
             f"{cls!r} is not a dataclass: decorate it with @struct or @dataclass, or give its "
