@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -230,3 +231,22 @@ def test_python_bools_are_reported_as_fixed():
     project = arc.codegen(lambda x, up: x if up else -x, (X, True), name="f")
     assert "up = True is fixed in the code; pass np.bool_ to make it an input" in repr(project)
     assert "#define F_FIXED_up true" in project.files["f.h"]
+
+
+def test_an_integer_example_of_a_float_is_reported(tmp_path):
+    """The issue's own: C would take whole numbers only."""
+
+    def scaled(x, k, n, s):
+        return x * k * 1.5 + s["rate"] / 2 + np.ones(3)[n & 1]
+
+    args = (1, 2.0, 3, {"rate": 7})
+    with pytest.warns(UserWarning, match="is a Python int") as found:
+        arc.codegen(scaled, args, output_dir=tmp_path)
+    assert [str(w.message).split("argument ")[1].split(" is")[0] for w in found] == [
+        "x",
+        "s['rate']",
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        args = (1.0, 2.0, 3, {"rate": np.int64(7)})
+        arc.codegen(scaled, args, output_dir=tmp_path)

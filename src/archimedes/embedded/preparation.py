@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from archimedes.function.compiled import Compiled, CompiledMethod
 from archimedes.function.recording import Recording
 from archimedes.function.regions import static_out_graph
 from archimedes.function.signatures import Signature
-from archimedes.graph.dtypes import code_of
+from archimedes.graph.dtypes import I64, code_of
+from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
 from archimedes.symbolic.lines import recording_lines
@@ -88,6 +90,7 @@ def prepare(
             raise
         raise CodegenError(f"codegen: the example arguments do not fit: {error}") from error
     _check_graph(recording.graph, title, options)
+    _report_integers(recording, dynamic)
     return Prepared(
         name=title,
         recording=recording,
@@ -162,6 +165,26 @@ def _check_results(recording: Recording) -> None:
                 f"codegen: {path} is a {type(value).__name__}, which has no form in C: return "
                 "float64, float32, int64 and bool numbers and arrays only"
             )
+
+
+def _report_integers(recording: Recording, arguments: dict[str, Any]) -> None:
+    """Warn of Python ints in the example that the function uses as floats: C gets integers."""
+    g = recording.graph
+    paths = [p for name, value in arguments.items() for p in tree.paths(value, name)]
+    for path, spec, start in zip(paths, recording.leaves, recording.offsets()):
+        if spec.code != I64 or not spec.weak:
+            continue
+        users = [k for k in g.live() if g.inputs[start] in g.operands(k)]
+        if users and all(g.op[k] == _TO_FLOAT for k in users):
+            warnings.warn(
+                f"codegen: the example of argument {path} is a Python int, so that it is an "
+                "int64_t in C and fractions are lost, but the function uses it as a float: give "
+                "the example as a float (1.0, not 1), or as np.int64(1) if it is an integer",
+                stacklevel=4,
+            )
+
+
+_TO_FLOAT = CODES["f64"]
 
 
 def _regions(graph: Graph) -> Iterator[Region]:
