@@ -168,3 +168,31 @@ def test_rest_and_touch_do_not_fire():
     flat = Event(lambda t, x: np.maximum(t - 1.0, 0.0))
     found = solve_ode(clock, (0.0, 2.0), 0.0, events=[quiet, touch, flat])
     assert found.success and found.events["t"].size == 0
+
+
+def test_functions_that_write_into_the_state_they_are_given():
+    def below(t, x):
+        x -= 0.5
+        return x[0]
+
+    def bounce(t, x):
+        x[1] = -0.8 * x[1]
+        return x
+
+    def count(t, x, u):
+        x *= 0.0
+        u += 1.0
+        return u
+
+    stop = Event(below, terminal=True)
+    assert odeint(falling, (0.0, 1.0), np.ones(1), events=stop) == pytest.approx([0.5])
+    fall = lambda t, x: np.stack([x[1], -9.81])
+    given = [
+        solve_ode(fall, (0.0, 1.0), [1.0, 0.0], events=Event(lambda t, x: x[0], -1, reset=reset))
+        for reset in (bounce, lambda t, x: x * np.array([1.0, -0.8]))
+    ]
+    assert np.array_equal(given[0].x, given[1].x)
+    assert np.array_equal(given[0].events["x_before"], given[1].events["x_before"])
+    part = arc.Sampled(count, init=np.zeros(1), dt=0.25)
+    found = solve_ode(lambda t, x, u: -x, (0.0, 1.0), np.ones(2), sampled=part)
+    assert found.u[-1] == 5.0 and found.x[-1] == pytest.approx(np.exp(-np.ones(2)), abs=1e-8)

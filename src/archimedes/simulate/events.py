@@ -137,9 +137,13 @@ class Watch:
         """Directions (E,)."""
         return np.array([event.direction for event in self.events])
 
+    def _own(self, x: Any) -> Any:
+        """Return the state as a tree of its own, into which the user's function may write."""
+        return self.layout.unpack(np.copy(x))
+
     def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
         """Return g of event k, a scalar."""
-        g = self.events[k].fn(t, self.layout.unpack(x), *self.full(args))
+        g = self.events[k].fn(t, self._own(x), *self.full(args))
         if g is None:
             raise DerivativeError(
                 f"events[{k}].fn returned None instead of a number: is a `return` missing?",
@@ -155,8 +159,8 @@ class Watch:
 
     def truths(self, t: Any, x: Any, args: tuple[Any, ...]) -> np.ndarray:
         """Tell which events (E,) are truth values: they have neither slope nor nearness to zero."""
-        state, given = self.layout.unpack(x), self.full(args)
-        found = [np.result_type(event.fn(t, state, *given)) == np.bool_ for event in self.events]
+        given = self.full(args)
+        found = [np.result_type(e.fn(t, self._own(x), *given)) == np.bool_ for e in self.events]
         return np.array(found)
 
     def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
@@ -181,7 +185,7 @@ class Watch:
         change = self.events[k].reset
         if change is None:
             return x
-        state = change(t, self.layout.unpack(x), *self.full(args))
+        state = change(t, self._own(x), *self.full(args))
         if state is None:
             raise DerivativeError(
                 f"events[{k}].reset returned None instead of a state: is a `return` missing?",

@@ -172,7 +172,9 @@ class Clock:
         for k, part in enumerate(self.parts):
 
             def act(k: int = k, part: Sampled = part) -> Any:
-                new = part.act(k, t, x, self.seen(memories), args)
+                # Copies, into which the user's function may write.
+                own, seen = tree.map(np.copy, (x, self.seen(memories)))
+                new = part.act(k, t, own, seen, args)
                 return _like(new, memories[k], k)
 
             if tree.leaves(memories[k]):
