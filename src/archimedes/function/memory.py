@@ -75,6 +75,10 @@ class Words:
         """Watch the class of an object."""
         self.word(id(value) + 8, id(type(value)))
 
+    def order(self, value: type) -> None:
+        """Watch the order in which a class and its bases are searched."""
+        self.word(id(value) + _order_offset(), id(value.__mro__))
+
     def attribute_dict(self, value: Any, held: dict[str, Any]) -> None:
         """Watch which dict holds the attributes of an object (reading it has made it one)."""
         where = ctypes.pythonapi._PyObject_GetDictPtr
@@ -187,6 +191,12 @@ def _function_offsets() -> dict[str, int]:
 
 
 @functools.cache
+def _order_offset() -> int:
+    size: Any = type.__basicsize__
+    return 8 * _row(id(_Holder), size // 8).index(id(_Holder.__mro__))
+
+
+@functools.cache
 def _values_offset() -> int:
     """Where values begin in the table beside a dict of attributes."""
     return 8 if sys.version_info >= (3, 13) else 0
@@ -277,10 +287,22 @@ def _trials() -> list[tuple[Any, list[Any]]]:
             lambda w: w.array(array, array.tobytes()),
             [lambda: array.__setitem__(1, 5.0), lambda: array.setflags(write=False)],
         ),
+        (
+            lambda w: w.order(_Child),
+            [lambda: setattr(_Child, "__bases__", (_Slotless,))],
+        ),
         (lambda w: w.cls(held), [lambda: setattr(held, "__class__", _Other)]),
         (lambda w: w.attribute_dict(held, vars(held)), [lambda: setattr(held, "__dict__", {})]),
     ]
 
 
 class _Other(_Holder):
+    pass
+
+
+class _Slotless:
+    pass
+
+
+class _Child(_Holder):
     pass

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import operator
 import pickle
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from itertools import repeat
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from archimedes.symbolic.randomness import generator_state, set_generator_state
 __all__ = [
     "MISSING",
     "ArrayPlace",
+    "BasesPlace",
     "CellPlace",
     "Change",
     "ContentPlace",
@@ -261,6 +263,28 @@ class ObjectPlace(Place):
             self.value.__dict__ = self.held
 
 
+class BasesPlace(Place):
+    """Where a class looks for its attributes."""
+
+    __slots__ = ("bases", "cls", "order")
+
+    def __init__(self, path: str, cls: type) -> None:
+        self.path, self.cls, self.bases, self.order = path, cls, cls.__bases__, cls.__mro__
+
+    def same(self) -> bool:
+        return self.cls.__mro__ is self.order
+
+    def watch(self, words: Words) -> None:
+        words.order(self.cls)
+
+    def changes(self) -> Iterator[Change]:
+        if not self.same():
+            yield Change(f"the bases of {self.path}", self.order, self.cls.__mro__)
+
+    def restore(self) -> None:
+        self.cls.__bases__ = self.bases
+
+
 class ListPlace(Place):
     """Which objects a list holds."""
 
@@ -473,3 +497,9 @@ class ContentPlace(Place):
             (value.update if isinstance(value, set) else value.extend)(self.content)  # type: ignore
         elif isinstance(value, bytearray):
             value[:] = bytes(self.content)  # type: ignore[call-overload]
+        elif isinstance(value, OrderedDict):
+            held: Any = self.content
+            value.clear()
+            value.update(zip(held[::2], held[1::2]))
+        elif isinstance(value, ContextVar):
+            value.set(self.content[0])  # type: ignore[index]

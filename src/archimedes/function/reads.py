@@ -17,8 +17,9 @@ import gc
 import operator
 import sys
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable
+from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -45,6 +46,7 @@ from archimedes.function.installed import is_installed, is_transparent, module_o
 from archimedes.function.places import (
     MISSING,
     ArrayPlace,
+    BasesPlace,
     CellPlace,
     ContentPlace,
     DictPlace,
@@ -71,6 +73,8 @@ _DYNAMIC = {
     *("getattr", "vars", "eval", "exec", "globals", "locals", "dir", "hasattr", "setattr"),
     *("__dict__", "__getattribute__", "attrgetter", "__slots__"),
 }
+#: Names in code that read globals by names unknown here.
+_DYNAMIC_GLOBALS = {"globals", "eval", "exec", "modules"}
 _ATOMS = {
     *(bool, int, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType, range),
     *(float, complex, BuiltinFunctionType),
@@ -84,7 +88,7 @@ _ASIDE = {
     *("__classcell__", "__subclasshook__", "__class_getitem__", "__replace__", "__del__"),
 }
 #: Packages whose objects are known by identity: what they do is no part of any number.
-_APART = {"asyncio", "concurrent", "logging", "multiprocessing", "queue", "threading", "weakref"}
+_APART = {"asyncio", "concurrent", "logging", "multiprocessing", "queue", "threading"}
 #: What instances of a class of this package are made of, for classes that keep more than that.
 PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {}
 
@@ -244,9 +248,13 @@ class Walk:
         self.mention(names.attributes)
         if not _DYNAMIC.isdisjoint(names.globals) or not _DYNAMIC.isdisjoint(names.attributes):
             self.every = True
-        self.global_space(f.__globals__).want(names.globals)
-        for name in sorted(names.modules):
-            self.add(f, name, self.token(sys.modules.get(name), name))
+        space = self.global_space(f.__globals__)
+        space.want(names.globals)
+        space.every |= not _DYNAMIC_GLOBALS.isdisjoint(names.globals | names.attributes)
+        if names.modules:
+            inside = f.__globals__.get("__package__") or ""
+            known = (*names.modules, *(f"{inside}.{name}" for name in names.modules))
+            self.global_space(sys.modules).want(name for name in known if name in sys.modules)
         if f.__dict__:
             self.spaces.append(NameSpace(f, path, f.__dict__))
 
@@ -262,7 +270,7 @@ class Walk:
         """Return the space of a module's globals."""
         space = self._globals.get(id(held))
         if space is None:
-            name = held.get("__name__", "")
+            name = "sys.modules" if held is sys.modules else held.get("__name__", "")
             space = NameSpace(Same(held), "", held, label=f"the global {{}} of {name}", own=True)
             self.numbers[id(space.owner)] = len(self.objects)
             self.objects.append(space.owner)
@@ -307,6 +315,7 @@ class Walk:
             self.foreign(module_of(cls))
             self.add(cls, Same(cls))
             return
+        self._places.append(BasesPlace(cls.__name__, cls))
         bases = [self.token(base, base.__name__) for base in cls.__mro__[1:]]
         self.add(cls, Same(cls), self.token(type(cls), "metaclass"), *bases)
         held: Any = gc.get_referents(cls.__dict__)[0]
@@ -363,8 +372,8 @@ class Walk:
         if hasattr(cls, "__next__"):
             self.positions.append(IteratorPlace(path, value))
             return Same(value)
-        if bare and cls.__hash__ is not None and cls.__hash__ is not object.__hash__:
-            return (cls, value)  # equal by value, so that it cannot change
+        if bare and _is_by_value(value):
+            return (cls, value)
         for read in (_buffer, _pickled):
             try:
                 found = read(value)
@@ -382,10 +391,21 @@ class Walk:
         self.add(value, "list", *items)
 
     def _dict_(self, value: dict[Any, Any], path: str) -> None:
-        self._places.append(DictPlace(path, value))
-        for key, held in dict.items(value):
+        if isinstance(value, OrderedDict):  # its order is not that of its table
+            self._places.append(ContentPlace(path, value, _ordered_items))
+            pairs: Any = OrderedDict.items(value)
+        else:
+            self._places.append(DictPlace(path, value))
+            pairs = dict.items(value)
+        for key, held in pairs:
             self.add(value, self.token(key, path), self.token(held, f"{path}[{key!r}]"))
         self.add(value, "dict", len(value))
+
+    def _reference(self, value: Any, path: str) -> None:
+        """A weak reference or a context variable: what it leads to."""
+        read = _referent if isinstance(value, weakref.ref) else _context
+        self._places.append(ContentPlace(path, value, read))
+        self.add(value, Same(type(value)), *[self.token(v, path) for v in read(value)])
 
     def _proxy(self, value: Any, path: str) -> None:
         self.add(value, "proxy", self.token(gc.get_referents(value)[0], path))
@@ -441,9 +461,32 @@ class Walk:
         self.add(value, Same(value))
 
 
+def _is_by_value(value: Any) -> bool:
+    """Tell whether an object is compared by value, and so cannot change."""
+    if type(value).__hash__ in (None, object.__hash__):
+        return False
+    try:
+        hash(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _buffer(value: Any) -> Hashable:
     """Return the memory of an object that shows it, such as an ``array.array``."""
     return bytes(memoryview(value))
+
+
+def _ordered_items(value: OrderedDict[Any, Any]) -> tuple[Any, ...]:
+    return tuple(part for pair in OrderedDict.items(value) for part in pair)
+
+
+def _referent(value: weakref.ref[Any]) -> tuple[Any, ...]:
+    return (value(),)
+
+
+def _context(value: ContextVar[Any]) -> tuple[Any, ...]:
+    return (value.get(None),)
 
 
 def _pickled(value: Any) -> Hashable:
@@ -499,6 +542,8 @@ _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
     staticmethod: Walk._descriptor,
     classmethod: Walk._descriptor,
     ModuleType: Walk._module,
+    weakref.ref: Walk._reference,
+    ContextVar: Walk._reference,
     list: Walk._list_,
     dict: Walk._dict_,
     MappingProxyType: Walk._proxy,
@@ -517,7 +562,7 @@ _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
         (
             *(np.ufunc, type(np.dot), MemberDescriptorType, GetSetDescriptorType),
             *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
-            *(MethodWrapperType, object, weakref.ref),
+            *(MethodWrapperType, object),
         ),
         Walk._fixed,
     ),
@@ -532,6 +577,7 @@ _BASES: dict[type, Callable[[Walk, Any, str], None]] = {
     deque: Walk._set_,
     bytearray: Walk._set_,
     np.ndarray: Walk._array,
+    weakref.ref: Walk._reference,
     np.generic: Walk._number,
     functools.partial: Walk._partial,
     float: Walk._number,

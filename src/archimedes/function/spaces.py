@@ -75,7 +75,7 @@ class NameSpace(Space):
         self.asked.update(names)
 
     def wanted(self, walk: Walk) -> AbstractSet[str]:
-        if self.own:
+        if self.own and not self.every:
             return self.asked
         names = self.asked | walk.names
         if self.every or walk.every:
