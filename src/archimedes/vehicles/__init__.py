@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from archimedes.vehicles.f16 import F16, F16Aerodynamics, F16Engine
 from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
+from archimedes.vehicles.multirotor import GeometricController, Multirotor, ring
 from archimedes.vehicles.projectile import Projectile
 from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.steady_flight import Linearization, Trim, linearize, trim
@@ -18,7 +19,9 @@ __all__ = [
     "FlightCase",
     "FlightRecord",
     "FlightState",
+    "GeometricController",
     "Linearization",
+    "Multirotor",
     "Projectile",
     "RotatingEarth",
     "Satellite",
@@ -26,5 +29,6 @@ __all__ = [
     "Trim",
     "fly",
     "linearize",
+    "ring",
     "trim",
 ]

@@ -1,0 +1,106 @@
+"""Actuators: what a command becomes, with lag and limits on position and rate.
+
+Each gives `initial(position)`, `rates(x, command)` (the derivative of its state) and `position(x)`.
+Commands beyond the limits of position are cut off; the limits of rate hold for the motion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import concrete
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_not_negative, limited
+
+__all__ = ["FirstOrderActuator", "SecondOrderActuator"]
+
+
+def _check_range(lower: Any, upper: Any, name: str) -> None:
+    low, high = concrete(as_array(lower)), concrete(as_array(upper))
+    if low is not None and high is not None and not np.all(low <= high):
+        raise ValueError(f"{name}: lower {lower} must not be above upper {upper}")
+
+
+@struct
+class FirstOrderActuator:
+    """A lag of `time_constant` seconds; its state is the position.
+
+    >>> from archimedes.vehicles.parts import FirstOrderActuator
+    >>> servo = FirstOrderActuator(time_constant=0.1, rate_limit=2.0, lower=-1.0, upper=1.0)
+    >>> float(servo.rates(0.0, 5.0)), float(servo.rates(0.9, 5.0))
+    (2.0, 1.0)
+    """
+
+    time_constant: Any = field(units="s")
+    rate_limit: Any = np.inf
+    lower: Any = -np.inf
+    upper: Any = np.inf
+
+    def __post_init__(self) -> None:
+        """Check the parameters where they are known."""
+        check_positive(self.time_constant, "FirstOrderActuator.time_constant", "s")
+        check_not_negative(self.rate_limit, "FirstOrderActuator.rate_limit", "units per s")
+        _check_range(self.lower, self.upper, "FirstOrderActuator")
+
+    def initial(self, position: Any) -> Any:
+        """Return the state at rest at a position."""
+        return np.clip(as_array(position), self.lower, self.upper)
+
+    def position(self, x: Any) -> Any:
+        """Return the position."""
+        return x
+
+    def rates(self, x: Any, command: Any) -> Any:
+        """Return the rate of the position for a command."""
+        goal = np.clip(command, self.lower, self.upper)
+        return limited((goal - x) / self.time_constant, self.rate_limit)
+
+
+@struct
+class SecondOrderActuator:
+    """A spring and damper towards the command; its state is position and rate."""
+
+    frequency: Any = field(units="rad/s")
+    damping: Any = 0.7
+    rate_limit: Any = np.inf
+    lower: Any = -np.inf
+    upper: Any = np.inf
+
+    def __post_init__(self) -> None:
+        """Check the parameters where they are known."""
+        check_positive(self.frequency, "SecondOrderActuator.frequency", "rad/s")
+        check_not_negative(self.damping, "SecondOrderActuator.damping", "1")
+        check_not_negative(self.rate_limit, "SecondOrderActuator.rate_limit", "units per s")
+        _check_range(self.lower, self.upper, "SecondOrderActuator")
+
+    @struct
+    class State:
+        """Position and rate."""
+
+        position: Any = field()
+        rate: Any = field()
+
+    def initial(self, position: Any) -> Any:
+        """Return the state at rest at a position."""
+        position = np.clip(as_array(position), self.lower, self.upper)
+        return SecondOrderActuator.State(position, 0.0 * position)
+
+    def position(self, x: Any) -> Any:
+        """Return the position, within its limits."""
+        return np.clip(x.position, self.lower, self.upper)
+
+    def rates(self, x: Any, command: Any) -> Any:
+        """Return the rates of position and rate for a command."""
+        position, rate = x.position, x.rate
+        goal = np.clip(command, self.lower, self.upper)
+        push = self.frequency**2 * (goal - position) - 2.0 * self.damping * self.frequency * rate
+        # At a limit the actuator stands: it can leave, not go on.
+        at_low = (position <= self.lower) & (rate < 0.0)
+        at_high = (position >= self.upper) & (rate > 0.0)
+        fast = (np.abs(rate) >= self.rate_limit) & (push * rate > 0.0)
+        moving = np.where(at_low | at_high, 0.0, limited(rate, self.rate_limit))
+        return SecondOrderActuator.State(moving, np.where(fast, 0.0, push))

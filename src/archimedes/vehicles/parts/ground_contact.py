@@ -1,0 +1,61 @@
+"""Contact with level ground: points of the body on springs and dampers, with friction.
+
+The ground pushes at every point that is below it, along the vertical, with a spring and a damper
+that never pull; friction opposes sliding and is smoothed below `slip` m/s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial.components import as_array, cross
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_not_negative
+
+__all__ = ["GroundContact"]
+
+
+@struct
+class GroundContact:
+    """Points (n, 3) in body axes that touch a plane: feet, wheels, skids.
+
+    `stiffness` in N/m, `damping` in N s/m; `friction` is Coulomb's coefficient.
+    """
+
+    points: Any = field(units="m")
+    stiffness: Any = field(units="N/m", default=1e4)
+    damping: Any = field(units="N s/m", default=1e3)
+    friction: Any = 0.7
+    slip: Any = field(units="m/s", default=0.01)
+
+    def __post_init__(self) -> None:
+        """Check shapes and sizes where they are known."""
+        points = as_array(self.points, "points")
+        if points.ndim != 2 or points.shape[1] != 3:
+            raise ValueError(f"GroundContact.points must have shape (n, 3), got {points.shape}")
+        check_positive(self.stiffness, "GroundContact.stiffness", "N/m")
+        check_positive(self.slip, "GroundContact.slip", "m/s")
+        check_not_negative(self.damping, "GroundContact.damping", "N s/m")
+        check_not_negative(self.friction, "GroundContact.friction", "1")
+
+    def wrench(self, alt: Any, att: Any, v_B: Any, w_B: Any) -> tuple[Any, Any]:
+        """Return force (3,) and moment (3,) in body axes for a body over ground at altitude zero.
+
+        `alt` in m is that of the body's origin, `att` its attitude in NED axes, `v_B` and `w_B` its
+        velocities over the ground in body axes.
+        """
+        points = as_array(self.points)
+        R = att.as_matrix()  # NED to body
+        down = R[:, 2]
+        depth = points @ down - alt
+        v = v_B + cross(w_B, points)
+        sinking = v @ down
+        load = np.maximum(self.stiffness * depth + self.damping * sinking, 0.0)
+        load = np.where(depth > 0.0, load, 0.0)
+        sliding = v - sinking[:, None] * down
+        speed = np.sqrt(np.sum(sliding * sliding, axis=1) + self.slip**2)
+        forces = -load[:, None] * (down + (self.friction / speed)[:, None] * sliding)
+        return np.sum(forces, axis=0), np.sum(cross(points, forces), axis=0)

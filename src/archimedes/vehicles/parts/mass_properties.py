@@ -1,0 +1,83 @@
+"""Masses that are put together, and tanks that empty.
+
+Legend: com is the place of the centre of mass in the vehicle's axes, J_C the inertia about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial.components import as_array
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_axes
+
+__all__ = ["MassProperties", "Tank", "combined", "cylinder"]
+
+
+@struct
+class MassProperties:
+    """Mass, centre of mass in the vehicle's axes, inertia (3, 3) about that centre."""
+
+    mass: Any = field(units="kg")
+    com: Any = field(units="m", default_factory=lambda: np.zeros(3))
+    inertia: Any = field(units="kg m^2", default_factory=lambda: np.zeros((3, 3)))
+
+
+def combined(parts: Sequence[MassProperties]) -> MassProperties:
+    """Return the mass properties of parts that are fixed to each other.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import MassProperties, combined
+    >>> ends = [MassProperties(1.0, np.array([x, 0.0, 0.0])) for x in (-1.0, 3.0)]
+    >>> whole = combined(ends)
+    >>> whole.com, np.diag(whole.inertia)
+    (array([1., 0., 0.]), array([0., 8., 8.]))
+    """
+    mass = sum(part.mass for part in parts)
+    com = sum(part.mass * as_array(part.com) for part in parts) / mass
+    inertia: Any = np.zeros((3, 3))
+    for part in parts:
+        arm = as_array(part.com) - com
+        shift = np.sum(arm * arm) * np.eye(3) - arm[:, None] * arm
+        inertia = inertia + as_array(part.inertia) + part.mass * shift
+    return MassProperties(mass, com, inertia)
+
+
+def cylinder(mass: Any, radius: Any, length: Any, axis: Any = (1.0, 0.0, 0.0)) -> Any:
+    """Return the inertia (3, 3) of a solid cylinder about its centre, its axis a unit vector."""
+    a = check_axes(as_array(axis)[None], "axis")[0]
+    along = 0.5 * mass * radius**2
+    across = mass * (3.0 * radius**2 + length**2) / 12.0
+    return across * np.eye(3) + (along - across) * (a[:, None] * a)
+
+
+@struct
+class Tank:
+    """A cylindrical tank that empties from the top: its contents sink to the bottom.
+
+    `bottom` (3,) is the centre of its floor, `axis` (3,) points from floor to roof, `length` and
+    `radius` in m; `capacity` in kg fills it. A negative content counts as none.
+    """
+
+    capacity: Any = field(units="kg")
+    bottom: Any = field(units="m")
+    length: Any = field(units="m")
+    radius: Any = field(units="m")
+    axis: Any = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+
+    def __post_init__(self) -> None:
+        """Check sizes where they are known."""
+        check_positive(self.capacity, "Tank.capacity", "kg")
+        check_positive(self.length, "Tank.length", "m")
+        check_positive(self.radius, "Tank.radius", "m")
+
+    def contents(self, mass: Any) -> MassProperties:
+        """Return the mass properties of `mass` kg in the tank, taken as solid."""
+        mass = np.maximum(mass, 0.0)
+        height = self.length * mass / self.capacity
+        com = as_array(self.bottom) + 0.5 * height * as_array(self.axis)
+        return MassProperties(mass, com, cylinder(mass, self.radius, height, self.axis))

@@ -1,0 +1,106 @@
+"""Rotors with fixed pitch: thrust, drag torque, gyroscopic moments, and the motors' lag.
+
+Legend: a_k is the direction of thrust of rotor k in body axes, s_k = +1 or -1 its sense of rotation
+about a_k, Omega_k > 0 its speed. The body feels the opposite of the torque that turns the rotor.
+Source: Mahony, Kumar and Corke, Multirotor Aerial Vehicles, IEEE Robotics and Automation Magazine
+19 (2012) 20.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial.components import as_array, cross
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_axes, check_not_negative
+
+__all__ = ["Rotors"]
+
+
+@struct
+class Rotors:
+    """A set of rotors; its state is the speeds (n,) in rad/s.
+
+    `thrust` in N s^2 and `torque` in N m s^2 are per squared speed, at the air density `density`
+    in kg/m^3 for which they were measured; `inertia` in kg m^2 is that of rotor and motor;
+    `inflow` in N s^2/m takes thrust off per speed of the rotor and speed of the air against it,
+    `drag` in N s^2/m is the force across the axis in the same way.
+    """
+
+    positions: Any = field(units="m")
+    spins: Any = field()
+    directions: Any = None
+    thrust: Any = field(units="N s^2", default=1.0e-5)
+    torque: Any = field(units="N m s^2", default=1.5e-7)
+    inertia: Any = field(units="kg m^2", default=0.0)
+    time_constant: Any = field(units="s", default=0.05)
+    max_speed: Any = field(units="rad/s", default=1000.0)
+    inflow: Any = 0.0
+    drag: Any = 0.0
+    density: Any = field(units="kg/m^3", default=1.225)
+
+    def __post_init__(self) -> None:
+        """Check shapes and sizes where they are known."""
+        positions, spins = as_array(self.positions, "positions"), as_array(self.spins, "spins")
+        if positions.ndim != 2 or positions.shape[1] != 3 or spins.shape != positions.shape[:1]:
+            raise ValueError(
+                "Rotors: positions must have shape (n, 3) and spins (n,), got "
+                f"{tuple(positions.shape)} and {tuple(spins.shape)}"
+            )
+        check_axes(self.axes(), "Rotors.directions")
+        check_positive(self.thrust, "Rotors.thrust", "N s^2")
+        check_positive(self.time_constant, "Rotors.time_constant", "s")
+        check_not_negative(self.inertia, "Rotors.inertia", "kg m^2")
+
+    def axes(self) -> Any:
+        """Return the directions of thrust (n, 3): up in body axes unless given."""
+        if self.directions is not None:
+            return as_array(self.directions, "directions")
+        return np.zeros_like(as_array(self.positions)) - np.array([0.0, 0.0, 1.0])
+
+    def rates(self, speeds: Any, commands: Any) -> Any:
+        """Return the rates (n,) of the speeds for commanded speeds in rad/s."""
+        goal = np.clip(commands, 0.0, as_array(self.max_speed))
+        return (goal - speeds) / self.time_constant
+
+    def wrench(self, speeds: Any, rates: Any, v_air_B: Any, w_B: Any, density: Any) -> Any:
+        """Return force (3,) and moment (3,) about the centre of mass, in body axes."""
+        axes, spins = self.axes(), as_array(self.spins)
+        positions = as_array(self.positions)
+        ratio = density / self.density
+        at = v_air_B + cross(w_B, positions)  # velocity of each hub through the air
+        along = np.sum(at * axes, axis=1)
+        across = at - along[:, None] * axes
+        lift = ratio * (self.thrust * speeds**2 - self.inflow * speeds * along)
+        forces = lift[:, None] * axes - (ratio * self.drag * speeds)[:, None] * across
+        reaction = -spins * (ratio * self.torque * speeds**2 + self.inertia * rates)
+        momentum = np.sum((self.inertia * spins * speeds)[:, None] * axes, axis=0)
+        moment = np.sum(cross(positions, forces) + reaction[:, None] * axes, axis=0)
+        return np.sum(forces, axis=0), moment - cross(w_B, momentum)
+
+    def allocation(self) -> Any:
+        """Return the matrix (4, n) from squared speeds to thrust along -z and moment (3,)."""
+        axes, spins = self.axes(), as_array(self.spins)
+        arms = cross(as_array(self.positions), self.thrust * axes)
+        turning = arms - (self.torque * spins)[:, None] * axes
+        return np.concatenate([-(self.thrust * axes[:, 2])[None], turning.T])
+
+    def distribute(self, thrust: Any, moment: Any, working: Any = None) -> Any:
+        """Return speeds (n,) that give a thrust in N and a moment (3,), of least squared size.
+
+        `working` (n,) of 0 and 1 marks rotors that failed. What would need a negative thrust is
+        cut off at zero.
+        """
+        A = self.allocation()
+        if working is not None:
+            A = A * working
+        wanted = np.concatenate([np.reshape(thrust, (1,)), moment])
+        # A little is added to the diagonal: with rotors missing, some moments cannot be made.
+        square = A @ A.T
+        squares = A.T @ np.linalg.solve(square + 1e-12 * np.trace(square) * np.eye(4), wanted)
+        squares = np.clip(squares, 0.0, as_array(self.max_speed) ** 2)
+        positive = squares > 0.0
+        return np.where(positive, np.sqrt(np.where(positive, squares, 1.0)), 0.0)
