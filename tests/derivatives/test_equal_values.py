@@ -330,3 +330,27 @@ def test_factors_carried_out_of_a_loop() -> None:
     a = np.array([[0.6, 0.8], [-0.8, 0.6]])
     assert np.isnan(np.asarray(arc.jvp(composed)(a, step))).any()
     assert np.isnan(np.asarray(arc.grad(lambda a: np.sum(step * composed(a)))(a))).any()
+
+
+def test_many_outputs() -> None:
+    """Beyond 64 outputs forward mode has the ordinary rule: right away from ties, nan at them."""
+    points = np.cos(np.arange(90.0)).reshape(30, 3)
+    spread = lambda a: points @ np.linalg.eigh(a)[1]
+    a, h = turned(TURN, 1.0, 2.0, 4.0), 1e-6
+    low, high = (np.linalg.eigh(a + s * h * STEP)[1] for s in (-1, 1))
+    signs = np.sign(np.sum(low * high, axis=0))
+    own = np.sign(np.sum(low * np.asarray(arc.compile(lambda x: np.linalg.eigh(x)[1])(a)), axis=0))
+    want = points @ ((high * signs - low) * own) / (2 * h)
+    np.testing.assert_allclose(arc.jvp(spread)(a, STEP), want, atol=1e-8)
+    assert np.isnan(arc.jvp(spread)(np.eye(3), STEP)).any()
+    pairs = lambda a: np.outer(points, np.linalg.svd(a)[0] @ np.linalg.svd(a)[2])
+    assert np.isnan(np.asarray(arc.jvp(pairs)(np.eye(3), STEP))).any()
+    b = np.array([[3.0, 0.5, 0.1], [0.2, 2.0, -0.3], [0.4, 0.1, 1.0]])
+    want = (polar(b + h * STEP) - polar(b - h * STEP)) / (2 * h)
+    got = arc.jvp(pairs)(b, STEP)[0].reshape(3, 3) / points[0, 0]
+    np.testing.assert_allclose(got, want, atol=1e-8)
+
+
+def test_larger_matrices_than_limits_are_recorded_for() -> None:
+    a = np.diag([1.0] * 9)
+    assert np.isnan(np.asarray(arc.grad(lambda x: np.sum(root(x)))(a))).any()

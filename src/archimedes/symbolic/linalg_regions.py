@@ -41,8 +41,8 @@ class MatrixFunction:
 
     ``body`` takes arrays and returns a tuple of arrays, all of one floating dtype. ``values`` is
     the result that holds eigenvalues or singular values. ``vectors`` are the results that are
-    known up to a choice only: they have a derivative in functions free of that choice, which
-    ``pull`` knows and ``push`` cannot know.
+    known up to a choice only: at ties they have a derivative only in functions free of that
+    choice, which ``pull`` knows and ``push`` cannot know.
     """
 
     name: str

@@ -63,17 +63,34 @@ def _laid_out(n: int, entries: dict[tuple[int, int], int], like: Any) -> Any:
 # ---- symmetric eigenvalues -----------------------------------------------------------------------
 
 
+def _reciprocals(quotients: Quotients, *, sums: bool = False) -> Any:
+    """Return F_ij = 1 / (x_j - x_i), or 1 / (x_j + x_i); zero on the diagonal."""
+    e, x = quotients.e, quotients.ids
+    entries = {}
+    for i, j in _pairs(len(x)):
+        inverse = quotients.reciprocal(e.add(x[j], x[i]) if sums else e.sub(x[j], x[i]))
+        entries[i, j], entries[j, i] = inverse, inverse if sums else e.neg(inverse)
+    return _laid_out(len(x), entries, quotients.values)
+
+
 def _eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """dw = diag(V^T dA V); what a change of V is worth, ``pull`` knows."""
-    v = results[1]
-    return [[np.sum(v * (da @ v), axis=0), np.zeros_like(v)] for (da,) in rows]
+    """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i); nan at a tie.
+
+    (Magnus, Econometric Theory 1(2), 1985.)
+    """
+    w, v = results
+    f = _reciprocals(Quotients(w, ("eigh", "eigvalsh")))
+    found = []
+    for (da,) in rows:
+        p = v.T @ (da @ v)
+        found.append([np.diagonal(p), v @ (f * p)])
+    return found
 
 
 def _eigen_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i).
+    """The transpose of ``push``, also at ties.
 
-    With M = V^T Vbar, Pbar_ij = (M_ij - M_ji) / (w_j - w_i) for i < j. (Magnus, Econometric
-    Theory 1(2), 1985.)
+    With M = V^T Vbar, Pbar_ij = (M_ij - M_ji) / (w_j - w_i) for i < j.
     """
     w, v = results
     quotients, ids = Quotients(w, ("eigh", "eigvalsh")), current_trace().ids_of
@@ -157,21 +174,40 @@ implements(np.linalg.matrix_rank)(
 
 
 def singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """ds = diag(U^T dA V); what changes of U and V are worth, ``pull`` knows."""
+    """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric; nan at a tie.
+
+    The symmetric part of P turns both sides by 1 / (s_j - s_i), the antisymmetric part against
+    each other by 1 / (s_j + s_i). Columns of U beyond those of V (U2) only turn as U1 makes
+    them. (Townsend, Differentiating the Singular Value Decomposition, 2016.)
+    """
     u, s, vt = results
-    u1 = u[:, : len(s)]
-    return [
-        [np.zeros_like(u), np.sum(u1 * (da @ vt.T), axis=0), np.zeros_like(vt)] for (da,) in rows
-    ]
+    n = len(s)
+    u1, u2, v = u[:, :n], u[:, n:], vt.T
+    quotients = Quotients(s, ("svd", "svdvals"))
+    together, against = _reciprocals(quotients), _reciprocals(quotients, sums=True)
+    inverse = [quotients.reciprocal(i) for i in quotients.ids]
+    inverse = wrap(np.array(inverse, dtype=np.int64), s.code)
+    found = []
+    for (da,) in rows:
+        dav = da @ v
+        p = u1.T @ dav
+        even, odd = together * (0.5 * (p + p.T)), against * (0.5 * (p - p.T))
+        du = u1 @ (even + odd)
+        if len(u) > n:
+            out = (dav - u1 @ p) * inverse
+            du = du + out
+            if u2.shape[1]:
+                du = np.concatenate([du, -(u1 @ (out.T @ u2))], axis=1)
+        found.append([du, np.diagonal(p), (v @ (even - odd)).T])
+    return found
 
 
 def singular_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric.
+    """The transpose of ``push``, also at ties.
 
     With m_U, m_V the antisymmetric parts of U^T Ubar and V^T Vbar, the sum of both turns the
     vectors together, and is divided by s_j - s_i; their difference by s_j + s_i. What U gains
-    outside of its own columns is divided by s. Columns of U beyond those of V (U2) only turn as
-    U1 makes them. (Townsend, Differentiating the Singular Value Decomposition, 2016.)
+    outside of its own columns is divided by s.
     """
     u, s, vt = results
     n = len(s)

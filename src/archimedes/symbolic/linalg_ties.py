@@ -29,6 +29,8 @@ __all__ = ["Quotients"]
 _NEAR = {False: 1e-5, True: 3e-3}
 #: |m - u c| up to this part of the sizes that m is a difference of counts as rounding.
 _ROUNDING = {False: 1e-10, True: 1e-4}
+#: Most values of a matrix for which limits are recorded, one for each pair of them.
+_MAX_VALUES = 8
 #: Largest program between the values and m for which the limit is recorded: it is differentiated
 #: twice. Beyond, as in Hessians of functions of three vectors and more, a tie gives nan.
 _LIMIT = 1500
@@ -63,19 +65,30 @@ class Quotients:
         if g.value.get(m) == 0:
             return m
         narrow = e.dtype == F32
-        eps = float(np.finfo(self.values.dtype).eps)
-        gap = e("abs", u)
-        apart = e("lt", e.mul(e.c(64 * len(self.ids) * eps), self._scale), gap)
+        gap, apart = e("abs", u), self._apart(u)
         quotient = e.div(m, e.where(apart, u, e.c(1.0)))
         near = e("le", gap, e.mul(e.c(_NEAR[narrow]), self._scale))
         speeds = {i: speed for k, speed in direction.items() for i in self._places[k]}
-        found = along(g, m, speeds, near, _LIMIT)
+        found = along(g, m, speeds, near, _LIMIT) if len(self.ids) <= _MAX_VALUES else None
         if found is None:
             return self._defined(apart, quotient, m)
         limit = self._limit(u, *found)
         left = e("abs", e.sub(m, e.mul(u, limit)))
         smooth = e("and", near, e("le", left, e.mul(e.c(_ROUNDING[narrow]), size)))
         return self._defined(e("or", smooth, apart), e.where(smooth, limit, quotient), m)
+
+    def reciprocal(self, u: int) -> int:
+        """Return 1 / u, nan where u is as small as rounding errors."""
+        e = self.e
+        apart = self._apart(u)
+        inverse = e.div(e.c(1.0), e.where(apart, u, e.c(1.0)))
+        return self._defined(apart, inverse, u)
+
+    def _apart(self, u: int) -> int:
+        """Say whether u is more than rounding errors."""
+        e, eps = self.e, float(np.finfo(self.values.dtype).eps)
+        least = e.mul(e.c(64 * len(self.ids) * eps), self._scale)
+        return e("lt", least, e("abs", u))
 
     def _limit(self, u: int, first: int, second: int) -> int:
         """Return D m / 2 - u D D m / 8; without D D m it has no derivative, but a value."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS, Emit
-from archimedes.graph.derivatives.whole import opened, whole_outputs
+from archimedes.graph.derivatives.whole import MAX_ROWS, opened, whole_outputs
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import TABLE
 from archimedes.graph.passes import copy_into, with_outputs
@@ -60,7 +60,7 @@ def forward_sweep(
     """
     src = opened(src)
     rows = whole_outputs(src, [bool(seed) for seed in seeds])
-    if rows:
+    if 0 < len(rows) <= MAX_ROWS:
         return _forward_by_rows(dst, src, inputs, seeds, rows)
     n = len(src.op)
     to = [-1] * n

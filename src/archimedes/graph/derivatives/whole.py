@@ -12,7 +12,11 @@ from archimedes.graph.passes import copy_into, inline
 from archimedes.graph.program import INPUT, OUT, Graph
 from archimedes.graph.regions import Call, Region
 
-__all__ = ["opened", "whole_outputs"]
+__all__ = ["MAX_ROWS", "opened", "whole_outputs"]
+
+#: Most outputs that are differentiated one by one in forward mode. Beyond, the program would be
+#: much longer than the ordinary one, which is used instead, and gives nan at a tie.
+MAX_ROWS = 64
 
 
 def whole_outputs(src: Graph, moving: Sequence[bool]) -> list[int]:
