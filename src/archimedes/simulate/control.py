@@ -65,8 +65,8 @@ def smallest_step(t: Any, span: Any) -> Any:
 def rounding(*times: Any) -> Any:
     """Return a bound of the error of a time that is computed from these by a few operations.
 
-    >>> float(rounding(1.0, 1.7e9))  # seconds of Unix time
-    1.5099033134902129e-06
+    >>> round(float(rounding(1.0, 1.7e9)), 8)  # seconds of Unix time
+    1.51e-06
     """
     largest = np.abs(times[0])
     for t in times[1:]:
