@@ -99,9 +99,19 @@ class SymbolicNumber(SymbolicScalar):
     def __bool__(self) -> bool:
         return SymbolicScalar.__bool__(self)
 
+    @property
+    def real(self) -> SymbolicArray:
+        """The number; of a bool the integer, as Python has it."""
+        return _counted(self)
+
+    @property
+    def imag(self) -> SymbolicArray:
+        """Zero, of the same type."""
+        return _counted(self) * 0
+
     def conjugate(self) -> SymbolicArray:
         """Return the number: it is real."""
-        return self
+        return _counted(self)
 
     def is_integer(self) -> Any:
         """Tell whether the value is a whole number."""
