@@ -94,3 +94,60 @@ def test_swapped_in_a_recording():
 def test_a_traced_end():
     solve = arc.compile(lambda end, x0: arc.odeint(swing, (0, end), x0))
     assert solve(1.0, np.array([1.0, 0.0])) == pytest.approx([np.cos(1.0), -np.sin(1.0)], abs=1e-6)
+
+
+# ---- the order within functions ----------------------------------------------------------------
+
+
+def scipys_own(x, t):
+    return -x
+
+
+@arc.struct
+class Model:
+    k: float
+
+    def rate(self, x, t):
+        return -self.k * x
+
+
+CALLS = {
+    "odeint": lambda: arc.odeint(scipys_own, (0.0, 1.0), 1.0),
+    "solve_ode": lambda: arc.solve_ode(scipys_own, (0.0, 1.0), 1.0),
+    "recorded": lambda: arc.compile(lambda x: arc.odeint(scipys_own, (0.0, 1.0), x))(1.0),
+    "compiled": lambda: arc.odeint(arc.compile(scipys_own), (0.0, 1.0), 1.0),
+    "a method": lambda: arc.odeint(Model(1.0).rate, (0.0, 1.0), 1.0),
+    "with inputs": lambda: arc.odeint(
+        lambda x, t, u: u - x, (0.0, 1.0), 1.0, inputs=lambda t: 0.0 * t
+    ),
+    "discretize": lambda: arc.discretize(scipys_own, 0.1),
+    "an event": lambda: arc.Event(scipys_own),
+    "a reset": lambda: arc.Event(lambda t, x: x, reset=scipys_own),
+}
+
+
+@pytest.mark.parametrize("call", list(CALLS))
+def test_time_is_the_first_argument(call):
+    with pytest.raises(
+        ValueError, match=r"arguments \(x, t(, u)?\), .*: time comes first"
+    ) as error:
+        CALLS[call]()
+    assert "test_argument_order.py" in str(error.value)
+
+
+def test_other_names_are_as_good():
+    assert arc.odeint(lambda s, y: -y, (0.0, 1.0), 1.0) == pytest.approx(np.exp(-1.0), abs=1e-8)
+    assert arc.odeint(lambda *a: -a[1], (0.0, 1.0), 1.0) == pytest.approx(np.exp(-1.0), abs=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2)])
+def test_traced_times_of_another_shape(shape):
+    solve = arc.compile(lambda t: arc.odeint(lambda t, x: -x, (0.0, 1.0), 1.0, t_eval=t))
+    with pytest.raises(ValueError, match=r"t_eval must have shape \(m,\), got"):
+        solve(np.full(shape, 0.5))
+
+
+def test_no_steps_at_all():
+    for solve in (lambda f: f, arc.compile):
+        with pytest.raises(ValueError, match="max_steps = 0 must be at least 1"):
+            solve(lambda x: arc.odeint(lambda t, x: -x, (0.0, 1.0), x, max_steps=0))(1.0)

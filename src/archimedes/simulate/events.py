@@ -19,7 +19,7 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jvp
 from archimedes.function.identity import fingerprint
-from archimedes.simulate.layout import DerivativeError, Layout
+from archimedes.simulate.layout import DerivativeError, Layout, check_time_first
 from archimedes.tree import struct
 
 __all__ = ["Event", "EventLike", "Signals", "Watch", "check_events"]
@@ -59,6 +59,7 @@ class Event:
             raise TypeError(
                 f"Event: fn must be a function fn(t, x, *args), got {type(self.fn).__name__}"
             )
+        check_time_first(self.fn, "fn(t, x, ...)")
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"Event: direction={self.direction!r} must be -1, 0 or 1")
         if self.reset is not None and not callable(self.reset):
@@ -66,6 +67,8 @@ class Event:
                 "Event: reset must be a function reset(t, x, *args) -> x, got "
                 f"{type(self.reset).__name__}"
             )
+        if self.reset is not None:
+            check_time_first(self.reset, "reset(t, x, ...)")
 
     @property
     def key(self) -> Any:

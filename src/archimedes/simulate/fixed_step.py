@@ -9,7 +9,7 @@ from typing import Any
 
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate import checks
-from archimedes.simulate.layout import as_state, layout_of
+from archimedes.simulate.layout import as_state, check_time_first, layout_of
 from archimedes.simulate.manifold import projection
 from archimedes.simulate.methods import Method, find_method
 from archimedes.simulate.stepping import Plan
@@ -51,6 +51,7 @@ def discretize(
         raise ValueError("discretize: give the length of a step, dt=...")
     if int(n_steps) < 1:
         raise ValueError(f"discretize: n_steps = {n_steps} must be at least 1")
+    check_time_first(func)
     h = checks.check_step("dt", dt) / int(n_steps)
     chosen = find_method(method)
     derivative = (

@@ -17,7 +17,7 @@ from archimedes.errors import TraceError
 from archimedes.function import vmap
 from archimedes.simulate.events import Event, EventLike, check_events
 from archimedes.simulate.inputs import InputSeries
-from archimedes.simulate.layout import as_state, layout_of
+from archimedes.simulate.layout import as_state, check_time_first, layout_of
 from archimedes.simulate.sampled import Clock, Sampled, check_sampled
 from archimedes.simulate.trajectory import Trajectory
 from archimedes.symbolic import is_traced
@@ -112,6 +112,7 @@ def hybrid_of(
     end: Any,
 ) -> Hybrid:
     """Put a model, its input and its sampled parts together; the ends of the span may be traced."""
+    check_time_first(func)
     parts = () if sampled is None else check_sampled(sampled, start, end)
     if inputs is not None and not callable(inputs):
         raise TypeError(

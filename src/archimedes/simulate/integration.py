@@ -19,7 +19,7 @@ from archimedes.simulate.hybrid import hybrid_of
 from archimedes.simulate.layout import Layout, as_state, layout_of
 from archimedes.simulate.methods import Method, find_method
 from archimedes.simulate.models import ATOL, DEFAULT_METHOD, RTOL, Options, model_of, setup_of
-from archimedes.simulate.problems import prepare
+from archimedes.simulate.problems import prepare, step_limit
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.sampled import Sampled
 from archimedes.simulate.statuses import (
@@ -168,6 +168,8 @@ def _recorded(
     t_eval, options = ask.t_eval, ask.options
     start, end = checks.check_span(t_span, x0)
     times = np.zeros(0) if t_eval is None else t_eval
+    if np.ndim(times) != 1:
+        raise ValueError(f"t_eval must have shape (m,), got {np.shape(times)}")
     if not any_symbolic((start, end, times)) and t_eval is not None:
         times = checks.check_times(t_eval, start, end)
     state = as_state(x0)
@@ -177,7 +179,7 @@ def _recorded(
     plan = model.plan(layout, chosen, options)
     f = plan.derivative(model.args)
     count = 1 if t_eval is None else np.shape(times)[0]
-    limit = options.max_steps or RECORDED
+    limit = step_limit(options, RECORDED)
     t0 = stop_gradient(start)
     x = layout.pack(state)
     if any_symbolic(start):

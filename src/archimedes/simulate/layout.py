@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import math
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
-__all__ = ["DerivativeError", "Layout", "as_state", "layout_of", "place_of"]
+__all__ = ["DerivativeError", "Layout", "as_state", "check_time_first", "layout_of", "place_of"]
 
 
 def as_state(x: Any) -> Any:
@@ -57,6 +58,27 @@ def place_of(func: Any) -> str:
     text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
     place = f"{code.co_filename}:{code.co_firstlineno}, {name.rpartition('<locals>.')[2]}"
     return f"{place}\n    {text}" if text else place
+
+
+def check_time_first(func: Any, call: str = "func(t, x, ...)") -> None:
+    """Refuse a function whose second argument is named t: solvers give it the time first.
+
+    SciPy's own ``odeint`` calls func(y, t), with numbers the wrong way round nothing else would
+    tell.
+    """
+    plain = getattr(func, "__wrapped__", func)
+    code = getattr(plain, "__code__", None) or getattr(
+        getattr(plain, "__func__", None), "__code__", None
+    )
+    if code is None:
+        return
+    bound = inspect.ismethod(plain)
+    names = code.co_varnames[: code.co_argcount][bound:]
+    if len(names) > 1 and names[1] == "t" and names[0] != "t":
+        raise ValueError(
+            f"the function has arguments ({', '.join(names)}), but it is called as {call}: time "
+            f"comes first\n  in {place_of(func)}"
+        )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from archimedes.function.reads import Same
 from archimedes.simulate import checks
 from archimedes.simulate.events import EventLike, Watch, check_events
 from archimedes.simulate.kernels import Kernels, kernels_for
-from archimedes.simulate.layout import Layout
+from archimedes.simulate.layout import Layout, check_time_first
 from archimedes.simulate.manifold import projection
 from archimedes.simulate.methods import Method
 from archimedes.simulate.sampled import Clock
@@ -140,6 +140,7 @@ def model_of(
             f"func must be a function func(t, x, *args), got {type(func).__name__}: write "
             "odeint(f, ...), not odeint(f(t, x), ...)"
         )
+    check_time_first(func)
     given = checks.check_args(args)
     me = func.__self__ if isinstance(func, MethodType) else None
     bound = is_struct(type(me))

@@ -33,7 +33,7 @@ from archimedes.simulate.stiffness import is_stiff
 from archimedes.simulate.trajectory import Trajectory, assembled
 from archimedes.symbolic.trace import is_tracing
 
-__all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch"]
+__all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch", "step_limit"]
 
 #: From this many outputs on they are computed apart from the steps.
 MANY = 32
@@ -203,7 +203,7 @@ def prepare(
     chosen = find_method(DEFAULT_METHOD if method is None else method)
     model = model_of(func, args, static_argnames)
     kernels = model.kernels(layout, chosen, options, log=True)
-    limit = _limit(options)
+    limit = step_limit(options)
     setup = setup_of(layout, options, start, end, min(limit, FIRST_CALL))
     return Problem(kernels, setup, x, model.args, limit)
 
@@ -244,11 +244,12 @@ def prepare_batch(
             tree.structure(model.args),
             [*(False for _ in own), *many],
         ),
-        _limit(options),
+        step_limit(options),
     )
 
 
-def _limit(options: Options) -> int:
+def step_limit(options: Options, default: int = MAX_STEPS) -> int:
+    """Return how many steps a solve may make."""
     if options.max_steps is not None and int(options.max_steps) < 1:
         raise ValueError(f"max_steps = {options.max_steps} must be at least 1")
-    return MAX_STEPS if options.max_steps is None else int(options.max_steps)
+    return default if options.max_steps is None else int(options.max_steps)
