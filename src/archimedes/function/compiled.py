@@ -344,7 +344,7 @@ class Compiled:
         """Forget all recordings and give back their memory."""
         with self._lock:
             self._cache.clear()
-            self.identity.states.clear()
+            self.identity.forget()
             self._shortcuts = self._into_shortcuts = ()
             self._log.clear()
 

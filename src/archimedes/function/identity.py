@@ -78,20 +78,22 @@ class State:
         return self._guard
 
     def _write(self) -> None:
-        if self._guard is None:
+        guard, places, objects = self._guard, self.places, self.objects
+        if guard is None:
             return
-        self._guard.clear()
+        guard.clear()
         if not trusted():
             return
         words = Words()
         try:
-            for place in self.places:
+            for place in places:
                 place.watch(words)
         except Unseen:
             return
         # Another thread may have changed something since the walk: then words say the wrong thing.
-        if all(place.same() for place in self.places):
-            self._guard.set(words.words, words.blocks, words.copies)
+        if all(place.same() for place in places):
+            # What words look at stays as long as they do, also if a thread renews this state.
+            guard.set(words.words, words.blocks, (words.copies, places, objects))
 
     def unchanged(self) -> bool:
         """Tell whether all places hold what they held."""
@@ -124,13 +126,15 @@ def _are_same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 class Identity:
     """The states of what one function reads; ``frozen``: it is taken as it was first found."""
 
-    __slots__ = ("_lock", "frozen", "hosts", "roots", "states")
+    __slots__ = ("_lock", "frozen", "hosts", "recent", "roots", "states")
 
     def __init__(self, roots: Sequence[Any], frozen: bool = False) -> None:
         self.roots, self.frozen = tuple(roots), frozen
         #: Code that recordings call back at run time: what it reads is not followed.
         self.hosts: frozenset[CodeType] = frozenset()
         self.states: OrderedDict[Any, State] = OrderedDict()
+        #: The same, newest first, for threads that only look.
+        self.recent: tuple[State, ...] = ()
         self._lock = threading.Lock()
 
     def walk(self, statics: tuple[Any, ...] = ()) -> Walk:
@@ -148,12 +152,18 @@ class Identity:
         fresh = not hosts <= self.hosts
         if fresh:
             self.hosts = self.hosts | hosts
-            self.states.clear()
+            self.forget()
         return fresh
+
+    def forget(self) -> None:
+        """Let go of all states."""
+        with self._lock:
+            self.states.clear()
+            self.recent = ()
 
     def current(self, statics: tuple[Any, ...] = ()) -> State:
         """Return the state that holds now; ``statics`` are arguments that count as well."""
-        for state in reversed(self.states.values()):
+        for state in self.recent:
             if _are_same(state.statics, statics) and state.unchanged():
                 return state
         walk = self.walk(statics)
@@ -171,13 +181,14 @@ class Identity:
             self.states.move_to_end(slot)
             while len(self.states) > STATES:
                 self.states.popitem(last=False)
+            self.recent = tuple(reversed(self.states.values()))
         return state
 
     def _difference(self, statics: tuple[Any, ...]) -> str:
         """Say what is not as it was in the last state."""
-        if not self.states:
+        last = next(iter(self.recent), None)
+        if last is None:
             return ""
-        last = next(reversed(self.states.values()))
         if len(last.statics) != len(statics) or any(
             a is not b for a, b in zip(last.statics, statics)
         ):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,9 +78,20 @@ changed:
 """
 
 
-@functools.cache
+_lock = threading.Lock()
+
+
 def checker() -> NativeCode:
-    """Return the native function that tells whether what a guard describes is unchanged."""
+    """Return the native function that tells whether what a guard describes is unchanged.
+
+    There is only one: entries know its address, and it must not go away.
+    """
+    with _lock:
+        return _compiled()
+
+
+@functools.cache
+def _compiled() -> NativeCode:
     memcmp = ctypes.cast(ctypes.CDLL(None).memcmp, ctypes.c_void_p).value or 0
     text = _TEXT.format(memcmp=literal(memcmp))
     triple = f'target triple = "{host_target(None).triple}"\n'
@@ -99,6 +111,7 @@ class Guard:
         self.head = np.zeros(4, np.uint64)
         self.address = int(self.head.ctypes.data)
         self._held: Any = None
+        self._lock = threading.Lock()
         self.clear()
 
     def clear(self) -> None:
@@ -112,15 +125,17 @@ class Guard:
         blocks: Sequence[tuple[int, int, int]],
         copies: Any,
     ) -> None:
-        """Describe what must be unchanged."""
+        """Describe what must be unchanged; ``copies`` are kept as long as that holds."""
         rows = np.array(words, np.uint64).reshape(-1, 3)
         self._put(rows, np.array(blocks, np.uint64).reshape(-1, 3), copies)
 
     def _put(self, words: np.ndarray, blocks: np.ndarray, copies: Any) -> None:
-        before = self._held  # freed only after nobody reads it any more
-        self._held = (words, blocks, copies)
-        self.head[:] = (len(words), words.ctypes.data, len(blocks), blocks.ctypes.data)
-        del before
+        # One thread at a time: the head must never point to what another has let go of.
+        with self._lock:
+            before = self._held  # freed only after nobody reads it any more
+            self._held = (words, blocks, copies)
+            self.head[:] = (len(words), words.ctypes.data, len(blocks), blocks.ctypes.data)
+            del before
 
     def holds(self) -> bool:
         """Tell whether all is unchanged."""
