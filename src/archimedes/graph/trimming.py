@@ -137,9 +137,9 @@ class _Trimming:
     ) -> Callable[[int], int]:
         """Append a region cut down, and return what takes the place of its outputs."""
         ids = np.array([to[region.inputs[k]] for k in cut.inputs], dtype=np.int64)
-        if cut.region is None:  # it runs no step: outputs are inputs
+        if cut.region is None:  # it computes nothing: outputs are inputs
             position = dict(zip(cut.inputs, ids.tolist()))
-            return lambda number: position[number]
+            return lambda number: position[cut.outputs(number)]
         found = dst.region(cut.region(ids)).tolist()
         numbers = cut.outputs
         return lambda number: found[numbers(number)]
@@ -149,7 +149,8 @@ class _Trimming:
 class _Cut:
     """How a region is cut: positions of the inputs it keeps, and how it is made of their ids.
 
-    ``outputs`` gives the new number of an output. ``region`` is None for loops of no step.
+    ``outputs`` gives the new number of an output. ``region`` is None for loops of no step, and for
+    calls that only hand values on: ``outputs`` then gives the number of an input.
     """
 
     inputs: Numbers
@@ -166,6 +167,10 @@ def _position(numbers: Sequence[int]) -> Callable[[int], int]:
 
 
 def _call(work: _Trimming, r: Call, used: list[int]) -> _Cut:
+    body = r.body
+    if all(body.op[i] == INPUT for i in body.outputs) and not body.effects():
+        passed = [body.a[i] for i in body.outputs]
+        return _Cut(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
     every = tuple(range(len(r.body.outputs)))
     keep = tuple(sorted(work.reads(r.body, every)))
     body = work.cut(r.body, keep, every)
