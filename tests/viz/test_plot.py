@@ -191,3 +191,20 @@ def test_names_of_ones_own():
     assert plot(traj, labels={"x": "state"}).axes[0].get_ylabel() == "state"
     with pytest.raises(ValueError, match=r"labels must be one for each of \['x\[0\]', 'x\[1\]'\]"):
         plot(traj, labels=["angle"])
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_batches_say_how_many_failed(count):
+    t = np.tile(np.linspace(0.0, 1.0, 9), (count, 1))
+    x = np.cos(t) * np.arange(1.0, count + 1.0)[:, None]
+    x[1:3, 4:] = np.nan
+    t[1:3, 4:] = np.nan
+    figure = plot(Trajectory(t, {"x": x}, status=np.zeros(count, dtype=int)))
+    (axes,) = figure.axes
+    assert axes.get_title(loc="right") == f"2 of {count} failed"
+    if count == 40:  # a band of those that have a value, over all times
+        (line,) = axes.get_lines()
+        expected = np.median(np.delete(x, [1, 2], axis=0)[:, -1])
+        assert line.get_xdata()[-1] == 1.0 and line.get_ydata()[-1] == expected
+    good = plot(Trajectory(t[:1], {"x": x[:1]}, status=np.zeros(1, dtype=int)))
+    assert good.axes[0].get_title(loc="right") == ""

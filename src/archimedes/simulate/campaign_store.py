@@ -12,8 +12,6 @@ import itertools
 import json
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.errors import ArchimedesError
+from archimedes.simulate.archives import read_archive
 from archimedes.simulate.campaign_failures import RAISED
 
 __all__ = [
@@ -33,8 +32,6 @@ __all__ = [
     "read_chunk",
 ]
 
-#: What unpacking a damaged archive may raise, beside errors of its directory.
-UNPACKING = (zlib.error, NotImplementedError, MemoryError, AttributeError, TypeError)
 NAME = re.compile(r"runs-(\d+)-(\d+)\.npz")
 LEFTOVER = re.compile(r"(runs-\d+-\d+|manifest)\.part")
 UNFINISHED = ".part"
@@ -219,10 +216,10 @@ class ChunkStore:
 def read_chunk(chunk: Chunk) -> dict[str, np.ndarray]:
     """Return the arrays of a chunk; each has the runs as its first axis."""
     try:
-        with chunk.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with chunk.path.open("rb") as file:
+            arrays = read_archive(file)
         check_rows(arrays, chunk.stop - chunk.start)
-    except (ValueError, EOFError, KeyError, OSError, zipfile.BadZipFile, *UNPACKING) as error:
+    except (ValueError, OSError) as error:
         raise CampaignError(
             f"monte_carlo: {chunk.path} is damaged ({error}): delete it, and its runs "
             "are done again"

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
-import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes import tree
+from archimedes.simulate.archives import read_archive
 from archimedes.simulate.columns import component_names, label_leaves, split_names
 from archimedes.simulate.exports import FORMAT, opened
 
@@ -26,17 +27,26 @@ UNITS = re.compile(r" \([^()]*\)$")
 COMPONENT = re.compile(r"(.*)\[(\d+(?:,\d+)*)\]")
 STEP = re.compile(r"\.?([^.\[]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
 
+#: Runs that a table may speak of, for each of its lines.
+MOST = 100
+
 Arrays = Mapping[str, np.ndarray]
 Parts = dict[str, Any]
 
 
 def read_csv(source: Any, **likes: Any) -> Parts:
     """Return t, x, u, y from text as `to_csv` writes it; see `Trajectory.from_csv`."""
-    with opened(source, "r") as file:
-        lines = [line for line in csv.reader(file) if line]
+    try:
+        with opened(source, "r") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"from_csv: {source} is no table of numbers: {error}") from error
     if not lines:
         raise ValueError(f"from_csv: {source} is empty; it needs a header line with a column t")
-    names = [UNITS.sub("", name.strip()) for name in lines[0]]
+    # Spreadsheets put a byte order mark in front.
+    names = [UNITS.sub("", name.strip().removeprefix("\ufeff")) for name in lines[0]]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"from_csv: the column {twice[0]!r} is there twice")
     for number, line in enumerate(lines[1:], 2):
         if len(line) != len(names):
             raise ValueError(
@@ -75,13 +85,15 @@ def read_npz(source: Any, **likes: Any) -> Parts:
     """Return all parts from an archive as `to_npz` writes it; see `Trajectory.from_npz`."""
     with opened(source, "rb") as file:
         try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
+            arrays = read_archive(file)
             header = json.loads(str(arrays.pop("header")))
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, RecursionError) as error:
             raise ValueError(f"from_npz: {source} is not an archive of to_npz: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT["format"]:
         raise ValueError(f"from_npz: {source} holds something else than a trajectory")
+    complete = header.keys() >= {"version", "message"} and arrays.keys() >= {"status", "t"}
+    if not complete or arrays["status"].shape not in ((), arrays["t"].shape[:-1]):
+        raise ValueError(f"from_npz: {source} is incomplete, or was changed")
     if header["version"] > FORMAT["version"]:
         raise ValueError(f"from_npz: {source} was written by a newer version of this package")
     status, t = arrays.pop("status"), arrays.pop("t")
@@ -126,9 +138,19 @@ def parse_column(name: str, texts: Sequence[str]) -> np.ndarray:
     for read, dtype in READERS:
         try:
             return np.array([read(text) for text in texts], dtype=dtype)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
-    raise ValueError(f"from_csv: column {name!r} holds something else than numbers: {texts[0]!r}")
+    wrong = next(text for text in texts if not is_number(text))
+    raise ValueError(f"from_csv: column {name!r} holds something else than numbers: {wrong!r}")
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, or empty."""
+    try:
+        complex(text or "nan")
+    except ValueError:
+        return False
+    return True
 
 
 # ---- columns to leaves -------------------------------------------------------------------
@@ -158,7 +180,9 @@ def grouped(columns: Arrays) -> dict[str, np.ndarray]:
     leaves: dict[str, np.ndarray] = {}
     for leaf, places in groups.items():
         shape = tuple(n + 1 for n in np.max(np.array(list(places)), axis=0)) if places else ()
-        if len({len(p) for p in places}) == 1 and set(places) == set(np.ndindex(*shape)):
+        # As many as there are places, before these are listed: a name may claim a billion.
+        whole = len({len(p) for p in places}) == 1 and len(places) == math.prod(map(int, shape))
+        if whole and set(places) == set(np.ndindex(*shape)):
             leaves[leaf] = join([columns[places[p]] for p in np.ndindex(*shape)], shape)
         else:
             leaves.update({name: columns[name] for name in places.values()})
@@ -168,6 +192,11 @@ def grouped(columns: Arrays) -> dict[str, np.ndarray]:
 def run_places(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return for each line of a table its run and its number within the run."""
     run = run.astype(np.int64)
+    if run.size and not 0 <= run.min() <= run.max() < MOST * len(run):
+        raise ValueError(
+            f"the column run has numbers from {run.min()} to {run.max()} on {len(run)} lines: runs "
+            "are counted from 0 on"
+        )
     within = np.zeros(len(run), dtype=np.int64)
     for k in np.unique(run):
         mine = run == k

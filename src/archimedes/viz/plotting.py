@@ -50,8 +50,8 @@ def plot(
     components: ``["pos", "w_B[1]"]``. `labels` are the names in legends and on axes, by the
     trajectory's own (``{"x[0]": "angle"}``), or one for each number of the state in order. Between
     samples the solver's dense output is drawn, where it was kept. A batch is drawn line by line
-    or, if large, as median and band of 5 % to 95 %. `file` is a path to save to; its ending decides
-    the format.
+    or, if large, as median and band of 5 % to 95 % of those that have a value; above the first
+    panel it says how many failed. `file` is a path to save to; its ending decides the format.
 
     >>> import numpy as np
     >>> t = np.linspace(0.0, 1.0, 20)
@@ -72,6 +72,7 @@ def plot(
         for axes, panel in zip(rows, panels):
             draw_panel(axes, panel)
             draw_events(axes, traj)
+        rows[0].set_title(failures(traj), loc="right", fontsize="small")
         rows[-1].set_xlabel("time (s)")
         figure.align_ylabels(rows)
         if title is not None:
@@ -198,13 +199,39 @@ def draw_events(axes: Any, traj: Trajectory) -> None:
                 axes.axvline(t, color="0.55", linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
 
 
+def shared_times(t: np.ndarray) -> np.ndarray | None:
+    """Return the times that all trajectories share as far as they got (nan: not so far)."""
+    longest = t[np.argmax(np.count_nonzero(~np.isnan(t), axis=1))]
+    return longest if bool(np.all((t == longest) | np.isnan(t))) else None
+
+
+def band(values: np.ndarray) -> np.ndarray:
+    """Return low end, middle and high end of the trajectories that have a value at each time."""
+    found = np.full((3, values.shape[1]), np.nan)
+    some = ~np.isnan(values).all(axis=0)
+    if some.any():
+        found[:, some] = np.nanquantile(values[:, some], [BAND[0], 0.5, BAND[1]], axis=0)
+    return found
+
+
+def failures(traj: Trajectory) -> str:
+    """Say how many trajectories of a batch failed or hold nan; nothing if none did."""
+    count = int(np.prod(traj.batch_shape, dtype=int)) if traj.batch_shape else 0
+    bad = np.zeros(count, dtype=bool)
+    if count and np.shape(traj.status) == traj.batch_shape:
+        bad |= np.ravel(np.asarray(traj.status) < 0)
+    for leaf in map(np.asarray, tree.leaves(traj.x)):
+        if count and leaf.dtype.kind == "f":
+            bad |= np.isnan(leaf).reshape(count, -1).any(axis=1)
+    return f"{np.count_nonzero(bad)} of {count} failed" if bad.any() else ""
+
+
 def draw_component(axes: Any, t: np.ndarray, values: np.ndarray, label: str, colour: str) -> None:
     """Draw one number over time: a line, or for many trajectories their median and band."""
-    shared = len(t) > 0 and bool(np.all(t == t[0]))
-    if len(t) > SINGLE_LINES and shared:
-        low, middle, high = np.quantile(values, [BAND[0], 0.5, BAND[1]], axis=0)
-        axes.fill_between(t[0], low, high, color=colour, alpha=0.22, linewidth=0)
-        axes.plot(t[0], middle, color=colour, label=label)
+    if len(t) > SINGLE_LINES and (times := shared_times(t)) is not None:
+        low, middle, high = band(values)
+        axes.fill_between(times, low, high, color=colour, alpha=0.22, linewidth=0)
+        axes.plot(times, middle, color=colour, label=label)
         return
     faint = 1.0 if len(t) == 1 else max(0.15, 1.0 / len(t) ** 0.5)
     for row, (times, line) in enumerate(zip(t, values)):
