@@ -355,3 +355,33 @@ def test_garbage_of_every_kind(folder, fresh, seed):
     path.write_bytes(bytes(data) if seed % 2 else bytes(data[:cut]) + rng.bytes(cut))
     kernel, value = make(graph())
     assert (kernel.stats.cached, value) == (0, 6.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder nobody can write to")
+def test_a_home_for_reading_only(folder, fresh, monkeypatch):
+    monkeypatch.delenv("ARCHIMEDES_CACHE_DIR")
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.setenv(name, "/proc/self/task")
+        assert cache.write("ab" * 20, b"code") is False
+        assert make(graph())[1] == 6.0
+
+
+KILLED = """
+import os, signal
+from archimedes.backends.llvm import cache
+def die(*args): os.kill(os.getpid(), signal.SIGKILL)
+cache.os.replace = die
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_killed_in_the_middle_of_writing(folder, fresh):
+    import archimedes
+
+    env = {**os.environ, "PYTHONPATH": str(Path(archimedes.__file__).parents[1])}
+    command = [sys.executable, "-c", KILLED + SCRIPT]
+    assert subprocess.run(command, env=env, capture_output=True, timeout=60).returncode == -9
+    assert [p.suffix for p in files(folder)] == [".part"]
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=env, capture_output=True, timeout=60)
+    assert done.stdout.split() == [b"1.0", b"0"], done.stderr
+    assert sorted(p.suffix for p in files(folder)) == [".o", ".part"]

@@ -155,3 +155,26 @@ def test_different_lengths():
 def test_empty_batch():
     with pytest.raises(ValueError, match="the batch is empty"):
         solve_ode(lambda t, x: -x, (0.0, 1.0), np.ones((0, 2)), in_axes=(0,))
+
+
+def test_what_a_chunk_is_given_is_made_once(monkeypatch):
+    """Python between chunks holds up all threads: it is made anew only when an instance ends."""
+    from archimedes.simulate import batches, collectors
+
+    parts, chunks = [], []
+    make, call = batches._Part.__init__, collectors.OutputCollector.call
+
+    def made(self, *args):
+        parts.append(self)
+        make(self, *args)
+
+    def called(self, *args):
+        chunks.append(self)
+        return call(self, *args)
+
+    monkeypatch.setattr(batches._Part, "__init__", made)
+    monkeypatch.setattr(collectors.OutputCollector, "call", called)
+    x0 = np.linspace(1.0, 1.001, 12)
+    times = np.linspace(0.0, 60.0, 64)
+    found = solve_ode(lambda t, x: -x * np.cos(t), (0.0, 60.0), x0, in_axes=0, t_eval=times)
+    assert np.all(found.success) and len(chunks) > 5 * len(parts)
