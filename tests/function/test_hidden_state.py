@@ -53,7 +53,7 @@ def test_state_in_events_and_sampled_parts():
     part = Sampled(lambda t, x, u: control(x), 0.0, dt=0.1)
     with pytest.raises(arc.TraceError, match=r"\.i "):
         solve_ode(lambda t, x, u: -u, (0.0, 1.0), 1.0, sampled=part)
-    assert seen == [] and type(control.i) is float
+    assert seen == [] and isinstance(control.i, float)
 
 
 class Everything:
@@ -168,3 +168,47 @@ def test_values_of_the_function_around_may_be_used():
         return first + inner(2.0) + arc.grad(lambda y: held.x * y)(1.0)
 
     assert arc.compile(outer)(5.0) == 10.0 + 30.0 + 15.0
+
+
+class Lazy:
+    """Makes its table when it is first needed, as many classes do."""
+
+    def __init__(self):
+        self._table = None
+
+    def __call__(self, t, x):
+        if self._table is None:
+            self._table = [2.0]
+        return -self._table[0] * x
+
+
+class First:
+    """Returns something else the first time."""
+
+    def __init__(self):
+        self.k = None
+
+    def __call__(self, t, x):
+        if self.k is None:
+            self.k = 5.0
+            return 0.0 * x
+        return -self.k * x
+
+
+def test_tables_made_when_they_are_first_needed():
+    assert [arc.compile(Lazy())(0.0, 3.0) for _ in range(3)] == [-6.0] * 3
+    assert abs(odeint(Lazy(), (0.0, 1.0), 1.0) - np.exp(-2.0)) < 1e-6
+    table = Lazy()
+    watch = Event(lambda t, x: table(t, x) + 1.0, terminal=True)
+    found = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, events=[watch])
+    assert abs(found.x[-1] - 0.5) < 1e-9
+
+
+def test_a_first_call_that_differs():
+    plain, recorded = First(), First()
+    f = arc.compile(recorded)
+    assert (
+        [f(0.0, 1.0) for _ in range(3)] == [plain(0.0, 1.0) for _ in range(3)] == [0.0, -5.0, -5.0]
+    )
+    with pytest.raises(arc.TraceError, match=r"computes something else once .*\.k is set"):
+        odeint(First(), (0.0, 1.0), 1.0)

@@ -365,3 +365,11 @@ def test_fingerprints_of_objects_that_hold_much():
     first = fingerprint(f)
     space.items[49]["a"][2] = 5.0
     assert fingerprint(f) != first
+
+
+def test_functions_of_extensions_are_fixed():
+    """Their class may have no name of a module."""
+    make = np.random.default_rng
+    assert arc.compile(lambda x: x if make else -x)(2.0) == 2.0
+    draw = np.random.uniform
+    assert arc.compile(lambda x: x if draw else -x)(2.0) == 2.0

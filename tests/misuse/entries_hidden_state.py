@@ -351,3 +351,32 @@ def a_log_through_a_callback(run):
         return arc.callback(lambda v: (log.append(float(v[0])), v)[1], np.zeros(3), x) * 2.0
 
     return twice(run(f)), log
+
+
+@entry("hidden state")
+def a_table_made_when_it_is_first_needed(run):
+    class Model:
+        def __init__(self):
+            self._table = None
+
+        def __call__(self, x):
+            if self._table is None:
+                self._table = [2.0, 3.0]
+            return self._table[1] * x
+
+    return twice(run(Model()))
+
+
+@entry("hidden state")
+def a_first_call_that_differs(run):
+    class Model:
+        def __init__(self):
+            self.k = None
+
+        def __call__(self, x):
+            if self.k is None:
+                self.k = 5.0
+                return 0.0 * x
+            return self.k * x
+
+    return twice(run(Model()))

@@ -14,7 +14,7 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
 from archimedes.function.former_options import former_options
-from archimedes.function.hidden_state import no_hidden_state
+from archimedes.function.hidden_state import check_memo, no_hidden_state
 from archimedes.function.hosts import collecting, note_hosts
 from archimedes.function.identity import Identity, State
 from archimedes.function.outputs import result_arrays
@@ -228,10 +228,23 @@ class Compiled:
             )
         _under_way.marks.add(mark)
         try:
-            with no_hidden_state(self.name, *self._watched(state)):
-                return self._record(values, dynamic, key[0], key[1])
+            with no_hidden_state(self.name, *self._watched(state)) as added:
+                recording = self._record(values, dynamic, key[0], key[1])
+            if added and not self.lenient and (is_tracing() or self.identity.frozen):
+                recording = self._record_again(recording, added, values, dynamic, key, state)
+            return recording
         finally:
             _under_way.marks.discard(mark)
+
+    def _record_again(
+        self, first: Recording, added: Any, values: Any, dynamic: Any, key: Any, state: State
+    ) -> Recording:
+        """Record with the memo in place: where nobody looks again, it must make no difference."""
+        again = functools.partial(self.identity.reads, state.statics)
+        with no_hidden_state(self.name, again().places, again) as more:
+            second = self._record(values, dynamic, key[0], key[1])
+        check_memo(self.name, added, not more and second.graph.digest() == first.graph.digest())
+        return second
 
     def _watched(self, state: State) -> tuple[Any, Callable[[], Walk], bool]:
         """Return the places that recording must not change, and how to walk there again."""

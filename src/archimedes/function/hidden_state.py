@@ -2,9 +2,10 @@
 
 A recorded function runs its Python once, so that a counter or an integral kept in an attribute
 would move once and then stand still. After each recording the places the function reads are
-looked at again. Changed ones are put back, and reported with the way to carry state. Additions
-of constants (``cached_property``, dicts that remember results) are what a memo does, and stay:
-the function is then another one and is recorded once more, which must change nothing.
+looked at again. Changed ones are put back, and reported with the way to carry state. Constants
+in places that were empty or None (``cached_property``, dicts that remember results, tables made
+when they are first needed) are what a memo does, and stay: the function is then another one and
+is recorded once more, which must change nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from archimedes.function.reads import Walk
 from archimedes.symbolic.randomness import REMEDY, refusal
 from archimedes.symbolic.trace import is_active
 
-__all__ = ["leftover", "no_hidden_state"]
+__all__ = ["check_memo", "leftover", "no_hidden_state"]
 
 _REMEDY = (
     "Python code runs once, when the function is recorded, so the change would not happen again "
@@ -50,13 +51,15 @@ def no_hidden_state(
     places: Sequence[Place],
     again: Callable[[], Walk],
     frozen: bool = False,
-) -> Iterator[None]:
+) -> Iterator[list[Change]]:
     """Refuse changes of ``places`` made inside; ``again`` walks through what is read.
 
-    ``frozen``: only places that hold traced values are refused.
+    ``frozen``: only places that hold traced values are refused. The list that is returned has
+    the changes that were let through, afterwards.
     """
+    allowed: list[Change] = []
     try:
-        yield
+        yield allowed
     except BaseException:
         for place in _changed(places):
             if any(_ended(change.new) for change in place.changes()):
@@ -65,7 +68,7 @@ def no_hidden_state(
     changed = _changed(places)
     if changed:
         _refuse_drawn(name, changed, again)
-        _judge(name, changed, again, frozen)
+        allowed += _judge(name, changed, again, frozen)
 
 
 def _refuse_drawn(name: str, changed: list[Place], again: Callable[[], Walk]) -> None:
@@ -86,14 +89,17 @@ def _changed(places: Sequence[Place]) -> list[Place]:
     return [place for place in places if not place.same()]
 
 
-def _judge(name: str, changed: list[Place], again: Callable[[], Walk], frozen: bool) -> None:
+def _judge(
+    name: str, changed: list[Place], again: Callable[[], Walk], frozen: bool
+) -> list[Change]:
+    """Refuse changes that are state; return the others."""
     found = [change for place in changed for change in place.changes()]
     traced = [change for change in found if _ended(change.new)]
     state = [] if frozen else [change for change in found if not _is_memo(change)]
     guilty = traced or state
-    functions = [o for o in again().objects if isinstance(o, FunctionType)] if guilty else []
     if not guilty:
-        return
+        return found
+    functions = [o for o in again().objects if isinstance(o, FunctionType)]
     for place in changed:
         place.restore()
     first = guilty[0]
@@ -102,6 +108,15 @@ def _judge(name: str, changed: list[Place], again: Callable[[], Walk], frozen: b
         f"{name}() changes {first.what} while it is recorded{kept}, at\n"
         f"  {_line(functions, first.what)}\n{_REMEDY}"
     )
+
+
+def check_memo(name: str, changes: Sequence[Change], same: bool) -> None:
+    """Refuse what was taken for a memo, but lets the function compute something else."""
+    if not same:
+        raise TraceError(
+            f"{name}() computes something else once {changes[0].what} is set, which it does "
+            f"itself. {_REMEDY}"
+        )
 
 
 def _walked(value: Any) -> Walk:
@@ -114,8 +129,8 @@ def _ended(value: Any) -> bool:
 
 def _is_memo(change: Change) -> bool:
     """Tell whether a constant was added, or put in place of one of the same content."""
-    if change.old is MISSING:
-        return True
+    if change.old is MISSING or change.old is None:
+        return change.new is not MISSING
     return change.new is not MISSING and _walked(change.old).key == _walked(change.new).key
 
 
