@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from archimedes.vehicles.car import Car, Tyre
 from archimedes.vehicles.f16 import F16, F16Aerodynamics, F16Engine
 from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
 from archimedes.vehicles.multirotor import GeometricController, Multirotor, ring
 from archimedes.vehicles.projectile import Projectile
+from archimedes.vehicles.rocket import Rocket, Stage, two_stage_rocket
+from archimedes.vehicles.rocket_guidance import OrbitGuidance
 from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.steady_flight import Linearization, Trim, linearize, trim
 from archimedes.vehicles.surroundings import FlightState, Surroundings
@@ -13,6 +16,7 @@ from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 
 __all__ = [
     "F16",
+    "Car",
     "F16Aerodynamics",
     "F16Engine",
     "FlatEarth",
@@ -22,13 +26,18 @@ __all__ = [
     "GeometricController",
     "Linearization",
     "Multirotor",
+    "OrbitGuidance",
     "Projectile",
+    "Rocket",
     "RotatingEarth",
     "Satellite",
+    "Stage",
     "Surroundings",
     "Trim",
+    "Tyre",
     "fly",
     "linearize",
     "ring",
     "trim",
+    "two_stage_rocket",
 ]

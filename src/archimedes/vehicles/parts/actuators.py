@@ -30,9 +30,9 @@ class FirstOrderActuator:
     """A lag of `time_constant` seconds; its state is the position.
 
     >>> from archimedes.vehicles.parts import FirstOrderActuator
-    >>> servo = FirstOrderActuator(time_constant=0.1, rate_limit=2.0, lower=-1.0, upper=1.0)
-    >>> float(servo.rates(0.0, 5.0)), float(servo.rates(0.9, 5.0))
-    (2.0, 1.0)
+    >>> servo = FirstOrderActuator(time_constant=0.5, rate_limit=1.0, lower=-1.0, upper=1.0)
+    >>> float(servo.rates(0.0, 5.0)), float(servo.rates(0.75, 5.0))
+    (1.0, 0.5)
     """
 
     time_constant: Any = field(units="s")

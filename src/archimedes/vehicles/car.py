@@ -1,0 +1,164 @@
+"""A car on four sprung wheels, its attitude in roll, pitch and yaw.
+
+Axes: body x forward, y right, z down, origin at the centre of mass. Each wheel hangs on a spring
+and a damper and carries a tyre whose side force follows the magic formula; drive and brake share
+what the friction circle leaves. Left out: wheel inertia and spin, camber, steering compliance,
+aerodynamic lift. Source: Pacejka, Tire and Vehicle Dynamics, 3rd edition, chapters 1 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial import EulerAngles
+from archimedes.spatial.components import as_array, cross
+from archimedes.spatial.validation import check_inertia, check_mass
+from archimedes.tree import field, replace, struct
+from archimedes.vehicles.surroundings import FlightState
+from archimedes.vehicles.worlds import FlatEarth
+
+__all__ = ["Car", "Tyre"]
+
+
+@struct
+class Tyre:
+    """Side force by slip angle: ``D sin(C atan(B alpha))`` with D = friction times load.
+
+    `stiffness` is B, `shape` is C; small slips give a cornering stiffness of ``B C D`` per rad.
+    """
+
+    friction: Any = 1.0
+    stiffness: Any = 10.0
+    shape: Any = 1.4
+
+    def side_force(self, slip: Any, load: Any) -> Any:
+        """Return the force in N to the right for a slip angle in rad (positive: sliding left)."""
+        return self.friction * load * np.sin(self.shape * np.arctan(self.stiffness * slip))
+
+
+@struct
+class Car:
+    """Four wheels: front left, front right, rear left, rear right.
+
+    `front` and `rear` in m are the distances of the axles from the centre of mass, `track` the
+    width, `height` that of the centre of mass over the ground at rest; `spring` in N/m and `damper`
+    in N s/m per wheel; `front_drive` is the part of the drive that goes to the front axle.
+    """
+
+    mass: Any = field(units="kg", default=1500.0)
+    inertia: Any = field(units="kg m^2", default_factory=lambda: np.diag([500.0, 2200.0, 2400.0]))
+    front: Any = field(units="m", default=1.3)
+    rear: Any = field(units="m", default=1.4)
+    track: Any = field(units="m", default=1.55)
+    height: Any = field(units="m", default=0.55)
+    spring: Any = field(units="N/m", default=3e4)
+    damper: Any = field(units="N s/m", default=3e3)
+    tyre: Any = field(default_factory=Tyre)
+    front_drive: Any = 0.0
+    drag: Any = field(units="N s^2/m^2", default=0.4)
+    world: Any = field(default_factory=FlatEarth)
+
+    @struct
+    class Input:
+        """Steering angle of the front wheels (positive right), and drive (negative: brake)."""
+
+        steer: Any = field(units="rad", default=0.0)
+        drive: Any = field(units="N", default=0.0)
+
+    @struct
+    class Output:
+        """Speed, side acceleration, loads of the wheels."""
+
+        flight: FlightState = field()
+        speed: Any = field(units="m/s")
+        side_acceleration: Any = field(units="m/s^2")
+        loads: Any = field(units="N")
+
+    def __post_init__(self) -> None:
+        """Check mass, inertia and lengths where they are known."""
+        check_mass(self.mass, "Car.mass")
+        check_inertia(self.inertia, "Car.inertia")
+        for name in ("front", "rear", "track", "height", "spring"):
+            check_positive(getattr(self, name), f"Car.{name}", "SI units")
+
+    def state(self, flight: FlightState) -> Any:
+        """Return the state of motion, its attitude as roll, pitch and yaw."""
+        x = self.world.state(flight)
+        return replace(x, att=EulerAngles(as_array(flight.rpy, "rpy"), "xyz"))
+
+    def hubs(self) -> Any:
+        """Return where the wheels touch the ground (4, 3), in body axes, at rest."""
+        half = 0.5 * self.track
+        rows = [
+            [self.front, -half, self.height],
+            [self.front, half, self.height],
+            [-self.rear, -half, self.height],
+            [-self.rear, half, self.height],
+        ]
+        return np.stack([np.stack([as_array(x) for x in row]) for row in rows])
+
+    def static_loads(self, gravity: float = 9.80665) -> Any:
+        """Return the loads (4,) in N at rest on level ground."""
+        base = self.front + self.rear
+        weight = 0.5 * self.mass * gravity
+        axles = [weight * self.rear / base, weight * self.front / base]
+        return np.stack([as_array(axles[k // 2]) for k in range(4)])
+
+    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+        """Return force (3,) without gravity and moment (3,) in body axes."""
+        F, M, _ = self._wheels(x, u)
+        v = self.world.surroundings(t, x).v_air_B
+        return F - self.drag * np.abs(v[0]) * v * np.array([1.0, 0.0, 0.0]), M
+
+    def _wheels(self, x: Any, u: Any) -> tuple[Any, Any, Any]:
+        hubs = self.hubs()
+        R = x.att.as_matrix()  # NED to body
+        down = R[:, 2]
+        v = x.v_B + cross(x.w_B, hubs)
+        sunk = hubs @ down + x.pos[2]  # below the ground, in m
+        load = self.static_loads() + self.spring * sunk + self.damper * (v @ down)
+        load = np.maximum(load, 0.0)
+        ahead = R @ self._headings(x, u)
+        ahead = ahead.T - (ahead.T @ down)[:, None] * down
+        ahead = ahead / np.sqrt(np.sum(ahead * ahead, axis=1))[:, None]
+        right = cross(down + 0.0 * ahead, ahead)
+        forward, sideways = np.sum(v * ahead, axis=1), np.sum(v * right, axis=1)
+        # At a crawl the slip angle is softened: a standing wheel has none.
+        slip = -np.arctan2(sideways, np.sqrt(forward**2 + 0.5**2))
+        side = self.tyre.side_force(slip, load)
+        left = np.sqrt(np.maximum((self.tyre.friction * load) ** 2 - side**2, 1e-12))
+        wanted = self._drive(u, load, forward)
+        push = np.maximum(np.minimum(wanted, left), -left)
+        forces = -load[:, None] * down + push[:, None] * ahead + side[:, None] * right
+        return np.sum(forces, axis=0), np.sum(cross(hubs, forces), axis=0), load
+
+    def _headings(self, x: Any, u: Any) -> Any:
+        """Return the directions (3, 4) of the wheels in NED axes, level with the ground."""
+        R = x.att.as_matrix()
+        yaw = np.arctan2(R[0, 1], R[0, 0])
+        angles = np.stack([yaw + u.steer, yaw + u.steer, yaw + 0.0 * u.steer, yaw + 0.0 * u.steer])
+        return np.stack([np.cos(angles), np.sin(angles), 0.0 * angles])
+
+    def _drive(self, u: Any, load: Any, forward: Any) -> Any:
+        split = np.stack(
+            [as_array(0.5 * part) for part in (self.front_drive, self.front_drive)]
+            + [as_array(0.5 * (1.0 - self.front_drive)) for _ in range(2)]
+        )
+        share = load / np.maximum(np.sum(load), 1.0)
+        # Brakes act against the motion on all wheels, and fade at a standstill.
+        braking = np.minimum(u.drive, 0.0) * share * np.tanh(forward / 0.1)
+        return np.maximum(u.drive, 0.0) * split + braking
+
+    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+        """Return the derivative of the state."""
+        F_B, M_B = self.forces(t, x, u)
+        return self.world.rates(t, x, F_B, M_B, self.mass, as_array(self.inertia))
+
+    def outputs(self, t: Any, x: Any, u: Any) -> Any:
+        """Return speed, side acceleration and wheel loads."""
+        F_B, _, load = self._wheels(x, u)
+        speed = np.sqrt(np.sum(x.v_B * x.v_B))
+        return Car.Output(self.world.flight(t, x), speed, F_B[1] / self.mass, load)

@@ -1,0 +1,199 @@
+"""A rocket of several stages: thrust that is steered, tanks that empty, stages that fall away.
+
+Axes: body x forward along the rocket, from its tail; the state of motion is that of the centre of
+mass, which moves along x as the tanks empty. Thrust carries the momentum of the exhaust, so that no
+other term of the loss of mass appears (Galilean invariance); the slow motion of the centre of mass
+within the body and the damping of the exhaust's turning are left out, as are slosh and bending.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array, cross
+from archimedes.tree import field, replace, struct
+from archimedes.vehicles.parts.limits import limited
+from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
+from archimedes.vehicles.surroundings import FlightState
+from archimedes.vehicles.worlds import RotatingEarth
+
+__all__ = ["Rocket", "Stage", "two_stage_rocket"]
+
+STANDARD_GRAVITY = 9.80665
+SEA_LEVEL_PRESSURE = 101325.0
+
+
+@struct
+class Stage:
+    """A stage: structure, tank, and one engine on a gimbal at `engine` m from the rocket's tail.
+
+    `thrust` in N and `specific_impulse` in s are those in a vacuum, `exit_area` in m^2 takes the
+    pressure of the air off; `max_gimbal` in rad.
+    """
+
+    structure: MassProperties = field()
+    tank: Tank = field()
+    thrust: Any = field(units="N")
+    specific_impulse: Any = field(units="s")
+    exit_area: Any = field(units="m^2", default=0.0)
+    engine: Any = field(units="m", default=0.0)
+    max_gimbal: Any = field(units="rad", default=0.1)
+
+    def flow(self, throttle: Any) -> Any:
+        """Return the propellant burnt, in kg/s."""
+        return throttle * self.thrust / (STANDARD_GRAVITY * self.specific_impulse)
+
+
+@struct
+class Rocket:
+    """Stages, first to last, and a payload.
+
+    `area` in m^2 is that of the cross-section; `axial` and `normal` are the coefficients of the
+    forces along x and across it (the latter per rad), which act at `pressure_point` m from the
+    tail.
+    """
+
+    stages: tuple[Stage, ...] = field()
+    payload: MassProperties = field()
+    area: Any = field(units="m^2", default=2.0)
+    axial: Any = 0.3
+    normal: Any = 3.0
+    pressure_point: Any = field(units="m", default=15.0)
+    world: Any = field(default_factory=RotatingEarth)
+
+    @struct
+    class State:
+        """Motion of the centre of mass, propellant of each stage, and which stages are attached."""
+
+        motion: Any = field()
+        propellant: Any = field(units="kg")
+        attached: Any = field()
+
+    @struct
+    class Input:
+        """Throttle from 0 to 1, and the engine's angles: nose up, and to the right."""
+
+        throttle: Any = field()
+        gimbal: Any = field(units="rad", default_factory=lambda: np.zeros(2))
+
+    @struct
+    class Output:
+        """Flight state, mass, load along x, dynamic pressure."""
+
+        flight: FlightState = field()
+        mass: Any = field(units="kg")
+        load: Any = field(units="m/s^2")
+        dynamic_pressure: Any = field(units="Pa")
+
+    def state(self, flight: FlightState) -> Any:
+        """Return the state with full tanks and all stages."""
+        full = np.array([as_array(stage.tank.capacity) for stage in self.stages])
+        return Rocket.State(self.world.state(flight), full, np.ones(len(self.stages)))
+
+    def mass_properties(self, x: Any) -> MassProperties:
+        """Return mass, centre of mass and inertia of what is still there."""
+        parts = [self.payload]
+        for k, stage in enumerate(self.stages):
+            for part in (stage.structure, stage.tank.contents(x.propellant[k])):
+                here = x.attached[k]
+                parts.append(
+                    MassProperties(here * part.mass, part.com, here * as_array(part.inertia))
+                )
+        return combined(parts)
+
+    def firing(self, x: Any, throttle: Any) -> Any:
+        """Return the throttle (n,) of each stage: the lowest one attached fires, while it can."""
+        fires, taken = [], 0.0 * x.attached[0]
+        for k in range(len(self.stages)):
+            mine = np.where(taken > 0.0, 0.0, x.attached[k])
+            fires.append(np.where(x.propellant[k] > 0.0, mine * throttle, 0.0))
+            taken = taken + x.attached[k]
+        return np.stack(fires)
+
+    def forces(self, t: Any, x: Any, u: Any) -> tuple[Any, Any]:
+        """Return force (3,) without gravity and moment (3,) about the centre of mass."""
+        around = self.world.surroundings(t, x.motion)
+        com = self.mass_properties(x).com
+        F_B, M_B = self._air(around, com)
+        pressure = around.air.pressure
+        throttles = self.firing(x, np.clip(u.throttle, 0.0, 1.0))
+        for k, stage in enumerate(self.stages):
+            pitch, yaw = (limited(u.gimbal[k], stage.max_gimbal) for k in range(2))
+            size = np.maximum(throttles[k] * stage.thrust - pressure * stage.exit_area, 0.0)
+            size = np.where(throttles[k] > 0.0, size, 0.0)
+            # An engine that pushes its end down turns the nose up.
+            ahead = np.stack([np.cos(pitch) * np.cos(yaw), -np.sin(yaw), np.sin(pitch)])
+            push = size * ahead
+            arm = np.array([1.0, 0.0, 0.0]) * stage.engine - com
+            F_B, M_B = F_B + push, M_B + cross(arm, push)
+        return F_B, M_B
+
+    def _air(self, around: Any, com: Any) -> tuple[Any, Any]:
+        v = around.v_air_B
+        half = 0.5 * around.air.density * self.area * around.airspeed
+        along, across = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
+        F_B = -half * (self.axial * v * along + self.normal * v * across)
+        arm = along * self.pressure_point - com
+        return F_B, cross(arm, F_B)
+
+    def dynamics(self, t: Any, x: Any, u: Any) -> Any:
+        """Return the derivative of the state."""
+        whole = self.mass_properties(x)
+        F_B, M_B = self.forces(t, x, u)
+        throttles = self.firing(x, np.clip(u.throttle, 0.0, 1.0))
+        burnt = np.stack([stage.flow(throttles[k]) for k, stage in enumerate(self.stages)])
+        motion = self.world.rates(t, x.motion, F_B, M_B, whole.mass, whole.inertia)
+        return Rocket.State(motion, -burnt, 0.0 * x.attached)
+
+    def outputs(self, t: Any, x: Any, u: Any) -> Any:
+        """Return flight state, mass, load and dynamic pressure."""
+        around, mass = self.world.surroundings(t, x.motion), self.mass_properties(x).mass
+        F_B, _ = self.forces(t, x, u)
+        return Rocket.Output(
+            self.world.flight(t, x.motion), mass, F_B[0] / mass, around.dynamic_pressure
+        )
+
+    def separate(self, x: Any, stage: int) -> Any:
+        """Return the state without a stage: the reset of a staging event.
+
+        The rest goes on with the velocity that its own centre of mass had.
+        """
+        gone = np.arange(len(self.stages)) == stage
+        after = Rocket.State(x.motion, x.propellant, np.where(gone, 0.0, x.attached))
+        shift = self.mass_properties(after).com - self.mass_properties(x).com
+        att, v_E = x.motion.att, x.motion.v_E
+        turned = att.rotate(cross(x.motion.w_B, shift), inverse=True)
+        motion = replace(
+            x.motion, pos=x.motion.pos + att.rotate(shift, inverse=True), v_E=v_E + turned
+        )
+        return Rocket.State(motion, after.propellant, after.attached)
+
+
+def two_stage_rocket(payload: float = 500.0, world: Any = None) -> Rocket:
+    """Return a rocket of 30 t that carries `payload` kg to a low orbit: made up, of usual figures.
+
+    Kerosene and liquid oxygen; structural ratios of 7 % and 9 %.
+    """
+
+    def stage(
+        low: float, length: float, radius: float, dry: float, wet: float, **engine: Any
+    ) -> Stage:
+        middle = np.array([low + 0.5 * length, 0.0, 0.0])
+        across = dry * (3 * radius**2 + length**2) / 12.0
+        shell = MassProperties(dry, middle, np.diag([dry * radius**2, across, across]))
+        tank = Tank(wet, np.array([low + 0.5, 0.0, 0.0]), length - 1.0, radius)
+        return Stage(shell, tank, engine=low, **engine)
+
+    first = stage(
+        0.0, 14.0, 0.9, 1700.0, 22500.0, thrust=4.6e5, specific_impulse=305.0, exit_area=0.45
+    )
+    second = stage(14.0, 5.0, 0.9, 450.0, 4600.0, thrust=3.2e4, specific_impulse=340.0)
+    nose = MassProperties(payload, np.array([20.0, 0.0, 0.0]), payload * np.eye(3))
+    return Rocket(
+        (first, second),
+        nose,
+        area=np.pi * 0.9**2,
+        world=RotatingEarth() if world is None else world,
+    )

@@ -1,0 +1,80 @@
+"""Guidance of a rocket to orbit: up, over, along the path, then a linear tangent law.
+
+The first stage rises, tips by `kick` and follows its own path (a gravity turn, which keeps the
+angle of attack small); later stages pitch so that the tangent falls linearly with time, the optimum
+for a flat Earth (Bryson and Ho, Applied Optimal Control, section 2.4). The engine is cut off at the
+orbital energy wanted. Attitude is held by the gimbal, with gains per inertia.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.environment import ned
+from archimedes.environment.geodesy import ecef_to_geodetic
+from archimedes.spatial.components import cross
+from archimedes.tree import field, struct
+from archimedes.vehicles.rocket import Rocket
+
+__all__ = ["OrbitGuidance"]
+
+
+@struct
+class OrbitGuidance:
+    """Commands that take a rocket on a `RotatingEarth` to an orbit, to the east.
+
+    `kick` in rad is reached between `kick_start` and `kick_end` in s, when the path is followed;
+    the tangent of the pitch of later stages is ``tangent - tangent_rate * (t - 150)``. `radius` in
+    m is the semi-major axis at which the engine stops. `stiffness` in 1/s^2 and `damping` in 1/s
+    are the gains of the attitude.
+    """
+
+    kick: Any = field(units="rad", default=0.08)
+    kick_start: Any = field(units="s", default=8.0)
+    kick_end: Any = field(units="s", default=20.0)
+    tangent: Any = 0.55
+    tangent_rate: Any = field(units="1/s", default=0.0014)
+    radius: Any = field(units="m", default=6.378137e6 + 400e3)
+    stiffness: Any = field(units="1/s^2", default=4.0)
+    damping: Any = field(units="1/s", default=3.5)
+
+    def command(self, rocket: Rocket, t: Any, x: Any) -> Any:
+        """Return the rocket's `Input` for its state."""
+        lat, lon, _ = ecef_to_geodetic(x.motion.pos, rocket.world.ellipsoid)
+        local = ned(lat, lon)
+        pitch = self.pitch(t, x, local.rotate(x.motion.v_E))
+        wanted = np.stack([0.0 * pitch, np.cos(pitch), -np.sin(pitch)])
+        wanted_B = x.motion.att.rotate(local.rotate(wanted, inverse=True))
+        gimbal = self._gimbal(rocket, x, wanted_B)
+        return Rocket.Input(np.where(self.energy(rocket, x) < self._goal(rocket), 1.0, 0.0), gimbal)
+
+    def pitch(self, t: Any, x: Any, v_NED: Any) -> Any:
+        """Return the angle above the horizon that the nose should have."""
+        level = np.maximum(np.hypot(v_NED[0], v_NED[1]), 1e-3)
+        path = np.arctan2(-v_NED[2], level)
+        tip = np.clip((t - self.kick_start) / (0.5 * (self.kick_end - self.kick_start)), 0.0, 1.0)
+        rising = np.where(t < self.kick_end, 0.5 * np.pi - self.kick * tip, path)
+        later = np.arctan(self.tangent - self.tangent_rate * (t - 150.0))
+        return np.where(x.attached[0] > 0.0, rising, later)
+
+    def energy(self, rocket: Rocket, x: Any) -> Any:
+        """Return the orbital energy in J/kg, of the inertial motion."""
+        motion, planet = x.motion, rocket.world.ellipsoid
+        v = motion.v_E + cross(planet.omega * np.array([0.0, 0.0, 1.0]), motion.pos)
+        return 0.5 * np.sum(v * v) - planet.mu / np.sqrt(np.sum(motion.pos * motion.pos))
+
+    def _goal(self, rocket: Rocket) -> Any:
+        return -0.5 * rocket.world.ellipsoid.mu / self.radius
+
+    def _gimbal(self, rocket: Rocket, x: Any, wanted_B: Any) -> Any:
+        whole = rocket.mass_properties(x)
+        error = np.stack([0.0 * wanted_B[0], -wanted_B[2], wanted_B[1]])  # x_B cross wanted
+        moment = whole.inertia @ (self.stiffness * error - self.damping * x.motion.w_B)
+        fires = rocket.firing(x, 1.0 + 0.0 * whole.mass)
+        lever = sum(
+            fires[k] * stage.thrust * (whole.com[0] - stage.engine)
+            for k, stage in enumerate(rocket.stages)
+        )
+        return moment[1:] / np.maximum(lever, 1.0)
