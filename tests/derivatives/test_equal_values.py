@@ -352,5 +352,5 @@ def test_many_outputs() -> None:
 
 
 def test_larger_matrices_than_limits_are_recorded_for() -> None:
-    a = np.diag([1.0] * 9)
-    assert np.isnan(np.asarray(arc.grad(lambda x: np.sum(root(x)))(a))).any()
+    slope = arc.compile(arc.grad(lambda x: root(x)[0, 1]), backend="interpreter")
+    assert np.isnan(slope(np.eye(9))).any()

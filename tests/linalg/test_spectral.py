@@ -162,10 +162,9 @@ def test_pseudo_inverse_options() -> None:
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["eig", "eigvals"])
-def test_general_eigenvalues_are_refused(name: str) -> None:
-    with pytest.raises(arc.TraceError, match=r"(?s)may be complex.*test_spectral.*eigvalsh"):
-        traced(lambda a: getattr(np.linalg, name)(a), random(0, 3, 3))
+def test_vectors_of_general_matrices_are_refused() -> None:
+    with pytest.raises(arc.TraceError, match=r"(?s)may be complex.*test_spectral.*eigvals\(a\)"):
+        traced(lambda a: np.linalg.eig(a), random(0, 3, 3))
 
 
 def test_rank_is_refused() -> None:
