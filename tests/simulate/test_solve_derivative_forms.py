@@ -99,6 +99,23 @@ def test_hessian_of_all_that_a_bounce_depends_on():
     assert np.allclose(arc.jac(arc.jac(height))(point), wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("method", ["dopri5", "rodas5p", "esdirk4"])
+def test_hessian_of_a_nonlinear_solution(method):
+    """Logistic growth in rate, state, end and start: Newton's iteration is differentiated too."""
+
+    def exact(p):
+        r, x, T, t = p
+        return 1.0 / (1.0 + (1.0 / x - 1.0) * np.exp(-r * (T - t)))
+
+    def solved(p):
+        r, x, T, t = p
+        return arc.odeint(lambda t, x, r: r * x * (1.0 - x), (t, T), x, method, args=(r,))
+
+    point = np.array([1.7, 0.2, 2.0, 0.3])
+    wanted = arc.hess(exact)(point)
+    assert np.abs(arc.hess(solved)(point) - wanted).max() < 1e-6 * np.abs(wanted).max()
+
+
 def test_outputs_depend_on_their_own_time_only():
     times = np.array([0.2, 0.4, 1.2])
     found = arc.jac(lambda t: arc.odeint(decay, (0.0, 1.5), 1.0, t_eval=t))(times)
