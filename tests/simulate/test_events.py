@@ -213,6 +213,8 @@ def test_batches_keep_all_events():
             assert np.array_equal(many[k].events["t"], alone.events["t"])
             assert np.array_equal(many[k].events["event"], alone.events["event"])
             assert np.array_equal(many[k].events["x_after"]["b"], alone.events["x_after"]["b"])
+            assert np.array_equal(many[k].t, alone.t)
+            assert np.array_equal(many[k].x["b"], alone.x["b"])
     none = solve_ode(decay, (0.0, 0.1), x0, in_axes=0, events=Event(lambda t, x: x["a"] + 1.0))
     assert none.events["t"].shape == (150, 0) and "events: 0" in repr(none)
 

@@ -266,7 +266,9 @@ def _solve_group(task: _Task, monitor: Monitor | None, stop: threading.Event) ->
             before = run.accepted + run.rejected
             np.minimum(before + pace.pause(0), max_steps, out=part.setup.pause)
             run = collect.call(part.setup, part.args, run, part.places)
-            run = run if log is None else log.read(run, part.places)
+            if log is not None:
+                run, fired = log.read(run, part.places)
+                collect.cut(part.places[fired], run.signals.x_before[fired])
             made = run.accepted + run.rejected
             pace.took(int((made - before).max()))
             if part.whole:

@@ -128,6 +128,9 @@ class OutputCollector:
         self.done[active] = done
         return run
 
+    def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
+        """States before events have no place among given times."""
+
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""
         from archimedes.simulate.batches import BatchResult
@@ -155,6 +158,7 @@ class StepCollector:
         self.made = np.zeros(batch.count, dtype=np.int64)
         self.rows = np.full((batch.count, self.count, self.parts.width), np.nan)
         self.incomplete = np.ones(batch.count, dtype=bool)
+        self.cuts: list[tuple[int, int, np.ndarray]] = []
 
     def call(self, setup: Setup, args: Any, run: Run, active: np.ndarray) -> Run:
         """Go on with the active instances."""
@@ -171,6 +175,28 @@ class StepCollector:
         self.made[active] = at + new
         return run
 
+    def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
+        """Note the states (k, n) right before events, which get samples of their own."""
+        if self.times is None:
+            self.cuts.extend(zip(instances.tolist(), self.made[instances].tolist(), before))
+
+    def _with_cuts(self, t: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Put the states before events in front of those after them: two samples at one time."""
+        places: dict[int, list[int]] = {}
+        states: dict[int, list[np.ndarray]] = {}
+        for lane, place, before in self.cuts:
+            places.setdefault(lane, []).append(place)
+            states.setdefault(lane, []).append(before)
+        most = max(map(len, places.values()), default=0)
+        t = np.pad(t, [(0, 0), (0, most)], constant_values=np.nan)
+        x = np.pad(x, [(0, 0), (0, most), (0, 0)], constant_values=np.nan)
+        for lane, at in places.items():
+            count = t.shape[1] - len(at)
+            t[lane] = np.insert(t[lane, :count], at, t[lane, at])
+            x[lane] = np.insert(x[lane, :count], at, np.array(states[lane]), axis=0)
+        used = int(np.max(np.sum(~np.isnan(t), axis=1), initial=0))
+        return t[:, :used], x[:, :used]
+
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""
         from archimedes.simulate.batches import BatchResult
@@ -178,6 +204,8 @@ class StepCollector:
         rows = self.rows[:, : int(self.made.max(initial=0))]
         t = np.concatenate([np.full((len(rows), 1), self.t_start), rows[:, :, 1]], axis=1)
         x = np.concatenate([self.x0[:, None], self.parts.x(rows)], axis=1)
+        if self.cuts:
+            t, x = self._with_cuts(t, x)
         if not self.dense:
             return BatchResult(t, x, runs, status)
         kernels = self.mapped.kernels

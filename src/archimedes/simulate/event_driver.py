@@ -71,8 +71,8 @@ class BatchLog:
         self.fired = np.zeros(count, dtype=np.int64)
         self.rows: list[EventRows] = []
 
-    def read(self, run: Run, active: np.ndarray) -> Run:
-        """Log the events of the active instances; return them, ready to go on."""
+    def read(self, run: Run, active: np.ndarray) -> tuple[Run, np.ndarray]:
+        """Log the events of the active instances; return them, ready to go on, and who had one."""
         total = np.sum(run.signals.count, axis=1)
         new = np.flatnonzero(total > self.fired[active])
         if new.size:
@@ -82,9 +82,9 @@ class BatchLog:
             before, after = run.signals.x_before[at], run.x[at]
             self.rows.append(EventRows(active[at], which, run.t[at], before, after))
         settled = run.status == SETTLED
-        if not settled.any():
-            return run
-        return replace(run, status=np.where(settled, RUNNING, run.status))
+        if settled.any():
+            run = replace(run, status=np.where(settled, RUNNING, run.status))
+        return run, new
 
 
 class EventRows(NamedTuple):
