@@ -108,7 +108,7 @@ def histogram(x):
 
 
 def unsupported_function(x):
-    return np.fft.fft(x)  # here
+    return np.fft.fftn(x)  # here
 
 
 def unsupported_ufunc(x):
@@ -224,7 +224,7 @@ CASES = [
     (where_alone, "np.where with a condition alone", "np.where(condition, x, y)"),
     (unique, "np.unique gives a result whose shape", "np.sort"),
     (histogram, "chooses its bins from the values", "np.linspace(low, high, n + 1)"),
-    (unsupported_function, "np.fft.fft is not available", "arc.callback"),
+    (unsupported_function, "np.fft.fftn is not available", "arc.callback"),
     (unsupported_ufunc, "np.nextafter cannot be traced", "arc.callback"),
     (complex_number, "complex128 cannot be traced", "float64, float32, int64 or bool"),
     (complex_array, "complex128 cannot be traced", "float64, float32, int64 or bool"),
