@@ -373,3 +373,24 @@ def test_functions_of_extensions_are_fixed():
     assert arc.compile(lambda x: x if make else -x)(2.0) == 2.0
     draw = np.random.uniform
     assert arc.compile(lambda x: x if draw else -x)(2.0) == 2.0
+
+
+def test_objects_that_answer_to_every_name():
+    class Wide:
+        __slots__ = ("data",)
+
+        def __init__(self):
+            self.data = {"k": 2.0}
+
+        def __getattr__(self, name):
+            return self.data[name]  # KeyError, where others raise AttributeError
+
+    class Deep(Wide):
+        pass
+
+    for cls in (Wide, Deep):
+        w = cls()
+        f = arc.compile(lambda x, w=w: w.k * x)
+        assert f(3.0) == 6.0
+        w.data["k"] = 5.0
+        assert f(3.0) == 15.0

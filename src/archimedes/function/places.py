@@ -243,7 +243,9 @@ class ObjectPlace(Place):
 
     def same(self) -> bool:
         value = self.value
-        return type(value) is self.cls and (self.held is None or value.__dict__ is self.held)
+        if type(value) is not self.cls:
+            return False
+        return self.held is None or object.__getattribute__(value, "__dict__") is self.held
 
     def watch(self, words: Words) -> None:
         words.cls(self.value)

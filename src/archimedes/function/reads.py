@@ -156,8 +156,8 @@ class Walk:
         self._globals: dict[int, NameSpace] = {}
         self._queue: deque[tuple[Any, str]] = deque()
         for root in roots:
-            name = getattr(root, "__name__", None) or type(root).__name__
-            self.tokens.append(self.token(root, str(name)))
+            named = isinstance(root, (FunctionType, MethodType, type))
+            self.tokens.append(self.token(root, root.__name__ if named else type(root).__name__))
         for value in statics:
             self.tokens.append(self.token(value, "that is a static argument"))
         self._run()
@@ -344,8 +344,7 @@ class Walk:
             parts = [self.token(part, path) for part in PARTS[cls](value)]
             self.add(value, "parts", kinds, *parts)
             return
-        held = getattr(value, "__dict__", None)
-        held = held if isinstance(held, dict) else None
+        held = _attributes(value)
         members = _members(cls)
         content = self.content(value, path, bare=held is None and not members)
         self.add(value, "object", kinds, content)
@@ -459,6 +458,15 @@ class Walk:
 
     def _fixed(self, value: Any, path: str) -> None:
         self.add(value, Same(value))
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """Return the dict of an object's attributes, without asking its ``__getattr__``."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return held if isinstance(held, dict) else None
 
 
 def _is_by_value(value: Any) -> bool:
