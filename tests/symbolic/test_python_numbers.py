@@ -59,7 +59,21 @@ EXPRESSIONS = {
     "beside a float32 scalar": (lambda x: np.float32(2) * x + x * np.float32(3), 1.5),
     "maximum widens": (lambda x: np.maximum(x, 0) * F32, 1.5),
     "invert int": (lambda n: ~n * I64, 5),
+    "linspace": (lambda h: np.linspace(0, h, 3) * F32[0], np.float32(2.5)),
+    # Loops and branches hand numbers on as numbers.
+    "fori_loop": (lambda x: arc.fori_loop(0, 3, lambda i, c: c + i / 2, x) * F32, 2.5),
+    "fori_loop that widens": (lambda x: arc.fori_loop(0, 3, lambda i, c: np.abs(c), x) * F32, 2.5),
+    "while_loop": (lambda x: _doubled(x) * F32, 3),
+    "scan": (lambda x: arc.scan(lambda c, k: (c + k, c), x, length=3)[0] * F32, 2.5),
+    "cond": (lambda x: arc.cond(x > 0, lambda y: y, lambda y: 2 * y, x) * F32, 2.5),
+    "cond of literals": (lambda x: arc.cond(x > 0, lambda: 1.0, lambda: 2) * F32, 2.5),
+    "cond that widens": (lambda x: arc.cond(x > 0, np.abs, np.sign, x) * F32, 2.5),
+    "stop_gradient": (lambda x: arc.stop_gradient(x) * F32, 2.5),
 }
+
+
+def _doubled(n):
+    return arc.while_loop(lambda c: c < 20, lambda c: 2 * c, n, max_steps=9)
 
 
 def _in_place(x):

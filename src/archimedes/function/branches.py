@@ -81,10 +81,11 @@ def switch(
     )
     outs = trace.graph.region(region)
     leaves = []
-    for out in first.outs:
+    for k, out in enumerate(first.outs):
         ids = outs[out.start : out.stop].reshape(out.spec.shape)
         code = codes[out.start] if out.stop > out.start else out.spec.code
-        leaves.append(wrap(ids, code))
+        weak = all(recording.outs[k].spec.weak for recording in recordings)
+        leaves.append(wrap(ids, code, weak=weak))
     return first.out_tree.unflatten(leaves)
 
 

@@ -37,7 +37,8 @@ def stop_gradient(x: Any) -> Any:
             return leaf
         trace = current_trace()
         flat = [trace.graph.emit(CODES["stop"], i) for i in trace.ids_of(leaf).ravel().tolist()]
-        return wrap(np.array(flat, dtype=np.int64).reshape(leaf.shape), leaf.code)
+        ids = np.array(flat, dtype=np.int64).reshape(leaf.shape)
+        return wrap(ids, leaf.code, weak=leaf.weak)
 
     return tree.map(stop, x)
 

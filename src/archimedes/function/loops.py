@@ -130,8 +130,11 @@ def _second(body: Recording) -> list[Any]:
 def _record_step(
     record: Callable[[Flat], Recording], init: Flat, what: str, pair: bool = True
 ) -> tuple[Flat, Recording]:
-    """Record a loop's body; carry dtypes are widened until the body returns what it takes."""
-    for _ in range(4):
+    """Record a loop's body; carry dtypes are widened until the body returns what it takes.
+
+    A Python number stays one if the body returns one.
+    """
+    for _ in range(8):
         body = static_out_graph(record(init))
         if pair:
             children = body.out_tree.children
@@ -154,13 +157,14 @@ def _record_step(
                     "step; a carry keeps its shape"
                 )
         codes = [promoted_code(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
-        if codes == [a.code for a in init.arrays]:
+        weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]
+        if codes == [a.code for a in init.arrays] and weak == [a.weak for a in init.arrays]:
             flat = [c for c, a in zip(codes, init.arrays) for _ in range(a.size)]
             rest = body.graph.output_dtypes[len(flat) :]
             body.graph = with_output_codes(body.graph, flat + rest)
             return init, body
-        init = init.cast(codes)
-    raise AssertionError("dtypes only widen, and there are four")
+        init = init.cast(codes, weak)
+    raise AssertionError("dtypes only widen, and there are four, of numbers and of arrays")
 
 
 def _not_a_pair(what: str, returned: Any) -> TraceError:

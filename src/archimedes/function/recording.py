@@ -220,7 +220,8 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
     if traced or holds_traced(leaf):
         array = lift(leaf)
         ids.extend(trace.ids_of(array).ravel().tolist())
-        return OutLeaf(LeafSpec(array.code, array.shape), start)
+        # Bodies of loops hand Python numbers on as such; results of whole functions are NumPy's.
+        return OutLeaf(LeafSpec(array.code, array.shape, getattr(leaf, "weak", False)), start)
     if isinstance(leaf, ComplexPair):
         raise TraceError(
             f"{path} is complex, and results of recorded functions are real: return its .real and "

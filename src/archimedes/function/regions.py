@@ -52,13 +52,13 @@ class Flat:
         """Describe the leaves."""
         return [LeafSpec(a.code, a.shape, a.weak) for a in self.arrays]
 
-    def cast(self, codes: Sequence[int]) -> Flat:
-        """Return the leaves converted to other dtypes."""
+    def cast(self, codes: Sequence[int], weak: Sequence[bool]) -> Flat:
+        """Return the leaves converted to other dtypes; those marked ``weak`` are Python numbers."""
         g = current_trace().graph
         trace = current_trace()
         arrays = [
-            wrap(cast_ids(g, trace.ids_of(a), a.code, code), code)
-            for a, code in zip(self.arrays, codes)
+            wrap(cast_ids(g, trace.ids_of(a), a.code, code), code, weak=number)
+            for a, code, number in zip(self.arrays, codes, weak)
         ]
         return Flat(arrays, self.treedef)
 
@@ -67,7 +67,7 @@ class Flat:
         arrays, at = [], 0
         for a in self.arrays:
             block = np.array(ids[at : at + a.size], dtype=np.int64).reshape(a.shape)
-            arrays.append(wrap(block, a.code))
+            arrays.append(wrap(block, a.code, weak=a.weak))
             at += a.size
         return self.treedef.unflatten(arrays)
 
@@ -130,7 +130,8 @@ def static_out_graph(recording: Recording) -> Recording:
                 "return numbers and arrays only"
             )
         outputs.extend(g.constants(value).ravel().tolist())
-        outs.append(OutLeaf(LeafSpec(code, value.shape), start))
+        weak = type(out.spec.value) in (bool, int, float)
+        outs.append(OutLeaf(LeafSpec(code, value.shape, weak), start))
     g.outputs = outputs
     return Recording(g, recording.leaves, recording.out_tree, outs, recording.captured)
 

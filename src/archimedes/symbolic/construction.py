@@ -35,7 +35,7 @@ def linspace(
     num = int(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    first, last = (as_float(x) for x in lift_many([start, stop]))
+    first, last = (as_float(x) for x in lift_many([start, stop], weak=True))
     delta = last - first
     parts = num - 1 if endpoint else num
     step = delta / parts if parts > 0 else np.full_like(delta, np.nan)
@@ -70,7 +70,7 @@ def logspace(
 def _geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
-    first, last = (as_float(x) for x in lift_many([start, stop]))
+    first, last = (as_float(x) for x in lift_many([start, stop], weak=True))
     sign = np.sign(first)
     a, b = first / sign, last / sign
     y = logspace(np.log10(a), np.log10(b), num, endpoint)
