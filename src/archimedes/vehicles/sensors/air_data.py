@@ -1,0 +1,64 @@
+"""Air data: static and impact pressure, temperature, and the angles of the flow.
+
+Impact pressure is that of isentropic flow below Mach 1; behind the shock of supersonic flight the
+model does not hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes import random
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_not_negative
+from archimedes.vehicles.surroundings import Surroundings
+
+__all__ = ["AirData"]
+
+
+@struct
+class AirData:
+    """Errors are standard deviations of each reading, new every time, and constant biases."""
+
+    pressure_noise: Any = field(units="Pa", default=5.0)
+    pressure_bias: Any = field(units="Pa", default=0.0)
+    angle_noise: Any = field(units="rad", default=2e-3)
+    angle_bias: Any = field(units="rad", default=0.0)
+    temperature_noise: Any = field(units="K", default=0.3)
+
+    @struct
+    class Reading:
+        """Pressures, temperature of the air at rest, flow angles."""
+
+        static_pressure: Any = field(units="Pa")
+        impact_pressure: Any = field(units="Pa")
+        temperature: Any = field(units="K")
+        alpha: Any = field(units="rad")
+        beta: Any = field(units="rad")
+
+    def __post_init__(self) -> None:
+        """Check the sizes where they are known."""
+        for name in ("pressure_noise", "angle_noise", "temperature_noise"):
+            check_not_negative(getattr(self, name), f"AirData.{name}", "the reading's unit")
+
+    def measure(self, around: Surroundings, key: Any) -> Any:
+        """Return a reading of the surroundings of a vehicle."""
+        n = random.normal(key, (5,))
+        p, mach = around.air.pressure, around.mach
+        impact = p * ((1.0 + 0.2 * mach**2) ** 3.5 - 1.0)
+        alpha, beta = around.angles
+        return AirData.Reading(
+            static_pressure=p + self.pressure_bias + self.pressure_noise * n[0],
+            impact_pressure=impact + self.pressure_noise * n[1],
+            temperature=around.air.temperature + self.temperature_noise * n[2],
+            alpha=alpha + self.angle_bias + self.angle_noise * n[3],
+            beta=beta + self.angle_bias + self.angle_noise * n[4],
+        )
+
+    @staticmethod
+    def mach(reading: Any) -> Any:
+        """Return the Mach number that a reading means."""
+        ratio = np.maximum(reading.impact_pressure / reading.static_pressure, 0.0)
+        return np.sqrt(5.0 * ((ratio + 1.0) ** (2.0 / 7.0) - 1.0))

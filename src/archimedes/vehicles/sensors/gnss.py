@@ -1,0 +1,59 @@
+"""A satellite-navigation receiver: position and velocity with slow and fast errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes import random
+from archimedes.environment import WGS84, ecef_to_geodetic, ned
+from archimedes.environment.gravity import check_positive
+from archimedes.spatial.components import as_array
+from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_not_negative
+
+__all__ = ["Gnss"]
+
+
+@struct
+class Gnss:
+    """Position and velocity in Earth-fixed axes.
+
+    `wander` (3,) in m is the standard deviation of the slow error of the position, north, east and
+    down, which forgets itself with `time_constant` in s; `noise` (3,) in m and `velocity_noise`
+    (3,) in m/s are new with each reading.
+    """
+
+    wander: Any = field(units="m", default_factory=lambda: np.array([1.5, 1.5, 3.0]))
+    time_constant: Any = field(units="s", default=300.0)
+    noise: Any = field(units="m", default_factory=lambda: np.array([0.5, 0.5, 1.0]))
+    velocity_noise: Any = field(units="m/s", default_factory=lambda: np.array([0.05, 0.05, 0.1]))
+
+    @struct
+    class Reading:
+        """Position and velocity relative to the Earth, in its axes."""
+
+        p_E: Any = field(units="m")
+        v_E: Any = field(units="m/s")
+
+    def __post_init__(self) -> None:
+        """Check the sizes where they are known."""
+        check_positive(self.time_constant, "Gnss.time_constant", "s")
+        for name in ("wander", "noise", "velocity_noise"):
+            check_not_negative(getattr(self, name), f"Gnss.{name}", "m or m/s")
+
+    def initial(self, key: Any) -> Any:
+        """Return the slow error (3,), north, east and down, drawn as it would be after long."""
+        return as_array(self.wander) * random.normal(key, (3,))
+
+    def step(self, error: Any, p_E: Any, v_E: Any, key: Any, dt: Any) -> tuple[Any, Any]:
+        """Return the next slow error and a reading of position and velocity in Earth-fixed axes."""
+        n = random.normal(key, (3, 3))
+        keep = np.exp(-dt / self.time_constant)
+        error = keep * error + np.sqrt(1.0 - keep * keep) * as_array(self.wander) * n[0]
+        lat, lon, _ = ecef_to_geodetic(p_E, WGS84)
+        local = ned(lat, lon)
+        off = local.rotate(error + as_array(self.noise) * n[1], inverse=True)
+        fast = local.rotate(as_array(self.velocity_noise) * n[2], inverse=True)
+        return error, Gnss.Reading(p_E + off, v_E + fast)

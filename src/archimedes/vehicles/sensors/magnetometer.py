@@ -1,0 +1,25 @@
+"""A magnetometer: the magnetic field in body axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archimedes.tree import field, struct
+from archimedes.vehicles.sensors.triad_errors import TriadErrors
+
+__all__ = ["Magnetometer"]
+
+
+@struct
+class Magnetometer:
+    """The field B_B (3,) in T with errors: hard iron is `errors.bias`, soft iron the matrix."""
+
+    errors: TriadErrors = field(default_factory=TriadErrors)
+
+    def initial(self) -> Any:
+        """Return the drift (3,) at the start."""
+        return self.errors.initial()
+
+    def step(self, drift: Any, B_B: Any, key: Any, dt: Any) -> tuple[Any, Any]:
+        """Return the next drift and a reading in T."""
+        return self.errors.step(drift, B_B, key, dt)
