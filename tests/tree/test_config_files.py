@@ -118,8 +118,8 @@ HOSTILE = {
     "alias to itself": ("a: &a [*a]\n", "refers to what it is part of"),
     "alias to itself by merging": ("a: &a\n  <<: *a\n", "refers to what it is part of"),
     "unknown alias": ("a: *b\n", "not valid YAML"),
-    "nested": ("[" * 1500 + "]" * 1500, "nested too deeply"),
-    "nested maps": ("".join(" " * k + f"k{k}:\n" for k in range(2000)), "nested too deeply"),
+    "nested": ("[" * 500 + "]" * 500, "nested too deeply"),
+    "nested maps": ("".join(" " * k + f"k{k}:\n" for k in range(700)), "nested too deeply"),
     "python object": ("a: !!python/object/apply:os.system ['echo no']\n", "not valid YAML"),
     "own tag": ("a: !shell rm\n", "not valid YAML"),
     "long number": ("a: " + "9" * 5000 + "\n", "integer string conversion"),
@@ -136,11 +136,11 @@ HOSTILE = {
 def test_hostile_yaml_is_refused_at_once(written, name):
     text, words = HOSTILE[name]
     path = written(text)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(StructError, match=words) as caught:
         read_data(path)
     assert str(path) in str(caught.value)
-    assert time.perf_counter() - begin < 5.0
+    assert time.process_time() - begin < 5.0
 
 
 def test_the_bomb_is_small_and_the_limit_leaves_room(written):
