@@ -12,6 +12,7 @@ from archimedes.function.regions import (
     align,
     any_traced,
     flatten_traced,
+    own_copy,
     promoted_code,
     record_body,
     static_out_graph,
@@ -46,7 +47,7 @@ def switch(
         if np.asarray(known).dtype.kind not in "biu":
             raise _not_an_index(np.asarray(known).dtype)
         at = int(known)
-        return branches[min(max(at, 0), len(branches) - 1)](*args)
+        return branches[min(max(at, 0), len(branches) - 1)](*own_copy(args))
     assert any_traced(index)
     which = lift(index)
     if which.code != I64:
@@ -109,4 +110,4 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     pred = traced_or_same(pred)
     if isinstance(pred, SymbolicArray):
         return switch(pred.astype(bool), [false_fn, true_fn], *args)
-    return (true_fn if pred else false_fn)(*args)
+    return (true_fn if pred else false_fn)(*own_copy(args))

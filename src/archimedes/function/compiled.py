@@ -172,8 +172,8 @@ class Compiled:
 
     def _remember(self, args: tuple[Any, ...], executor: Executor, into: bool = False) -> None:
         """Let the next calls of this form go straight to the native entry."""
-        if any(spec.array for spec in executor.recording.leaves):
-            return  # the native entry takes scalars, which have a recording of their own
+        if any(spec.array or spec.order for spec in executor.recording.leaves):
+            return  # the native entry takes scalars and arrays in C order: other recordings
         if self.signature.plain and not self.signature.static and into not in executor.shortcuts:
             executor.shortcuts.add(into)
             entry = executor.entry(into=into)

@@ -20,6 +20,7 @@ from archimedes.function.regions import (
     align,
     any_traced,
     flatten_traced,
+    own_copy,
     promoted_code,
     record_body,
     static_out_graph,
@@ -180,11 +181,12 @@ def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
         return Compiled(lambda c, x: scan(func, c, x, length=0))(carry, xs)
     ys = []
     for k in range(steps):
-        pair = func(carry, k if xs is None else tree.map(lambda leaf, k=k: leaf[k], xs))
+        x = k if xs is None else own_copy(tree.map(lambda leaf, k=k: leaf[k], xs))
+        pair = func(own_copy(carry), x)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise _not_a_pair("scan", tree.structure(pair))
         carry, y = pair
-        ys.append(y)
+        ys.append(own_copy(y))
     return carry, tree.map(lambda *leaves: np.stack(leaves), *ys)
 
 
@@ -209,9 +211,9 @@ def while_loop(
         raise ValueError(f"while_loop: max_steps={max_steps} is negative")
     if not any_traced(init):
         for _ in range(max_steps):
-            if not cond(init):
+            if not cond(own_copy(init)):
                 break
-            init = body(init)
+            init = body(own_copy(init))
         return init
     start = flatten_traced(init, "init")
     start, step = _record_step(lambda x: record_body(body, [x]), start, "while_loop", pair=False)
@@ -250,7 +252,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     count = max(int(upper) - int(lower), 0)
     if not any_traced(init):
         for i in range(int(lower), int(lower) + count):
-            init = body(i, init)
+            init = body(i, own_copy(init))
         return init
 
     def step(carry: Any, _: Any) -> tuple[Any, None]:

@@ -22,7 +22,8 @@ from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.complex_pairs import ComplexPair
-from archimedes.symbolic.recorded import RecordedArray, holds_traced
+from archimedes.symbolic.memory_order import axis_order, in_order
+from archimedes.symbolic.recorded import RecordedArray, as_plain, holds_traced
 from archimedes.symbolic.subclasses import refuse_subclass
 from archimedes.symbolic.trace import trace_error
 from archimedes.tree.content import content_key
@@ -37,7 +38,8 @@ class LeafSpec:
 
     ``code`` is the dtype code of a traced leaf, or -1 for a static one, whose content is ``key``
     (and ``value``, not compared). ``weak`` marks Python numbers, which do not widen arrays;
-    ``array`` an array without axes, which unlike a scalar can be written to.
+    ``array`` an array without axes, which unlike a scalar can be written to. ``order`` lists the
+    axes as they lie in memory where that is not C order: ``x.ravel("K")`` depends on it.
     """
 
     code: int
@@ -46,6 +48,7 @@ class LeafSpec:
     key: Any = None
     value: Any = field(default=None, compare=False)
     array: bool = False
+    order: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -57,7 +60,8 @@ class LeafSpec:
             return f"static {self.value!r}"
         if self.weak:
             return "Python int" if self.code == I64 else "Python float"
-        return f"{DTYPES[self.code]}{list(self.shape)}"
+        order = "" if self.order is None else f" with axes {list(self.order)} in memory"
+        return f"{DTYPES[self.code]}{list(self.shape)}{order}"
 
 
 _FLOAT = LeafSpec(F64, weak=True)
@@ -74,7 +78,11 @@ def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec
             f"argument {path()} has dtype {x.dtype}, which cannot be traced: convert it to "
             "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
         )
-    return LeafSpec(code, x.shape, array=not x.shape and isinstance(x, np.ndarray))
+    if not x.shape:
+        return LeafSpec(code, array=isinstance(x, np.ndarray))
+    if type(x) is RecordedArray:
+        x = as_plain(x)
+    return LeafSpec(code, x.shape, order=axis_order(x))
 
 
 def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
@@ -98,7 +106,8 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
                 "Return it from the compiled function, or pass it as an argument, instead of "
                 "storing it in a global, an attribute or a mutable default.",
             )
-        return LeafSpec(x.code, x.ids.shape, x.weak, array=not x.ids.ndim and x.form() is x.array)
+        array = not x.ids.ndim and x.form() is x.array
+        return LeafSpec(x.code, x.ids.shape, x.weak, array=array, order=axis_order(x.ids))
     if isinstance(x, (np.ndarray, np.generic)):
         refuse_subclass(x, lambda: f"argument {path()}")
         return _array_spec(x, path)
@@ -136,6 +145,8 @@ def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
     if spec.code < 0:
         return spec.value
     ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
+    if spec.shape:
+        ids = in_order(ids, spec.order)
     if spec.array:
         return SymbolicArray(ids, spec.code, trace)
     return wrap(ids, spec.code, trace, spec.weak)

@@ -23,6 +23,7 @@ __all__ = [
     "align",
     "any_traced",
     "flatten_traced",
+    "own_copy",
     "promoted_code",
     "record_body",
     "with_output_codes",
@@ -34,6 +35,19 @@ def any_traced(*trees: Any) -> bool:
     return is_tracing() or any(
         isinstance(leaf, SymbolicArray) for t in trees for leaf in tree.leaves(t)
     )
+
+
+def own_copy(value: Any) -> Any:
+    """Return a tree with copies of its arrays, in C order: what the body of a region works on.
+
+    A body may write to what it is given. Recorded, that changes values of its own; run as plain
+    Python it must not change the caller's arrays, nor what an earlier step returned.
+    """
+    return tree.map(_own, value)
+
+
+def _own(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, (np.ndarray, SymbolicArray.array)) else leaf
 
 
 @dataclass

@@ -252,6 +252,8 @@ class SymbolicArray(Operators):
         """Wrap ids made from this array's by NumPy: a view belongs where the array does."""
         # Where NumPy gives a scalar of the ids, it would give one of the values.
         form = SymbolicArray.array if isinstance(ids, np.ndarray) else SymbolicArray.scalar
+        if not self.ids.ndim and self.form() is not SymbolicArray.array:
+            ids = np.array(ids)  # a scalar cannot be written to, also not through a view
         made = form(_asarray(ids, dtype=np.int64), self.code, self.owner)
         if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
             return made
@@ -313,7 +315,9 @@ class SymbolicArray(Operators):
                 f"the rule {casting!r}"
             )
         if code == self.code and not copy:
-            return self
+            # NumPy decides whether the order asks for a copy.
+            ids = self.ids.astype(self.ids.dtype, order=order, copy=False)
+            return self if ids is self.ids else self.form()(ids, code, self.owner)
         trace = current_trace()
         ids = cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(order)
         return self.form()(ids, code, trace)

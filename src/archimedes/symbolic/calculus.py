@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.array import SymbolicArray
-from archimedes.symbolic.dispatch import lift, lift_many
+from archimedes.symbolic.dispatch import laid_like, lift, lift_many
 from archimedes.symbolic.registry import as_float, implements, known
 from archimedes.symbolic.sorting import count_below
 from archimedes.symbolic.tables import read_table
@@ -125,13 +125,14 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
             )
         moved = np.moveaxis(f, k, 0)
         made = _gradient_along(moved, _spacing(spacing, f.shape[k]), edge_order)
-        results.append(np.moveaxis(made.astype(f.dtype), 0, k))
+        results.append(laid_like(np.moveaxis(made.astype(f.dtype), 0, k), f))
     return results[0] if len(axes) == 1 else tuple(results)
 
 
 @implements(np.unwrap)
 def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Any:
-    p = np.moveaxis(lift(p), axis, -1)
+    given = lift(p)
+    p = np.moveaxis(given, axis, -1)
     steps = diff(p)
     discont = period / 2 if discont is None else discont
     whole = not is_float(lift(steps * period).code)
@@ -141,7 +142,8 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * ma
         wrapped = np.where((wrapped == -high) & (steps > 0), high, wrapped)
     correction = np.where(np.abs(steps) < discont, 0, wrapped - steps)
     rest = p[..., 1:] + np.cumsum(correction, axis=-1)
-    return np.moveaxis(np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1), -1, axis)
+    made = np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1)
+    return laid_like(np.moveaxis(made, -1, axis), given)
 
 
 # ---- interpolation -----------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
     for axis in range(x.ndim):
         before, after = _sides(x, axis, mode, widths[axis], given[axis])
         x = np.concatenate([before, x, after], axis=axis)
-    return x
+    return x if x.ndim < 2 else x.copy("F" if lift(array).ids.flags.fnc else "C")
 
 
 # ---- writing -----------------------------------------------------------------------------------

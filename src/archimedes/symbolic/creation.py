@@ -150,6 +150,20 @@ def _iterable(original: Any) -> Callable[..., Any]:
     return iterable
 
 
+def _of_array(original: Any) -> Callable[..., Any]:
+    """For functions of one array, or two: a list with traced numbers in it is one."""
+
+    @functools.wraps(original)
+    def of_array(*args: Any, **kwargs: Any) -> Any:
+        if not _recording():
+            return original(*args, **kwargs)
+        lists = (list, tuple)
+        args = tuple(lift(a) if isinstance(a, lists) and holds_traced(a) else a for a in args)
+        return claimed(original(*args, **kwargs), args, kwargs)
+
+    return of_array
+
+
 def _made(original: Any) -> Callable[..., Any]:
     """For functions of arrays and numbers whose result is an array that may be written to."""
 
@@ -182,9 +196,10 @@ _NAMES: dict[Callable[[Any], Any], str] = {
     _iterable: "iterable",
     _made: (
         "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
-        "fromfunction fromiter indices diag diagflat tril triu vander meshgrid concatenate stack "
-        "vstack hstack dstack column_stack block tile repeat outer kron"
+        "fromfunction fromiter indices meshgrid concatenate stack vstack hstack dstack "
+        "column_stack block"
     ),
+    _of_array: "diag diagflat tril triu vander tile repeat outer kron",
 }
 _originals: dict[str, Any] = {
     name: getattr(np, name) for names in _NAMES.values() for name in names.split()

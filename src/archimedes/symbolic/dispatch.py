@@ -25,7 +25,7 @@ from archimedes.symbolic.subclasses import refuse_subclass
 from archimedes.symbolic.trace import Trace, current_trace, range_error, trace_error, user_line
 from archimedes.symbolic.ufuncs import UFUNCS, Loop
 
-__all__ = ["apply_ufunc", "cast", "cast_ids", "laid_out", "lift", "lift_many", "wrap"]
+__all__ = ["apply_ufunc", "cast", "cast_ids", "laid_like", "laid_out", "lift", "lift_many", "wrap"]
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
 _array, _asarray, _empty = np.array, np.asarray, np.empty
@@ -76,6 +76,13 @@ def laid_out(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
     template = np.add(*sources) if len(sources) == 2 else np.positive(sources[0])
     template[...] = ids
     return template
+
+
+def laid_like(x: Any, like: Any) -> Any:
+    """Return a traced array as fresh one in the memory order of another of its shape."""
+    ids = np.empty_like(like.ids)
+    ids[...] = x.ids
+    return arrays.SymbolicArray(ids, x.code, x.owner)
 
 
 def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -> Any:
@@ -132,7 +139,7 @@ def _from_sequence(x: Sequence[Any]) -> Any:
                 "setting an array element with a sequence: the parts have different shapes "
                 f"{sorted(shapes)}"
             )
-        return wrap(np.stack([a.ids for a in lifted]), lifted[0].code)
+        return wrap(np.ascontiguousarray(np.stack([a.ids for a in lifted])), lifted[0].code)
     return _array(parts)
 
 

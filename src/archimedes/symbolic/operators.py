@@ -38,7 +38,7 @@ def _operator(ufunc: np.ufunc, *, swap: bool = False) -> Any:
 def _inplace(ufunc: np.ufunc) -> Any:
     def method(self: Any, other: Any) -> Any:
         result = ufunc(self, other)
-        if self.ndim == 0:
+        if self.ids.ndim == 0 and self.form() is not self.array:
             return result  # a scalar is a value: it is replaced, not written to
         if not np.can_cast(result.dtype, self.dtype, "same_kind"):
             raise TypeError(

@@ -213,6 +213,9 @@ def einsum(
         product = spread if product is None else product * spread
     assert product is not None
     product = np.broadcast_to(product, [sizes[x] for x in order])
+    if not summed and len(arrays) == 1 and out is None:
+        # NumPy gives a view: of the diagonal, or with the axes in another order.
+        return arrays[0]._like(np.einsum(subscripts, arrays[0].ids))
     if not summed:
         return finish(out, product.copy())
     return finish(out, np.sum(product, axis=tuple(range(len(output), len(order)))))

@@ -90,8 +90,12 @@ def _along(axis: int, keys: list[Any], *, by_position: bool = True, column: int 
         for r in range(len(flat[0]))
     ]
     ids = np.array(rows, dtype=np.int64).reshape(shape)
-    code = I64 if by_position and column == -1 else keys[column].code
-    return wrap(np.moveaxis(ids, -1, axis), code, trace)
+    positions = by_position and column == -1
+    code = I64 if positions else keys[column].code
+    # NumPy sorts a copy, in the same order of memory; positions are in C order.
+    made = np.empty_like(keys[0].ids, order="C" if positions else "K")
+    made[...] = np.moveaxis(ids, -1, axis)
+    return wrap(made, code, trace)
 
 
 def _axis(a: Any, axis: Any) -> tuple[Any, int]:

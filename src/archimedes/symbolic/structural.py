@@ -75,13 +75,19 @@ def _join(function: Any) -> Callable[..., Any]:
     return run
 
 
+def _separate(x: SymbolicArray) -> np.ndarray:
+    """Return ids that may be written to where the array may: a scalar's are a copy."""
+    ids = current_trace().ids_of(x)
+    return ids if x.form() is x.array else ids.copy()
+
+
 def _each(function: Any) -> Callable[..., Any]:
     """Functions of any number of arrays that treat each alone or only broadcast them."""
 
     def run(*arrays: Any, **kwargs: Any) -> Any:
         ready = [lift(a) for a in arrays]
         trace = current_trace()
-        results = function(*(trace.ids_of(a) for a in ready), **kwargs)
+        results = function(*map(_separate, ready), **kwargs)
         if len(ready) == 1 and not isinstance(results, (list, tuple)):
             return wrap(results, ready[0].code, trace)
         return type(results)(wrap(r, a.code, trace) for r, a in zip(results, ready))

@@ -49,7 +49,7 @@ def _call(ufunc: np.ufunc, inputs: Sequence[Any], out: Any, kwargs: dict[str, An
     where = kwargs.pop("where", True)
     dtype = kwargs.pop("dtype", None)
     kwargs.pop("casting", None)
-    kwargs.pop("order", None)
+    order = kwargs.pop("order", "K")
     kwargs.pop("subok", None)
     if kwargs:
         raise trace_error(
@@ -64,7 +64,17 @@ def _call(ufunc: np.ufunc, inputs: Sequence[Any], out: Any, kwargs: dict[str, An
                 "Give out=, or write np.where(mask, f(x), other).",
             )
         result = np.where(where, result, out[0])
-    return result
+    return result if order == "K" else _in_order(result, order, inputs)
+
+
+def _in_order(result: Any, order: str, inputs: Sequence[Any]) -> Any:
+    """Lay out the results of a ufunc as its argument ``order`` says."""
+    if isinstance(result, tuple):
+        return tuple(_in_order(part, order, inputs) for part in result)
+    if order == "A":
+        given = [lift(x).ids for x in inputs]
+        order = "F" if all(ids.flags.f_contiguous for ids in given) else "C"
+    return result if result.ids.ndim < 2 else result.copy(order)
 
 
 def target(x: Any, what: str = "out=, or an operator such as a += x") -> SymbolicArray:
@@ -169,7 +179,10 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: 
     totals = rows[:1]
     for row in rows[1:]:
         totals.append(ufunc(totals[-1], row))
-    return np.moveaxis(np.stack(totals), 0, axis) if totals else x.copy()
+    ids = np.empty_like(x.ids)
+    if totals:
+        ids[...] = np.moveaxis(np.stack(totals), 0, axis).ids
+    return SymbolicArray(ids, totals[0].code if totals else x.code, x.owner)
 
 
 def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
