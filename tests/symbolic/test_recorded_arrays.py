@@ -125,6 +125,16 @@ def type_tests(x):
     return y
 
 
+def type_tests_of_arguments(x):
+    parts = (x, x[1:], x + 1.0, np.array([x[0], 1.0]), np.sin(x), x[0, ...])
+    assert all(isinstance(part, np.ndarray) for part in parts)
+    assert not isinstance(x[0], np.ndarray)
+    assert not isinstance(np.sum(x), np.ndarray)
+    assert x.flags.c_contiguous
+    assert x.strides == (8,)
+    return x
+
+
 def eigenvalues(x):
     A = np.array([[0.0, 1.0], [-4.0, -0.4]])
     values = np.linalg.eigvals(A)
@@ -168,6 +178,7 @@ def formatted(x):
     "function",
     [
         type_tests,
+        type_tests_of_arguments,
         eigenvalues,
         rank,
         complex_arithmetic,

@@ -54,6 +54,11 @@ class SymbolicArray(Operators):
     # ---- description -------------------------------------------------------------------
 
     @property
+    def holds_traced_values(self) -> bool:
+        """True: checks of numbers have nothing to look at."""
+        return True
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape, as a tuple of ints; assigning one reshapes in place, where no copy is needed."""
         return self.ids.shape
@@ -92,6 +97,16 @@ class SymbolicArray(Operators):
     def nbytes(self) -> int:
         """Bytes the elements take."""
         return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis, as of NumPy's array."""
+        return tuple(s // self.ids.itemsize * self.itemsize for s in self.ids.strides)
+
+    @property
+    def flags(self) -> Any:
+        """Order in memory, and whether it can be written to."""
+        return self.ids.flags
 
     @property
     def T(self) -> SymbolicArray:
@@ -386,6 +401,8 @@ class SymbolicNdarray(SymbolicArray):
     """A traced array; unlike a scalar, it has a length and can be iterated over."""
 
     __slots__ = ()
+    # ``isinstance`` looks here when ``type(x)`` is no answer.
+    __class__ = property(lambda self: np.ndarray)
 
     def __len__(self) -> int:
         if self.ndim == 0:

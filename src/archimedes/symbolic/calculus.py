@@ -76,7 +76,7 @@ def _spacing(given: Any, length: int) -> Any:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     steps = diff(as_float(given))
     static = known(steps)
-    if isinstance(static, np.ndarray) and np.all(static == static[0]):
+    if not isinstance(static, SymbolicArray) and np.all(static == static[0]):
         return static[0]
     return steps
 
@@ -196,7 +196,7 @@ def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
 
 def _segment(x: Any, xp: Any, fp: Any) -> Any:
     points, values = known(xp), known(fp)
-    if isinstance(points, np.ndarray) and isinstance(values, np.ndarray):
+    if not isinstance(points, SymbolicArray) and not isinstance(values, SymbolicArray):
         with np.errstate(all="ignore"):
             slopes = np.diff(values) / np.diff(points)
         if np.all(np.isfinite(slopes)):

@@ -22,7 +22,7 @@ import numpy as np
 from archimedes.symbolic import bound_names, functions, plain_arrays
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift
-from archimedes.symbolic.recorded import as_recorded, holds_traced
+from archimedes.symbolic.recorded import RecordedArray, as_recorded, holds_traced
 from archimedes.symbolic.recorded_results import claimed
 from archimedes.symbolic.registry import known
 from archimedes.symbolic.trace import current_trace, is_tracing, trace_error
@@ -123,7 +123,7 @@ def _array(original: Any) -> Callable[..., Any]:
 
 def _refuse_library(a: Any, name: str) -> None:
     """Say that a library, which would read memory, was given an array that holds traced values."""
-    if isinstance(a, np.ndarray) and a.dtype != object:
+    if type(a) is RecordedArray:
         raise trace_error(
             f"np.{name} in library code needs the values of an array that holds traced ones",
             "Use NumPy's functions, or call the library through arc.callback.",

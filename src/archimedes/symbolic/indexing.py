@@ -87,6 +87,8 @@ def _width(part: Any) -> int | None:
         return None
     if part is None:
         return 0
+    if _traced(part):
+        return 1
     mask = isinstance(part, (list, np.ndarray, bool, np.bool_)) and np.asarray(part)
     return mask.ndim if isinstance(mask, np.ndarray) and mask.dtype == bool else 1
 

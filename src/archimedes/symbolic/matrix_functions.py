@@ -110,7 +110,7 @@ def _traced_expm(a: Any) -> Any:
     count, scaled = _scaling(a)
     x = _pade(scaled)
     squarings = known(count)
-    if isinstance(squarings, np.ndarray):
+    if not isinstance(squarings, SymbolicArray):
         for _ in range(int(squarings)):
             x = x @ x
         return x

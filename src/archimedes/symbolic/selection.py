@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.ops import CODES
+from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import cast_ids, lift, lift_many, wrap
 from archimedes.symbolic.registry import implements, known
 from archimedes.symbolic.trace import current_trace, trace_error
@@ -94,7 +95,7 @@ def _clip(
 def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     index = known(lift(a))
     options = lift_many(list(choices))
-    if isinstance(index, np.ndarray):
+    if not isinstance(index, SymbolicArray):
         spread = np.broadcast_arrays(index, *(o.ids for o in options))
         picked = np.choose(spread[0], spread[1:], mode=mode)  # type: ignore[call-overload]
         return finish(out, wrap(picked, options[0].code))

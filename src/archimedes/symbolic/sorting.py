@@ -16,6 +16,7 @@ import numpy as np
 from archimedes.graph.dtypes import I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
+from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.registry import implements, known
 from archimedes.symbolic.trace import current_trace
@@ -201,9 +202,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if a.ndim != 1:
         raise ValueError("object too deep for desired array")
     table = known(a)
-    if isinstance(table, np.ndarray) and table.dtype != bool and not np.isnan(table).any():
-        return count_below(table, v, side)
-    return _count_traced(a, v, side)
+    if isinstance(table, SymbolicArray) or table.dtype == bool or np.isnan(table).any():
+        return _count_traced(a, v, side)
+    return count_below(table, v, side)
 
 
 @implements(np.digitize)
@@ -214,7 +215,7 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
     rising = searchsorted(bins, x, side)
     if bins.size < 2:
         return rising
-    if not isinstance(edges, np.ndarray):
+    if isinstance(edges, SymbolicArray):
         falling = bins.size - searchsorted(bins[::-1], x, side)
         return np.where(bins[0] <= bins[-1], rising, falling)
     if np.all(edges[1:] >= edges[:-1]):
