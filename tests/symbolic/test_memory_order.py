@@ -341,6 +341,30 @@ def test_order_and_views_are_numpys(name, texts, use) -> None:
     assert [text for text in found if (name, text) not in KNOWN] == []
 
 
+def write_constant(make: Any, constant: np.ndarray, early: bool) -> Any:
+    def program(s: Any) -> Any:
+        x = np.array(constant)
+        if early:
+            x[(-1,) * x.ndim] = s
+        made = make(x)
+        made[(0,) * made.ndim if made.ndim else ...] = s
+        return made, x
+
+    return program
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("early", [False, True], ids=["numbers", "traced values"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_views_of_arrays_made_while_recording_are_numpys(name, early) -> None:
+    texts = dict.fromkeys((*WRITTEN, *RAVELLED, *(f"({t}).ravel()" for t in RAVELLED)))
+    programs = {
+        text: write_constant(eval(f"lambda x: {text}", {"np": np}), ARRAYS[name], early)
+        for text in texts
+    }
+    assert differences(programs, 2.5) == []
+
+
 @pytest.mark.parametrize("value", [2.5, np.float64(2.5)], ids=["float", "np.float64"])
 def test_scalars_are_not_written_to(value) -> None:
     assert differences(programs_of(OF_SCALARS, write), value) == []

@@ -430,6 +430,46 @@ def shape_assignment(x):
     return y, v
 
 
+def views_by_functions(x):
+    A = np.zeros((3, 3))
+    np.einsum("ii->i", A)[:] = x
+    np.transpose(A)[0, 1] = x[0]
+    np.reshape(A, 9)[2] = 5.0
+    np.atleast_3d(A)[2, 1, 0] = x[2]
+    return A
+
+
+def classes_written_in_python(x):
+    y = np.zeros(3)
+    y[:] = x
+    z = np.r_[0.0:3.0]
+    z[0] = x[0]
+    total = sum((at[0] + 1) * value for at, value in np.ndenumerate(y))
+    twice = np.vectorize(lambda a: 2.0 * a)
+    return np.r_[y, 1.0, np.zeros(2)], np.c_[x, np.ones(3)], z, total, twice(y), twice(np.ones(2))
+
+
+def operators_in_place(x):
+    y, A = np.zeros(3), np.eye(3)
+    y += x
+    y **= 2
+    y %= 1.7
+    A @= np.outer(y, x)
+    n = np.ones(3, dtype=int)
+    n <<= 2
+    n ^= x.astype(int)
+    return y, A, n
+
+
+def overlapping(x):
+    y = np.arange(4.0)
+    y[0] = x[0]
+    y[1:] = y[:-1]
+    y[0], y[1] = y[1], x[1]
+    y[::-1] = y
+    return y
+
+
 def readings(x):
     y = np.zeros(3)
     y[:] = x
@@ -455,6 +495,10 @@ WRITING = [
     assembled,
     loop_assembly,
     shape_assignment,
+    views_by_functions,
+    classes_written_in_python,
+    operators_in_place,
+    overlapping,
     readings,
 ]
 
@@ -519,6 +563,7 @@ def test_numbers_that_other_code_writes_into_memory_are_seen() -> None:
         lambda y: y.tobytes(),
         lambda y: y.__array_interface__,
         lambda y: float(y[0]),
+        lambda y: np.nditer(y),
         lambda y: pickle.dumps(y),
         lambda y: np.frombuffer(y.tobytes()),
         lambda y: __import__("scipy.linalg").linalg.expm(y.reshape(1, 3) * np.ones((3, 1))),
@@ -533,6 +578,18 @@ def test_leaving_python_names_the_line(leave) -> None:
         return y
 
     with pytest.raises(arc.TraceError, match="test_recorded_arrays"):
+        arc.compile(f)(X)
+
+
+def test_a_read_only_array_stays_so() -> None:
+    def f(x):
+        y = np.zeros(3)
+        y[0] = x[0]
+        y.setflags(write=False)
+        y[1] = 1.0
+        return y
+
+    with pytest.raises(ValueError, match="read-only"):
         arc.compile(f)(X)
 
 

@@ -28,12 +28,12 @@ class Nodes:
     def __init__(self, root: ndarray, code: int) -> None:
         trace = current_trace()
         plain = _view(root, ndarray)
-        low, high = np.lib.array_utils.byte_bounds(plain)
-        self.code, self.itemsize, self.start = code, plain.itemsize, low
-        self.memory = np.zeros((high - low) // plain.itemsize, dtype=np.int64)
-        self.array: Any = None
-        self.array = arrays.SymbolicArray(self.place(plain), code, trace)
-        self.array.ids[...] = trace.graph.constants(plain)
+        self.code, self.itemsize, self.start = code, plain.itemsize, _interface(plain)["data"][0]
+        # A root owns its memory, which has no gaps: neither have its nodes.
+        ids = np.empty_like(plain, dtype=np.int64)
+        ids[...] = trace.graph.constants(plain)
+        self.memory = ids.ravel("K")
+        self.array: Any = arrays.SymbolicArray(ids, code, trace)
         self.array.ids.flags.writeable = plain.flags.writeable
         self.poison = self.fill(plain)
 
@@ -55,6 +55,8 @@ class Nodes:
         if plain.tobytes() != self.poison:
             self._take_in(plain)
         if x is root and x.shape == self.array.shape:
+            if plain.flags.writeable != self.array.ids.flags.writeable:
+                self.array.ids.flags.writeable = plain.flags.writeable
             return self.array
         if x.dtype != root.dtype:
             raise trace_error(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 # functions.py is imported for its tables, which list NumPy's own functions.
-from archimedes.symbolic import bound_names, functions, plain_arrays
+from archimedes.symbolic import bound_names, functions, plain_arrays, python_classes
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift
 from archimedes.symbolic.recorded import RecordedArray, as_recorded, holds_traced
@@ -176,6 +176,21 @@ def _made(original: Any) -> Callable[..., Any]:
     return make
 
 
+def _nditer(original: Any) -> Callable[..., Any]:
+    """For nditer, which reads memory."""
+
+    @functools.wraps(original, updated=())
+    def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_tracing() and holds_traced(op):
+            raise trace_error(
+                "np.nditer reads the memory of an array that holds traced values",
+                "Loop over x.flat, or over np.ndenumerate(x).",
+            )
+        return original(op, *args, **kwargs)
+
+    return nditer
+
+
 def _take(original: Any) -> Callable[..., Any]:
     """For take, whose protocol does not look at the indices."""
 
@@ -193,6 +208,7 @@ _NAMES: dict[Callable[[Any], Any], str] = {
     _full: "full",
     _array: "array asarray asanyarray asfortranarray ascontiguousarray asarray_chkfinite require",
     _take: "take",
+    _nditer: "nditer",
     _iterable: "iterable",
     _made: (
         "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
@@ -220,6 +236,7 @@ def install() -> None:
             bound_names.register(_originals, _replacements)
             bound_names.replace(_internal)
             plain_arrays.install()
+            python_classes.install()
 
 
 def uninstall() -> None:
@@ -232,3 +249,4 @@ def uninstall() -> None:
                 setattr(np, name, original)
             bound_names.restore()
             plain_arrays.uninstall()
+            python_classes.uninstall()

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.dispatch import lift
 from archimedes.symbolic.recorded import as_recorded, holds_traced
 from archimedes.symbolic.trace import is_tracing, is_user_code, trace_error
@@ -37,6 +38,11 @@ def _getitem(self: Any, key: Any) -> Any:
 
 def _setitem(self: Any, key: Any, value: Any) -> None:
     if (holds_traced(value) or holds_traced(key)) and is_tracing() and self.dtype != object:
+        if code_of(self.dtype) is None:
+            raise trace_error(
+                f"a traced value is written into an array of dtype {self.dtype}",
+                "Use float64, float32, int64 or bool.",
+            )
         raise _no_writing("a[k] = x")
     _set(self, key, value)
 

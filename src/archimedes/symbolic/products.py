@@ -46,9 +46,15 @@ def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[li
     return out
 
 
+#: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
+_OWN_AXES = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])
+
+
 def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
     """Multiply matrices as ``np.matmul``: 1-D operands are vectors, leading axes broadcast."""
     dtype = kwargs.pop("dtype", None)
+    if kwargs.get("axes") in _OWN_AXES:
+        del kwargs["axes"]
     if kwargs.pop("axes", None) is not None or kwargs.pop("axis", None) is not None:
         raise trace_error("np.matmul with axes= cannot be traced", "Use np.moveaxis first.")
     a, b = _pair(a, b)

@@ -45,7 +45,8 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-_view, _get, _set = ndarray.view, ndarray.__getitem__, ndarray.__setitem__
+_view, _copy = ndarray.view, ndarray.copy
+_get, _set = ndarray.__getitem__, ndarray.__setitem__
 
 #: Types that need no closer look.
 _UNTRACED = frozenset(
@@ -185,10 +186,10 @@ class RecordedArray(ndarray):
 def root_of(x: RecordedArray) -> RecordedArray:
     """Return the array made while recording that a view stems from."""
     root, base = x, x.base
-    while isinstance(base, ndarray):
+    while base is not None:
         if type(base) is RecordedArray:
             root = base
-        base = base.base
+        base = getattr(base, "base", None)  # as_strided puts an object in between
     return root
 
 
@@ -278,9 +279,11 @@ def as_recorded(made: Any) -> Any:
 
     Arrays of other dtypes, and anything else, are returned as they are.
     """
-    if type(made) is ndarray and code_of(made.dtype) is not None and is_tracing():
-        return _view(made, RecordedArray)
-    return made
+    if type(made) is not ndarray or code_of(made.dtype) is None or not is_tracing():
+        return made
+    view = _view(made, RecordedArray)
+    # A root must own its memory: NumPy has views of it refer to the owner, whatever their class.
+    return view if root_of(view) is not view else _copy(view, "K")
 
 
 # ---- methods -----------------------------------------------------------------------------------
@@ -295,7 +298,7 @@ def _method(name: str, *, writes: bool = False) -> Any:
             if not holds_traced(args) and not (kwargs and holds_traced(tuple(kwargs.values()))):
                 if writes:
                     check_maker(root_of(self))
-                return plain(self, *args, **kwargs)
+                return as_recorded(plain(self, *args, **kwargs))
             found = writable(self) if writes else dispatch.lift(self)
         return getattr(found, name)(*args, **kwargs)
 

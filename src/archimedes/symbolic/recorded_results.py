@@ -34,8 +34,9 @@ def _plain_tree(x: Any, seen: list[tuple[Any, Any]]) -> Any:
 
 
 def _owner(x: np.ndarray) -> Any:
-    while isinstance(x.base, ndarray):
-        x = x.base
+    base: Any = x
+    while base is not None:
+        x, base = base, getattr(base, "base", None)
     return x
 
 
