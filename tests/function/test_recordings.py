@@ -47,6 +47,7 @@ CHANGES = {
     "key order": ({"a": 1.0, "b": 2.0}, {"b": 3.0, "a": 4.0}),
     "number of leaves": ([1.0], [1.0, 2.0]),
     "none": (1.0, None),
+    "layout": (np.ones((2, 2)), np.ones((2, 2)).T),
     "bool": ([True, 1.0], [False, 1.0]),
     "string": (["a", 1.0], ["b", 1.0]),
     "function": ([np.sin, 1.0], [np.cos, 1.0]),
@@ -56,7 +57,7 @@ SAME = {
     "array value": (np.ones(2), np.zeros(2)),
     "int value": (1, 2**40),
     "numpy bool": (np.True_, np.False_),
-    "layout": (np.ones((2, 2)), np.ones((2, 2)).T),
+    "gaps": (np.ones((2, 3)), np.ones((4, 6))[::2, ::2]),
     "equal string": (["ab", 1.0], ["".join(["a", "b"]), 2.0]),
 }
 

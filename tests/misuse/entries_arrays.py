@@ -58,29 +58,25 @@ def default_filled_while_recording(run):
 
 @entry("kept constants")
 def a_kept_constant_pickled_and_copied(run):
-    kept = []
+    @functools.cache
+    def kept():
+        return np.arange(3.0)
 
-    def f(x):
-        kept.append(np.arange(3.0))
-        return x * kept[0]
-
-    result = run(f)(X)
-    return result, pickle.loads(pickle.dumps(kept[0])), copy.deepcopy(kept[0]), repr(kept[0])
+    result = run(lambda x: x * kept())(X)
+    return result, pickle.loads(pickle.dumps(kept())), copy.deepcopy(kept()), repr(kept())
 
 
 @entry("kept constants", error=TraceError, says=["another recording made", "np.array(a)"])
 def a_kept_constant_written_to_in_another_function(run):
-    kept = []
-
-    def first(x):
-        kept.append(np.zeros(3))
-        return x
+    @functools.cache
+    def kept():
+        return np.zeros(3)
 
     def second(x):
-        kept[0][0] = x[0]
-        return kept[0] + 0.0
+        kept()[0] = x[0]
+        return kept() + 0.0
 
-    run(first)(X)
+    run(lambda x: x + kept())(X)
     return run(second)(X)
 
 

@@ -56,6 +56,12 @@ def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
     return (CONST, dtype, value)
 
 
+# NumPy's own, also while names in its module are replaced (``symbolic/creation.py``).
+_array, _asarray = np.array, np.asarray
+#: Up to this many elements the ids of a constant array are kept.
+_KEPT_SIZE = 256
+
+
 class Graph:
     """A scalar program with inputs and outputs.
 
@@ -73,6 +79,7 @@ class Graph:
     """
 
     __slots__ = (
+        "_constants",
         "_digest",
         "_index",
         "_pattern",
@@ -107,6 +114,8 @@ class Graph:
         self.lines: list[Any] | None = None if origins.find is None else []
         self._index: dict[tuple[Any, ...], int] = {}
         self._digest: str | None = None
+        #: Ids of small constant arrays by content: a matrix is used many times.
+        self._constants: dict[Any, np.ndarray] = {}
         #: Kept by ``derivatives/sparsity.py`` for bodies, which are finished.
         self._pattern: list[int] | None = None
 
@@ -174,11 +183,17 @@ class Graph:
 
     def constants(self, array: np.ndarray) -> np.ndarray:
         """Return ids, in the array's shape, of the constants in a float, int or bool array."""
-        array = np.asarray(array)
+        array = _asarray(array)
         codes = {"f": F32 if array.dtype.itemsize == 4 else F64, "b": B8}
         dtype = codes.get(array.dtype.kind, I64)
-        ids = [self.const(value, dtype) for value in array.ravel().tolist()]
-        return np.array(ids, dtype=np.int64).reshape(array.shape)
+        key = (array.dtype.num, array.shape, array.tobytes())
+        ids = self._constants.get(key)
+        if ids is None:
+            flat = [self.const(value, dtype) for value in array.ravel().tolist()]
+            ids = np.array(flat, dtype=np.int64).reshape(array.shape)
+            if array.size <= _KEPT_SIZE:
+                self._constants[key] = ids
+        return _array(ids)
 
     def input(self, dtype: int) -> int:
         """Append an input and return its id."""

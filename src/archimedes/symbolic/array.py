@@ -419,7 +419,7 @@ class SymbolicNdarray(SymbolicArray):
 
 
 SymbolicArray.array = SymbolicNdarray
-DIRECT.add(SymbolicNdarray)
+DIRECT.update((SymbolicNdarray, recorded.RecordedArray))
 
 
 def is_traced(x: Any) -> bool:

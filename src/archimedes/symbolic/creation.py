@@ -25,7 +25,13 @@ from archimedes.symbolic.dispatch import lift
 from archimedes.symbolic.recorded import RecordedArray, as_recorded, holds_traced
 from archimedes.symbolic.recorded_results import claimed
 from archimedes.symbolic.registry import known
-from archimedes.symbolic.trace import current_trace, is_tracing, trace_error
+from archimedes.symbolic.trace import (
+    current_trace,
+    is_internal,
+    is_internal_module,
+    is_tracing,
+    trace_error,
+)
 
 __all__ = ["functions", "install", "uninstall"]
 
@@ -33,22 +39,9 @@ _lock = threading.Lock()
 _active = 0
 
 
-#: Code that makes arrays for its own use, not for the function being recorded.
-_INTERNAL = (
-    "numpy",
-    "scipy",
-    *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends", "function", "tree")),
-)
-
-
-@functools.cache
-def _internal(module: str) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
-
-
 def _recording() -> bool:
     """Tell whether the caller of a replaced function is user code that is being recorded."""
-    return is_tracing() and not _internal(sys._getframe(2).f_globals.get("__name__", ""))
+    return is_tracing() and not is_internal(sys._getframe(2))
 
 
 def _size(name: str, x: Any) -> Any:
@@ -104,16 +97,15 @@ def _array(original: Any) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if not is_tracing():
+        if not _recording():
+            if type(a) is RecordedArray and is_tracing():
+                _refuse_library(a, name)
             return original(a, dtype, *args, **kwargs)
         if holds_traced(a):
-            if not _recording():
-                _refuse_library(a, name)
-                return original(a, dtype, *args, **kwargs)
+            if type(a) is list and dtype is None and not args and not kwargs:
+                return lift(a)
             kwargs.pop("like", None)
             return _traced_array(original, lift(a), dtype, args, kwargs)
-        if not _recording():
-            return original(a, dtype, *args, **kwargs)
         if isinstance(kwargs.get("like"), SymbolicArray):
             del kwargs["like"]
         return claimed(original(a, dtype, *args, **kwargs), a)
@@ -123,7 +115,7 @@ def _array(original: Any) -> Callable[..., Any]:
 
 def _refuse_library(a: Any, name: str) -> None:
     """Say that a library, which would read memory, was given an array that holds traced values."""
-    if type(a) is RecordedArray:
+    if holds_traced(a):
         raise trace_error(
             f"np.{name} in library code needs the values of an array that holds traced ones",
             "Use NumPy's functions, or call the library through arc.callback.",
@@ -234,7 +226,7 @@ def install() -> None:
             for name, replacement in _replacements.items():
                 setattr(np, name, replacement)
             bound_names.register(_originals, _replacements)
-            bound_names.replace(_internal)
+            bound_names.replace(is_internal_module)
             plain_arrays.install()
             python_classes.install()
 

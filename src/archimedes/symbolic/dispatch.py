@@ -28,7 +28,7 @@ from archimedes.symbolic.ufuncs import UFUNCS, Loop
 __all__ = ["apply_ufunc", "cast", "cast_ids", "laid_like", "laid_out", "lift", "lift_many", "wrap"]
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
-_array, _asarray, _empty = np.array, np.asarray, np.empty
+_array, _asarray, _empty, _stack = np.array, np.asarray, np.empty, np.stack
 _ID = np.dtype(np.int64)
 #: What NumPy's promotion sees: a dtype, or the type of a weak Python number. An operand's *kind*
 #: is its place here.
@@ -139,7 +139,8 @@ def _from_sequence(x: Sequence[Any]) -> Any:
                 "setting an array element with a sequence: the parts have different shapes "
                 f"{sorted(shapes)}"
             )
-        return wrap(np.ascontiguousarray(np.stack([a.ids for a in lifted])), lifted[0].code)
+        ids = _stack([a.ids for a in lifted])
+        return wrap(ids if ids.flags.c_contiguous else ids.copy(), lifted[0].code)
     return _array(parts)
 
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.dispatch import lift
-from archimedes.symbolic.recorded import as_recorded, holds_traced
-from archimedes.symbolic.trace import is_tracing, is_user_code, trace_error
+from archimedes.symbolic.recorded import UNTRACED, as_recorded, holds_traced
+from archimedes.symbolic.trace import is_internal, is_tracing, trace_error
 
 __all__ = ["install", "uninstall"]
 
@@ -33,7 +33,9 @@ _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 
 def _getitem(self: Any, key: Any) -> Any:
-    return lift(self)[key] if holds_traced(key) and is_tracing() else _get(self, key)
+    if type(key) in UNTRACED or not holds_traced(key) or not is_tracing():
+        return _get(self, key)
+    return lift(self)[key]
 
 
 def _setitem(self: Any, key: Any, value: Any) -> None:
@@ -82,7 +84,7 @@ def _copying(name: str) -> Any:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(self, *args, **kwargs)
-        if made is not self and is_tracing() and is_user_code(sys._getframe(1)):
+        if made is not self and is_tracing() and not is_internal(sys._getframe(1)):
             return as_recorded(made)
         return made
 

@@ -15,6 +15,8 @@ difference from the poison, and becomes constants. See docs/decisions/004-numpy-
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from archimedes.symbolic.trace import (
 )
 
 __all__ = [
+    "UNTRACED",
     "RecordedArray",
     "as_plain",
     "as_recorded",
@@ -49,9 +52,15 @@ _view, _copy = ndarray.view, ndarray.copy
 _get, _set = ndarray.__getitem__, ndarray.__setitem__
 
 #: Types that need no closer look.
-_UNTRACED = frozenset(
+UNTRACED = frozenset(
     {float, int, bool, str, slice, type(None), type(...), np.float64, np.int64, np.bool_}
 )
+
+
+@cache
+def _late(name: str) -> Any:
+    """Return a module of this package that needs this one first."""
+    return import_module(f"archimedes.symbolic.{name}")
 
 
 class RecordedArray(ndarray):
@@ -106,9 +115,7 @@ class RecordedArray(ndarray):
     @property
     def flat(self) -> Any:
         """The elements in C order, to iterate over, index and assign to."""
-        from archimedes.symbolic.flat_view import RecordedFlat
-
-        return RecordedFlat(self)
+        return _late("flat_view").RecordedFlat(self)
 
     @flat.setter
     def flat(self, values: Any) -> None:
@@ -125,9 +132,7 @@ class RecordedArray(ndarray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
         if holds_traced(inputs) or holds_traced(out) or holds_traced(kwargs.get("where")):
-            from archimedes.symbolic.ufunc_methods import call_ufunc
-
-            return call_ufunc(ufunc, method, inputs, kwargs)
+            return _late("ufunc_methods").call_ufunc(ufunc, method, inputs, kwargs)
         if out:
             kwargs["out"] = tuple(as_plain(x) for x in out)
             for x in out:
@@ -144,12 +149,8 @@ class RecordedArray(ndarray):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(tuple(kwargs.values())):
-            from archimedes.symbolic.functions import call_function
-
-            return call_function(func, args, kwargs)
-        from archimedes.symbolic.recorded_results import call_plainly
-
-        return call_plainly(func, args, kwargs)
+            return _late("functions").call_function(func, args, kwargs)
+        return _late("recorded_results").call_plainly(func, args, kwargs)
 
     # ---- leaving Python --------------------------------------------------------------------
 
@@ -214,15 +215,17 @@ def traced_or_same(x: Any) -> Any:
 def holds_traced(x: Any) -> bool:
     """Tell whether a value, or a part of a list or tuple, is traced."""
     kind = type(x)
-    if kind in _UNTRACED:
+    if kind in UNTRACED:
         return False
     if kind is RecordedArray:
         return root_of(x)._nodes is not None
     if isinstance(x, arrays.SymbolicArray):
         return True
     if isinstance(x, (list, tuple)):
-        # Lists of numbers are long: a call for each would show.
-        return any(type(item) not in _UNTRACED and holds_traced(item) for item in x)
+        for item in x:  # noqa: SIM110 - keys and lists of numbers are looked at all the time
+            if type(item) not in UNTRACED and holds_traced(item):
+                return True
+        return False
     return kind is ndarray and x.dtype == object and holds_traced(x.ravel().tolist())
 
 
@@ -345,3 +348,32 @@ for _name in [
     "__dlpack__",
 ]:
     setattr(RecordedArray, _name, _outside(_name))
+
+
+def _operator(name: str, ufunc: Any, swap: bool) -> Any:
+    """Python's operator: with a traced operand, a short cut past NumPy."""
+    plain = getattr(ndarray, name)
+
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, arrays.SymbolicArray):
+            return plain(self, other)
+        mine = dispatch.lift(self)
+        pair = (other, mine) if swap else (mine, other)
+        if ufunc is np.matmul:
+            return _late("products").matmul(*pair)
+        return dispatch.apply_ufunc(ufunc, pair)
+
+    return method
+
+
+_OPERATORS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "matmul": np.matmul,
+}
+for _symbol, _ufunc in _OPERATORS.items():
+    for _prefix in ("", "r"):
+        _name = f"__{_prefix}{_symbol}__"
+        setattr(RecordedArray, _name, _operator(_name, _ufunc, _prefix == "r"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import os
@@ -24,6 +25,8 @@ __all__ = [
     "Trace",
     "current_trace",
     "is_active",
+    "is_internal",
+    "is_internal_module",
     "is_tracing",
     "is_user_code",
     "range_error",
@@ -182,6 +185,25 @@ def is_user_code(frame: FrameType) -> bool:
     if name.startswith(_STDLIB) and not any(folder in name for folder in INSTALLED):
         return False
     return not name.startswith((*_MACHINERY, *_LIBRARIES, "<frozen")) and not name.endswith(".pyx")
+
+
+#: Packages that make arrays for their own use, not for the function being recorded.
+_INTERNAL = (
+    "numpy",
+    "scipy",
+    *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends", "function", "tree")),
+)
+
+
+@functools.cache
+def is_internal_module(module: str) -> bool:
+    """Tell whether a module belongs to NumPy, SciPy or the machinery of this package."""
+    return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Tell whether a frame runs code of such a module; quicker than ``is_user_code``."""
+    return is_internal_module(frame.f_globals.get("__name__", ""))
 
 
 def user_line(where: TracebackType | None = None) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,18 @@ from archimedes.symbolic.ufuncs import UFUNCS
 __all__ = ["call_ufunc", "finish", "fold_axis", "target"]
 
 
+@cache
+def _late(name: str) -> Any:
+    """Return a module of this package that needs this one first."""
+    return import_module(f"archimedes.symbolic.{name}")
+
+
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Handle ``__array_ufunc__`` for traced arrays."""
-    from archimedes.symbolic.products import GUFUNCS
-    from archimedes.symbolic.special_functions import adopt
-
     out = kwargs.pop("out", None)
-    if ufunc in GUFUNCS:
-        result = GUFUNCS[ufunc](*inputs, **kwargs)
-    elif ufunc not in UFUNCS and not adopt(ufunc):
+    if ufunc.signature is not None and ufunc in _late("products").GUFUNCS:
+        result = _late("products").GUFUNCS[ufunc](*inputs, **kwargs)
+    elif ufunc not in UFUNCS and not _late("special_functions").adopt(ufunc):
         own = getattr(np, ufunc.__name__, None) is ufunc
         raise trace_error(
             f"{'np.' if own else 'the ufunc '}{ufunc.__name__} cannot be traced",
