@@ -80,9 +80,7 @@ def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec
         )
     if not x.shape:
         return LeafSpec(code, array=isinstance(x, np.ndarray))
-    if type(x) is RecordedArray:
-        x = as_plain(x)
-    return LeafSpec(code, x.shape, order=axis_order(x))
+    return LeafSpec(code, x.shape, order=axis_order(as_plain(x)))
 
 
 def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:

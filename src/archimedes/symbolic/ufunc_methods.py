@@ -184,10 +184,12 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: 
     totals = rows[:1]
     for row in rows[1:]:
         totals.append(ufunc(totals[-1], row))
+    if not totals:
+        return x.copy()
+    joined: Any = np.stack(totals)
     ids = np.empty_like(x.ids)
-    if totals:
-        ids[...] = np.moveaxis(np.stack(totals), 0, axis).ids
-    return SymbolicArray(ids, totals[0].code if totals else x.code, x.owner)
+    ids[...] = np.moveaxis(joined.ids, 0, axis)
+    return SymbolicArray(ids, joined.code, joined.owner)
 
 
 def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
