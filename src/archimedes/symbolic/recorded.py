@@ -66,14 +66,11 @@ def _late(name: str) -> Any:
 class RecordedArray(ndarray):
     """A NumPy array made while recording, which can take traced values; see the module's text.
 
-    >>> import archimedes as arc
-    >>> def f(x):
-    ...     y = np.zeros(3)
-    ...     constant = isinstance(y, np.ndarray) and float(y.sum()) == 0.0
-    ...     y[1:] = x
-    ...     return y if constant else x
-    >>> arc.compile(f)(np.array([1.0, 2.0]))
-    array([0., 1., 2.])
+    >>> from archimedes.symbolic import Trace
+    >>> with Trace():
+    ...     made = as_recorded(np.ones(2))
+    >>> isinstance(made, np.ndarray), made.holds_traced_values, float(made.sum())
+    (True, False, 2.0)
     """
 
     __slots__ = ("_maker", "_nodes")
@@ -306,7 +303,7 @@ def _method(name: str, *, writes: bool = False) -> Any:
         return getattr(found, name)(*args, **kwargs)
 
     method.__name__ = name
-    method.__doc__ = plain.__doc__
+    method.__doc__ = f"As ``ndarray.{name}``."
     return method
 
 
@@ -332,7 +329,7 @@ def _outside(name: str) -> Any:
         return getattr(_numbers(self, f"read by x.{name}()"), name)(*args, **kwargs)
 
     method.__name__ = name
-    method.__doc__ = plain.__doc__
+    method.__doc__ = f"As ``ndarray.{name}``."
     return method
 
 
