@@ -17,7 +17,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from archimedes.errors import TraceError
-from archimedes.function.places import MISSING, Change, GeneratorPlace, Place
+from archimedes.function.data_places import GeneratorPlace
+from archimedes.function.places import MISSING, Change, Place
 from archimedes.function.reads import Walk
 from archimedes.symbolic.randomness import REMEDY, refusal
 from archimedes.symbolic.trace import is_active

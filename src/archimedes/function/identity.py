@@ -15,8 +15,9 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from archimedes.errors import TraceError
+from archimedes.function.data_places import MovingPlace
 from archimedes.function.memory import Unseen, Words, trusted
-from archimedes.function.places import MovingPlace, Place
+from archimedes.function.places import Place
 from archimedes.function.reads import Same, Walk
 from archimedes.symbolic import is_tracing
 

@@ -42,19 +42,21 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.function.code_names import names_of, variables_of
-from archimedes.function.installed import is_installed, is_transparent, module_of
-from archimedes.function.places import (
-    MISSING,
+from archimedes.function.data_places import (
     ArrayPlace,
-    BasesPlace,
-    CellPlace,
     ContentPlace,
     DictPlace,
-    FunctionPlace,
     GeneratorPlace,
     IteratorPlace,
     ListPlace,
     MovingPlace,
+)
+from archimedes.function.installed import is_installed, is_transparent, module_of
+from archimedes.function.places import (
+    MISSING,
+    BasesPlace,
+    CellPlace,
+    FunctionPlace,
     ObjectPlace,
     Place,
 )
