@@ -33,7 +33,6 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
-    SimpleNamespace,
     WrapperDescriptorType,
 )
 from typing import Any
@@ -52,6 +51,18 @@ from archimedes.function.data_places import (
     MovingPlace,
 )
 from archimedes.function.installed import is_installed, is_transparent, module_of
+from archimedes.function.object_parts import (
+    HEAP,
+    attribute_dict,
+    buffer_bytes,
+    context_value,
+    has_hidden_part,
+    is_by_value,
+    ordered_items,
+    reads_all,
+    referent,
+    slots_of,
+)
 from archimedes.function.places import (
     MISSING,
     BasesPlace,
@@ -346,13 +357,13 @@ class Walk:
             parts = [self.token(part, path) for part in PARTS[cls](value)]
             self.add(value, "parts", kinds, *parts)
             return
-        held = _attributes(value)
-        members = _members(cls)
+        held = attribute_dict(value)
+        members = slots_of(cls)
         content = self.content(value, path, bare=held is None and not members)
         self.add(value, "object", kinds, content)
-        if cls.__flags__ & _HEAP:
+        if cls.__flags__ & HEAP:
             self._places.append(ObjectPlace(path, value, held))
-        every = _reads_all(cls)
+        every = reads_all(cls)
         if held is not None:
             self.spaces.append(NameSpace(value, path, held, every=every))
         if members:
@@ -368,14 +379,14 @@ class Walk:
                 opener(self, value, path)
                 return base
         cls: Any = type(value)
-        if not bare and not _has_hidden_part(cls):
+        if not bare and not has_hidden_part(cls):
             return None
         if hasattr(cls, "__next__"):
             self.positions.append(IteratorPlace(path, value))
             return Same(value)
-        if bare and _is_by_value(value):
+        if bare and is_by_value(value):
             return (cls, value)
-        for read in (_buffer, _pickled):
+        for read in (buffer_bytes, _pickled):
             try:
                 found = read(value)
             except Exception:  # whatever objects say that have no such thing
@@ -393,7 +404,7 @@ class Walk:
 
     def _dict_(self, value: dict[Any, Any], path: str) -> None:
         if isinstance(value, OrderedDict):  # its order is not that of its table
-            self._places.append(ContentPlace(path, value, _ordered_items))
+            self._places.append(ContentPlace(path, value, ordered_items))
             pairs: Any = OrderedDict.items(value)
         else:
             self._places.append(DictPlace(path, value))
@@ -404,7 +415,7 @@ class Walk:
 
     def _reference(self, value: Any, path: str) -> None:
         """A weak reference or a context variable: what it leads to."""
-        read = _referent if isinstance(value, weakref.ref) else _context
+        read = referent if isinstance(value, weakref.ref) else context_value
         self._places.append(ContentPlace(path, value, read))
         self.add(value, Same(type(value)), *[self.token(v, path) for v in read(value)])
 
@@ -462,84 +473,12 @@ class Walk:
         self.add(value, Same(value))
 
 
-def _attributes(value: Any) -> dict[str, Any] | None:
-    """Return the dict of an object's attributes, without asking its ``__getattr__``."""
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return held if isinstance(held, dict) else None
-
-
-def _is_by_value(value: Any) -> bool:
-    """Tell whether an object is compared by value, and so cannot change."""
-    if type(value).__hash__ in (None, object.__hash__):
-        return False
-    try:
-        hash(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _buffer(value: Any) -> Hashable:
-    """Return the memory of an object that shows it, such as an ``array.array``."""
-    return bytes(memoryview(value))
-
-
-def _ordered_items(value: OrderedDict[Any, Any]) -> tuple[Any, ...]:
-    return tuple(part for pair in OrderedDict.items(value) for part in pair)
-
-
-def _referent(value: weakref.ref[Any]) -> tuple[Any, ...]:
-    return (value(),)
-
-
-def _context(value: ContextVar[Any]) -> tuple[Any, ...]:
-    return (value.get(None),)
-
-
 def _pickled(value: Any) -> Hashable:
     """Return what an object written in C would be pickled as."""
     made = value.__reduce_ex__(2)
     if isinstance(made, str) or not any(made[2:]):
         raise TypeError  # known by its name, or without content
     return Walk((made[1:],), every=True).key
-
-
-#: Py_TPFLAGS_HEAPTYPE: the class was written in Python.
-_HEAP = 1 << 9
-_HARMLESS = {"Generic", "Protocol", "ABC", "object", "NamedTuple"}
-
-
-@functools.lru_cache(maxsize=1024)
-def _reads_all(cls: Any) -> bool:
-    """Tell whether code that is not looked into reads attributes of a class's objects."""
-    if hasattr(cls, "__dataclass_fields__"):
-        return True
-    bases = [c for c in cls.__mro__ if is_installed(module_of(c)) and c.__name__ not in _HARMLESS]
-    return any(c.__flags__ & _HEAP for c in bases)
-
-
-@functools.lru_cache(maxsize=1024)
-def _has_hidden_part(cls: Any) -> bool:
-    """Tell whether objects hold more than attributes: a base is written in C."""
-    return any(
-        not c.__flags__ & _HEAP and c is not object and c is not SimpleNamespace
-        for c in cls.__mro__
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _members(cls: Any) -> dict[str, MemberDescriptorType]:
-    """Return the slots of a class written in Python."""
-    found: dict[str, MemberDescriptorType] = {}
-    for base in reversed(cls.__mro__):
-        if base.__flags__ & _HEAP:
-            for name, member in vars(base).items():
-                if isinstance(member, MemberDescriptorType):
-                    found[name] = member
-    return found
 
 
 _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
