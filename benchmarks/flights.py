@@ -1,0 +1,180 @@
+"""Flights against JSBSim: a ball that falls, an F-16 whose stick is moved, and batches.
+
+JSBSim flies its own ball and its own F-16 at its own rate, 120 steps a second, loading not counted;
+ours flies its models at a tolerance that is more accurate. The error of each is that against
+itself at ten times the rate or a tolerance of 1e-11, in altitude at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report import Table, in_processes, medians
+
+__all__ = ["measure", "tables"]
+
+PROCESSES = int(os.environ.get("FLIGHTS_PROCESSES", "3"))
+MANY = int(os.environ.get("FLIGHTS_MANY", "100000"))
+FOOT, SLUG = 0.3048, 14.593902937206364
+RTOL = 1e-6
+
+
+def _best(run: Callable[[], Any], seconds: float = 0.3) -> float:
+    best, begin = np.inf, time.perf_counter()
+    while best == np.inf or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _jsbsim(model: str, seconds: float, rate: float, fly: Callable[[Any, float], None]) -> Any:
+    """Fly a model of JSBSim; return its altitude at the end in m, and the time it took in s."""
+    import jsbsim
+
+    fdm = jsbsim.FGFDMExec(None)
+    fdm.set_debug_level(0)
+    fdm.load_model(model)
+    fdm.set_dt(1.0 / rate)
+    fdm["ic/h-sl-ft"] = 30000.0
+    fdm["ic/vt-fps"] = 700.0 if model == "f16" else 1.0
+    fdm.run_ic()
+    if model == "f16":
+        fdm["propulsion/set-running"] = -1
+    begin = time.perf_counter()
+    for k in range(round(seconds * rate)):
+        fly(fdm, k / rate)
+        fdm.run()
+    took = time.perf_counter() - begin
+    return fdm["position/h-sl-ft"] * FOOT, took
+
+
+def _stick(t: Any) -> Any:
+    """A pull of the stick from 1 to 2 s and a push from 2 to 3 s."""
+    return np.where((t > 1.0) & (t < 2.0), -1.0, 0.0) + np.where((t > 2.0) & (t < 3.0), 1.0, 0.0)
+
+
+def _ball() -> tuple[Any, Any]:
+    from archimedes.vehicles import FlightState, Projectile
+
+    ball = Projectile(SLUG, 3.6 * SLUG * FOOT**2 * np.eye(3), 0.1963495 * FOOT**2, 0.1)
+    start = FlightState(0.0, 0.0, 30000.0 * FOOT, np.array([0.3, 0, 0]), np.zeros(3), np.zeros(3))
+    return ball.dynamics, ball.state(start)
+
+
+def _f16() -> tuple[Any, Any]:
+    from archimedes.vehicles import F16, FlightState, trim
+
+    plane = F16()
+    start = FlightState(
+        0.0,
+        0.0,
+        30000.0 * FOOT,
+        np.array([700.0 * FOOT, 0, 0]),
+        np.array([0, 0.05, 0]),
+        np.zeros(3),
+    )
+    steady = trim(plane, start, F16.Input(0.2, -0.03, 0.0, 0.0), {"power": 10.0})
+
+    def dynamics(t: Any, x: Any) -> Any:
+        u = steady.input
+        return plane.dynamics(
+            t, x, F16.Input(u.throttle, u.elevator + 0.02 * _stick(t), u.aileron, u.rudder)
+        )
+
+    return dynamics, steady.state
+
+
+def _altitude(x: Any) -> Any:
+    from archimedes.environment import ecef_to_geodetic
+
+    motion = getattr(x, "motion", x)
+    return ecef_to_geodetic(np.asarray(motion.pos)[..., -1, :])[2]
+
+
+def measure() -> dict[str, float]:
+    """Times in s of one flight and of many, and errors in m."""
+    from archimedes import solve_ode, tree
+
+    found: dict[str, float] = {}
+    for name, seconds, model in (("ball", 30.0, _ball), ("f16", 60.0, _f16)):
+        dynamics, x0 = model()
+        outputs = np.linspace(0.0, seconds, int(seconds) + 1)
+
+        def solve(rtol: float, x: Any = x0, **more: Any) -> Any:
+            return solve_ode(
+                dynamics, (0.0, seconds), x, t_eval=outputs, rtol=rtol, atol=rtol, **more
+            ).x
+
+        solve(RTOL)
+        found[f"{name} ours"] = _best(lambda: solve(RTOL))
+        found[f"{name} our error"] = abs(float(_altitude(solve(RTOL)) - _altitude(solve(1e-11))))
+
+        def push(fdm: Any, t: float) -> None:
+            if name == "f16":
+                fdm["fcs/elevator-cmd-norm"] = 0.1 * float(_stick(t))
+
+        coarse = [_jsbsim(name, seconds, 120.0, push) for _ in range(3)]
+        found[f"{name} JSBSim"] = min(took for _, took in coarse)
+        fine, _ = _jsbsim(name, seconds, 1200.0, push)
+        found[f"{name} its error"] = abs(coarse[0][0] - fine)
+        if name == "f16":
+            for count in (1000, MANY):
+                rng = np.random.default_rng(0)
+                many = tree.map(lambda a: np.repeat(np.asarray(a)[None], count, axis=0), x0)
+                off = rng.normal(size=(count, 3))
+                many = tree.replace(
+                    many, motion=tree.replace(many.motion, v_E=many.motion.v_E + off)
+                )
+                begin = time.perf_counter()
+                solve(RTOL, many, in_axes=(0,))
+                if count == 1000:
+                    begin = time.perf_counter()
+                    solve(RTOL, many, in_axes=(0,))
+                found[f"f16 {count}"] = (time.perf_counter() - begin) / count
+    return found
+
+
+def tables() -> list[Table]:
+    """Measure in fresh processes."""
+    m = medians(in_processes("benchmarks.flights", "measure", PROCESSES))
+    cores = len(os.sched_getaffinity(0))
+    rows = []
+    for name, text in (("ball", "ball, 30 s"), ("f16", "F-16, 60 s, stick pulled and pushed")):
+        ratio = m[f"{name} JSBSim"] / m[f"{name} ours"]
+        rows.append(
+            [
+                text,
+                f"{1e3 * m[f'{name} ours']:.2f} ms",
+                f"{1e3 * m[f'{name} JSBSim']:.1f} ms",
+                f"{ratio:.0f}x",
+                f"{m[f'{name} our error']:.1e} m",
+                f"{m[f'{name} its error']:.1e} m",
+            ]
+        )
+    for count in (1000, MANY):
+        each = m[f"f16 {count}"]
+        rows.append(
+            [
+                f"{count:,} F-16 flights of 60 s, each",
+                f"{1e3 * each:.3f} ms",
+                f"{1e3 * m['f16 JSBSim']:.1f} ms",
+                f"{m['f16 JSBSim'] / each / cores:.0f}x per core",
+                "",
+                "",
+            ]
+        )
+    return [
+        Table(
+            "Flights against JSBSim",
+            ["flight", "Archimedes", "JSBSim", "ratio", "our error", "its error"],
+            rows,
+            "Outputs every second. JSBSim flies its own ball and F-16 from 30,000 ft at 120 Hz; "
+            f"ours uses rtol {RTOL:g}. Batches run on {cores} cores, JSBSim on one.",
+        )
+    ]
