@@ -97,46 +97,63 @@ def _altitude(x: Any) -> Any:
     return ecef_to_geodetic(np.asarray(motion.pos)[..., -1, :])[2]
 
 
+def _push(fdm: Any, t: float) -> None:
+    fdm["fcs/elevator-cmd-norm"] = 0.1 * float(_stick(t))
+
+
+def _nothing(fdm: Any, t: float) -> None:
+    pass
+
+
+class _Flight:
+    """A flight of ours, ready to be flown alone or many times."""
+
+    def __init__(self, model: Callable[[], tuple[Any, Any]], seconds: float) -> None:
+        self.dynamics, self.x0 = model()
+        self.seconds = seconds
+
+    def solve(self, rtol: float, x: Any = None, **more: Any) -> Any:
+        from archimedes import solve_ode
+
+        times = np.linspace(0.0, self.seconds, int(self.seconds) + 1)
+        x = self.x0 if x is None else x
+        span = (0.0, self.seconds)
+        return solve_ode(self.dynamics, span, x, t_eval=times, rtol=rtol, atol=rtol, **more).x
+
+    def dispersed(self, count: int) -> Any:
+        """States whose velocities differ by about 1 m/s."""
+        from archimedes import tree
+
+        many = tree.map(lambda a: np.repeat(np.asarray(a)[None], count, axis=0), self.x0)
+        off = np.random.default_rng(0).normal(size=(count, 3))
+        return tree.replace(many, motion=tree.replace(many.motion, v_E=many.motion.v_E + off))
+
+    def each(self, count: int) -> float:
+        """Time in s for each of many flights, compiled before."""
+        self.solve(RTOL, self.dispersed(16), in_axes=(0,))
+        many = self.dispersed(count)
+        begin = time.perf_counter()
+        self.solve(RTOL, many, in_axes=(0,))
+        return (time.perf_counter() - begin) / count
+
+
 def measure() -> dict[str, float]:
     """Times in s of one flight and of many, and errors in m."""
-    from archimedes import solve_ode, tree
-
     found: dict[str, float] = {}
-    for name, seconds, model in (("ball", 30.0, _ball), ("f16", 60.0, _f16)):
-        dynamics, x0 = model()
-        outputs = np.linspace(0.0, seconds, int(seconds) + 1)
-
-        def solve(rtol: float, x: Any = x0, **more: Any) -> Any:
-            return solve_ode(
-                dynamics, (0.0, seconds), x, t_eval=outputs, rtol=rtol, atol=rtol, **more
-            ).x
-
-        solve(RTOL)
-        found[f"{name} ours"] = _best(lambda: solve(RTOL))
-        found[f"{name} our error"] = abs(float(_altitude(solve(RTOL)) - _altitude(solve(1e-11))))
-
-        def push(fdm: Any, t: float) -> None:
-            if name == "f16":
-                fdm["fcs/elevator-cmd-norm"] = 0.1 * float(_stick(t))
-
+    for name, seconds, model, push in (
+        ("ball", 30.0, _ball, _nothing),
+        ("f16", 60.0, _f16, _push),
+    ):
+        flight = _Flight(model, seconds)
+        rough, exact = (_altitude(flight.solve(rtol)) for rtol in (RTOL, 1e-11))
+        found[f"{name} our error"] = abs(float(rough - exact))
+        found[f"{name} ours"] = _best(lambda flight=flight: flight.solve(RTOL))
         coarse = [_jsbsim(name, seconds, 120.0, push) for _ in range(3)]
-        found[f"{name} JSBSim"] = min(took for _, took in coarse)
         fine, _ = _jsbsim(name, seconds, 1200.0, push)
+        found[f"{name} JSBSim"] = min(took for _, took in coarse)
         found[f"{name} its error"] = abs(coarse[0][0] - fine)
-        if name == "f16":
-            for count in (1000, MANY):
-                rng = np.random.default_rng(0)
-                many = tree.map(lambda a: np.repeat(np.asarray(a)[None], count, axis=0), x0)
-                off = rng.normal(size=(count, 3))
-                many = tree.replace(
-                    many, motion=tree.replace(many.motion, v_E=many.motion.v_E + off)
-                )
-                begin = time.perf_counter()
-                solve(RTOL, many, in_axes=(0,))
-                if count == 1000:
-                    begin = time.perf_counter()
-                    solve(RTOL, many, in_axes=(0,))
-                found[f"f16 {count}"] = (time.perf_counter() - begin) / count
+    for count in (1000, MANY):
+        found[f"f16 {count}"] = flight.each(count)
     return found
 
 
