@@ -3,6 +3,7 @@
 # ruff: noqa: D102  (what the methods do is said once, in ``Place``)
 from __future__ import annotations
 
+import io
 import operator
 import pickle
 from collections import OrderedDict, deque
@@ -186,7 +187,17 @@ class GeneratorPlace(MovingPlace):
         set_generator_state(self.value, pickle.loads(self.at))
 
 
+def _file_position(file: io.IOBase) -> int | None:
+    """Return where reading has come to in a file that is only read; None if that is not known."""
+    try:
+        return file.tell() if file.seekable() and not file.writable() else None
+    except (OSError, ValueError):  # it is being iterated over, or closed
+        return None
+
+
 def _position(value: Any) -> Hashable:
+    if isinstance(value, io.IOBase):  # asking one to reduce itself may close it
+        return _file_position(value)
     frame = getattr(value, "gi_frame", MISSING)
     if frame is not MISSING:  # a generator
         return None if frame is None else frame.f_lasti
