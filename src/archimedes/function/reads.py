@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import io
 import operator
 import sys
 import weakref
@@ -381,7 +382,8 @@ class Walk:
         cls: Any = type(value)
         if not bare and not has_hidden_part(cls):
             return None
-        if hasattr(cls, "__next__"):
+        # A file is an iterator too, but its __reduce__ wraps it, which closes it in the end.
+        if hasattr(cls, "__next__") and not issubclass(cls, io.IOBase):
             self.positions.append(IteratorPlace(path, value))
             return Same(value)
         if bare and is_by_value(value):
