@@ -12,6 +12,7 @@ from archimedes.vehicles.rocket_guidance import OrbitGuidance
 from archimedes.vehicles.satellite import Satellite
 from archimedes.vehicles.steady_flight import Linearization, Trim, linearize, trim
 from archimedes.vehicles.surroundings import FlightState, Surroundings
+from archimedes.vehicles.vehicle_files import load, parameter_file
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "Tyre",
     "fly",
     "linearize",
+    "load",
+    "parameter_file",
     "ring",
     "trim",
     "two_stage_rocket",

@@ -17,6 +17,7 @@ from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
+from archimedes.vehicles.parts.limits import check_not_negative
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
 
@@ -33,6 +34,11 @@ class Tyre:
     friction: Any = 1.0
     stiffness: Any = 10.0
     shape: Any = 1.4
+
+    def __post_init__(self) -> None:
+        """Check the coefficients where they are known."""
+        for name in ("friction", "stiffness", "shape"):
+            check_not_negative(getattr(self, name), f"Tyre.{name}", "1 or 1/rad")
 
     def side_force(self, slip: Any, load: Any) -> Any:
         """Return the force in N to the right for a slip angle in rad (positive: sliding left)."""
@@ -83,6 +89,9 @@ class Car:
         check_inertia(self.inertia, "Car.inertia")
         for name in ("front", "rear", "track", "height", "spring"):
             check_positive(getattr(self, name), f"Car.{name}", "SI units")
+        for name in ("damper", "drag", "front_drive"):
+            check_not_negative(getattr(self, name), f"Car.{name}", "SI units")
+        check_not_negative(1.0 - self.front_drive, "1 - Car.front_drive", "parts of the drive")
 
     def state(self, flight: FlightState) -> Any:
         """Return the state of motion, its attitude as roll, pitch and yaw."""

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_not_negative
 from archimedes.vehicles.parts.rotors import Rotors
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
@@ -29,6 +31,7 @@ def ring(count: int, arm: float, **rotor: Any) -> Rotors:
     """
     if count < 4 or count % 2:
         raise ValueError(f"ring: count={count} must be even and at least 4 to turn both ways")
+    check_positive(arm, "ring: arm", "m")
     angle = 2.0 * np.pi * (np.arange(count) + 0.5) / count
     places = np.stack([arm * np.cos(angle), arm * np.sin(angle), 0.0 * angle], axis=1)
     return Rotors(places, np.where(np.arange(count) % 2 == 0, 1.0, -1.0), **rotor)
@@ -72,6 +75,7 @@ class Multirotor:
         """Check mass and inertia where they are known."""
         check_mass(self.mass, "Multirotor.mass")
         check_inertia(self.inertia, "Multirotor.inertia")
+        check_not_negative(self.drag, "Multirotor.drag", "N s^2/m^2")
 
     def state(self, flight: FlightState, speeds: Any = None) -> Any:
         """Return the state for a place, a velocity and an attitude; rotors hover by default."""

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, replace, struct
-from archimedes.vehicles.parts.limits import limited
+from archimedes.vehicles.parts.limits import check_not_negative, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import RotatingEarth
 
-__all__ = ["Rocket", "Stage", "two_stage_rocket"]
+__all__ = ["Rocket", "Stage", "cylindrical_stage", "two_stage_rocket"]
 
 STANDARD_GRAVITY = 9.80665
 SEA_LEVEL_PRESSURE = 101325.0
@@ -40,6 +41,13 @@ class Stage:
     exit_area: Any = field(units="m^2", default=0.0)
     engine: Any = field(units="m", default=0.0)
     max_gimbal: Any = field(units="rad", default=0.1)
+
+    def __post_init__(self) -> None:
+        """Check sizes where they are known."""
+        check_positive(self.thrust, "Stage.thrust", "N")
+        check_positive(self.specific_impulse, "Stage.specific_impulse", "s")
+        check_not_negative(self.exit_area, "Stage.exit_area", "m^2")
+        check_not_negative(self.max_gimbal, "Stage.max_gimbal", "rad")
 
     def flow(self, throttle: Any) -> Any:
         """Return the propellant burnt, in kg/s."""
@@ -86,6 +94,13 @@ class Rocket:
         mass: Any = field(units="kg")
         load: Any = field(units="m/s^2")
         dynamic_pressure: Any = field(units="Pa")
+
+    def __post_init__(self) -> None:
+        """Check the stages, and sizes where they are known."""
+        if not self.stages:
+            raise ValueError("Rocket.stages is empty: a rocket has one stage or more")
+        for name in ("area", "axial", "normal"):
+            check_not_negative(getattr(self, name), f"Rocket.{name}", "SI units")
 
     def state(self, flight: FlightState) -> Any:
         """Return the state with full tanks and all stages."""
@@ -171,25 +186,29 @@ class Rocket:
         return Rocket.State(motion, after.propellant, after.attached)
 
 
+def cylindrical_stage(
+    bottom: Any, length: Any, radius: Any, dry_mass: Any, propellant: Any, **engine: Any
+) -> Stage:
+    """Return a stage that is a thin shell around a tank, from `bottom` m up, its engine there.
+
+    The tank leaves half a metre free at both ends; `engine` are the other fields of `Stage`.
+    """
+    middle = np.array([bottom + 0.5 * length, 0.0, 0.0])
+    across = dry_mass * (3 * radius**2 + length**2) / 12.0
+    shell = MassProperties(dry_mass, middle, np.diag([dry_mass * radius**2, across, across]))
+    tank = Tank(propellant, np.array([bottom + 0.5, 0.0, 0.0]), length - 1.0, radius)
+    return Stage(shell, tank, engine=bottom, **engine)
+
+
 def two_stage_rocket(payload: float = 500.0, world: Any = None) -> Rocket:
     """Return a rocket of 30 t that carries `payload` kg to a low orbit: made up, of usual figures.
 
     Kerosene and liquid oxygen; structural ratios of 7 % and 9 %.
     """
-
-    def stage(
-        low: float, length: float, radius: float, dry: float, wet: float, **engine: Any
-    ) -> Stage:
-        middle = np.array([low + 0.5 * length, 0.0, 0.0])
-        across = dry * (3 * radius**2 + length**2) / 12.0
-        shell = MassProperties(dry, middle, np.diag([dry * radius**2, across, across]))
-        tank = Tank(wet, np.array([low + 0.5, 0.0, 0.0]), length - 1.0, radius)
-        return Stage(shell, tank, engine=low, **engine)
-
-    first = stage(
+    first = cylindrical_stage(
         0.0, 14.0, 0.9, 1700.0, 22500.0, thrust=4.6e5, specific_impulse=305.0, exit_area=0.45
     )
-    second = stage(14.0, 5.0, 0.9, 450.0, 4600.0, thrust=3.2e4, specific_impulse=340.0)
+    second = cylindrical_stage(14.0, 5.0, 0.9, 450.0, 4600.0, thrust=3.2e4, specific_impulse=340.0)
     nose = MassProperties(payload, np.array([20.0, 0.0, 0.0]), payload * np.eye(3))
     return Rocket(
         (first, second),

@@ -22,6 +22,7 @@ from archimedes.environment import (
 from archimedes.spatial.components import as_array, cross, matvec
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_not_negative
 from archimedes.vehicles.parts.magnetorquers import Magnetorquers
 from archimedes.vehicles.parts.reaction_wheels import ReactionWheels
 
@@ -81,6 +82,8 @@ class Satellite:
         """Check mass and inertia where they are known."""
         check_mass(self.mass, "Satellite.mass")
         check_inertia(self.inertia, "Satellite.inertia")
+        check_not_negative(self.area, "Satellite.area", "m^2")
+        check_not_negative(self.drag, "Satellite.drag", "1")
 
     def idle(self) -> Any:
         """Return the input that does nothing."""

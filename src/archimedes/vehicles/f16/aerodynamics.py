@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.environment.gravity import check_positive
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16 import tables as T
@@ -51,6 +52,12 @@ class F16Aerodynamics:
     span: float = field(units="m", default=9.144)
     chord: float = field(units="m", default=3.450336)
     reference: float = 0.35
+
+    def __post_init__(self) -> None:
+        """Check the sizes where they are known."""
+        check_positive(self.area, "F16Aerodynamics.area", "m^2")
+        check_positive(self.span, "F16Aerodynamics.span", "m")
+        check_positive(self.chord, "F16Aerodynamics.chord", "m")
 
     def coefficients(
         self, around: Surroundings, elevator: Any, aileron: Any, rudder: Any, xcg: Any

@@ -12,8 +12,9 @@ import numpy as np
 
 from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_matrix, check_vector
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_axes
+from archimedes.vehicles.parts.limits import check_axes, check_not_negative
 
 __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
 
@@ -25,6 +26,12 @@ class MassProperties:
     mass: Any = field(units="kg")
     com: Any = field(units="m", default_factory=lambda: np.zeros(3))
     inertia: Any = field(units="kg m^2", default_factory=lambda: np.zeros((3, 3)))
+
+    def __post_init__(self) -> None:
+        """Check mass and shapes where they are known; a point has no inertia."""
+        check_not_negative(self.mass, "MassProperties.mass", "kg")
+        check_vector(self.com, 3, "MassProperties.com")
+        check_matrix(self.inertia, 3, "MassProperties.inertia")
 
 
 def combined(parts: Sequence[MassProperties]) -> MassProperties:

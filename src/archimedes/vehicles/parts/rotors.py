@@ -53,7 +53,12 @@ class Rotors:
         check_axes(self.axes(), "Rotors.directions")
         check_positive(self.thrust, "Rotors.thrust", "N s^2")
         check_positive(self.time_constant, "Rotors.time_constant", "s")
+        check_positive(self.max_speed, "Rotors.max_speed", "rad/s")
+        check_positive(self.density, "Rotors.density", "kg/m^3")
+        check_not_negative(self.torque, "Rotors.torque", "N m s^2")
         check_not_negative(self.inertia, "Rotors.inertia", "kg m^2")
+        check_not_negative(self.inflow, "Rotors.inflow", "N s^2/m")
+        check_not_negative(self.drag, "Rotors.drag", "N s^2/m")
 
     def axes(self) -> Any:
         """Return the directions of thrust (n, 3): up in body axes unless given."""

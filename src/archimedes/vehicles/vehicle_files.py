@@ -1,0 +1,64 @@
+"""Vehicles from files: the parameters that come with each, and those that users write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from archimedes.errors import StructError
+from archimedes.tree import UnionConfig
+from archimedes.tree.config_files import read_data
+from archimedes.tree.config_types import read
+from archimedes.tree.struct_methods import nearest, replace
+from archimedes.vehicles.configurations import (
+    CarConfig,
+    F16Config,
+    MultirotorConfig,
+    RocketConfig,
+    SatelliteConfig,
+)
+
+__all__ = ["load", "parameter_file"]
+
+FOLDER = Path(__file__).parent / "parameters"
+SUFFIXES = (".yaml", ".yml", ".json")
+AnyVehicle = UnionConfig[F16Config, MultirotorConfig, SatelliteConfig, RocketConfig, CarConfig]
+
+
+def parameter_file(name: str) -> Path:
+    """Return the file of parameters that comes with a vehicle, to read or to copy.
+
+    >>> from archimedes.vehicles import parameter_file
+    >>> parameter_file("f16").name
+    'f16.yaml'
+    """
+    path = FOLDER / f"{name}.yaml"
+    known = sorted(p.stem for p in FOLDER.glob("*.yaml"))
+    if name not in known:
+        raise StructError(
+            f"no vehicle {name!r} ({nearest(name, known)}); the name of a file of your own ends "
+            f"in one of {', '.join(SUFFIXES)}"
+        )
+    return path
+
+
+def load(source: str | os.PathLike[str], **parts: Any) -> Any:
+    """Return the vehicle of a file of parameters, or of a name: "f16", "car", and so on.
+
+    The file's key ``type`` says which vehicle it describes; copy the one of `parameter_file` and
+    change its numbers. Unknown and missing keys, wrong types and values that cannot be are errors
+    that name file and key. `parts` replace fields: ``load("f16", world=FlatEarth())``.
+
+    >>> from archimedes.vehicles import load
+    >>> load("car").mass
+    1500.0
+    """
+    named = isinstance(source, str) and not source.lower().endswith(SUFFIXES)
+    path = parameter_file(str(source)) if named else Path(source)
+    data = read_data(path)
+    try:
+        vehicle = read(data, AnyVehicle, "").build()
+    except StructError as error:
+        raise StructError(f"{path}: {error}") from error
+    return replace(vehicle, **parts) if parts else vehicle
