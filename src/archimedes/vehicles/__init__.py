@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archimedes.vehicles.car import Car, Tyre
-from archimedes.vehicles.f16 import F16, F16Aerodynamics, F16Engine
+from archimedes.vehicles.f16 import F16, CircleGuidance, F16Aerodynamics, F16Autopilot, F16Engine
 from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
 from archimedes.vehicles.multirotor import GeometricController, Multirotor, ring
 from archimedes.vehicles.projectile import Projectile
@@ -18,7 +18,9 @@ from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
 __all__ = [
     "F16",
     "Car",
+    "CircleGuidance",
     "F16Aerodynamics",
+    "F16Autopilot",
     "F16Engine",
     "FlatEarth",
     "FlightCase",

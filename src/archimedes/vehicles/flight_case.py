@@ -19,7 +19,7 @@ class FlightCase:
 
     `vehicle` has `world`, `state(flight, ...)` and `dynamics(t, x, u)`; `start` is where it begins,
     `inner` the other fields of its state; `controls` an `Input`, or a function of time
-    that returns one.
+    that returns one (of time, the memory of sampled parts and further arguments, where there are).
     """
 
     vehicle: Any = field()
@@ -38,7 +38,10 @@ class FlightRecord(NamedTuple):
 
 
 def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
-    """Fly a case; `options` go to `solve_ode` (method, rtol, atol, events, sampled, ...).
+    """Fly a case; `options` go to `solve_ode` (method, rtol, atol, events, sampled, args, ...).
+
+    With `sampled` parts, such as an autopilot, ``controls(t, memory)`` makes the vehicle's input of
+    their memory.
 
     >>> import numpy as np
     >>> from archimedes.vehicles import FlightCase, FlightState, Projectile, fly
@@ -51,8 +54,8 @@ def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
     vehicle, controls = case.vehicle, case.controls
     x0 = vehicle.state(case.start, **case.inner)
 
-    def dynamics(t: Any, x: Any) -> Any:
-        return vehicle.dynamics(t, x, controls(t) if callable(controls) else controls)
+    def dynamics(t: Any, x: Any, *given: Any) -> Any:
+        return vehicle.dynamics(t, x, controls(t, *given) if callable(controls) else controls)
 
     trajectory = solve_ode(dynamics, (0.0, case.duration), x0, t_eval=t_eval, **options)
     motion = getattr(trajectory.x, "motion", trajectory.x)
