@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archimedes.vehicles import dave_ml
 from archimedes.vehicles.car import Car, Tyre
 from archimedes.vehicles.f16 import F16, CircleGuidance, F16Aerodynamics, F16Autopilot, F16Engine
 from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
@@ -38,6 +39,7 @@ __all__ = [
     "Surroundings",
     "Trim",
     "Tyre",
+    "dave_ml",
     "fly",
     "linearize",
     "load",

@@ -1,0 +1,154 @@
+"""A DAVE-ML model as a function of its inputs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic import is_traced
+from archimedes.vehicles.dave_ml.definitions import Definitions, Variable
+from archimedes.vehicles.dave_ml.expressions import Expression
+from archimedes.vehicles.dave_ml.ordering import in_order
+from archimedes.vehicles.dave_ml.reading import read_definitions
+from archimedes.vehicles.dave_ml.reports import CheckReport, ImportReport, import_report, run_shots
+from archimedes.vehicles.dave_ml.xml_elements import read_elements
+
+__all__ = ["DaveModel", "read"]
+
+#: Marks of variables that come from outside, and of those that go there.
+GIVEN = {"isInput", "isControl", "isDisturbance", "isState"}
+WANTED = {"isOutput", "isStateDeriv"}
+
+
+def read(path: str | os.PathLike[str]) -> DaveModel:
+    """Read a DAVE-ML file (ANSI/AIAA S-119) into a function of its inputs.
+
+    Nothing that the file names is fetched; files that declare entities, are larger than 64 MiB or
+    nested deeper than 100 elements are refused. Errors are ValueErrors with file and line.
+    """
+    return DaveModel(read_definitions(read_elements(path)))
+
+
+class DaveModel:
+    """Variables, tables and calculations of a DAVE-ML file; made by :func:`read`.
+
+    ``model(alpha=5.0, el=-2.0)`` returns the outputs, a dict by varID in the order of the file.
+    Inputs are given by varID or by name, as keywords or in a dict, in the units of the file
+    (`model.variables[id].units`): numbers, arrays (elementwise, with NumPy's broadcasting) or
+    traced values. `inputs` must be given unless they have an initial value; constants may be
+    replaced in the same way. Tables hold their outermost values or go on, minValue and maxValue
+    limit a variable, as the file says.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self.name = definitions.name
+        #: All variables by varID.
+        self.variables: dict[str, Variable] = definitions.variables
+        self._order = in_order(self.variables)
+        free = [v for v in self.variables.values() if v.source is None]
+        #: varIDs of what comes from outside: marked so in the file, or without any value there.
+        self.inputs = tuple(v.id for v in free if v.roles & GIVEN or v.initial is None)
+        #: varIDs of the other variables that nothing in the file computes.
+        self.constants = tuple(v.id for v in free if v.id not in self.inputs)
+        #: varIDs of the results: marked so in the file, or computed and used by nothing.
+        self.outputs = self._results()
+        self._needed = in_order(self.variables, self.outputs)
+        self._ids = self._names()
+
+    def __repr__(self) -> str:
+        return f"<DAVE-ML model {self.name!r}: {len(self.inputs)} inputs, {list(self.outputs)}>"
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+        """Return the outputs by varID."""
+        values = self._run(self._needed, inputs, named)
+        return {key: values[key] for key in self.outputs}
+
+    def signals(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+        """Return all variables by varID, inputs and constants included."""
+        return self._run(self._order, inputs, named)
+
+    def check(self, internal_rtol: float = 1e-6) -> CheckReport:
+        """Run the check data of the file.
+
+        Outputs must agree to the tolerances of the file. Values in between have none there: they
+        are compared to `internal_rtol` times their size (at least 1) and do not decide.
+        """
+        return run_shots(self, self._definitions.shots, internal_rtol)
+
+    def report(self) -> ImportReport:
+        """Return what of the file is used, approximated and ignored."""
+        return import_report(self, self._definitions)
+
+    def id_of(self, name: str) -> str:
+        """Return the varID of a variable, given by varID or name."""
+        if name in self.variables:
+            return name
+        ids = self._ids.get(name, [])
+        if len(ids) > 1:
+            raise ValueError(f"the name {name!r} belongs to {', '.join(ids)}: give a varID")
+        if not ids:
+            near = difflib.get_close_matches(name, [*self.variables, *self._ids], n=3)
+            hint = f" (did you mean {', '.join(near)}?)" if near else ""
+            raise ValueError(
+                f"the model has no variable {name!r}{hint}; its inputs are {', '.join(self.inputs)}"
+            )
+        return ids[0]
+
+    def _names(self) -> dict[str, list[str]]:
+        ids: dict[str, list[str]] = {}
+        for variable in self.variables.values():
+            ids.setdefault(variable.name, []).append(variable.id)
+        return ids
+
+    def _results(self) -> tuple[str, ...]:
+        marked = tuple(v.id for v in self.variables.values() if v.roles & WANTED)
+        used = {key for v in self.variables.values() for key in v.reads}
+        computed = (v.id for v in self.variables.values() if v.source is not None)
+        return marked or tuple(key for key in computed if key not in used)
+
+    def _given(self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for name, value in [*(inputs or {}).items(), *named.items()]:
+            key = self.id_of(name)
+            if key in given:
+                raise ValueError(f"input {key!r} is given twice (as {name!r} the second time)")
+            if self.variables[key].source is not None:
+                raise ValueError(f"{name!r} is computed by the model and cannot be given")
+            given[key] = _real(value, name)
+        return given
+
+    def _run(
+        self,
+        order: tuple[str, ...],
+        inputs: Mapping[str, Any] | None,
+        named: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        given = self._given(inputs, named)
+        missing = [k for k in self.inputs if k not in given and self.variables[k].initial is None]
+        if missing:
+            told = ", ".join(f"{k} ({self.variables[k].units})" for k in missing)
+            raise ValueError(f"the model needs values of its inputs {told}")
+        values: dict[str, Any] = {}
+        for key in order:
+            variable = self.variables[key]
+            if variable.source is None:
+                value: Any = given.get(key, variable.initial)
+            else:
+                value = variable.source(values)
+            if isinstance(variable.source, Expression):
+                value = np.multiply(value, 1.0)  # truth values are numbers here
+            values[key] = variable.limit(value)
+        return values
+
+
+def _real(value: Any, name: str) -> Any:
+    """Return an input as NumPy's floats."""
+    dtype = None if is_traced(value) else np.asarray(value).dtype
+    if dtype is not None and dtype.kind not in "biuf":
+        raise ValueError(f"input {name!r} must be real numbers, got {str(dtype).lstrip('<>')}")
+    return np.multiply(value, 1.0)

@@ -1,0 +1,160 @@
+"""What became of a DAVE-ML file: which check cases hold, what was used and what was not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from archimedes.vehicles.dave_ml.definitions import Definitions, Shot, Signal
+from archimedes.vehicles.dave_ml.expressions import Expression
+from archimedes.vehicles.dave_ml.lookups import Lookup
+
+__all__ = ["CheckReport", "CheckRow", "ImportReport", "import_report", "run_shots"]
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One value of one check case; `note` says what else is to be known."""
+
+    shot: str
+    signal: str
+    expected: float
+    got: float
+    tolerance: float
+    ok: bool
+    internal: bool
+    note: str = ""
+
+    def __str__(self) -> str:
+        """Write the row in one line."""
+        word = "ok" if self.ok else "FAILED"
+        return (
+            f"{self.shot}: {self.signal}: expected {self.expected!r}, got {self.got!r}, "
+            f"tolerance {self.tolerance:g}: {word}" + (f" ({self.note})" if self.note else "")
+        )
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All values of all check cases; `ok` if every output is within its tolerance."""
+
+    rows: tuple[CheckRow, ...]
+    shots: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are outputs to check and all agree; values in between do not count."""
+        outputs = [row for row in self.rows if not row.internal]
+        return bool(outputs) and all(row.ok for row in outputs)
+
+    @property
+    def failures(self) -> tuple[CheckRow, ...]:
+        """The rows that do not agree, values in between included."""
+        return tuple(row for row in self.rows if not row.ok)
+
+    def __str__(self) -> str:
+        """Write a summary, then the rows that fail or have a note."""
+        good = sum(row.ok for row in self.rows)
+        shown = [str(row) for row in self.rows if not row.ok or row.note]
+        return "\n".join([f"{self.shots} shots: {good} of {len(self.rows)} values agree", *shown])
+
+
+def run_shots(model: Any, shots: list[Shot], internal_rtol: float) -> CheckReport:
+    """Run check cases through a model."""
+    rows = []
+    for shot in shots:
+        given = {model.id_of(s.name): s for s in shot.inputs}
+        try:
+            values = model.signals({key: s.value for key, s in given.items()})
+        except ValueError as error:
+            raise ValueError(f"{shot.place}: shot {shot.name!r}: {error}") from None
+        rows += [_row(model, shot, s, values, s.tolerance or 0.0, False) for s in shot.outputs]
+        for s in shot.internal:
+            tolerance = s.tolerance
+            if tolerance is None:
+                tolerance = internal_rtol * max(1.0, abs(s.value))
+            rows.append(_row(model, shot, s, values, tolerance, True))
+    return CheckReport(tuple(rows), len(shots))
+
+
+def _row(
+    model: Any, shot: Shot, signal: Signal, values: Any, tolerance: float, internal: bool
+) -> CheckRow:
+    try:
+        key = model.id_of(signal.name)
+    except ValueError as error:
+        nothing = float("nan")
+        return CheckRow(
+            shot.name, signal.name, signal.value, nothing, tolerance, False, internal, str(error)
+        )
+    got = float(values[key])
+    units = model.variables[key].units
+    note = ""
+    if signal.units is not None and signal.units != units:
+        note = f"units are {signal.units!r} in the check data, {units!r} in the model"
+    ok = got == signal.value or abs(got - signal.value) <= tolerance
+    return CheckRow(shot.name, key, signal.value, got, tolerance, ok, internal, note)
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What of a file is used, what is approximated, and what is ignored, one line each."""
+
+    used: tuple[str, ...]
+    approximated: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Write the three lists."""
+        lists = {
+            "used": self.used,
+            "approximated": self.approximated,
+            "ignored": self.ignored,
+        }
+        return "\n".join(
+            f"{title}:\n" + "\n".join(f"  {line}" for line in lines or ("nothing",))
+            for title, lines in lists.items()
+        )
+
+
+def import_report(model: Any, definitions: Definitions) -> ImportReport:
+    """Say what of a file's definitions a model uses."""
+    variables = definitions.variables.values()
+    lookups = {v.id: v.source for v in variables if isinstance(v.source, Lookup)}
+    formulas = [v for v in variables if isinstance(v.source, Expression)]
+
+    def listed(keys: Any) -> str:
+        told = (f"{k} [{definitions.variables[k].units}]" for k in keys)
+        return ", ".join(told) or "none"
+
+    used = [
+        f"inputs: {listed(model.inputs)}",
+        f"outputs: {listed(model.outputs)}",
+        f"constants: {listed(model.constants)}",
+        f"calculations: {', '.join(v.id for v in formulas) or 'none'}",
+        *(f"table: {_described(key, lookup)}" for key, lookup in lookups.items()),
+        f"check cases: {len(definitions.shots)}",
+    ]
+    approximated = list(definitions.approximated)
+    unmarked = [v.id for v in variables if v.id in model.inputs and not v.roles]
+    if unmarked:
+        approximated.append(f"taken as inputs, not marked as such: {', '.join(unmarked)}")
+    if not any(v.roles & {"isOutput", "isStateDeriv"} for v in variables):
+        approximated.append("no output is marked: all that is computed and not used further is one")
+    unused = sorted(set(definitions.tables) - definitions.tables_used)
+    ignored = [f"<{tag}>: {count}" for tag, count in sorted(definitions.ignored.items())]
+    ignored += [f"table {key!r}: no function refers to it" for key in unused]
+    ignored += [
+        f"initialValue of {v.id}: it is computed"
+        for v in variables
+        if v.source is not None and v.initial is not None
+    ]
+    return ImportReport(tuple(used), tuple(approximated), tuple(ignored))
+
+
+def _described(key: str, lookup: Lookup) -> str:
+    axes = ", ".join(
+        f"{a.variable} ({len(a.points)} points, {a.interpolate}, extrapolate {a.extrapolate})"
+        for a in lookup.axes
+    )
+    return f"{key} = {lookup.name}({axes})"

@@ -1,0 +1,154 @@
+"""XML files from anywhere, read as trees of elements: nothing in them is expanded or fetched."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+__all__ = ["Element", "read_elements"]
+
+#: What a model may take at most: bytes of the file, elements, and elements inside each other.
+LARGEST, MOST, DEEPEST = 64 * 2**20, 500_000, 100
+#: Namespaces whose elements are known by their plain names.
+NAMESPACES = ("http://daveml.org/2010/DAVEML", "http://www.w3.org/1998/Math/MathML")
+
+
+@dataclass(slots=True)
+class Element:
+    """One element: its name, attributes, texts and elements in order, and where it starts."""
+
+    tag: str
+    attributes: dict[str, str]
+    place: str
+    content: list[Element | str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Element]:
+        return (part for part in self.content if isinstance(part, Element))
+
+    @property
+    def text(self) -> str:
+        """Its own text, without that of the elements inside."""
+        return "".join(part for part in self.content if isinstance(part, str)).strip()
+
+    def find(self, tag: str) -> Element | None:
+        """Return the element of this name inside, if there is one."""
+        found = [part for part in self if part.tag == tag]
+        if len(found) > 1:
+            raise found[1].error(f"a second <{tag}> in <{self.tag}>; one is allowed")
+        return found[0] if found else None
+
+    def need(self, tag: str) -> Element:
+        """Return the element of this name inside."""
+        found = self.find(tag)
+        if found is None:
+            raise self.error(f"<{self.tag}> has no <{tag}>")
+        return found
+
+    def get(self, name: str) -> str:
+        """Return an attribute that must be there."""
+        if name not in self.attributes:
+            raise self.error(f"<{self.tag}> has no attribute {name}")
+        return self.attributes[name].strip()
+
+    def error(self, message: str) -> ValueError:
+        """Return an error that names the file and the line of this element."""
+        return ValueError(f"{self.place}: {message}")
+
+
+def read_elements(path: str | os.PathLike[str]) -> Element:
+    """Return the root element of an XML file.
+
+    A DOCTYPE that only names a DTD is skipped, the DTD is not fetched. Refused with a ValueError:
+    entities and all other declarations of the file's own, XInclude, files of more than 64 MiB, of
+    more than 500,000 elements or more than 100 inside each other, and what is not well-formed.
+    """
+    name = Path(path).name
+    state = os.stat(path)
+    if not stat.S_ISREG(state.st_mode):
+        raise ValueError(f"{os.fspath(path)} is not a file")
+    if state.st_size > LARGEST:
+        raise ValueError(
+            f"{name}: {state.st_size} bytes are too much for a model; at most {LARGEST}"
+        )
+    builder = _Builder(name)
+    try:
+        builder.parser.Parse(Path(path).read_bytes(), True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise ValueError(
+            f"{name}:{error.lineno}: not well-formed XML: {reason} (column {error.offset})"
+        ) from None
+    except LookupError as error:
+        raise ValueError(f"{name}: {error}; write it in UTF-8") from None
+    assert builder.root is not None  # expat refuses files without an element
+    return builder.root
+
+
+class _Builder:
+    """Makes elements of what the parser meets."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.count = 0
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.characters
+        self.parser.StartDoctypeDeclHandler = self.doctype
+        self.parser.EntityDeclHandler = self.declared_entity
+        self.parser.SkippedEntityHandler = self.unknown_entity
+
+    def place(self) -> str:
+        return f"{self.name}:{self.parser.CurrentLineNumber}"
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if self.count > MOST:
+            raise ValueError(f"{self.place()}: more than {MOST} elements are too much for a model")
+        if len(self.open) >= DEEPEST:
+            raise ValueError(
+                f"{self.place()}: more than {DEEPEST} elements inside each other; a model needs "
+                "fewer: split its calculations into several variables"
+            )
+        space, _, plain = tag.rpartition(" ")
+        if space.endswith("/XInclude"):
+            raise ValueError(
+                f"{self.place()}: XInclude is not followed: put the text into the file itself"
+            )
+        known = not space or space in NAMESPACES
+        element = Element(plain if known else f"{{{space}}}{plain}", attributes, self.place())
+        if self.open:
+            self.open[-1].content.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+
+    def end(self, tag: str) -> None:
+        self.open.pop()
+
+    def characters(self, text: str) -> None:
+        self.open[-1].content.append(text)
+
+    def doctype(self, name: str, system: Any, public: Any, own_declarations: int) -> None:
+        if own_declarations:
+            raise ValueError(
+                f"{self.place()}: the DOCTYPE has declarations of its own [...] (entities, "
+                "attribute lists), which are not read: write out what they stand for and leave "
+                "only the name of the DTD"
+            )
+
+    def declared_entity(self, name: str, *what: Any) -> None:
+        raise ValueError(f"{self.place()}: entity {name} is declared; entities are not read")
+
+    def unknown_entity(self, name: str, *what: Any) -> None:
+        raise ValueError(
+            f"{self.place()}: entity &{name}; is not defined here; write what it stands for"
+        )
