@@ -1,0 +1,36 @@
+"""Every file of ``examples/`` runs, and what it asserts holds."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+FILES = sorted(FOLDER.glob("*.py"))
+#: Slow to compile, and tested in parts elsewhere.
+SLOW = {"08_f16_around_the_pole"}
+
+
+def marked(path):
+    return pytest.param(path, marks=[pytest.mark.long] if path.stem in SLOW else [])
+
+
+def test_there_are_examples():
+    assert len(FILES) >= 8
+
+
+@pytest.mark.parametrize("path", map(marked, FILES), ids=[p.stem for p in FILES])
+def test_example(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.strip(), "an example says what it found"
+    assert list(tmp_path.iterdir()) == [], "an example leaves no files behind"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_examples_are_short(path):
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= 120
+    assert "assert " in text, "an example checks what it claims"
