@@ -21,7 +21,7 @@ def test_there_are_examples():
     assert len(FILES) >= 8
 
 
-@pytest.mark.parametrize("path", map(marked, FILES), ids=[p.stem for p in FILES])
+@pytest.mark.parametrize("path", [marked(p) for p in FILES], ids=[p.stem for p in FILES])
 def test_example(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
