@@ -14,7 +14,7 @@ from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_not_negative
+from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part
 from archimedes.vehicles.parts.rotors import Rotors
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
@@ -72,10 +72,12 @@ class Multirotor:
         thrust: Any = field(units="N")
 
     def __post_init__(self) -> None:
-        """Check mass and inertia where they are known."""
+        """Check the parts, and mass and inertia where they are known."""
         check_mass(self.mass, "Multirotor.mass")
         check_inertia(self.inertia, "Multirotor.inertia")
         check_not_negative(self.drag, "Multirotor.drag", "N s^2/m^2")
+        check_part(self.rotors, "Multirotor.rotors", ("rates", "wrench", "distribute"))
+        check_part(self.world, "Multirotor.world", WORLD)
 
     def state(self, flight: FlightState, speeds: Any = None) -> Any:
         """Return the state for a place, a velocity and an attitude; rotors hover by default."""

@@ -15,7 +15,7 @@ import numpy as np
 from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, replace, struct
-from archimedes.vehicles.parts.limits import check_not_negative, limited
+from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import RotatingEarth
@@ -101,6 +101,7 @@ class Rocket:
             raise ValueError("Rocket.stages is empty: a rocket has one stage or more")
         for name in ("area", "axial", "normal"):
             check_not_negative(getattr(self, name), f"Rocket.{name}", "SI units")
+        check_part(self.world, "Rocket.world", WORLD)
 
     def state(self, flight: FlightState) -> Any:
         """Return the state with full tanks and all stages."""

@@ -22,7 +22,7 @@ from archimedes.environment import (
 from archimedes.spatial.components import as_array, cross, matvec
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import check_not_negative
+from archimedes.vehicles.parts.limits import check_not_negative, check_part
 from archimedes.vehicles.parts.magnetorquers import Magnetorquers
 from archimedes.vehicles.parts.reaction_wheels import ReactionWheels
 
@@ -79,11 +79,13 @@ class Satellite:
         altitude: Any = field(units="m")
 
     def __post_init__(self) -> None:
-        """Check mass and inertia where they are known."""
+        """Check the parts, and mass and inertia where they are known."""
         check_mass(self.mass, "Satellite.mass")
         check_inertia(self.inertia, "Satellite.inertia")
         check_not_negative(self.area, "Satellite.area", "m^2")
         check_not_negative(self.drag, "Satellite.drag", "1")
+        check_part(self.wheels, "Satellite.wheels", ("axes", "rates"))
+        check_part(self.coils, "Satellite.coils", ("axes", "moment"))
 
     def idle(self) -> Any:
         """Return the input that does nothing."""

@@ -16,6 +16,7 @@ from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.aerodynamics import F16Aerodynamics
 from archimedes.vehicles.f16.engine import F16Engine
+from archimedes.vehicles.parts.limits import WORLD, check_part
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import RotatingEarth
 
@@ -75,9 +76,13 @@ class F16:
         thrust: Any = field(units="N")
 
     def __post_init__(self) -> None:
-        """Check mass and inertia where they are known."""
+        """Check the parts, and mass and inertia where they are known."""
         check_mass(self.mass, "F16.mass")
         check_inertia(self.inertia, "F16.inertia")
+        check_part(self.aero, "F16.aero", ("wrench",))
+        needed = ("commanded", "thrust", "angular_momentum", "lag")
+        check_part(self.engine, "F16.engine", needed)
+        check_part(self.world, "F16.world", WORLD)
 
     def state(self, flight: FlightState, power: Any = 0.0) -> Any:
         """Return the state for a place, a velocity and an attitude."""

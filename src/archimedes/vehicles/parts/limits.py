@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from archimedes.errors import StructError
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import concrete
 
-__all__ = ["check_axes", "check_not_negative", "limited"]
+__all__ = ["check_axes", "check_not_negative", "check_part", "limited"]
+
+#: What every vehicle asks of its world.
+WORLD = ("state", "flight", "surroundings", "rates")
 
 
 def check_axes(axes: Any, name: str) -> Any:
@@ -32,6 +37,16 @@ def check_not_negative(value: Any, name: str, units: str) -> None:
     values = concrete(as_array(value, name))
     if values is not None and not np.all(values >= 0.0):
         raise ValueError(f"{name} must not be negative, in {units}, got {value}")
+
+
+def check_part(part: Any, name: str, needed: Sequence[str]) -> None:
+    """Raise where a part lacks what the whole asks of it."""
+    missing = [wanted for wanted in needed if not hasattr(part, wanted)]
+    if missing:
+        raise StructError(
+            f"{name} must have {', '.join(needed)}; {type(part).__qualname__} lacks "
+            f"{', '.join(missing)}"
+        )
 
 
 def limited(value: Any, limit: Any) -> Any:
