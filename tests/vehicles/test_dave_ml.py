@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline, RegularGridInterpolator
+from scipy.interpolate import CubicSpline, LinearNDInterpolator, RegularGridInterpolator
 
 import archimedes as arc
 from archimedes.environment import Air
-from archimedes.vehicles import F16Aerodynamics, dave_ml
+from archimedes.vehicles import F16, F16Aerodynamics, FlightState, dave_ml
 from archimedes.vehicles.surroundings import Surroundings
 from tests.environment.backends import check_batched, check_everywhere
 
@@ -161,6 +163,38 @@ def test_scattered_points_that_fill_a_grid_are_a_grid(model):
         assert c(alpha=alpha, mach=mach) == regular(alpha=alpha, mach=mach)
 
 
+def test_other_scattered_points_are_joined_by_triangles(model):
+    """As SciPy joins them, in coordinates scaled to the same size; held beyond the hull."""
+    rng = np.random.default_rng(5)
+    points = np.vstack([rng.uniform([-10, 0], [20, 0.9], (30, 2)), [[-10, 0], [20, 0.9]]])
+    values = np.sin(points[:, 0] / 9.0) + points[:, 1] ** 2
+    rows = "".join(f"<dataPoint>{F.listed([*p, v])}</dataPoint>" for p, v in zip(points, values))
+    parts = [*table()[:3], f'<ungriddedTableDef utID="U">{rows}</ungriddedTableDef>']
+
+    def made(more):
+        inputs = [("alpha", more), ("mach", more)]
+        return model(*parts, F.function("c", inputs, '<ungriddedTableRef utID="U"/>'))
+
+    held, on = made(""), made('extrapolate="both"')
+    at = rng.uniform([-12, -0.1], [22, 1.0], (300, 2))
+    expected = LinearNDInterpolator(points, values, rescale=True)(at)
+    inside = np.isfinite(expected)
+    assert 100 < inside.sum() < 300
+    for c in (held, on):
+        got = c(alpha=at[:, 0], mach=at[:, 1])["c"]
+        np.testing.assert_allclose(got[inside], expected[inside], rtol=1e-11, atol=1e-13)
+    got = held(alpha=at[:, 0], mach=at[:, 1])["c"]
+    assert values.min() - 1e-12 <= got.min() and got.max() <= values.max() + 1e-12
+    for p, v in zip(points, values):
+        assert held(alpha=p[0], mach=p[1])["c"] == pytest.approx(v, rel=1e-12, abs=1e-13)
+    check_everywhere(lambda a, m: held(alpha=a, mach=m), *at[0], rtol=1e-13)
+    slope = arc.grad(lambda a: held(alpha=a, mach=0.5)["c"])(3.0)
+    step = [float(held(alpha=3.0 + h, mach=0.5)["c"]) for h in (-1e-4, 1e-4)]
+    assert slope == pytest.approx((step[1] - step[0]) / 2e-4, rel=1e-8)
+    check_batched(lambda a, m: held(alpha=a, mach=m), *at[:8].T)
+    assert "Delaunay" in held.report().approximated[0]
+
+
 # --- calculations -----------------------------------------------------------------------------
 
 ATAN2 = '<csymbol definitionURL="http://daveml.org/function_spaces.html#atan2">atan2</csymbol>'
@@ -261,6 +295,24 @@ def test_a_piece_that_is_not_taken_does_no_harm(formula):
     np.testing.assert_allclose(arc.vmap(arc.grad(z))(x, x), slopes, rtol=1e-14)
     np.testing.assert_allclose(z(x, 0.0), [1.25, 5.0, 10.0], rtol=1e-15)  # and no warning
     check_everywhere(z, 1.0, 0.0)
+
+
+def test_a_model_is_recorded_once_and_may_be_part_of_a_struct(formula, model):
+    @arc.struct
+    class Part:
+        gain: float
+        model: object = arc.field(static=True)
+
+        def value(self, x):
+            return self.gain * self.model(x=x, y=1.0)["z"]
+
+    z = {"if": [(("divide", "x", "y"), ("lt", "x", 1.0))], "else": 5.0}
+    own = model(XY, F.variable("z", z, "Output"))
+    copy = pickle.loads(pickle.dumps(own))
+    assert copy(x=0.5, y=2.0) == own(x=0.5, y=2.0) == {"z": 0.25}
+    f = arc.compile(lambda part, x: part.value(x))
+    assert [float(f(Part(2.0, own), 0.5)) for _ in range(3)] == [1.0] * 3
+    assert len(f.explain().splitlines()) == 1, f.explain()
 
 
 def test_an_operation_may_be_the_name_of_a_variable(model):
@@ -426,6 +478,24 @@ def test_values_in_between_are_compared_but_do_not_decide(model):
     assert got.check(internal_rtol=0.1).failures == ()
 
 
+def test_names_in_check_data_are_those_seen_from_outside(model):
+    """A name may be the varID of another variable, or belong to one inside as well."""
+    got = model(
+        F.variable("a", name="b", marks="Input"),
+        F.variable("b", ("times", 2.0, "a"), name="c"),
+        F.variable("c", ("plus", "b", 1.0), "Output", name="c"),
+        "<checkData>",
+        F.shot(
+            "s",
+            [F.signal("b", 3.0)],
+            [F.signal("c", 7.0, 0)],
+            [F.signal("b", 6.0, kind="varID"), F.signal("b", 3.0)],
+        ),
+        "</checkData>",
+    )
+    assert got.check().ok and got.check().failures == ()
+
+
 def test_no_check_data_is_no_pass(model):
     assert not model(*table()).check().ok
 
@@ -487,3 +557,34 @@ def test_the_f16_as_a_file_is_the_f16(tmp_path):
     imported, own = both(v_B, rng.uniform(-2, 2, (n, 3)), *surfaces)
     np.testing.assert_allclose(imported, own, rtol=1e-13, atol=2e-15)
     check_everywhere(coefficients, v_B[0], np.array([0.1, -0.2, 0.3]), 0.1, -0.2, 0.3)
+
+
+@arc.struct
+class ImportedAerodynamics(F16Aerodynamics):
+    """The F-16's own aerodynamics, with coefficients from a file."""
+
+    model: object = arc.field(static=True)
+
+    def coefficients(self, around, elevator, aileron, rudder, xcg):
+        angles = (*around.angles, elevator, aileron, rudder)
+        given = {k: np.rad2deg(v) for k, v in zip(("alpha", "beta", "el", "ail", "rdr"), angles)}
+        rates = dict(zip("pqr", around.w_air_B))
+        c = self.model(given, V=around.airspeed, xcg=xcg, **rates)
+        return np.stack([c[k] for k in ("cx", "cy", "cz")]), np.stack(
+            [c[k] for k in ("cl", "cm", "cn")]
+        )
+
+
+def test_the_file_takes_the_place_of_the_f16s_tables(tmp_path):
+    path = tmp_path / "f16.dml"
+    path.write_text(F.f16_file())
+    own = F16()
+    other = arc.tree.replace(own, aero=ImportedAerodynamics(model=dave_ml.read(path)))
+    flight = FlightState(
+        0.1, 0.2, 3000.0, np.array([150.0, 5.0, 2.0]), np.array([0.1, 0.05, 0.0]), np.full(3, 0.02)
+    )
+    x = F16.State(own.world.state(flight), np.array(30.0))
+    u = F16.Input(0.3, -0.05, 0.02, -0.01)
+    expected, got = (arc.tree.ravel(p.dynamics(0.0, x, u))[0] for p in (own, other))
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+    check_everywhere(lambda x, u: other.dynamics(0.0, x, u), x, u)

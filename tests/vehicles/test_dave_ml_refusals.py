@@ -37,6 +37,12 @@ def points(*rows):
     return f'<ungriddedTableDef utID="U">{inside}</ungriddedTableDef>'
 
 
+def scattered(*rows, more=""):
+    inputs = [("x", more), ("y", more)]
+    table = F.function("z", inputs, '<ungriddedTableRef utID="U"/>')
+    return [X, F.variable("y", marks="Input"), Z, points(*rows), table]
+
+
 FILES = {
     "no variables": ([], "the model defines no variable"),
     "no varID": (["<variableDef name='a'/>"], "<variableDef> has no attribute varID"),
@@ -132,15 +138,20 @@ FILES = {
     "range": (looked_up('min="2" max="1"'), "min 2.0 is above max 1.0"),
     "scattered": (
         looked_up(table='<ungriddedTableRef utID="U"/>', extra=points("0 0 1", "1 1 2", "2 0 3")),
-        "ungridded table 'U': its 3 points do not fill a grid",
+        "has 1 independent variables, its table 2 axes",
     ),
     "point twice": (
         looked_up(table='<ungriddedTableRef utID="U"/>', extra=points("0 1", "0 2")),
-        "its 2 points do not fill a grid",
+        "ungridded table 'U': a point is given twice",
     ),
     "ragged": (
         looked_up(table='<ungriddedTableRef utID="U"/>', extra=points("0 1", "0 2 3")),
         "table 'U' needs <dataPoint>s of coordinates and one value each",
+    ),
+    "a line": (scattered("0 0 1", "1 1 2", "2 2 3"), "its points do not span the space"),
+    "steps between scattered points": (
+        scattered("0 0 1", "1 1 2", "2 0 3", more='interpolate="floor"'),
+        "scattered points are interpolated linearly",
     ),
     # check data
     "no tol": (shots([F.signal("x", 1.0)], [F.signal("z", 1.0)]), "<signal> has no <tol>"),
@@ -271,6 +282,43 @@ def test_missing_files_and_folders(tmp_path):
         dave_ml.read(tmp_path / "none.dml")
     with pytest.raises(ValueError, match="is not a file"):
         dave_ml.read(tmp_path)
+
+
+def test_damaged_files_are_read_or_refused(tmp_path):
+    """Tags and texts lost, doubled, exchanged, misspelt: a model, or an error with the file."""
+    rng = np.random.default_rng(7)
+    shot = F.shot("s", [F.signal("x", 1.0)], [F.signal("z", 1.0, 1e-9)])
+    pieces = {"if": [(("divide", "w", "x"), ("gt", "x", 0.5))], "else": 2.0}
+    parts = [X, F.variable("w"), F.variable("z", pieces, "Output", minValue="-9"), GRID]
+    text = F.document(
+        *parts, F.function("w", [("x", "")], VALUES), f"<checkData>{shot}</checkData>"
+    )
+    words = re.findall(r"<[^>]*>|[^<]+", text)
+    path = tmp_path / "model.dml"
+    outcomes = set()
+    for _ in range(400):
+        now = list(words)
+        k, j = rng.integers(len(now), size=2)
+        how = rng.integers(4)
+        if how == 0:
+            del now[k]
+        elif how == 1:
+            now.insert(j, now[k])
+        elif how == 2:
+            now[k], now[j] = now[j], now[k]
+        else:
+            at = rng.integers(len(now[k]))
+            now[k] = now[k][:at] + rng.choice(list("<>&'/ 0-e.x")) + now[k][at + 1 :]
+        path.write_text("".join(now))
+        try:
+            got = dave_ml.read(path)
+            outcomes.add("read")
+            got(dict.fromkeys(got.inputs, 1.0))
+            got.check()
+        except ValueError as error:
+            assert str(error).startswith("model.dml"), error
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
 
 
 # --- calls ------------------------------------------------------------------------------------

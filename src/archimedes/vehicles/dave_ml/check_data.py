@@ -39,6 +39,7 @@ def _signals(element: Element, tolerance: bool = False) -> tuple[Signal, ...]:
         result.append(
             Signal(
                 named[0].text,
+                named[0].tag == "signalName",
                 None if units is None else units.text,
                 number(part.need("signalValue").text, part, f"value of {named[0].text!r}"),
                 limit,

@@ -48,9 +48,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Signal:
-    """A value in check data; `name` is the name of a variable or its varID."""
+    """A value in check data; `name` is the name of a variable (`by_name`) or its varID."""
 
     name: str
+    by_name: bool
     units: str | None
     value: float
     tolerance: float | None

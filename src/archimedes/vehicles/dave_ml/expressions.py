@@ -6,8 +6,8 @@ The values may be numbers, arrays or traced: an expression is plain NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -176,6 +176,7 @@ class Piecewise(Expression):
 
     pieces: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression | None
+    delicate: bool = field(init=False)
 
     @property
     def parts(self) -> tuple[Expression, ...]:
@@ -183,12 +184,12 @@ class Piecewise(Expression):
         last = () if self.otherwise is None else (self.otherwise,)
         return (*(part for piece in self.pieces for part in piece), *last)
 
-    @cached_property
-    def delicate(self) -> bool:
-        """Whether a value may fail where its condition does not hold."""
+    def __post_init__(self) -> None:
+        """Note whether a value may fail where its condition does not hold."""
         values = (*(value for value, _ in self.pieces), self.otherwise or Number(0.0))
         inside = (part for value in values for part in value.walk())
-        return any(isinstance(part, Apply) and part.operation in DELICATE for part in inside)
+        delicate = any(isinstance(part, Apply) and part.operation in DELICATE for part in inside)
+        object.__setattr__(self, "delicate", delicate)
 
     def __call__(self, values: Values) -> Any:
         """Choose among the pieces, elementwise."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import interpolant
+from archimedes.vehicles.dave_ml.scattered import Scattered
 
 __all__ = ["EXTRAPOLATE", "INTERPOLATE", "Axis", "Lookup"]
 
@@ -64,24 +65,24 @@ class Axis:
 
 
 class Lookup:
-    """A table read at the values of its independent variables."""
+    """A table read at the values of its independent variables.
+
+    `data` are the values at the breakpoints, the last axis fastest, or rows (points, n + 1) of
+    coordinates and value.
+    """
 
     def __init__(self, name: str, axes: tuple[Axis, ...], data: np.ndarray) -> None:
         self.name = name
         self.axes = axes
-        self.data = data
         # A variable with one breakpoint does not matter to the table.
         self.moving = tuple(axis for axis in axes if len(axis.points) > 1)
         self.table: Any = float(data.ravel()[0])
-        if self.moving:
-            kinds = {INTERPOLATE[axis.interpolate] for axis in self.moving} - {"step"}
-            self.table = interpolant(
-                [np.array(axis.points) for axis in self.moving],
-                data.reshape([len(axis.points) for axis in self.moving]),
-                method="cubic" if kinds == {"cubic"} else "linear",
-                name=name,
-                outside="extrapolate",
-            )
+        if data.ndim == 2:
+            self.moving = axes
+            on = all(axis.extrapolate == "both" for axis in axes)
+            self.table = Scattered(data[:, :-1], data[:, -1], "extrapolate" if on else "hold")
+        elif self.moving:
+            self.table = _gridded(name, self.moving, data)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -93,3 +94,14 @@ class Lookup:
         if not self.moving:
             return self.table
         return self.table(*(axis.enter(values[axis.variable]) for axis in self.moving))
+
+
+def _gridded(name: str, axes: tuple[Axis, ...], data: np.ndarray) -> Any:
+    kinds = {INTERPOLATE[axis.interpolate] for axis in axes} - {"step"}
+    return interpolant(
+        [np.array(axis.points) for axis in axes],
+        data.reshape([len(axis.points) for axis in axes]),
+        method="cubic" if kinds == {"cubic"} else "linear",
+        name=name,
+        outside="extrapolate",
+    )

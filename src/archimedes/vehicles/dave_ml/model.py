@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
 from archimedes.symbolic import is_traced
-from archimedes.vehicles.dave_ml.definitions import Definitions, Variable
+from archimedes.vehicles.dave_ml.definitions import Definitions, Signal, Variable
 from archimedes.vehicles.dave_ml.expressions import Expression
 from archimedes.vehicles.dave_ml.ordering import in_order
 from archimedes.vehicles.dave_ml.reading import read_definitions
@@ -51,6 +51,7 @@ class DaveModel:
         self.variables: dict[str, Variable] = definitions.variables
         self._order = in_order(self.variables)
         free = [v for v in self.variables.values() if v.source is None]
+        self._free = frozenset(v.id for v in free)
         #: varIDs of what comes from outside: marked so in the file, or without any value there.
         self.inputs = tuple(v.id for v in free if v.roles & GIVEN or v.initial is None)
         #: varIDs of the other variables that nothing in the file computes.
@@ -84,11 +85,17 @@ class DaveModel:
         """Return what of the file is used, approximated and ignored."""
         return import_report(self, self._definitions)
 
-    def id_of(self, name: str) -> str:
-        """Return the varID of a variable, given by varID or name."""
-        if name in self.variables:
-            return name
+    def id_of(self, name: str, among: Container[str] = (), by_name: bool = False) -> str:
+        """Return the varID of a variable, given by varID or name.
+
+        `by_name` tries names first; of several variables of one name, the one `among` these is
+        meant.
+        """
         ids = self._ids.get(name, [])
+        if name in self.variables and not (by_name and ids):
+            return name
+        if len(ids) > 1:
+            ids = [key for key in ids if key in among] or ids
         if len(ids) > 1:
             raise ValueError(f"the name {name!r} belongs to {', '.join(ids)}: give a varID")
         if not ids:
@@ -98,6 +105,10 @@ class DaveModel:
                 f"the model has no variable {name!r}{hint}; its inputs are {', '.join(self.inputs)}"
             )
         return ids[0]
+
+    def id_of_signal(self, signal: Signal, among: Container[str] = ()) -> str:
+        """Return the varID of a signal in check data."""
+        return self.id_of(signal.name, among, signal.by_name)
 
     def _names(self) -> dict[str, list[str]]:
         ids: dict[str, list[str]] = {}
@@ -114,7 +125,7 @@ class DaveModel:
     def _given(self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
         given: dict[str, Any] = {}
         for name, value in [*(inputs or {}).items(), *named.items()]:
-            key = self.id_of(name)
+            key = self.id_of(name, self._free)
             if key in given:
                 raise ValueError(f"input {key!r} is given twice (as {name!r} the second time)")
             if self.variables[key].source is not None:

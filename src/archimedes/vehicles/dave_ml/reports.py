@@ -63,9 +63,9 @@ def run_shots(model: Any, shots: list[Shot], internal_rtol: float) -> CheckRepor
     """Run check cases through a model."""
     rows = []
     for shot in shots:
-        given = {model.id_of(s.name): s for s in shot.inputs}
         try:
-            values = model.signals({key: s.value for key, s in given.items()})
+            given = {model.id_of_signal(s, model.inputs): s.value for s in shot.inputs}
+            values = model.signals(given)
         except ValueError as error:
             raise ValueError(f"{shot.place}: shot {shot.name!r}: {error}") from None
         rows += [_row(model, shot, s, values, s.tolerance or 0.0, False) for s in shot.outputs]
@@ -81,7 +81,7 @@ def _row(
     model: Any, shot: Shot, signal: Signal, values: Any, tolerance: float, internal: bool
 ) -> CheckRow:
     try:
-        key = model.id_of(signal.name)
+        key = model.id_of_signal(signal, () if internal else model.outputs)
     except ValueError as error:
         nothing = float("nan")
         return CheckRow(
@@ -90,7 +90,7 @@ def _row(
     got = float(values[key])
     units = model.variables[key].units
     note = ""
-    if signal.units is not None and signal.units != units:
+    if signal.units and signal.units != units:
         note = f"units are {signal.units!r} in the check data, {units!r} in the model"
     ok = got == signal.value or abs(got - signal.value) <= tolerance
     return CheckRow(shot.name, key, signal.value, got, tolerance, ok, internal, note)
