@@ -226,9 +226,9 @@ def test_names_are_told_apart_as_the_compiler_did():
     for function in (np.interp.__wrapped__, Walk._run, arc.compile, test_all_transforms_notice):
         code = function.__code__
         names = code_names.names_of(code)
-        own = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-        read = {i.argval for i in dis.get_instructions(code) if "ATTR" in i.opname}
-        read |= {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_METHOD"}
+        steps = [i for i in dis.get_instructions(code) if i.opcode in dis.hasname]
+        own = {i.argval for i in steps if i.opname == "LOAD_GLOBAL"}
+        read = {i.argval for i in steps if "ATTR" in i.opname or i.opname == "LOAD_METHOD"}
         assert own <= names.globals and read <= names.attributes
 
 
@@ -394,3 +394,49 @@ def test_objects_that_answer_to_every_name():
         assert f(3.0) == 6.0
         w.data["k"] = 5.0
         assert f(3.0) == 15.0
+
+
+def test_a_walk_opens_each_name_of_each_object_once():
+    def chain(length):
+        head = None
+        for _ in range(length):
+            head = types.SimpleNamespace(k=1.0, next=head)
+        return head
+
+    def steps(length, head=None):
+        head, counted = chain(length), 0
+        f = lambda x: (head.k + head.next.k) * x
+
+        class Counting(Walk):
+            def token(self, value, path):
+                nonlocal counted
+                counted += 1
+                assert len(path) < 1000
+                return super().token(value, path)
+
+        Counting((f,))
+        return counted
+
+    assert steps(2000) < 11 * steps(200)
+
+
+def test_the_walk_over_all_globals_leaves_out_how_python_imports():
+    def f(x):
+        return globals()["NAME" + "LESS"] * x
+
+    kinds = {type(o).__name__ for o in Walk((f,)).objects}
+    assert kinds.isdisjoint({"AssertionRewritingHook", "Config", "ModuleSpec", "SourceFileLoader"})
+
+
+@pytest.mark.parametrize("base", [object, list, dict, float])
+def test_a_first_attribute_is_noticed(base):
+    class Holder(base):
+        scale = 2.0
+
+    holder = Holder()
+    f = arc.compile(lambda x: holder.scale * x)
+    assert [float(f(3.0)) for _ in range(7)] == [6.0] * 7
+    holder.scale = 5.0
+    assert [float(f(3.0)) for _ in range(7)] == [15.0] * 7
+    del holder.scale
+    assert float(f(3.0)) == 6.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import ctypes
 import types
@@ -224,3 +225,12 @@ def a_view_of_memory(run):
 def a_number_of_ctypes(run):
     k = ctypes.c_double(2.0)
     return before_and_after(run(lambda x: k.value * x), lambda: setattr(k, "value", 7.0))
+
+
+@entry("identity")
+def a_subclass_of_an_array_of_python(run):
+    class Gains(array.array):
+        pass
+
+    gains = Gains("d", [1.0, 2.0])
+    return before_and_after(run(lambda x: gains[1] * x), lambda: gains.__setitem__(1, 7.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -423,7 +424,9 @@ def loop_assembly(x):
 def shape_assignment(x):
     y = np.zeros(6)
     v = y.view()
-    v.shape = (2, 3)
+    with warnings.catch_warnings():  # NumPy is about to give this up
+        warnings.simplefilter("ignore", DeprecationWarning)
+        v.shape = (2, 3)
     v[1] = x
     return y, v
 
@@ -555,6 +558,7 @@ def test_numbers_that_other_code_writes_into_memory_are_seen() -> None:
     assert arc.compile(f)(X).tolist() == [0.5, 7.0, 1.0]
 
 
+@pytest.mark.filterwarnings("ignore:Calling expm:DeprecationWarning")  # of SciPy, of objects
 @pytest.mark.parametrize(
     "leave",
     [

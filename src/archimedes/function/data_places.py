@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import operator
 import pickle
+import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
@@ -202,7 +203,9 @@ def _position(value: Any) -> Hashable:
     if frame is not MISSING:  # a generator
         return None if frame is None else frame.f_lasti
     try:
-        parts = value.__reduce__()
+        with warnings.catch_warnings():  # iterators of itertools warn that they will not say
+            warnings.simplefilter("ignore", DeprecationWarning)
+            parts = value.__reduce__()
     except TypeError:
         return None
     return tuple(_parts_position(part) for part in parts)

@@ -143,11 +143,12 @@ class Words:
             self.word(start + width * k, own[name])
             self.word(at(k), found)
         none = list(absent)
-        if not none or not count:
+        if not none:
             return
         # No name was added: as many entries as before, and the same last one.
         self.word(keys + 24)
-        self.word(start + width * (count - 1))
+        if count:
+            self.word(start + width * (count - 1))
         for name in none if table else ():
             k = places.get(id(sys.intern(name)))
             if k is not None:
@@ -239,7 +240,7 @@ class _Slotted:
 
 
 def _trials() -> list[tuple[Any, list[Any]]]:
-    held, slotted = _Holder(), _Slotted()
+    held, slotted, empty = _Holder(), _Slotted(), _Items()
     slotted.a = 1.5
     globals_, data, items, members = {"a": 1.5, "c": 1}, {"a": 1.5}, [1.5, 2.5], {1.5}
     array = np.ones(3)
@@ -259,6 +260,9 @@ def _trials() -> list[tuple[Any, list[Any]]]:
     def names(w: Words) -> None:
         w.names(held.__dict__, {"a": id(held.__dict__["a"])}, ["z"])
 
+    def nothing(w: Words) -> None:
+        w.names(empty.__dict__, {}, ["z"])
+
     def plain(w: Words) -> None:
         w.names(globals_, {"a": id(globals_["a"])}, ["z"])
 
@@ -267,6 +271,7 @@ def _trials() -> list[tuple[Any, list[Any]]]:
     cell = function.__closure__[0]
     return [
         (names, [store, lambda: setattr(held, "a", 7.5), lambda: setattr(held, "z", 1)]),
+        (nothing, [lambda: setattr(empty, "z", 1)]),
         (plain, [lambda: globals_.update(a=2.5), lambda: globals_.update(z=1)]),
         (
             lambda w: w.slot(slotted, member, id(slotted.a)),
@@ -297,6 +302,10 @@ def _trials() -> list[tuple[Any, list[Any]]]:
 
 
 class _Other(_Holder):
+    pass
+
+
+class _Items(list[float]):
     pass
 
 

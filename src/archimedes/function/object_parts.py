@@ -25,7 +25,7 @@ __all__ = [
     "slots_of",
 ]
 
-#: Py_TPFLAGS_HEAPTYPE: the class was written in Python.
+#: Py_TPFLAGS_HEAPTYPE: the class was made at run time, as those written in Python are.
 HEAP = 1 << 9
 _HARMLESS = {"Generic", "Protocol", "ABC", "object", "NamedTuple"}
 
@@ -41,10 +41,24 @@ def reads_all(cls: Any) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def has_hidden_part(cls: Any) -> bool:
-    """Tell whether objects hold more than attributes: a base is written in C."""
-    return any(
-        not c.__flags__ & HEAP and c is not object and c is not SimpleNamespace for c in cls.__mro__
+    """Tell whether objects hold more than attributes: a base is written in C.
+
+    >>> import array
+    >>> has_hidden_part(type("A", (), {})), has_hidden_part(type("B", (array.array,), {}))
+    (False, True)
+    """
+    return any(_adds_hidden_part(c) for c in cls.__mro__ if c not in (object, SimpleNamespace))
+
+
+def _adds_hidden_part(cls: Any) -> bool:
+    """Tell whether objects have memory that no slot or dict of their class accounts for."""
+    if not cls.__flags__ & HEAP:
+        return True
+    known = sum(
+        isinstance(member, MemberDescriptorType) or name in ("__dict__", "__weakref__")
+        for name, member in vars(cls).items()
     )
+    return bool(cls.__basicsize__ > cls.__base__.__basicsize__ + 8 * known)
 
 
 @functools.lru_cache(maxsize=1024)

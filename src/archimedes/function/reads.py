@@ -82,6 +82,8 @@ __all__ = ["PARTS", "Same", "Walk", "is_atom"]
 
 #: Objects that are looked into before the walk gives up.
 LIMIT = 50_000
+#: Longest path in letters: what lies deep in a chain of objects is named by its two ends.
+_LONGEST = 200
 #: Names in code that read attributes by names unknown here.
 _DYNAMIC = {
     *("getattr", "vars", "eval", "exec", "globals", "locals", "dir", "hasattr", "setattr"),
@@ -101,6 +103,8 @@ _ASIDE = {
     *("__firstlineno__", "__static_attributes__", "__reduce__", "__getstate__", "__setstate__"),
     *("__classcell__", "__subclasshook__", "__class_getitem__", "__replace__", "__del__"),
 }
+#: Names in modules that lead to how Python imports, and so to all that is loaded.
+_IMPORTING = {"__builtins__", "__loader__", "__spec__"}
 #: Packages whose objects are known by identity: what they do is no part of any number.
 _APART = {"asyncio", "concurrent", "logging", "multiprocessing", "queue", "threading"}
 #: What instances of a class of this package are made of, for classes that keep more than that.
@@ -125,6 +129,10 @@ class Same:
         return f"Same({type(self.value).__name__})"
 
 
+def _shortened(path: str) -> str:
+    return path if len(path) <= _LONGEST else f"{path[: _LONGEST // 4]}...{path[-_LONGEST // 2 :]}"
+
+
 def _is_bound(value: Any) -> bool:
     """Tell whether a value is a method, written in C, of an object: ``items.append``."""
     if type(value) is not BuiltinFunctionType:
@@ -144,8 +152,8 @@ class Walk:
     """What some objects read, without what functions of the code ``hosts`` read."""
 
     __slots__ = (
-        *("_globals", "_places", "_queue", "every", "hosts", "names", "numbers", "objects"),
-        *("positions", "spaces", "tokens", "traced"),
+        *("_again", "_globals", "_known", "_places", "_queue", "_waiting", "every", "hosts"),
+        *("names", "numbers", "objects", "positions", "spaces", "tokens", "traced"),
     )
 
     def __init__(
@@ -164,9 +172,13 @@ class Walk:
         self.positions: list[MovingPlace] = []
         self.traced: list[tuple[str, SymbolicArray]] = []
         #: Attribute names in the code met so far, and whether there may be others.
-        self.names: set[str] = set()
+        self.names: list[str] = []
+        self._known: set[str] = set()
         self.every = every
         self.spaces: list[Space] = []
+        #: Spaces to look at next; or ``_again`` all of them, as names became known.
+        self._waiting: list[Space] = []
+        self._again = False
         self._globals: dict[int, NameSpace] = {}
         self._queue: deque[tuple[Any, str]] = deque()
         for root in roots:
@@ -188,13 +200,18 @@ class Walk:
 
     def _run(self) -> None:
         """Follow what is queued, then the names that became known, until nothing is new."""
-        grown = True
-        while grown:
+        while self._queue or self._waiting or self._again:
             while self._queue:
                 self._open(*self._queue.popleft())
-            grown = False
-            for space in list(self.spaces):
-                grown = space.expand(self) or grown
+            spaces = self.spaces if self._again else self._waiting
+            self._waiting, self._again = [], False
+            for space in spaces:
+                space.expand(self)
+
+    def follow(self, space: Space) -> None:
+        """Take the names that count of an object with named parts."""
+        self.spaces.append(space)
+        self._waiting.append(space)
 
     def token(self, value: Any, path: str) -> Hashable:
         """Return what stands for a value in the key, and queue what has to be looked into."""
@@ -207,7 +224,7 @@ class Walk:
         if number is None:
             number = self.numbers[id(value)] = len(self.objects)
             self.objects.append(value)
-            self._queue.append((value, path))
+            self._queue.append((value, _shortened(path)))
             if number > LIMIT:
                 raise TraceError(
                     f"{path}: the function reads more than {LIMIT} objects, too many to watch for "
@@ -234,12 +251,21 @@ class Walk:
 
     def mention(self, names: Iterable[str]) -> None:
         """Take note of attribute names in code."""
-        self.names.update(names)
+        if not self.every:
+            fresh = set(names) - self._known
+            self._known |= fresh
+            self.names.extend(fresh)
+            self._again |= bool(fresh)
+
+    def mention_all(self) -> None:
+        """Take note of code that may read any attribute."""
+        self._again |= not self.every
+        self.every = True
 
     def foreign(self, module: str | None) -> None:
         """Take note of installed code that is used: it may read any attribute."""
         if not is_transparent(module):
-            self.every = True
+            self.mention_all()
 
     # ---- functions ---------------------------------------------------------------------
 
@@ -261,16 +287,19 @@ class Walk:
         names = names_of(f.__code__, self.hosts)
         self.mention(names.attributes)
         if not _DYNAMIC.isdisjoint(names.globals) or not _DYNAMIC.isdisjoint(names.attributes):
-            self.every = True
+            self.mention_all()
         space = self.global_space(f.__globals__)
         space.want(names.globals)
         space.every |= not _DYNAMIC_GLOBALS.isdisjoint(names.globals | names.attributes)
+        self._waiting.append(space)
         if names.modules:
             inside = f.__globals__.get("__package__") or ""
             known = (*names.modules, *(f"{inside}.{name}" for name in names.modules))
-            self.global_space(sys.modules).want(name for name in known if name in sys.modules)
+            modules = self.global_space(sys.modules)
+            modules.want(name for name in known if name in sys.modules)
+            self._waiting.append(modules)
         if f.__dict__:
-            self.spaces.append(NameSpace(f, path, f.__dict__))
+            self.follow(NameSpace(f, path, f.__dict__))
 
     def variables(self, f: FunctionType) -> Iterable[tuple[CellType, str]]:
         """Return the variables of enclosing functions that count."""
@@ -286,6 +315,7 @@ class Walk:
         if space is None:
             name = "sys.modules" if held is sys.modules else held.get("__name__", "")
             space = NameSpace(Same(held), "", held, label=f"the global {{}} of {name}", own=True)
+            space.aside = _IMPORTING
             self.numbers[id(space.owner)] = len(self.objects)
             self.objects.append(space.owner)
             self._globals[id(held)] = space
@@ -336,7 +366,7 @@ class Walk:
         space = NameSpace(cls, cls.__name__, held, label=f"the class attribute {cls.__name__}.{{}}")
         space.want(name for name in held if str(name).startswith("__") and name not in _ASIDE)
         space.aside = _ASIDE
-        self.spaces.append(space)
+        self.follow(space)
 
     def _module(self, value: ModuleType, path: str) -> None:
         if is_installed(value.__name__):
@@ -345,7 +375,9 @@ class Walk:
             return
         self.add(value, Same(value))
         label = f"the module attribute {value.__name__}.{{}}"
-        self.spaces.append(NameSpace(value, path, value.__dict__, label=label))
+        space = NameSpace(value, path, value.__dict__, label=label)
+        space.aside = _IMPORTING
+        self.follow(space)
 
     def _instance(self, value: Any, path: str) -> None:
         """An object of a class: what it contains if it is a container, and its attributes."""
@@ -366,9 +398,9 @@ class Walk:
             self._places.append(ObjectPlace(path, value, held))
         every = reads_all(cls)
         if held is not None:
-            self.spaces.append(NameSpace(value, path, held, every=every))
+            self.follow(NameSpace(value, path, held, every=every))
         if members:
-            self.spaces.append(SlotSpace(value, path, members, every))
+            self.follow(SlotSpace(value, path, members, every))
 
     def content(self, value: Any, path: str, bare: bool) -> Hashable:
         """What an object holds besides attributes; ``bare``: it has none."""

@@ -17,16 +17,26 @@ __all__ = ["NameSpace", "SlotSpace", "Space"]
 
 
 class Space:
-    """Named parts of an ``owner``; more of them are followed as more names are known."""
+    """Named parts of an ``owner``; more of them are followed as more names are known.
 
-    __slots__ = ("every", "found", "owner", "path")
+    ``known``: how many of the names in code were looked at, so that each is once.
+    """
+
+    __slots__ = ("every", "found", "known", "owner", "path")
 
     def __init__(self, owner: Any, path: str, every: bool = False) -> None:
         self.owner, self.path, self.every = owner, path, every
         self.found: dict[str, Any] = {}
+        self.known = 0
+
+    def names(self, walk: Walk) -> list[str]:
+        """Return the names in code that are new here."""
+        fresh = walk.names[self.known :]
+        self.known = len(walk.names)
+        return fresh
 
     def wanted(self, walk: Walk) -> AbstractSet[str]:
-        """Return the names to follow, of those known now."""
+        """Return the names to follow, of those that became known."""
         raise NotImplementedError
 
     def read(self, name: str) -> Any:
@@ -37,15 +47,14 @@ class Space:
         """Return the places that were read."""
         raise NotImplementedError
 
-    def expand(self, walk: Walk) -> bool:
-        """Follow names that became known since; tell whether there were any."""
+    def expand(self, walk: Walk) -> None:
+        """Follow names that became known since."""
         fresh = sorted(self.wanted(walk) - self.found.keys())
         for name in fresh:
             value = self.found[name] = self.read(name)
             if value is not MISSING:
                 path = f"{self.path}.{name}" if self.path else name
                 walk.add(self.owner, name, walk.token(value, path))
-        return bool(fresh)
 
 
 class NameSpace(Space):
@@ -75,13 +84,11 @@ class NameSpace(Space):
         self.asked.update(names)
 
     def wanted(self, walk: Walk) -> AbstractSet[str]:
-        if self.own and not self.every:
-            return self.asked
-        names = self.asked | walk.names
-        if self.every or walk.every:
+        if self.every or (walk.every and not self.own):
+            # Names that are not there need no watching: they would make it larger.
             self.all = True
-            names = names.union(name for name in self.held if isinstance(name, str))
-        return names - self.aside
+            return {name for name in self.held if isinstance(name, str)} - self.aside
+        return self.asked if self.own else self.asked.union(self.names(walk)) - self.aside
 
     def read(self, name: str) -> Any:
         return self.held.get(name, MISSING)
@@ -119,7 +126,7 @@ class SlotSpace(Space):
     def wanted(self, walk: Walk) -> AbstractSet[str]:
         if self.every or walk.every:
             return self.members.keys()
-        return walk.names & self.members.keys()
+        return self.members.keys() & self.names(walk)
 
     def read(self, name: str) -> Any:
         try:
