@@ -95,6 +95,26 @@ def test_car_in_the_air_only_falls():
     np.testing.assert_allclose([F_B, M_B], 0.0, atol=1e-5)
 
 
+def test_a_part_may_return_plain_numbers():
+    @arc.struct
+    class Constant:
+        angular_momentum: float = 0.0
+        lag: bool = arc.field(static=True, default=False)
+
+        def commanded(self, throttle):
+            return 100.0 * throttle
+
+        def thrust(self, power, around):
+            return 3e4
+
+    plane, u = F16(engine=Constant(), world=FlatEarth()), F16.Input(0.0)
+    x = plane.state(flight())
+    rates = plane.dynamics(0.0, x, u)
+    np.testing.assert_allclose(
+        arc.compile(plane.dynamics, backend="llvm")(0.0, x, u).motion.v_B, rates.motion.v_B
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

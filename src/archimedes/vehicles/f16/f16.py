@@ -96,7 +96,7 @@ class F16:
         """Return force (3,) without gravity and moment (3,) in body axes."""
         around = self.world.surroundings(t, x.motion)
         F_B, M_B = self.aero.wrench(around, u.elevator, u.aileron, u.rudder, self.xcg)
-        thrust = self.engine.thrust(self.power(x, u), around)
+        thrust = as_array(self.engine.thrust(self.power(x, u), around))  # a number will do
         along = np.array([1.0, 0.0, 0.0])
         spin = self.engine.angular_momentum * along
         return F_B + thrust[..., None] * along, M_B - cross(x.motion.w_B, spin + 0.0 * M_B)
