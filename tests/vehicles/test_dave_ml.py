@@ -104,6 +104,8 @@ def test_steps(model, rule, at):
         between = c(alpha=alpha, mach=0.25)["c"]
         assert between == pytest.approx(DATA[row, :2].mean(), rel=1e-14)
     check_everywhere(lambda a: c(alpha=a, mach=0.3), 4.9, rtol=1e-15)
+    check_batched(lambda a: c(alpha=a, mach=0.3), np.array([float(a) for a in at]))
+    assert arc.grad(lambda a: c(alpha=a, mach=0.3)["c"])(4.9) == 0.0
 
 
 def test_cubic_splines_are_scipys_and_said_to_be_a_choice(model):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import interpolant
-from archimedes.vehicles.dave_ml.scattered import Scattered
+from archimedes.vehicles.dave_ml.scattered import Scattered, read_at
 
 __all__ = ["EXTRAPOLATE", "INTERPOLATE", "Axis", "Lookup"]
 
@@ -27,6 +27,8 @@ INTERPOLATE = {
     "ceiling": "step",
     "cubicSpline": "cubic",
 }
+#: Points of a table that may enter one value.
+MOST_CORNERS = 4096
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,13 @@ class Axis:
 
     def step(self, x: Any) -> Any:
         """Return the breakpoint that holds at x."""
-        at = np.full(np.shape(x), self.points[0])
-        for left, right in zip(self.points, self.points[1:]):
-            if self.interpolate == "ceiling":
-                beyond = x > left
-            else:
-                beyond = x >= (right if self.interpolate == "floor" else 0.5 * (left + right))
-            at = np.where(beyond, right, at)
-        return np.where(np.isnan(x), np.nan, at)
+        points = np.array(self.points)
+        if self.interpolate == "ceiling":
+            k = np.searchsorted(points[:-1], x, side="left")
+        else:
+            ends = points[1:] if self.interpolate == "floor" else (points[1:] + points[:-1]) / 2.0
+            k = np.searchsorted(ends, x, side="right")
+        return np.where(np.isnan(x), np.nan, read_at(points, k))
 
 
 class Lookup:
@@ -98,10 +99,16 @@ class Lookup:
 
 def _gridded(name: str, axes: tuple[Axis, ...], data: np.ndarray) -> Any:
     kinds = {INTERPOLATE[axis.interpolate] for axis in axes} - {"step"}
+    method = "cubic" if kinds == {"cubic"} else "linear"
+    corners = (4 if method == "cubic" else 2) ** len(axes)
+    if corners > MOST_CORNERS:
+        raise ValueError(
+            f"{len(axes)} variables need {corners} points for one value; at most {MOST_CORNERS}"
+        )
     return interpolant(
         [np.array(axis.points) for axis in axes],
         data.reshape([len(axis.points) for axis in axes]),
-        method="cubic" if kinds == {"cubic"} else "linear",
+        method=method,
         name=name,
         outside="extrapolate",
     )

@@ -13,7 +13,7 @@ import numpy as np
 from archimedes.symbolic import is_traced
 from archimedes.symbolic.tables import read_table
 
-__all__ = ["Scattered"]
+__all__ = ["Scattered", "read_at"]
 
 #: All simplices are looked at for each value: more than these make the program too large.
 MOST = 1000
@@ -57,13 +57,14 @@ class Scattered:
         for b in every[1:]:
             least = np.minimum(least, b)
         k = np.argmax(least, axis=-1)
-        weights = [sum(_read(a, k) * c for a, c in zip(row, x)) for row in self.A]
+        weights = [sum(read_at(a, k) * c for a, c in zip(row, x)) for row in self.A]
         if self.outside == "hold":
             weights = [np.maximum(w, 0.0) for w in weights]
             total = sum(weights)
             weights = [w / total for w in weights]
-        return sum(w * _read(value, k) for w, value in zip(weights, self.corner_values))
+        return sum(w * read_at(value, k) for w, value in zip(weights, self.corner_values))
 
 
-def _read(table: np.ndarray, index: Any) -> Any:
+def read_at(table: np.ndarray, index: Any) -> Any:
+    """Read a constant table at a position that may be traced."""
     return read_table(table, index) if is_traced(index) else np.take(table, index)
