@@ -29,6 +29,19 @@ def read(path: str | os.PathLike[str]) -> DaveModel:
 
     Nothing that the file names is fetched; files that declare entities, are larger than 64 MiB or
     nested deeper than 100 elements are refused. Errors are ValueErrors with file and line.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "twice.dml")
+    ...     _ = file.write_text(
+    ...         '<DAVEfunc><variableDef varID="x" name="given" units="m"/>'
+    ...         '<variableDef varID="z" name="twice" units="m"><calculation><math>'
+    ...         '<apply><times/><cn>2</cn><ci>x</ci></apply>'
+    ...         '</math></calculation></variableDef></DAVEfunc>'
+    ...     )
+    ...     model = read(file)
+    >>> float(model(x=3.0)["z"]), model.variables["z"].units
+    (6.0, 'm')
     """
     return DaveModel(read_definitions(read_elements(path)))
 
