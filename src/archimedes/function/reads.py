@@ -74,6 +74,7 @@ from archimedes.function.places import (
 )
 from archimedes.function.spaces import NameSpace, SlotSpace, Space
 from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic.list_arguments import Stand
 from archimedes.symbolic.randomness import is_generator
 from archimedes.symbolic.recorded import RecordedArray, root_of
 from archimedes.tree.content import content_key
@@ -543,7 +544,7 @@ _OPENERS: dict[type, Callable[[Walk, Any, str], None]] = {
     operator.itemgetter: Walk._getter,
     **dict.fromkeys(
         (
-            *(np.ufunc, type(np.dot), MemberDescriptorType, GetSetDescriptorType),
+            *(np.ufunc, type(np.dot), Stand, MemberDescriptorType, GetSetDescriptorType),
             *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
             *(MethodWrapperType, object),
         ),

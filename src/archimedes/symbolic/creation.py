@@ -22,6 +22,7 @@ import numpy as np
 from archimedes.symbolic import bound_names, functions, plain_arrays, python_classes
 from archimedes.symbolic.array import SymbolicArray
 from archimedes.symbolic.dispatch import lift
+from archimedes.symbolic.list_arguments import stands, with_arrays
 from archimedes.symbolic.recorded import RecordedArray, as_recorded, holds_traced
 from archimedes.symbolic.recorded_results import claimed
 from archimedes.symbolic.registry import known
@@ -142,27 +143,15 @@ def _iterable(original: Any) -> Callable[..., Any]:
     return iterable
 
 
-def _of_array(original: Any) -> Callable[..., Any]:
-    """For functions of one array, or two: a list with traced numbers in it is one."""
-
-    @functools.wraps(original)
-    def of_array(*args: Any, **kwargs: Any) -> Any:
-        if not _recording():
-            return original(*args, **kwargs)
-        lists = (list, tuple)
-        args = tuple(lift(a) if isinstance(a, lists) and holds_traced(a) else a for a in args)
-        return claimed(original(*args, **kwargs), args, kwargs)
-
-    return of_array
-
-
 def _made(original: Any) -> Callable[..., Any]:
     """For functions of arrays and numbers whose result is an array that may be written to."""
+    name = original.__name__
 
     @functools.wraps(original)
     def make(*args: Any, **kwargs: Any) -> Any:
         if not _recording():
             return original(*args, **kwargs)
+        args, kwargs = with_arrays(name, args, kwargs)
         return claimed(original(*args, **kwargs), args, kwargs)
 
     return make
@@ -188,11 +177,15 @@ def _take(original: Any) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def take(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_tracing() or not holds_traced(indices):
-            return original(a, indices, *args, **kwargs)
-        return original(lift(a), indices, *args, **kwargs)
+        if is_tracing() and (holds_traced(indices) or (_is_list(a) and holds_traced(a))):
+            a = lift(a)
+        return original(a, indices, *args, **kwargs)
 
     return take
+
+
+def _is_list(x: Any) -> bool:
+    return isinstance(x, (list, tuple))
 
 
 _NAMES: dict[Callable[[Any], Any], str] = {
@@ -205,9 +198,8 @@ _NAMES: dict[Callable[[Any], Any], str] = {
     _made: (
         "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
         "fromfunction fromiter indices meshgrid concatenate stack vstack hstack dstack "
-        "column_stack block"
+        "column_stack block diag diagflat tril triu vander tile repeat outer kron"
     ),
-    _of_array: "diag diagflat tril triu vander tile repeat outer kron",
 }
 _originals: dict[str, Any] = {
     name: getattr(np, name) for names in _NAMES.values() for name in names.split()
@@ -217,15 +209,29 @@ _replacements: dict[str, Any] = {
 }
 
 
+#: Modules with the functions that are replaced there, and what by.
+_replaced: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
+    (np, _originals, _replacements),
+    *(
+        (
+            module,
+            {name: f for name, f in found.items() if module is not np or name not in _originals},
+            versions,
+        )
+        for module, found, versions in stands()
+    ),
+]
+
+
 def install() -> None:
-    """Take part in NumPy's creation functions from now on (counted)."""
+    """Take part in NumPy's functions from now on (counted)."""
     global _active
     with _lock:
         _active += 1
         if _active == 1:
-            for name, replacement in _replacements.items():
-                setattr(np, name, replacement)
-            bound_names.register(_originals, _replacements)
+            for module, originals, versions in _replaced:
+                vars(module).update({name: versions[name] for name in originals})
+                bound_names.register(originals, versions)
             bound_names.replace(is_internal_module)
             plain_arrays.install()
             python_classes.install()
@@ -237,8 +243,8 @@ def uninstall() -> None:
     with _lock:
         _active -= 1
         if _active == 0:
-            for name, original in _originals.items():
-                setattr(np, name, original)
+            for module, originals, _ in _replaced:
+                vars(module).update(originals)
             bound_names.restore()
             plain_arrays.uninstall()
             python_classes.uninstall()

@@ -356,7 +356,7 @@ def _operator(name: str, ufunc: Any, swap: bool) -> Any:
             return plain(self, other)
         mine = dispatch.lift(self)
         pair = (other, mine) if swap else (mine, other)
-        if ufunc is np.matmul:
+        if ufunc == np.matmul:
             return _late("products").matmul(*pair)
         return dispatch.apply_ufunc(ufunc, pair)
 

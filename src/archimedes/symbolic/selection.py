@@ -67,6 +67,9 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
             f"{len(conditions) + 1} functions are expected"
         )
     for condition, value in zip(conditions, values):
+        # A mask selects along the leading axes, as in x[mask].
+        missing = x.ndim - np.ndim(condition)
+        condition = np.reshape(condition, (*np.shape(condition), *(1,) * missing))
         result = where(condition, lift(value).astype(x.dtype), result)
     return result
 
