@@ -40,6 +40,7 @@ def _jsbsim(model: str, seconds: float, rate: float, fly: Callable[[Any, float],
     fdm = jsbsim.FGFDMExec(None)
     fdm.set_debug_level(0)
     fdm.load_model(model)
+    fdm.disable_output()
     fdm.set_dt(1.0 / rate)
     fdm["ic/h-sl-ft"] = 30000.0
     fdm["ic/vt-fps"] = 700.0 if model == "f16" else 1.0

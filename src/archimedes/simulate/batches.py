@@ -27,9 +27,11 @@ from archimedes.simulate.stepping import Run, Setup
 
 __all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
 
-#: Instances that are solved together: fewer where their steps are kept, which are to stay in a
-#: cache; and no fewer than LEAST, however many threads there are.
-GROUP, KEEPING, LEAST = 256, 128, 16
+#: Instances that are solved together: fewer where their steps are kept, which take memory, but
+#: enough that the Python between their kernel calls, which holds up other threads, is little; at
+#: least SHARES groups for each thread, so that none waits long for the last; and no fewer
+#: instances than LEAST, however many threads there are.
+GROUP, KEEPING, SHARES, LEAST = 2048, 1024, 2, 16
 
 
 @dataclass
@@ -177,7 +179,7 @@ def solve_batch(
     workers = check_threads("solve_ode", threads) or cpu_count()
     size = GROUP if 0 < columns < FEW else KEEPING
     if batch.count > size:
-        size = min(size, max(LEAST, -(-batch.count // workers)))
+        size = min(size, max(LEAST, -(-batch.count // (SHARES * workers))))
     firsts = range(0, batch.count, size)
     stop = threading.Event()
 
