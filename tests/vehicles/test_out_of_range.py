@@ -11,15 +11,19 @@ from archimedes.errors import StructError
 from archimedes.vehicles import (
     F16,
     Car,
+    CircleGuidance,
     F16Engine,
     FlatEarth,
     FlightState,
+    GeometricController,
     Multirotor,
+    OrbitGuidance,
     Rocket,
     RotatingEarth,
     Satellite,
     load,
 )
+from archimedes.vehicles.parts import GroundContact
 
 
 def flight(alt=0.0, speed=100.0, pitch=0.0):
@@ -124,6 +128,30 @@ def test_a_part_may_return_plain_numbers():
         (lambda: Multirotor(rotors=None), r"Multirotor\.rotors must have rates"),
         (lambda: Satellite(1.0, np.eye(3), wheels=0.0), r"Satellite\.wheels must have axes, rates"),
         (lambda: Car(tyre=1.0), r"Car\.tyre must have side_force, friction; float lacks"),
+        (lambda: Car(world=RotatingEarth()), "Car needs level ground: world=FlatEarth"),
+        (
+            lambda: Multirotor(ground=GroundContact(np.zeros((1, 3))), world=RotatingEarth()),
+            r"Multirotor\.ground needs level ground",
+        ),
+        (
+            lambda: OrbitGuidance().command(load("rocket", world=FlatEarth()), 0.0, None),
+            r"OrbitGuidance\.command: rocket\.world must have ellipsoid; FlatEarth lacks",
+        ),
+        (
+            lambda: CircleGuidance(np.zeros(3), 1.0).target(
+                F16(world=FlatEarth()), 0.0, None, 0.0, 1.0
+            ),
+            r"CircleGuidance\.target: plane\.world must have ellipsoid; FlatEarth lacks",
+        ),
+        (
+            lambda: GeometricController().command(
+                Multirotor(world=RotatingEarth()),
+                Multirotor(world=RotatingEarth()).state(flight()),
+                *np.zeros((3, 3)),
+                0.0,
+            ),
+            "GeometricController needs level ground",
+        ),
         (lambda: load("rocket", stages=()), r"Rocket\.stages is empty"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes.environment import WGS84, Air, Ellipsoid, UniformGravity
 from archimedes.vehicles import (
+    FlatEarth,
     FlightState,
     OrbitGuidance,
     Rocket,
@@ -69,8 +70,9 @@ def test_the_rocket_equation():
         x = rocket.separate(x, stage) if stage == 0 else x
 
 
-def test_staging_keeps_momentum_and_the_place_of_what_is_left():
-    rocket = two_stage_rocket(world=EMPTY)
+@pytest.mark.parametrize("world", [EMPTY, RotatingEarth()], ids=["empty", "turning"])
+def test_staging_keeps_momentum_and_the_place_of_what_is_left(world):
+    rocket, spin = two_stage_rocket(world=world), np.array([0.0, 0.0, world.ellipsoid.omega])
     x = rocket.state(PAD)
     x = x.replace(
         propellant=np.array([0.0, 4600.0]),
@@ -83,11 +85,34 @@ def test_staging_keeps_momentum_and_the_place_of_what_is_left():
     gone = whole.mass - rest.mass
     assert gone == pytest.approx(rocket.stages[0].structure.mass)
     com = (whole.mass * whole.com - rest.mass * rest.com) / gone
-    v_gone = x.motion.v_E + x.motion.att.rotate(
-        np.cross(x.motion.w_B, com - whole.com), inverse=True
+    before, att = x.motion, x.motion.att
+
+    def inertial(v_E, p_E):
+        return v_E + np.cross(spin, p_E)
+
+    v_whole = inertial(before.v_E, before.pos)
+    v_gone = v_whole + att.rotate(np.cross(before.w_B, com - whole.com), inverse=True)
+    total = gone * v_gone + rest.mass * inertial(after.motion.v_E, after.motion.pos)
+    np.testing.assert_allclose(total, whole.mass * v_whole, rtol=1e-12)
+    np.testing.assert_allclose(
+        after.motion.pos, before.pos + att.rotate(rest.com - whole.com, inverse=True), rtol=1e-14
     )
-    total = gone * v_gone + rest.mass * after.motion.v_E
-    np.testing.assert_allclose(total, whole.mass * x.motion.v_E, rtol=1e-12)
+
+
+def test_staging_over_a_flat_earth():
+    """The same stage falls away as on an Earth that stands still."""
+    still = RotatingEarth(Ellipsoid(WGS84.a, 0.0, WGS84.mu, 0.0))
+    worlds = [still, FlatEarth()]
+    changes = []
+    for world in worlds:
+        rocket = two_stage_rocket(world=world)
+        start = arc.tree.replace(PAD, w_B=np.array([0.0, 0.02, -0.01]), v_NED=np.array([9.0, 5, 3]))
+        x = rocket.state(start).replace(propellant=np.array([0.0, 4600.0]))
+        after = rocket.separate(x, 0)
+        was, now = (world.flight(0.0, state.motion) for state in (x, after))
+        changes.append(np.array([*(now.v_NED - was.v_NED), now.alt - was.alt]))
+    assert np.abs(changes[0][:3]).max() > 0.01
+    np.testing.assert_allclose(changes[0], changes[1], atol=1e-5)
 
 
 def test_mass_and_inertia_of_the_parts():

@@ -17,7 +17,7 @@ from archimedes.spatial import EulerAngles
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
-from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part
+from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
 
@@ -93,6 +93,7 @@ class Car:
             check_not_negative(getattr(self, name), f"Car.{name}", "SI units")
         check_part(self.tyre, "Car.tyre", ("side_force", "friction"))
         check_part(self.world, "Car.world", WORLD)
+        check_flat(self.world, "Car")
         check_not_negative(1.0 - self.front_drive, "1 - Car.front_drive", "parts of the drive")
 
     def state(self, flight: FlightState) -> Any:

@@ -14,7 +14,7 @@ from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
-from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part
+from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part
 from archimedes.vehicles.parts.rotors import Rotors
 from archimedes.vehicles.surroundings import FlightState
 from archimedes.vehicles.worlds import FlatEarth
@@ -78,6 +78,8 @@ class Multirotor:
         check_not_negative(self.drag, "Multirotor.drag", "N s^2/m^2")
         check_part(self.rotors, "Multirotor.rotors", ("rates", "wrench", "distribute"))
         check_part(self.world, "Multirotor.world", WORLD)
+        if self.ground is not None:
+            check_flat(self.world, "Multirotor.ground")
 
     def state(self, flight: FlightState, speeds: Any = None) -> Any:
         """Return the state for a place, a velocity and an attitude; rotors hover by default."""
@@ -139,6 +141,7 @@ class GeometricController:
         `p`, `v`, `a` (3,) are in NED axes, `yaw` in rad; `x` is the state of motion of a vehicle on
         a `FlatEarth`.
         """
+        check_flat(vehicle.world, "GeometricController")
         R = x.att.as_matrix().T  # body to NED
         velocity = R @ x.v_B
         push = a + self.position * (p - x.pos) + self.velocity * (v - velocity)

@@ -101,7 +101,7 @@ class Rocket:
             raise ValueError("Rocket.stages is empty: a rocket has one stage or more")
         for name in ("area", "axial", "normal"):
             check_not_negative(getattr(self, name), f"Rocket.{name}", "SI units")
-        check_part(self.world, "Rocket.world", WORLD)
+        check_part(self.world, "Rocket.world", (*WORLD, "shifted"))
 
     def state(self, flight: FlightState) -> Any:
         """Return the state with full tanks and all stages."""
@@ -179,12 +179,7 @@ class Rocket:
         gone = np.arange(len(self.stages)) == stage
         after = Rocket.State(x.motion, x.propellant, np.where(gone, 0.0, x.attached))
         shift = self.mass_properties(after).com - self.mass_properties(x).com
-        att, v_E = x.motion.att, x.motion.v_E
-        turned = att.rotate(cross(x.motion.w_B, shift), inverse=True)
-        motion = replace(
-            x.motion, pos=x.motion.pos + att.rotate(shift, inverse=True), v_E=v_E + turned
-        )
-        return Rocket.State(motion, after.propellant, after.attached)
+        return replace(after, motion=self.world.shifted(x.motion, shift))
 
 
 def cylindrical_stage(

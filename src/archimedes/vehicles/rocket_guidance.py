@@ -16,6 +16,7 @@ from archimedes.environment import ned
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
+from archimedes.vehicles.parts.limits import check_part
 from archimedes.vehicles.rocket import Rocket
 
 __all__ = ["OrbitGuidance"]
@@ -42,6 +43,7 @@ class OrbitGuidance:
 
     def command(self, rocket: Rocket, t: Any, x: Any) -> Any:
         """Return the rocket's `Input` for its state."""
+        check_part(rocket.world, "OrbitGuidance.command: rocket.world", ("ellipsoid",))
         lat, lon, _ = ecef_to_geodetic(x.motion.pos, rocket.world.ellipsoid)
         local = ned(lat, lon)
         pitch = self.pitch(t, x, local.rotate(x.motion.v_E))

@@ -22,9 +22,9 @@ from archimedes.environment import (
     ned,
 )
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
-from archimedes.spatial.components import as_array
+from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_vector
-from archimedes.tree import field, struct
+from archimedes.tree import field, replace, struct
 from archimedes.vehicles.surroundings import FlightState, Surroundings
 
 __all__ = ["FlatEarth", "RotatingEarth"]
@@ -87,6 +87,11 @@ class FlatEarth:
         weight = as_array(m)[..., None] * x.att.rotate(self.gravity(x.pos))
         return RigidBody.dynamics(t, x, RigidBody.Input(F_B + weight, M_B, m, J_B))
 
+    def shifted(self, x: RigidBody.State, shift_B: Any) -> RigidBody.State:
+        """Return the state of motion of another point of the body, `shift_B` (3,) away."""
+        pos = x.pos + x.att.rotate(shift_B, inverse=True)
+        return replace(x, pos=pos, v_B=x.v_B + cross(x.w_B, shift_B))
+
 
 @struct
 class RotatingEarth:
@@ -141,6 +146,12 @@ class RotatingEarth:
         F_E = x.att.rotate(F_B, inverse=True) + as_array(m)[..., None] * self.gravity(x.pos)
         body = EarthReferencedBody(rot_earth=self.ellipsoid.omega)
         return body.dynamics(t, x, EarthReferencedBody.Input(F_E, M_B, m, J_B))
+
+    def shifted(self, x: EarthReferencedBody.State, shift_B: Any) -> EarthReferencedBody.State:
+        """Return the state of motion of another point of the body, `shift_B` (3,) away."""
+        turning = cross(x.w_B - x.att.rotate(self._spin()), shift_B)  # relative to the Earth
+        pos = x.pos + x.att.rotate(shift_B, inverse=True)
+        return replace(x, pos=pos, v_E=x.v_E + x.att.rotate(turning, inverse=True))
 
     def _spin(self) -> Any:
         rate = as_array(self.ellipsoid.omega)

@@ -18,6 +18,7 @@ from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
+from archimedes.vehicles.parts.limits import check_part
 from archimedes.vehicles.steady_flight import Linearization, Trim
 
 __all__ = ["CircleGuidance", "F16Autopilot", "regulator"]
@@ -189,6 +190,7 @@ class CircleGuidance:
 
     def target(self, plane: F16, t: Any, x: Any, alt: Any, airspeed: Any) -> Any:
         """Return the autopilot's target for a state on a `RotatingEarth`."""
+        check_part(plane.world, "CircleGuidance.target: plane.world", ("ellipsoid",))
         lat, lon, _ = ecef_to_geodetic(x.motion.pos, plane.world.ellipsoid)
         inward = ned(lat, lon).rotate(as_array(self.centre) - x.motion.pos)
         distance = np.hypot(inward[0], inward[1])

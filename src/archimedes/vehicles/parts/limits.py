@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import StructError
+from archimedes.spatial import RigidBody
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import concrete
 
-__all__ = ["check_axes", "check_not_negative", "check_part", "limited"]
+__all__ = ["check_axes", "check_flat", "check_not_negative", "check_part", "limited"]
 
 #: What every vehicle asks of its world.
 WORLD = ("state", "flight", "surroundings", "rates")
@@ -46,6 +47,14 @@ def check_part(part: Any, name: str, needed: Sequence[str]) -> None:
         raise StructError(
             f"{name} must have {', '.join(needed)}; {type(part).__qualname__} lacks "
             f"{', '.join(missing)}"
+        )
+
+
+def check_flat(world: Any, name: str) -> None:
+    """Raise where a world has no level ground below: its states are not those of a `FlatEarth`."""
+    if getattr(world, "State", None) is not RigidBody.State:
+        raise StructError(
+            f"{name} needs level ground: world=FlatEarth(), got {type(world).__name__}"
         )
 
 
