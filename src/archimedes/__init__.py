@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from archimedes import (
         embedded,
         environment,
+        optimize,
         random,
         simulate,
         spatial,
@@ -134,6 +135,7 @@ __all__ = [
     "odeint",
     "ones",
     "ones_like",
+    "optimize",
     "plot",
     "random",
     "root",
@@ -163,7 +165,17 @@ __all__ = [
 # Names are imported when they are first used: `import archimedes` itself costs almost nothing.
 _PACKAGES = (
     *("tree", "graph", "symbolic", "backends", "function"),
-    *("random", "special", "embedded", "simulate", "spatial", "environment", "vehicles", "viz"),
+    *(
+        "random",
+        "special",
+        "embedded",
+        "optimize",
+        "simulate",
+        "spatial",
+        "environment",
+        "vehicles",
+        "viz",
+    ),
     *("error", "theme", "typing"),
 )
 #: One line a package: the names it gives to users. The rest are those of ``function``.

@@ -1,0 +1,235 @@
+"""``lm_solve``: the Levenberg-Marquardt method, with bounds.
+
+Sources: K. Madsen, H. B. Nielsen, O. Tingleff, "Methods for non-linear least squares problems"
+(2nd ed., DTU 2004), algorithm 3.16 and eq. 2.21 for the damping; J. J. More, "The
+Levenberg-Marquardt algorithm: implementation and theory" (1978) for the scaling; D. M. Bates,
+D. G. Watts, "A relative offset orthogonality convergence criterion for nonlinear least squares",
+Technometrics 23 (1981), for telling a minimum from a stall.
+
+Symbols: r residuals (m,), J Jacobian (m, n), g = J^T r, cost = r^T r / 2, D scales of the unknowns
+(the largest column norms of J so far), mu damping, p step:  (J^T J + mu D^2) p = -g.
+A bound holds an unknown that is on it and that -g would push beyond; others move, and steps that
+pass a bound are cut there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import compile, jac
+from archimedes.optimize.results import LMResult, LMStatus
+from archimedes.symbolic import is_traced
+
+__all__ = ["lm_solve"]
+
+_EPS = float(np.finfo(float).eps)
+#: Damping beyond which a step no longer changes anything.
+_MOST_DAMPING = 1e30
+
+
+def lm_solve(
+    func: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    bounds: tuple[Any, Any] | None = None,
+    ftol: float = 1e-10,
+    xtol: float = 1e-10,
+    gtol: float = 1e-10,
+    max_nfev: int | None = None,
+    damping: float = 1e-3,
+) -> LMResult:
+    """Minimise the sum of squares of ``func(x, *args)`` from ``x0``.
+
+    ``x0`` and the residuals may be any trees of numbers; a list of numbers is an array.
+    ``bounds = (lower, upper)``: numbers, or trees like x0. The iteration ends where cost or x
+    change by less than ``ftol`` or ``xtol``, relatively, where no part of the gradient exceeds
+    ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown). Errors of the caller
+    raise; what the numbers do is in ``result.status``.
+
+    >>> rosenbrock = lambda x: np.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
+    >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
+    array([1., 1.])
+    """
+    _check_plain(x0, args)
+    if isinstance(x0, (list, tuple)) and all(isinstance(x, (int, float)) for x in x0):
+        x0 = np.array(x0, dtype=float)
+    start, unravel = tree.ravel(tree.map(lambda leaf: np.asarray(leaf) * 1.0, x0))
+    if start.size == 0:
+        raise ValueError("x0 holds no numbers to solve for")
+    lower, upper = _limits(bounds, x0, start)
+
+    def residuals(x: Any, *args: Any) -> Any:
+        return tree.ravel(func(unravel(x), *args))[0] * 1.0
+
+    problem = _Problem(compile(residuals), jac(residuals), args, lower, upper)
+    limit = 100 * start.size if max_nfev is None else int(max_nfev)
+    search = _Search(problem, start, (ftol, xtol, gtol), limit, damping)
+    status = search.run()
+    x = search.x
+    mask = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))
+    return LMResult(
+        x=unravel(x),
+        cost=search.cost,
+        fun=search.r,
+        jac=search.J,
+        grad=search.J.T @ search.r,
+        status=status,
+        nfev=problem.nfev,
+        njev=problem.njev,
+        nit=len(search.history),
+        active_mask=mask,
+        history=tuple(search.history),
+    )
+
+
+def _check_plain(x0: Any, args: Any) -> None:
+    if any(is_traced(leaf) for leaf in tree.leaves((x0, args))):
+        raise TypeError(
+            "lm_solve and least_squares run on numbers, and were given a value of a function that "
+            "is being recorded: call them outside, or write the conditions of the minimum as "
+            "equations, arc.root(arc.grad(cost), x0), which can be recorded and differentiated."
+        )
+
+
+def _limits(bounds: Any, x0: Any, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return lower and upper bounds as vectors."""
+    given = (None, None) if bounds is None else tuple(bounds)
+    if len(given) != 2:
+        raise ValueError("bounds must be a pair (lower, upper): numbers, or trees like x0")
+    found = []
+    for name, bound, none in (("lower", given[0], -np.inf), ("upper", given[1], np.inf)):
+        flat = tree.ravel(none if bound is None else bound)[0] * 1.0
+        if flat.size not in (1, start.size):
+            raise ValueError(f"bounds: the {name} bound holds {flat.size} numbers, x0 {start.size}")
+        found.append(np.broadcast_to(flat, start.shape))
+    lower, upper = found
+    if not np.all(lower < upper):
+        raise ValueError("bounds: each lower bound must be below its upper bound")
+    if not np.all((lower <= start) & (start <= upper)):
+        k = int(np.argmin((lower <= start) & (start <= upper)))
+        raise ValueError(
+            f"x0 is outside its bounds: number {k} is {start[k]:.6g}, not in "
+            f"[{lower[k]:.6g}, {upper[k]:.6g}]"
+        )
+    return lower, upper
+
+
+@dataclass
+class _Problem:
+    """The functions, and how often they were called."""
+
+    residuals: Callable[..., Any]
+    jacobian: Callable[..., Any]
+    args: tuple[Any, ...]
+    lower: np.ndarray
+    upper: np.ndarray
+    nfev: int = 0
+    njev: int = 0
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        self.nfev += 1
+        return np.asarray(self.residuals(x, *self.args))
+
+    def slope(self, x: np.ndarray) -> np.ndarray:
+        self.njev += 1
+        return np.asarray(self.jacobian(x, *self.args))
+
+
+def _half_square(r: np.ndarray) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return 0.5 * float(r @ r)
+
+
+@dataclass
+class _Search:
+    """The state of the iteration."""
+
+    problem: _Problem
+    x: np.ndarray
+    tolerances: tuple[float, float, float]
+    max_nfev: int
+    mu: float
+    growth: float = 2.0
+    history: list[float] = field(default_factory=list)
+
+    def run(self) -> LMStatus:
+        """Iterate until something is known about the end."""
+        self._arrive(self.x, self.problem.value(self.x))
+        self.scale = np.zeros_like(self.x)
+        while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
+            self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
+            gradient = self.J.T @ self.r
+            free = self._free(gradient)
+            if np.max(np.abs(gradient), where=free, initial=0.0) <= self.tolerances[2]:
+                return LMStatus.GTOL_REACHED
+            status = self._descend(free)
+            if status is not None:
+                return status
+        return LMStatus.NON_FINITE
+
+    def _arrive(self, x: np.ndarray, r: np.ndarray) -> None:
+        self.x, self.r, self.cost = x, r, _half_square(r)
+        self.J = self.problem.slope(x)
+
+    def _free(self, gradient: np.ndarray) -> np.ndarray:
+        low = (self.x <= self.problem.lower) & (gradient > 0)
+        high = (self.x >= self.problem.upper) & (gradient < 0)
+        return ~(low | high)
+
+    def _step(self, free: np.ndarray) -> np.ndarray:
+        """Solve for the damped step by least squares: J^T J would square the condition of J."""
+        scale = np.where(self.scale > 0, self.scale, 1.0)[free]
+        rows = np.concatenate([self.J[:, free], np.diag(np.sqrt(self.mu) * scale)])
+        right = np.concatenate([-self.r, np.zeros(scale.size)])
+        step = np.zeros_like(self.x)
+        step[free] = np.linalg.lstsq(rows, right, rcond=None)[0]
+        return np.clip(self.x + step, self.problem.lower, self.problem.upper) - self.x
+
+    def _descend(self, free: np.ndarray) -> LMStatus | None:
+        """Raise the damping until a step lowers the cost; take it, and tell if it was the last."""
+        ftol, xtol, _ = self.tolerances
+        while self.problem.nfev < self.max_nfev:
+            step = self._step(free)
+            # Rounding must not carry x beyond a bound.
+            x = np.clip(self.x + step, self.problem.lower, self.problem.upper)
+            if self.mu > _MOST_DAMPING or np.array_equal(x, self.x):
+                return self._without_progress()
+            r = self.problem.value(x)
+            cost = _half_square(r)
+            predicted = self.cost - _half_square(self.r + self.J @ step)
+            gained = self.cost - cost
+            if np.isfinite(cost) and gained > 0 and predicted > 0:
+                small_f = max(gained, predicted) <= ftol * self.cost
+                size = float(np.linalg.norm(self.scale * step))
+                small_x = size <= xtol * float(np.linalg.norm(self.scale * x))
+                small_x = small_x and self.mu <= 1.0
+                self._arrive(x, r)
+                self.history.append(cost)
+                self.mu *= max(1 / 3, 1 - (2 * gained / predicted - 1) ** 3)
+                self.mu, self.growth = max(self.mu, _EPS**2), 2.0
+                if (small_f or small_x) and self._is_minimum(ftol):
+                    return LMStatus(small_f + 2 * small_x)
+                return None
+            if abs(gained) <= _EPS * self.cost and self._is_minimum(ftol):
+                return LMStatus.FTOL_REACHED
+            self.mu *= self.growth
+            self.growth *= 2
+        return LMStatus.MAX_FEVAL
+
+    def _without_progress(self) -> LMStatus:
+        return LMStatus.XTOL_REACHED if self._is_minimum(1e-8) else LMStatus.STALLED
+
+    def _is_minimum(self, tolerance: float) -> bool:
+        """Tell whether the linear model, without damping, has no more to gain than this."""
+        free = self._free(self.J.T @ self.r)
+        if not np.all(np.isfinite(self.J)) or not np.any(free):
+            return bool(np.all(np.isfinite(self.J)))
+        part = self.J[:, free]
+        best = self.r - part @ np.linalg.lstsq(part, self.r, rcond=None)[0]
+        return self.cost - _half_square(best) <= max(tolerance, 1e3 * _EPS) * self.cost

@@ -1,0 +1,103 @@
+"""How a least-squares solve ended."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LMResult", "LMStatus"]
+
+
+class LMStatus(enum.IntEnum):
+    """Why the iteration ended; 1 to 4 are minima, as in MINPACK."""
+
+    NON_FINITE = -1
+    FTOL_REACHED = 1
+    XTOL_REACHED = 2
+    BOTH_TOL_REACHED = 3
+    GTOL_REACHED = 4
+    MAX_FEVAL = 5
+    STALLED = 6
+
+    @property
+    def success(self) -> bool:
+        """Whether a minimum was found."""
+        return 1 <= self <= 4
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    LMStatus.NON_FINITE: (
+        "the residuals or their Jacobian are nan or infinite at x: start elsewhere, or keep x "
+        "where the function is defined with bounds="
+    ),
+    LMStatus.FTOL_REACHED: "converged: the cost changes by less than ftol",
+    LMStatus.XTOL_REACHED: "converged: x changes by less than xtol",
+    LMStatus.BOTH_TOL_REACHED: "converged: cost and x change by less than ftol and xtol",
+    LMStatus.GTOL_REACHED: "converged: the gradient is smaller than gtol",
+    LMStatus.MAX_FEVAL: (
+        "stopped after max_nfev evaluations: raise max_nfev, or start closer to the solution"
+    ),
+    LMStatus.STALLED: (
+        "no step lowers the cost, though the gradient says that one should: is the function "
+        "smooth, and are its residuals of similar size?"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class LMResult:
+    """The solution of a least-squares problem, with the names of SciPy's result.
+
+    ``x`` has the structure of x0; ``cost`` is half the sum of squares of ``fun`` (m,); ``jac``
+    (m, n) and ``grad`` (n,) are taken at x in the order of ``tree.ravel``; ``active_mask`` is
+    -1 or 1 where x is on its lower or upper bound, else 0. ``history`` has the cost after each
+    accepted step.
+    """
+
+    x: Any
+    cost: float
+    fun: np.ndarray
+    jac: np.ndarray
+    grad: np.ndarray
+    status: LMStatus
+    nfev: int
+    njev: int
+    nit: int
+    active_mask: np.ndarray
+    history: tuple[float, ...] = ()
+
+    @property
+    def success(self) -> bool:
+        """Whether the iteration converged."""
+        return self.status.success
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        return self.status.message
+
+    def covariance(self) -> np.ndarray:
+        """Return the covariance (n, n) of x: s^2 (J^T J)^-1, s^2 = sum of squares / (m - n).
+
+        It is that of a fit to data whose errors are independent and of equal size. A direction
+        that no residual depends on has an infinite variance: that raises ValueError.
+        """
+        m, n = self.jac.shape
+        if m <= n:
+            raise ValueError(f"covariance: {m} residuals for {n} unknowns leave none for the noise")
+        if np.linalg.matrix_rank(self.jac) < n:
+            raise ValueError(
+                "covariance: the residuals do not determine all unknowns (the Jacobian's rank is "
+                f"{np.linalg.matrix_rank(self.jac)} of {n}); fix some, or add data"
+            )
+        r = np.linalg.qr(self.jac, mode="r")
+        inverse = np.linalg.inv(r)
+        return np.asarray(2.0 * self.cost / (m - n) * inverse @ inverse.T)
