@@ -32,7 +32,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
     if ufunc.signature is not None and ufunc in _late("products").GUFUNCS:
         result = _late("products").GUFUNCS[ufunc](*inputs, **kwargs)
     elif ufunc not in UFUNCS and not _late("special_functions").adopt(ufunc):
-        own = getattr(np, ufunc.__name__, None) is ufunc
+        own = getattr(np, ufunc.__name__, None) == ufunc  # or what stands for it
         raise trace_error(
             f"{'np.' if own else 'the ufunc '}{ufunc.__name__} cannot be traced",
             "Write it with other NumPy functions or those of arc.special, or wrap it in "
