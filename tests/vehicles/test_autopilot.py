@@ -185,6 +185,18 @@ def test_backends(made):
     )
 
 
+def test_the_autopilot_as_c(made, tmp_path):
+    """A sample of the autopilot as C, for a flight computer, gives the interpreter's bits."""
+    plane, trimmed, autopilot = made
+    target = F16Autopilot.Target(ALT + 5.0, 0.2, SPEED + 1.0, 0.1)
+
+    def sample(x, memory, target):
+        return autopilot.step(memory, plane, 0.0, x, target, DT)
+
+    example = (trimmed.state, autopilot.initial(), target)
+    assert arc.codegen(sample, example, output_dir=tmp_path, verify=True) is not None
+
+
 def test_errors(made):
     plane, trimmed, _ = made
     small = linearize(plane, trimmed.flight, trimmed.input, {"power": trimmed.state.power})

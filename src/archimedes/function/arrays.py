@@ -74,7 +74,7 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
 def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
     """Refuse, and say how: values without numbers live inside recorded functions here.
 
-    >>> sym("x", shape=(2,))
+    >>> sym("x", shape=(2,))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     archimedes.errors.TraceError: sym('x', (2,)): symbolic values exist only inside a function...
     """
@@ -87,5 +87,10 @@ def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
 
 
 def sym_like(x: Any, name: str = "x") -> Any:
-    """Refuse, and say how; see :func:`sym`."""
+    """Refuse, and say how; see :func:`sym`.
+
+    >>> sym_like([1.0, 2.0])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    archimedes.errors.TraceError: sym('x', (2,)): symbolic values exist only inside a function...
+    """
     return sym(name, np.shape(x))
