@@ -3,8 +3,7 @@
 Sources: C. A. Kennedy, M. H. Carpenter, "Additive Runge-Kutta schemes for convection-diffusion-
 reaction equations", Applied Numerical Mathematics 44 (2003) 139-181, for ARK4(3)6L[2]SA, whose
 implicit half this is (L-stable, stiffly accurate, stage order 2), with its dense output of order
-3; E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.8, for the
-simplified Newton iteration and its convergence test.
+3.
 
 Symbols: k_i slope of stage i, X_i its state, g = gamma, M = I - g h df/dx(t, x).
 
@@ -14,28 +13,31 @@ Symbols: k_i slope of stage i, X_i its state, g = gamma, M = I - g h df/dx(t, x)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from archimedes.function import jac, while_loop
-from archimedes.simulate.combinations import product, weighted
+from archimedes.function import jac
+from archimedes.simulate.combinations import weighted
 from archimedes.simulate.methods import Derivative, Method, Step, register, rms_norm
+from archimedes.simulate.newton import simplified_newton
 
 __all__ = ["ESDIRK4", "Esdirk"]
 
-#: Newton's iteration ends where its error is this small relative to the state of the stage, far
-#: below any tolerance; a method does not know the tolerances, and the last iterations are cheap.
-NEWTON_TOLERANCE = 1e-11
 NEWTON_STEPS = 10
 #: Rejection weighs what is left of Newton's iteration this much more than the local error.
 NEWTON_WEIGHT = 100.0
-_TINY = 1e-300
 
 
 def _norm(error: Any, scale: Any) -> Any:
     """Measure the rows (local error, error of Newton's iteration)."""
     return np.maximum(rms_norm(error[0], scale), NEWTON_WEIGHT * rms_norm(error[1], scale))
+
+
+def _residual(f: Derivative, t: Any, base: Any, gh: Any, X: Any) -> Any:
+    """What is left of a stage's equation, X = base + gh f(t, X)."""
+    return base + gh * f(t, X) - X
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Esdirk:
         for c, row in zip(self.c[1:], self.a[1:]):
             base = weighted(row, slopes, np.zeros_like(x)) * h + x
             guess = base + gh * slopes[-1]
-            state, change = self._newton(f, t + c * h, base, guess, gh, inverse)
+            residual = partial(_residual, f, t + c * h, base, gh)
+            state, change = simplified_newton(residual, base, guess, inverse, NEWTON_STEPS)
             left = np.maximum(left, np.abs(change))
             # The slope from the equation, not from f: f would amplify what Newton left over.
             slopes.append((state - base) / gh)
@@ -77,34 +80,6 @@ class Esdirk:
     def dense_coefficients(self, f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
         """Return the coefficients of the interpolant."""
         return np.stack([h * weighted(row, step.stages) for row in self.dense])
-
-    def _newton(self, f: Derivative, t: Any, base: Any, guess: Any, gh: Any, inverse: Any) -> Any:
-        """Solve X = base + gh f(t, X) with a fixed matrix; return X and an estimate of its error.
-
-        The iteration contracts by a rate, so that after a change d the error is about
-        d rate / (1 - rate) (Hairer & Wanner II, IV.8.10). It ends where that is small or where
-        the changes have begun to grow.
-        """
-
-        def going(state: Any) -> Any:
-            _, _, size, before, count = state
-            rate = size / np.maximum(before, _TINY)
-            error = np.where(count > 1, size * rate / np.maximum(1.0 - rate, 0.01), size)
-            return (count < 1) | ((error > NEWTON_TOLERANCE) & (size <= 2.0 * before))
-
-        def iterate(state: Any) -> Any:
-            X, _, size, _, count = state
-            change = product(inverse, base + gh * f(t, X) - X)
-            X = X + change
-            scale = np.abs(X) + np.abs(base) + _TINY
-            return X, change, rms_norm(change, scale), size, count + 1
-
-        huge = np.full((), np.inf)
-        start = (guess, np.zeros_like(guess), huge, huge, 0)
-        X, change, size, before, count = while_loop(going, iterate, start, max_steps=NEWTON_STEPS)
-        rate = np.where(count > 1, size / np.maximum(before, _TINY), 1.0)
-        # A diverging iteration has a rate above 1, and its last change tells how bad it is.
-        return X, change * np.minimum(rate, 1.0) + 0.0 * size
 
 
 # ARK4(3)6L[2]SA, implicit part (Kennedy & Carpenter 2003, p. 176).

@@ -95,6 +95,7 @@ _HOMES = {
     "archimedes.simulate.explicit": "euler heun rk4 bs3 dopri5 tsit5 dop853",
     "archimedes.simulate.rosenbrock": "rodas5p",
     "archimedes.simulate.esdirk": "esdirk4",
+    "archimedes.simulate.radau": "radau5",
     "archimedes.simulate.switching": "auto",
     "archimedes.simulate.sundials": "cvode ida",
 }
