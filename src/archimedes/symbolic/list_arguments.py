@@ -11,6 +11,7 @@ has its class, name and hash. See docs/decisions/020-lists-of-traced-numbers.md.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,6 @@ class Stand:
     __slots__ = ("_name", "original")
 
     __class__ = property(lambda self: type(self.original))
-    __doc__ = property(lambda self: self.original.__doc__)
-    __module__ = property(lambda self: self.original.__module__)
 
     def __init__(self, original: Any, name: str = "") -> None:
         self.original = original
@@ -115,8 +114,12 @@ class Stand:
     def __repr__(self) -> str:
         return repr(self.original)
 
-    def __reduce__(self) -> str:
-        return self._name
+    def __reduce__(self) -> Any:
+        return _named, (getattr(self.original, "__module__", None) or "numpy", self._name)
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 def stands() -> list[tuple[Any, dict[str, Any], dict[str, Any]]]:
