@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
+
+from tests.marking import is_long
 
 # Kernels of the tests do not go to the user's cache; the tests of the cache turn it on.
 os.environ["ARCHIMEDES_CACHE"] = "0"
@@ -16,3 +19,11 @@ os.environ["ARCHIMEDES_CACHE"] = "0"
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests that are listed as long, before the default leaves them out."""
+    for item in items:
+        if is_long(item.nodeid):
+            item.add_marker(pytest.mark.long)

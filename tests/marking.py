@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
-__all__ = ["long_after", "long_but"]
+__all__ = ["LONG", "is_long", "long_after", "long_but"]
+
+#: Tests that take seconds and repeat what a quicker neighbour shows: patterns of their names, in
+#: which [ and ] are plain characters.
+LONG = (
+    "tests/c/test_cleanliness.py::test_cppcheck*",
+    "tests/derivatives/test_second.py::test_hess[expm*",
+    "tests/derivatives/test_second.py::test_reverse_over_reverse*",
+    "tests/function/test_recordings.py::test_native_code_goes_with_its_function",
+    "tests/function/test_threads.py::test_different_functions_of_each_other",
+    "tests/function/test_threads.py::test_the_same_function[numbers-interpreter]",
+    "tests/fuzz/test_fuzz.py::test_scalar_lanes_and_threads_*[???*]",
+    "tests/fuzz/test_fuzz.py::test_so_they_do_in_fast_numerics*",
+    "tests/linalg/test_spectral.py::*full_size*",
+    "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[2*",
+    "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[3*",
+    "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[4*",
+    "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[5*",
+    "tests/llvm/test_fuzz.py::*[1]",
+    "tests/simulate/test_campaigns.py::test_killed_and_resumed[rename*",
+    "tests/simulate/test_solve_derivatives.py::test_second_order_through_reverse*",
+    "tests/simulate/test_stiff.py::test_van_der_pol*",
+    "tests/vehicles/test_autopilot.py::*pole*",
+    "tests/vehicles/test_rocket.py::test_the_rocket_equation",
+)
+
+
+def is_long(name: str) -> bool:
+    """Whether a test of this name is listed as long."""
+    # fnmatch takes [ as the start of a set of characters.
+    plain = name.replace("[", "<").replace("]", ">")
+    return any(fnmatchcase(plain, pattern.replace("[", "<").replace("]", ">")) for pattern in LONG)
 
 
 def long_after(quick: int, values: Iterable[Any]) -> list[Any]:
