@@ -114,3 +114,17 @@ def a_function_asked_what_it_is(run):
 @entry("lists", error=TraceError, says=["np.where"])
 def the_different_values_in_a_list(run):
     return run(lambda x: np.flatnonzero([x, 0.0]))(1.0)
+
+
+@entry("lists", error=TraceError, says=["np.array([...])"])
+def a_sum_kept_before_the_recording(run):
+    total = np.sum
+    return run(lambda x: total([x, 1.0]) * F32)(0.1)
+
+
+@entry("lists", error=TraceError, says=["np.array([...])"])
+def a_norm_in_a_default(run):
+    def length(x, norm=np.linalg.norm):
+        return norm([x, 4.0])
+
+    return run(lambda x: length(x))(3.0)

@@ -9,6 +9,7 @@ import pytest
 from numpy import maximum as bound_maximum
 
 import archimedes as arc
+from archimedes.errors import TraceError
 from tests.symbolic.list_forms import FORMS, KINDS
 
 #: NumPy's BLAS, LAPACK and pairwise sums round in an order of their own, ours in a fixed one.
@@ -83,3 +84,11 @@ def test_what_stands_for_a_function_looks_like_it():
     look(1.0)
     assert (np.sin, np.max, np.linalg.norm) == originals
     assert all(type(f).__module__ == "numpy" for f in originals)
+
+
+@pytest.mark.parametrize("kept", [np.sum, np.max, np.diff, np.linalg.norm, np.mean])
+def test_a_function_kept_before_the_recording_says_what_to_write(kept):
+    with pytest.raises(TraceError, match=r"np\.array\(\[") as caught:
+        arc.compile(lambda x: kept([x, 1.0]) * np.float32([1.0, 2.0]))(0.3)
+    assert "test_list_arguments.py" in str(caught.value)
+    assert arc.compile(lambda x: kept(np.array([x, 1.0])))(0.3) is not None

@@ -17,7 +17,7 @@ from archimedes.symbolic import indexing, recorded
 from archimedes.symbolic.dispatch import cast_ids, lift
 from archimedes.symbolic.flat_view import FlatView
 from archimedes.symbolic.operators import DIRECT, Operators
-from archimedes.symbolic.trace import Trace, current_trace, is_user_code, trace_error
+from archimedes.symbolic.trace import Trace, current_trace, is_user_code, outside_numpy, trace_error
 
 __all__ = ["SymbolicArray", "is_traced"]
 
@@ -253,6 +253,13 @@ class SymbolicArray(Operators):
                     "plain NumPy array, or to enter compiled code)",
                     "Make the array inside the function or from np.array(table), which can hold "
                     "and take traced values; or call the code through arc.callback.",
+                )
+            if is_user_code(outside_numpy(sys._getframe(1))):
+                raise trace_error(
+                    "a list that holds traced values was given to a NumPy function that was kept "
+                    "(in a variable, a default, a dict) before the recording began",
+                    "Make an array of the list, np.array([...]), or call the function by its name "
+                    "(np.sum).",
                 )
             raise AttributeError("__array__")
 

@@ -29,6 +29,7 @@ __all__ = [
     "is_internal_module",
     "is_tracing",
     "is_user_code",
+    "outside_numpy",
     "range_error",
     "trace_error",
     "trace_number",
@@ -204,6 +205,17 @@ def is_internal_module(module: str) -> bool:
 def is_internal(frame: FrameType) -> bool:
     """Tell whether a frame runs code of such a module; quicker than ``is_user_code``."""
     return is_internal_module(frame.f_globals.get("__name__", ""))
+
+
+#: NumPy, and what stands for its functions while recording.
+_NUMPY = ("numpy", "archimedes.symbolic.list_arguments")
+
+
+def outside_numpy(frame: FrameType) -> FrameType:
+    """Return the innermost frame, from this one outwards, that does not run NumPy's own code."""
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_NUMPY):
+        frame = frame.f_back
+    return frame
 
 
 def user_line(where: TracebackType | None = None) -> str:
