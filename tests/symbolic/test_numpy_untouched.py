@@ -119,3 +119,23 @@ def test_arrays_made_in_the_function_hold_traced_values() -> None:
 
     arc.compile(f)(np.ones(2))
     assert kinds == {"zeros": False, "like": False, "list": True, "filled": True}
+
+
+def test_functions_that_someone_else_replaced_stay(monkeypatch):
+    """A test or another library may have put its own function into NumPy: before, and meanwhile."""
+    mine, other = (lambda *args, **kwargs: "mine"), (lambda *args, **kwargs: "other")
+    monkeypatch.setattr(np, "savez", mine)
+    monkeypatch.setattr(np, "zeros", mine)
+
+    def f(x):
+        assert np.zeros(3) == "mine"
+        np.save = other
+        return x + 1.0
+
+    before = np.save
+    try:
+        arc.compile(f, freeze=True)(1.0)
+        assert np.savez is mine and np.zeros is mine and np.save is other
+    finally:
+        np.save = before
+    assert arc.compile(lambda x: np.ones(2) * x)(2.0).tolist() == [2.0, 2.0]

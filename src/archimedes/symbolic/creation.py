@@ -230,7 +230,10 @@ def install() -> None:
         _active += 1
         if _active == 1:
             for module, originals, versions in _replaced:
-                vars(module).update({name: versions[name] for name in originals})
+                names = vars(module)
+                # What someone else has put there, a test or another library, stays.
+                own = [name for name, f in originals.items() if names.get(name) is f]
+                names.update([(name, versions[name]) for name in own])
                 bound_names.register(originals, versions)
             bound_names.replace(is_internal_module)
             plain_arrays.install()
@@ -243,8 +246,10 @@ def uninstall() -> None:
     with _lock:
         _active -= 1
         if _active == 0:
-            for module, originals, _ in _replaced:
-                vars(module).update(originals)
+            for module, originals, versions in _replaced:
+                names = vars(module)
+                own = [name for name in originals if names.get(name) is versions[name]]
+                names.update([(name, originals[name]) for name in own])
             bound_names.restore()
             plain_arrays.uninstall()
             python_classes.uninstall()
