@@ -20,6 +20,7 @@ from archimedes.environment import (
     gravity_gradient_torque,
 )
 from archimedes.spatial.components import as_array, cross, matvec
+from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_not_negative, check_part
@@ -36,6 +37,8 @@ class Satellite:
     `gravity` is a model of `archimedes.environment` in Earth-fixed axes, `gravity_gradient` adds
     the moment of a round field, `magnetic_field` is a model in those axes too; `angle` is the Earth
     rotation angle at t = 0. `thrusters` and `atmosphere` (with `area` and `drag`) are optional.
+    `baumgarte` is the rate at which a quaternion's norm is drawn to one: solvers keep the norm
+    anyway, and a rate far above the body's own makes steps short.
     """
 
     mass: Any = field(units="kg")
@@ -51,6 +54,7 @@ class Satellite:
     drag: Any = 2.2
     angle: Any = field(units="rad", default=0.0)
     omega: Any = field(units="rad/s", default=WGS84.omega)
+    baumgarte: Any = field(units="1/s", default=0.0)
 
     @struct
     class State:
@@ -106,7 +110,8 @@ class Satellite:
             M_B = M_B + gravity_gradient_torque(mu, x.att.rotate(x.pos), J_B)
         M_B = M_B + self.coils.moment(u.dipole, self._field(earth, x))
         dw_B, dh = self.wheels.rates(J_B, x.w_B, x.h, M_B, u.torque)
-        return Satellite.State(x.vel, acceleration, x.att.kinematics(x.w_B), dw_B, dh)
+        turning = attitude_rate(x.att, x.att, x.w_B, self.baumgarte)
+        return Satellite.State(x.vel, acceleration, turning, dw_B, dh)
 
     def outputs(self, t: Any, x: Any, u: Any = None) -> Any:
         """Return field, momentum and altitude."""
