@@ -194,3 +194,47 @@ def test_nothing_is_fused_without_flags(tmp_path):
     cpu = ["-O2", "-mcpu=cortex-m7", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv5-d16"]
     out = run("arm-none-eabi-gcc", *cpu, "-S", "-o", "-", f"{project.name}.c", cwd=tmp_path)
     assert "vmul.f64" in out and "vfma" not in out and "vfms" not in out
+
+
+def test_the_layout_of_the_original(tmp_path):
+    """A main.c with the original's names builds and runs, without a warning."""
+
+    def gain(x, k):
+        return k * x + 1.0
+
+    arc.codegen(
+        gain,
+        (np.array([1.0, 2.0]), 3.0),
+        return_names=("y",),
+        output_dir=tmp_path,
+        options={"layout": "original"},
+        verify=True,
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        *("gain.c", "gain.h", "gain_kernel.c", "gain_kernel.h")
+    ]
+    (tmp_path / "main.c").write_text(
+        """#include <stdio.h>
+#include "gain.h"
+int main(void)
+{
+    gain_arg_t arg;
+    gain_res_t res;
+    gain_work_t work;
+    if (gain_init(&arg, &res, &work) != 0)
+        return 1;
+    arg.k = 0.5;
+    if (gain_step(&arg, &res, &work) != 0)
+        return 1;
+    printf("%.17g %.17g\\n", res.y[0], res.y[1]);
+    return 0;
+}
+"""
+    )
+    sources = ["main.c", "gain.c", "gain_kernel.c"]
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", "program"]
+    subprocess.run(["gcc", *flags, *sources], cwd=tmp_path, check=True)
+    out = subprocess.run(["./program"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert out.stdout.split() == ["1.5", "2"]
+    with pytest.raises(arc.CodegenError, match="layout='other' is not one of"):
+        arc.codegen(gain, (np.ones(2), 1.0), options={"layout": "other"})

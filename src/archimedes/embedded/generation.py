@@ -10,6 +10,7 @@ from typing import Any
 from archimedes.embedded.branches import fixed_values
 from archimedes.embedded.c_values import scalars
 from archimedes.embedded.modelling import make_model
+from archimedes.embedded.original_layout import KERNEL, original_files
 from archimedes.embedded.preparation import Prepared, prepare
 from archimedes.embedded.project import CProject
 from archimedes.embedded.settings import Options
@@ -76,6 +77,9 @@ def codegen(
         name=name,
         options=settings,
     )
+    original = settings.layout == "original"
+    if original:
+        prepared = dataclasses.replace(prepared, name=prepared.name + KERNEL)
     model = make_model(
         prepared,
         types,
@@ -90,7 +94,9 @@ def codegen(
     project = CProject(
         name=model.name,
         target=kind.name,
-        files=project_files(model, kind, folder, settings.cpp),
+        files=(
+            original_files(model) if original else project_files(model, kind, folder, settings.cpp)
+        ),
         model=model,
         prepared=prepared,
         renamed=model.renamed,

@@ -24,7 +24,8 @@ class Options:
     ``adaptive``: allow solvers that choose their own steps.
     ``samples``: sets of inputs that ``verify`` tries. ``discard_user_code``: overwrite files
     even if something that a user wrote is lost. ``traceability``: comments in the C code that name
-    the lines of Python it comes from, see ``archimedes.embedded.report``.
+    the lines of Python it comes from, see ``archimedes.embedded.report``. ``layout``: "own", or
+    "original" for files and names as programs written for Archimedes 0.5 expect them.
     """
 
     version: str = "1.0.0"
@@ -36,6 +37,7 @@ class Options:
     traceability: bool = False
     samples: int = 48
     discard_user_code: bool = False
+    layout: str = "own"
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w.+-]+", str(self.version), re.ASCII):
@@ -46,6 +48,9 @@ class Options:
             raise CodegenError(
                 f"codegen: scratch={self.scratch!r} is not one of 'stack', 'workspace'"
             )
+
+        if self.layout not in ("own", "original"):
+            raise CodegenError(f"codegen: layout={self.layout!r} is not one of 'own', 'original'")
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None) -> Options:
