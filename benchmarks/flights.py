@@ -8,8 +8,10 @@ itself at ten times the rate or a tolerance of 1e-11, in altitude at the end.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,17 +35,60 @@ def _best(run: Callable[[], Any], seconds: float = 0.3) -> float:
     return best
 
 
+#: The tumbling brick of NASA's check case 2, as a model of JSBSim.
+BRICK = """<?xml version="1.0"?>
+<fdm_config name="brick" version="2.0" release="BETA">
+  <metrics>
+    <wingarea unit="FT2">0.2222</wingarea>
+    <wingspan unit="FT">0.3333</wingspan>
+    <chord unit="FT">0.6667</chord>
+    <htailarea unit="FT2">0</htailarea>
+    <htailarm unit="FT">0</htailarm>
+    <vtailarea unit="FT2">0</vtailarea>
+    <vtailarm unit="FT">0</vtailarm>
+    <location name="AERORP" unit="IN"><x>0</x><y>0</y><z>0</z></location>
+  </metrics>
+  <mass_balance>
+    <ixx unit="SLUG*FT2">0.00189422</ixx>
+    <iyy unit="SLUG*FT2">0.006211019</iyy>
+    <izz unit="SLUG*FT2">0.007194665</izz>
+    <emptywt unit="LBS">5.0</emptywt>
+    <location name="CG" unit="IN"><x>0</x><y>0</y><z>0</z></location>
+  </mass_balance>
+  <ground_reactions/>
+  <propulsion/>
+  <flight_control name="none"/>
+  <aerodynamics/>
+</fdm_config>
+"""
+
+
+def _load(fdm: Any, model: str) -> None:
+    if model != "brick":
+        fdm.load_model(model)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "aircraft" / "brick"
+        place.mkdir(parents=True)
+        (place / "brick.xml").write_text(BRICK)
+        fdm.set_aircraft_path(str(place.parent))
+        fdm.load_model("brick")
+
+
 def _jsbsim(model: str, seconds: float, rate: float, fly: Callable[[Any, float], None]) -> Any:
     """Fly a model of JSBSim; return its altitude at the end in m, and the time it took in s."""
     import jsbsim
 
     fdm = jsbsim.FGFDMExec(None)
     fdm.set_debug_level(0)
-    fdm.load_model(model)
+    _load(fdm, model)
     fdm.disable_output()
     fdm.set_dt(1.0 / rate)
     fdm["ic/h-sl-ft"] = 30000.0
     fdm["ic/vt-fps"] = 700.0 if model == "f16" else 1.0
+    if model == "brick":
+        for axis, rate_deg in zip("pqr", (10.0, 20.0, 30.0)):
+            fdm[f"ic/{axis}-rad_sec"] = np.deg2rad(rate_deg)
     fdm.run_ic()
     if model == "f16":
         fdm["propulsion/set-running"] = -1
@@ -66,6 +111,16 @@ def _ball() -> tuple[Any, Any]:
     ball = Projectile(SLUG, 3.6 * SLUG * FOOT**2 * np.eye(3), 0.1963495 * FOOT**2, 0.1)
     start = FlightState(0.0, 0.0, 30000.0 * FOOT, np.array([0.3, 0, 0]), np.zeros(3), np.zeros(3))
     return ball.dynamics, ball.state(start)
+
+
+def _brick() -> tuple[Any, Any]:
+    from archimedes.vehicles import FlightState, Projectile
+
+    inertia = SLUG * FOOT**2 * np.diag([0.00189422, 0.006211019, 0.007194665])
+    brick = Projectile(0.155404754 * SLUG, inertia)
+    rates = np.deg2rad([10.0, 20.0, 30.0])
+    start = FlightState(0.0, 0.0, 30000.0 * FOOT, np.zeros(3), np.zeros(3), rates)
+    return brick.dynamics, brick.state(start)
 
 
 def _f16() -> tuple[Any, Any]:
@@ -143,6 +198,7 @@ def measure() -> dict[str, float]:
     found: dict[str, float] = {}
     for name, seconds, model, push in (
         ("ball", 30.0, _ball, _nothing),
+        ("brick", 30.0, _brick, _nothing),
         ("f16", 60.0, _f16, _push),
     ):
         flight = _Flight(model, seconds)
@@ -163,7 +219,12 @@ def tables() -> list[Table]:
     m = medians(in_processes("benchmarks.flights", "measure", PROCESSES))
     cores = len(os.sched_getaffinity(0))
     rows = []
-    for name, text in (("ball", "ball, 30 s"), ("f16", "F-16, 60 s, stick pulled and pushed")):
+    flown = (
+        ("ball", "ball, 30 s"),
+        ("brick", "tumbling brick, 30 s"),
+        ("f16", "F-16, 60 s, stick pulled and pushed"),
+    )
+    for name, text in flown:
         ratio = m[f"{name} JSBSim"] / m[f"{name} ours"]
         rows.append(
             [
