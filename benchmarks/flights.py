@@ -7,6 +7,7 @@ itself at ten times the rate or a tolerance of 1e-11, in altitude at the end.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
@@ -79,7 +80,14 @@ def _jsbsim(model: str, seconds: float, rate: float, fly: Callable[[Any, float],
     """Fly a model of JSBSim; return its altitude at the end in m, and the time it took in s."""
     import jsbsim
 
-    fdm = jsbsim.FGFDMExec(None)
+    # Some of its models write files where they are flown.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return _flown(jsbsim.FGFDMExec(None), model, seconds, rate, fly)
+
+
+def _flown(
+    fdm: Any, model: str, seconds: float, rate: float, fly: Callable[[Any, float], None]
+) -> tuple[float, float]:
     fdm.set_debug_level(0)
     _load(fdm, model)
     fdm.disable_output()
