@@ -259,9 +259,9 @@ def tables() -> list[Table]:
             "Flights against JSBSim",
             ["flight", "Archimedes", "JSBSim", "ratio", "our error", "its error"],
             rows,
-            "Outputs every second. JSBSim flies its own ball and F-16 from 30,000 ft at 120 Hz. Its "
-            "F-16 has a flight control system and other tables: the flights are alike, not the "
-            "same. "
+            "Outputs every second. JSBSim flies its own ball and F-16 from 30,000 ft at 120 Hz. "
+            "Its F-16 has a flight control system and other tables: the flights are alike, not "
+            "the same. "
             f"Ours uses rtol {RTOL:g}. Batches run on {cores} cores, JSBSim on one.",
         )
     ]

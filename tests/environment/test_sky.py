@@ -85,6 +85,8 @@ def test_shadow():
     ratio = (np.arcsin(R / 3e9) / np.arcsin(SUN_RADIUS / (d + 3e9))) ** 2
     assert sunlit_fraction(far, sun) == pytest.approx(1.0 - ratio, rel=1e-12)
     check_everywhere(sunlit_fraction, np.array([x, 1.0 * R, 0.0]), sun, rtol=1e-9)
+    # On the axis of the shadow nothing changes, and that is what derivatives say.
+    np.testing.assert_array_equal(arc.jac(sunlit_fraction)(np.array([x, 0.0, 0.0]), sun), 0.0)
 
 
 def test_field_of_degree_one_is_the_dipole():

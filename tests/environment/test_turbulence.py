@@ -127,3 +127,12 @@ def test_errors():
     air = DrydenTurbulence(wingspan=1.0)
     with pytest.raises(ValueError, match=r"noise must have shape \(4,\)"):
         air.step(air.initial(), np.zeros(3), V, ALT, 0.01)
+
+
+@pytest.mark.parametrize(("airspeed", "dt"), [(0.0, 0.01), (50.0, 0.0)])
+@pytest.mark.parametrize("model", MODELS)
+def test_at_rest_gusts_stay(model, airspeed, dt):
+    air = model(wingspan=10.0)
+    x, before = air.step(air.initial(), np.ones(4), V, ALT, 0.01)
+    _, after = air.step(x, -np.ones(4), airspeed, ALT, dt)
+    np.testing.assert_allclose(after.v_B, before.v_B, rtol=2e-2)

@@ -77,3 +77,8 @@ def test_errors():
         TableWind(np.array([0.0, 1.0]), np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"OneCosineGust\.rise must be positive"):
         OneCosineGust(np.ones(3), rise=0.0)
+
+
+def test_three_altitudes_that_are_not_known_yet_give_nan():
+    """Eagerly they are refused; recorded, a last axis of 3 is a position, and this is none."""
+    assert np.all(np.isnan(arc.compile(lambda a: TABLE(0.0, a))(np.array([10.0, 20.0, 30.0]))))

@@ -216,6 +216,10 @@ def test_no_steady_flight_says_what_is_left():
     found = trim(book_plane(0.3), level(speed=100.0), START, {"power": 9.0})
     assert not found.success
     assert "no steady flight found: the rate of" in found.message
+    with pytest.raises(ValueError, match=r"flight\.v_NED is zero: steady flight needs a velocity"):
+        trim(book_plane(0.3), level(speed=0.0), START, {"power": 9.0})
+    lost = trim(book_plane(0.3), level(), START, {"power": np.inf})
+    assert not lost.success and "no steady flight found" in lost.message
     with pytest.raises(ValueError, match=r"trim: free names \['flaps'\]"):
         trim(book_plane(0.3), level(), START, {"power": 9.0}, free=("flaps",))
     with pytest.raises(ValueError, match=r"F16\.mass must be positive"):

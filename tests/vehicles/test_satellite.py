@@ -175,6 +175,8 @@ def test_backends():
 
 
 def test_errors():
+    with pytest.raises(ValueError, match=r"h must have shape \(3,\)"):
+        SMALL.dynamics(0.0, low_orbit(h=(0.0, 0.0)), SMALL.idle())
     with pytest.raises(ValueError, match=r"ReactionWheels\.axes must be unit vectors"):
         ReactionWheels(2.0 * np.eye(3))
     with pytest.raises(ValueError, match=r"Thrusters\.thrust must not be negative"):

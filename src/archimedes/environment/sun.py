@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.ellipsoid import WGS84
-from archimedes.spatial.components import as_array
+from archimedes.spatial.components import as_array, scaled_norm
 from archimedes.spatial.validation import check_vector
 
 __all__ = ["ASTRONOMICAL_UNIT", "SUN_RADIUS", "sun_position", "sunlit_fraction"]
@@ -63,7 +63,8 @@ def sunlit_fraction(p: Any, sun: Any, radius: Any = WGS84.a) -> Any:
     a = np.arcsin(np.minimum(SUN_RADIUS / d, 1.0))
     b = np.arcsin(np.minimum(radius / r, 1.0))
     sides = np.cross(p, to_sun)
-    c = np.arctan2(np.sqrt(np.sum(sides * sides, axis=-1)), -np.sum(p * to_sun, axis=-1))
+    across = scaled_norm([sides[..., k] for k in range(3)])  # has a derivative on the axis too
+    c = np.arctan2(across, -np.sum(p * to_sun, axis=-1))
     full, none = c >= a + b, c <= b - a
     ring = c <= a - b  # the planet lies wholly before the Sun
     apart = np.where(full | none | ring, np.maximum(a, b), c)

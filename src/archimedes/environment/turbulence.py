@@ -45,8 +45,9 @@ class Filter:
         """Return the next state and the output of unit variance after a scaled time `step`.
 
         The noise is held over the step. The variance of the output follows from that and is divided
-        out, so that it is one for any step.
+        out, so that it is one for any step; a step of zero (at rest) changes next to nothing.
         """
+        step = np.maximum(step, 1e-12)
         decay = np.exp(-self.poles * step)
         gain = -np.expm1(-self.poles * step) / (self.poles * np.sqrt(step))
         x = decay * x + gain * noise

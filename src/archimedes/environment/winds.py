@@ -43,7 +43,9 @@ def altitude_of(where: Any) -> Any:
             f"but lies within 1000 km of it: {values}; for altitudes pass them one by one, or "
             "through arc.vmap"
         )
-    return ecef_to_geodetic(where)[2]
+    # Where values are not known yet, three altitudes give nan and not some wind.
+    near = np.sum(where * where, axis=-1) < _NOT_A_POSITION**2
+    return np.where(near, np.nan, ecef_to_geodetic(where)[2])
 
 
 def _blow(speed: Any, direction: Any) -> Any:

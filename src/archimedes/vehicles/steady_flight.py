@@ -15,6 +15,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import compile, jac, jvp
 from archimedes.spatial.components import cross
+from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.surroundings import FlightState
 
@@ -71,6 +72,8 @@ def trim(
     coordinated: no side force. `bounds` is a pair of `Input` (lower, upper). The `residual` of the
     result is in m/s^2, rad/s and rad/s^2, in the order of `steady`.
     """
+    if not np.any(check_vector(flight.v_NED, 3, "flight.v_NED")):
+        raise ValueError("trim: flight.v_NED is zero: steady flight needs a velocity to hold")
     rest = {} if rest is None else {k: np.asarray(v, dtype=float) for k, v in rest.items()}
     start, unravel = tree.ravel((flight.rpy, flight.w_B, u, rest))
     inner = [name for name, value in rest.items() for _ in range(np.size(value))]
@@ -144,6 +147,9 @@ def _limits(z: Any, unravel: Any, bounds: Any) -> tuple[Any, Any]:
 def _search(residual: Any, z: Any, turn_rate: Any, limits: Any) -> tuple[Any, Any]:
     from scipy.optimize import least_squares
 
+    error = compile(residual)(np.clip(z, *limits), float(turn_rate))
+    if not np.all(np.isfinite(error)):  # SciPy would refuse to begin
+        return z, np.where(np.isfinite(error), error, np.inf)
     found = least_squares(
         compile(residual),
         np.clip(z, *limits),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.spatial.components import as_array, cross
+from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative, limited
 
@@ -48,6 +49,8 @@ class ReactionWheels:
 
     def torque(self, h: Any, command: Any) -> Any:
         """Return the torques (n,) of the motors for commands in N m, within the limits."""
+        count = as_array(self.axes).shape[0]
+        h, command = check_vector(h, count, "h"), check_vector(command, count, "command")
         tau = limited(command, self.max_torque)
         driven_out = (np.abs(h) >= self.max_momentum) & (tau * h > 0.0)
         return np.where(driven_out, 0.0, tau)
