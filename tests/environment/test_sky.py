@@ -124,6 +124,13 @@ def test_coefficient_files(tmp_path):
     (tmp_path / "bad").write_text("hello\n")
     with pytest.raises(ValueError, match="is not a file of magnetic coefficients"):
         read_magnetic_coefficients(tmp_path / "bad")
+    for text in ("2020.0\n1 0 1 2 3\n", "2020.0\n1 0 nan 0 0 0\n"):
+        (tmp_path / "row").write_text(text)
+        with pytest.raises(ValueError, match="each other line must hold n, m, g, h, dg, dh"):
+            read_magnetic_coefficients(tmp_path / "row")
+    (tmp_path / "huge").write_text("2020.0\n5000000 0 1 1 1 1\n")
+    with pytest.raises(ValueError, match="holds a degree beyond 1000"):
+        read_magnetic_coefficients(tmp_path / "huge")
     (tmp_path / "order").write_text("2020.0\n1 2 3 4 5 6\n")
     with pytest.raises(ValueError, match="is no degree and order"):
         read_magnetic_coefficients(tmp_path / "order")

@@ -24,6 +24,8 @@ __all__ = ["MagneticDipole", "MagneticField", "read_magnetic_coefficients"]
 
 #: Radius in m to which geomagnetic coefficients refer.
 REFERENCE_RADIUS = 6371200.0
+#: Highest degree that is read: the Enhanced Magnetic Model has 790.
+_MOST = 1000
 
 
 @struct
@@ -110,18 +112,21 @@ def read_magnetic_coefficients(path: Any) -> MagneticField:
 
     The first line has the epoch; each other line has n, m, g, h, dg, dh; a line of nines ends it.
     """
-    lines = Path(path).read_text().splitlines()
+    lines = [line for line in Path(path).read_text().splitlines() if line.strip(" 9\t")]
     try:
         epoch = float(lines[0].split()[0])
-        rows = [[float(word) for word in line.split()] for line in lines[1:] if line.strip()]
+        rows = [[float(word) for word in line.split()] for line in lines[1:]]
+        if any(len(row) != 6 or not np.all(np.isfinite(row)) for row in rows):
+            raise ValueError
     except (IndexError, ValueError):
         raise ValueError(
             f"{path} is not a file of magnetic coefficients: its first line must begin with the "
             "epoch, and each other line must hold n, m, g, h, dg, dh"
         ) from None
-    rows = [row for row in rows if len(row) == 6 and row[0] < 1000]
     if not rows:
         raise ValueError(f"{path} holds no coefficients: lines of n, m, g, h, dg, dh")
+    if max(row[0] for row in rows) > _MOST:
+        raise ValueError(f"{path} holds a degree beyond {_MOST}, more than any published model")
     degree = int(max(row[0] for row in rows))
     g, h, dg, dh = (np.zeros((degree + 1, degree + 1)) for _ in range(4))
     for n, m, *values in rows:
