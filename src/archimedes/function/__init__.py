@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from archimedes.function.implicit_functions import ConvergenceError, RootInfo, implicit, root
     from archimedes.function.interpolation import Interpolant, interpolant
     from archimedes.function.loops import fori_loop, scan, while_loop
-    from archimedes.function.sparse import coloring, sparsity
+    from archimedes.function.sparse import SparsePattern, coloring, sparsity
     from archimedes.symbolic.matrix_functions import expm
 
 _HOMES = {
@@ -43,7 +43,7 @@ _HOMES = {
     "archimedes.function.implicit_functions": "ConvergenceError RootInfo implicit root",
     "archimedes.function.interpolation": "Interpolant interpolant",
     "archimedes.function.loops": "fori_loop scan while_loop",
-    "archimedes.function.sparse": "coloring sparsity",
+    "archimedes.function.sparse": "SparsePattern coloring sparsity",
     "archimedes.symbolic.matrix_functions": "expm",
 }
 
@@ -52,6 +52,7 @@ __all__ = [
     "ConvergenceError",
     "Interpolant",
     "RootInfo",
+    "SparsePattern",
     "array",
     "callback",
     "coloring",

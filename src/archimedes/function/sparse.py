@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,69 +23,140 @@ from archimedes.function.points import Derivative, Point
 from archimedes.function.reads import PARTS
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
-from archimedes.graph.passes import inline
+from archimedes.graph.passes import inline, with_outputs
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
-__all__ = ["SparseDerivative", "coloring", "sparsity"]
+__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
+
+
+@dataclass(frozen=True)
+class SparsePattern:
+    """Where a sparse matrix has entries: number k lies at (``rows[k]``, ``columns[k]``).
+
+    Entries go down the columns, one column after the other (the order of SciPy's CSC format).
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self.rows)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each column begins among the entries, and where the last one ends."""
+        return np.searchsorted(self.columns, np.arange(self.shape[1] + 1))
+
+    def matrix(self, values: Any) -> Any:
+        """Return the ``scipy.sparse.csc_array`` with these values."""
+        from scipy.sparse import csc_array
+
+        return csc_array((np.asarray(values), self.rows, self.starts), shape=self.shape)
 
 
 class SparseDerivative:
-    """A Jacobian or Hessian returned as a ``scipy.sparse`` matrix over the ravelled trees.
+    """A Jacobian or Hessian over the ravelled trees, of which only the entries are computed.
 
     Every structurally non-zero entry is stored, also where its value happens to be zero, so
-    that the pattern never changes between calls.
+    that the pattern never changes between calls. Called, it returns a ``scipy.sparse`` matrix;
+    its parts are functions of the same arguments: ``values`` (a recorded function, which can be
+    compiled, mapped, differentiated and turned into C) and ``pattern``. Of a Hessian, ``lower``
+    is the lower triangle alone.
+
+    >>> from archimedes.function import hess
+    >>> curvature = hess(lambda x: x[0] * x[1] ** 2, sparse=True).lower
+    >>> curvature.values(np.array([2.0, 3.0]))
+    array([6., 4.])
+    >>> curvature.pattern(np.ones(2)).rows, curvature.pattern(np.ones(2)).columns
+    (array([1, 1]), array([0, 1]))
     """
 
-    def __init__(self, derivative: Derivative, name: str, symmetric: bool) -> None:
+    def __init__(
+        self, derivative: Derivative, name: str, symmetric: bool, triangle: bool = False
+    ) -> None:
         self.derivative = derivative
         self.symmetric = symmetric
+        self.triangle = triangle
         self.name = name
-        self._compiled = Compiled(
-            self._entries,
-            name=name,
+        self._compiled = self._function(self._entries)
+        self._compiled.inline_limit = sys.maxsize
+        #: The entries as one array, in the order of ``pattern``.
+        self.values = self._function(self._values)
+
+    def _function(self, run: Callable[..., Any]) -> Compiled:
+        derivative = self.derivative
+        made = Compiled(
+            run,
+            name=self.name,
             numerics=derivative.numerics,
             freeze=derivative.freeze,
             watch=derivative.watch,
         )
-        self._compiled.signature = derivative.signature
+        made.signature = derivative.signature
+        made.__signature__ = derivative.signature.parameters
+        return made
 
     def __repr__(self) -> str:
         return f"<sparse {self.name}>"
 
+    @property
+    def lower(self) -> SparseDerivative:
+        """The lower triangle, diagonal included: all that solvers want of a Hessian."""
+        if not self.symmetric:
+            raise ValueError(f"{self.name}: only a Hessian is given by its lower triangle")
+        return SparseDerivative(self.derivative, self.name, True, triangle=True)
+
+    def _values(self, *args: Any, **kwargs: Any) -> Any:
+        # Differentiated once, for the pattern and for this.
+        return self._compiled(*args, **kwargs)[0]
+
     def _entries(self, *args: Any, **kwargs: Any) -> Any:
         point = self.derivative.point(args, kwargs)
         graph, outs = point.recording.graph, []
-        rows = np.arange(len(point.wrt))
+        places = np.arange(len(point.wrt))
         if self.symmetric:
             scalar_out(point, "hess")
             graph = gradient_graph(point)
         else:
             outs = float_outs(point, "jac")
-            rows = _places(point)
+            places = _places(point)
         entries = jacobian_graph(graph, point.wrt, symmetric=self.symmetric)
-        ids = inline(current_trace().graph, entries.graph, point.inputs)
+        rows, columns = places[entries.rows], entries.columns
+        order = np.lexsort((rows, columns))
+        if self.triangle:
+            order = order[rows[order] >= columns[order]]
+        wanted = with_outputs(entries.graph, [entries.graph.outputs[k] for k in order])
+        ids = inline(current_trace().graph, wanted, point.inputs)
         values = typed(np.array(ids, dtype=np.int64), result_dtype(point, outs))
-        shape = np.array([_height(point) if outs else len(rows), len(point.wrt)])
-        return values, rows[entries.rows], entries.columns, shape, entries.colors
+        shape = np.array([_height(point) if outs else len(places), len(point.wrt)])
+        return values, rows[order], columns[order], shape, entries.colors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate to a ``scipy.sparse.csc_array``."""
-        from scipy.sparse import csc_array
-
         if is_tracing():
             raise TraceError(
                 f"{self.name} with sparse=True makes a scipy.sparse matrix, which cannot be part "
-                "of a recorded function: call it outside, or use sparse=False inside"
+                "of a recorded function: take its entries with .values(...), whose places "
+                ".pattern(...) gives outside, or use sparse=False"
             )
         values, rows, columns, shape, _ = self._compiled(*args, **kwargs)
-        return csc_array((values, (rows, columns)), shape=tuple(shape.tolist()))
+        return SparsePattern(rows, columns, tuple(shape.tolist())).matrix(values)
+
+    def pattern(self, *args: Any, **kwargs: Any) -> SparsePattern:
+        """Return where the entries are for arguments of this structure; values do not matter."""
+        outs = self._compiled.recording(*args, **kwargs).outs
+        rows, columns, shape = (np.asarray(out.spec.value) for out in outs[1:4])
+        return SparsePattern(rows, columns, tuple(shape.tolist()))
 
     def colors(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of directions a sweep needs for these arguments."""
-        return int(self._compiled(*args, **kwargs)[4])
+        return int(self._compiled.recording(*args, **kwargs).outs[4].spec.value)
 
 
-PARTS[SparseDerivative] = lambda made: (made._compiled, made.symmetric)
+PARTS[SparseDerivative] = lambda made: (made.values, made.symmetric, made.triangle)
 
 
 def _places(point: Point) -> np.ndarray:
