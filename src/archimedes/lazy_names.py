@@ -16,7 +16,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     ``homes`` lists, a line a module (its full name), the names that it gives to users, with
     spaces between them.
 
-    >>> get = lazy_names("archimedes.function", {"archimedes.function.batching": "vmap"})
+    >>> get = lazy_names("archimedes.function", {"archimedes.function.batching.vmap_calls": "vmap"})
     >>> get("vmap").__name__
     'vmap'
     """

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import archimedes as arc
-from archimedes.embedded.naming import RESERVED, Renames, c_identifier
+from archimedes.embedded.c_types.naming import RESERVED, Renames, c_identifier
 
 from .running import Steps
 from .toolchain import needs

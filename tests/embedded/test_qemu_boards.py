@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from archimedes.embedded.boards import BOARDS, FOLDER, board_named
-from archimedes.embedded.firmware import Harness, Slot, build, execute
+from archimedes.embedded.boards.firmware import Harness, Slot, build, execute
 from archimedes.embedded.tools import ToolError, find_tool, run_tool
 
 from .toolchain import needs

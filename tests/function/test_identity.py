@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm import calling
-from archimedes.function import code_names, compiled, memory
-from archimedes.function.identity import Identity, fingerprint
-from archimedes.function.reads import Walk
+from archimedes.backends.llvm.python_entry import entry as calling
+from archimedes.function import compiled
+from archimedes.function.identity import code_names
+from archimedes.function.identity import memory_words as memory
+from archimedes.function.identity.reads import Walk
+from archimedes.function.identity.states import Identity, fingerprint
 
 X = np.array([1.0, 2.0])
 
@@ -86,7 +88,7 @@ def test_memory_that_moves_is_looked_at_once(monkeypatch):
 
 
 def test_without_native_checks_everything_is_noticed_all_the_same(monkeypatch):
-    monkeypatch.setattr("archimedes.function.identity.trusted", lambda: False)
+    monkeypatch.setattr("archimedes.function.identity.states.trusted", lambda: False)
     g = Gain(2.0)
     f = arc.compile(g, backend="llvm")
     for _ in range(8):
@@ -277,7 +279,7 @@ def test_objects_written_in_c():
 
 
 def test_too_much_to_watch(monkeypatch):
-    monkeypatch.setattr("archimedes.function.reads.LIMIT", 50)
+    monkeypatch.setattr("archimedes.function.identity.reads.LIMIT", 50)
     many = [Gain(1.0) for _ in range(100)]
     with pytest.raises(arc.TraceError, match=r"more than 50 objects.*freeze=True"):
         arc.compile(lambda x: sum(g.k for g in many) * x)(1.0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm import calling
+from archimedes.backends.llvm.python_entry import entry as calling
 from archimedes.function import execution, shortcuts
 
 

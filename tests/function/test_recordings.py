@@ -13,7 +13,7 @@ import archimedes as arc
 from archimedes import symbolic
 from archimedes.function.recording import LeafSpec, sym_leaf
 from archimedes.graph.dtypes import F64
-from archimedes.symbolic.trace import _stack
+from archimedes.symbolic.core.trace import _stack
 
 X = np.array([1.0, 2.0])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.symbolic.trace import _stack
+from archimedes.symbolic.core.trace import _stack
 
 THREADS = 8
 CALLS = 10_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import batching
+from archimedes.function.batching import vmap_calls as batching
 from archimedes.graph.spec import validate
 
 A = np.arange(12.0).reshape(4, 3) / 7

@@ -30,7 +30,7 @@ def test_expressions_are_varied() -> None:
 
 
 def test_a_difference_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from archimedes.symbolic.scalars import SymbolicNumber
+    from archimedes.symbolic.core.scalars import SymbolicNumber
 
     monkeypatch.setattr(SymbolicNumber, "weak", False)  # numbers that widen arrays
     assert any("float32" in text for seed in range(6) for text in check_numbers(seed))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import batching, compiled
+from archimedes.function import compiled
+from archimedes.function.batching import vmap_calls as batching
 from archimedes.graph.derivatives.jacobians import (
     forward_graph,
     jacobian_graph,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.flows import event_time, moved
+from archimedes.function.derivatives.flows import event_time, moved
 from tests.c.checking import Bundle, Case
 
 A, K = 0.7, 1.3

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 import archimedes as arc
-from archimedes.symbolic.matrix_functions import expm
+from archimedes.symbolic.linalg.matrix_functions import expm
 
 from .matrices import random, traced
 

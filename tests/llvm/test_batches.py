@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from archimedes.backends.llvm import build
-from archimedes.backends.llvm.threads import over_chunks
+from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Graph, Scan
 
 from .checking import assert_bits, check, reference, samples

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm import build, cache, trust
+from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime import cache, trust
 from archimedes.graph import CODES, F64, Call, Graph
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.assembler import Module
-from archimedes.backends.llvm.entries import Leaf, scalar_program
-from archimedes.backends.llvm.machine import NativeCode, Target, host_target
-from archimedes.backends.llvm.spelling import Spelling
+from archimedes.backends.llvm.lowering.assembler import Module
+from archimedes.backends.llvm.lowering.entries import Leaf, scalar_program
+from archimedes.backends.llvm.lowering.spelling import Spelling
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, Graph
 from archimedes.graph.environment import DefaultEnvironment, is_default
 
@@ -212,7 +212,7 @@ def test_other_machines_run_in_the_environment_of_the_caller():
         def triple(self) -> str:
             return "riscv64-unknown-linux-gnu"
 
-    from archimedes.backends.llvm.guards import add_guarded
+    from archimedes.backends.llvm.lowering.guards import add_guarded
 
     module = Module(Spelling(1), Other("", ""))
     add_guarded(module, "arc_scalar", "ptr %in", "run")

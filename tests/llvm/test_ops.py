@@ -50,7 +50,7 @@ def test_op(name, dtype):
 
 
 def test_every_op_is_lowered():
-    from archimedes.backends.llvm.instructions import LOWERING
+    from archimedes.backends.llvm.lowering.instructions import LOWERING
 
     assert set(LOWERING) == {op.name for op in ROWS if not op.elementary}
 
@@ -104,7 +104,7 @@ def test_lesser_cpus_give_the_same_bits(features):
 
 
 def test_features_are_checked():
-    from archimedes.backends.llvm.machine import host_target
+    from archimedes.backends.llvm.runtime.machine import host_target
 
     with pytest.raises(ValueError, match="write features as '\\+name' or '-name'"):
         host_target("avx2")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm import kernel
-from archimedes.backends.llvm.machine import Target
+from archimedes.backends.llvm.runtime import kernel
+from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.elementary import power
 from archimedes.graph.table_data import data_form
 

@@ -10,7 +10,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.simulate import CampaignError, Integers, Normal, Uniform, monte_carlo, summarize
-from archimedes.simulate.campaign_failures import RAISED
+from archimedes.simulate.campaigns.failed_runs import RAISED
 
 from .campaign_models import DISPERSED, failing
 

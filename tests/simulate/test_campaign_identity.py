@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function.lasting import lasting_digest
+from archimedes.function.identity.lasting import lasting_digest
 from archimedes.simulate import CampaignError, Normal, monte_carlo
 
 SPEED = {"speed": Normal(10.0, 0.5)}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from archimedes.simulate import CampaignError, Normal, monte_carlo
-from archimedes.simulate import campaign_store as store
+from archimedes.simulate.campaigns import chunk_store as store
 
 links = pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="no symbolic links to refuse")
 DRAWN = {"a": Normal()}

@@ -27,7 +27,7 @@ from archimedes.simulate import (
     monte_carlo,
     summarize,
 )
-from archimedes.simulate.campaign_store import Chunk, missing_ranges
+from archimedes.simulate.campaigns.chunk_store import Chunk, missing_ranges
 
 from .campaign_models import DISPERSED, TUMBLING, Hit, counted, shoot, tumble
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.simulate.combinations import WRITTEN_OUT, product
+from archimedes.simulate.methods.combinations import WRITTEN_OUT, product
 
 
 @pytest.mark.parametrize("n", [1, WRITTEN_OUT, WRITTEN_OUT + 1, 40])

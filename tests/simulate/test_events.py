@@ -7,9 +7,9 @@ import pytest
 
 import archimedes as arc
 from archimedes.errors import TraceError
-from archimedes.simulate.events import Event
-from archimedes.simulate.integration import odeint
-from archimedes.simulate.solving import solve_ode
+from archimedes.simulate.events.event import Event
+from archimedes.simulate.ode import solve_ode
+from archimedes.simulate.ode_arrays import odeint
 from archimedes.simulate.statuses import CHATTERING, EVENT
 
 G = 9.81

@@ -7,9 +7,10 @@ import functools
 
 import numpy as np
 
-from archimedes.function import identity
-from archimedes.function.identity import fingerprint
-from archimedes.simulate import kernels, odeint
+from archimedes.function.identity import states as identity
+from archimedes.function.identity.states import fingerprint
+from archimedes.simulate import odeint
+from archimedes.simulate.stepping import solve_kernels as kernels
 
 SCALE = 1.0
 

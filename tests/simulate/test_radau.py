@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.simulate import discretize, radau, solve_ode
+from archimedes.simulate import discretize, solve_ode
+from archimedes.simulate.methods import radau
 
 
 def pendulum(t, x):

@@ -12,10 +12,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import archimedes as arc
-from archimedes.simulate import esdirk, rosenbrock
-from archimedes.simulate.integration import odeint
-from archimedes.simulate.methods import evaluate_dense, find_method
-from archimedes.simulate.solving import solve_ode
+from archimedes.simulate.methods import esdirk, rosenbrock
+from archimedes.simulate.methods.method_table import evaluate_dense, find_method
+from archimedes.simulate.ode import solve_ode
+from archimedes.simulate.ode_arrays import odeint
 
 STIFF = ("rodas5p", "esdirk4")
 

@@ -11,9 +11,9 @@ from scipy.integrate import solve_ivp
 import archimedes as arc
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.dae import InconsistentStart, solve_dae
-from archimedes.simulate.events import Event
-from archimedes.simulate.integration import odeint
-from archimedes.simulate.solving import solve_ode
+from archimedes.simulate.events.event import Event
+from archimedes.simulate.ode import solve_ode
+from archimedes.simulate.ode_arrays import odeint
 from archimedes.simulate.statuses import TOO_MANY_STEPS
 
 pytest.importorskip("sksundae")

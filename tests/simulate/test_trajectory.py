@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import tree
-from archimedes.simulate.trajectory import Trajectory
+from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial import Quaternion, RigidBody
 
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import archimedes as arc
 from archimedes import tree
-from archimedes.simulate.trajectory import Trajectory
+from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial import EulerAngles, Quaternion, RigidBody
 
 ROUTES = {
@@ -233,6 +233,6 @@ def test_missing_packages_are_named(monkeypatch, name):
 
 
 def test_errors_are_ours():
-    from archimedes.simulate.exports import MissingExtra
+    from archimedes.simulate.trajectory.exports import MissingExtra
 
     assert issubclass(MissingExtra, arc.ArchimedesError)

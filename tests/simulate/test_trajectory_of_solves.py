@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 
 from archimedes.simulate import Trajectory, solve_ode
-from archimedes.simulate.events import Event
+from archimedes.simulate.events.event import Event
 
 
 def decay(t, x, rate):

@@ -26,7 +26,7 @@ from numpy.random import rand as any_number
 from scipy import stats
 
 import archimedes as arc
-from archimedes.symbolic import randomness
+from archimedes.symbolic.recorded import randomness
 
 RNG = np.random.default_rng(0)
 LEGACY = np.random.RandomState(0)

@@ -14,7 +14,7 @@ from numpy import eye, zeros
 
 import archimedes as arc
 from archimedes.symbolic import is_traced
-from archimedes.symbolic.recorded import RecordedArray
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
 TABLE = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.5]])
 X = np.array([0.5, -1.5, 2.0])

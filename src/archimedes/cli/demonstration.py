@@ -17,7 +17,7 @@ from archimedes import tree
 from archimedes.backends.cpus import cpu_count
 from archimedes.cli import tumbling
 from archimedes.simulate import Trajectory
-from archimedes.simulate.exports import MissingExtra
+from archimedes.simulate.trajectory.exports import MissingExtra
 from archimedes.viz import plot
 
 __all__ = ["demo"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate import Trajectory, solve_ode
-from archimedes.simulate.events import Event
+from archimedes.simulate.events.event import Event
 from archimedes.spatial import Quaternion, RigidBody
 
 __all__ = [

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from archimedes.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from archimedes.embedded.boards.qemu import EmulatedRun, run_in_qemu
+    from archimedes.embedded.checking.resource_report import ResourceReport, report
     from archimedes.embedded.generation import codegen
     from archimedes.embedded.project import CProject
-    from archimedes.embedded.qemu import EmulatedRun, run_in_qemu
-    from archimedes.embedded.resource_report import ResourceReport, report
     from archimedes.embedded.tools import ToolError
     from archimedes.errors import CodegenError
 
 _HOMES = {
     "archimedes.embedded.generation": "codegen",
     "archimedes.embedded.project": "CProject",
-    "archimedes.embedded.qemu": "EmulatedRun run_in_qemu",
-    "archimedes.embedded.resource_report": "ResourceReport report",
+    "archimedes.embedded.boards.qemu": "EmulatedRun run_in_qemu",
+    "archimedes.embedded.checking.resource_report": "ResourceReport report",
     "archimedes.embedded.tools": "ToolError",
     "archimedes.errors": "CodegenError",
 }

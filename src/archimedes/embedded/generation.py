@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from archimedes.embedded.branches import fixed_values
-from archimedes.embedded.c_values import scalars
-from archimedes.embedded.modelling import make_model
-from archimedes.embedded.original_layout import KERNEL, original_files
+from archimedes.embedded.c_types.branches import fixed_values
+from archimedes.embedded.c_types.c_values import scalars
+from archimedes.embedded.files.original_layout import KERNEL, original_files
+from archimedes.embedded.files.targets import project_files, target_named
+from archimedes.embedded.model_building import make_model
 from archimedes.embedded.preparation import Prepared, prepare
 from archimedes.embedded.project import CProject
 from archimedes.embedded.settings import Options
-from archimedes.embedded.targets import project_files, target_named
 from archimedes.errors import CodegenError
 
 __all__ = ["codegen"]

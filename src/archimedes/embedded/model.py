@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.c import CSource
-from archimedes.embedded.c_values import Scalars
-from archimedes.embedded.layout import LeafShape, Root, Struct
+from archimedes.embedded.c_types.c_values import Scalars
+from archimedes.embedded.c_types.struct_layout import LeafShape, Root, Struct
 from archimedes.graph.dtypes import DTYPES, F64
 from archimedes.graph.program import Graph
 

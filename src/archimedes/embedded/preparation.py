@@ -17,14 +17,14 @@ from archimedes import tree
 from archimedes.embedded.settings import Options
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError
 from archimedes.function.compiled import Compiled, CompiledMethod
+from archimedes.function.control_flow.region_bodies import static_out_graph
 from archimedes.function.recording import Recording
-from archimedes.function.regions import static_out_graph
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
-from archimedes.symbolic.lines import recording_lines
+from archimedes.symbolic.core.lines import recording_lines
 
 __all__ = ["Prepared", "prepare"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from archimedes.embedded.host_library import HostLibrary
+from archimedes.embedded.checking.host_library import HostLibrary
+from archimedes.embedded.checking.verification import Verification, verify_model
+from archimedes.embedded.files.targets import TARGETS
+from archimedes.embedded.files.user_regions import keep_user_code
 from archimedes.embedded.model import Model
 from archimedes.embedded.preparation import Prepared
-from archimedes.embedded.targets import TARGETS
-from archimedes.embedded.user_regions import keep_user_code
-from archimedes.embedded.verification import Verification, verify_model
 from archimedes.errors import CodegenError
 
 __all__ = ["CProject"]

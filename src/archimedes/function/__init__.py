@@ -20,31 +20,31 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
-    from archimedes.function.batching import vmap
-    from archimedes.function.branches import cond, switch
-    from archimedes.function.callbacks import callback
+    from archimedes.function.batching.vmap_calls import vmap
     from archimedes.function.compiled import Compiled, compile
-    from archimedes.function.custom import custom_jvp, custom_vjp, stop_gradient
-    from archimedes.function.derivatives import grad, hess, jac, jvp, vjp
+    from archimedes.function.control_flow.branches import cond, switch
+    from archimedes.function.control_flow.callbacks import callback
+    from archimedes.function.control_flow.loops import fori_loop, scan, while_loop
+    from archimedes.function.derivatives.custom_rules import custom_jvp, custom_vjp, stop_gradient
+    from archimedes.function.derivatives.sparse import SparsePattern, coloring, sparsity
+    from archimedes.function.derivatives.transforms import grad, hess, jac, jvp, vjp
     from archimedes.function.implicit_functions import ConvergenceError, RootInfo, implicit, root
     from archimedes.function.interpolation import Interpolant, interpolant
-    from archimedes.function.loops import fori_loop, scan, while_loop
-    from archimedes.function.sparse import SparsePattern, coloring, sparsity
-    from archimedes.symbolic.matrix_functions import expm
+    from archimedes.symbolic.linalg.matrix_functions import expm
 
 _HOMES = {
     "archimedes.function.arrays": "array eye ones ones_like sym sym_like zeros zeros_like",
-    "archimedes.function.batching": "vmap",
-    "archimedes.function.branches": "cond switch",
-    "archimedes.function.callbacks": "callback",
+    "archimedes.function.batching.vmap_calls": "vmap",
+    "archimedes.function.control_flow.branches": "cond switch",
+    "archimedes.function.control_flow.callbacks": "callback",
     "archimedes.function.compiled": "Compiled compile",
-    "archimedes.function.custom": "custom_jvp custom_vjp stop_gradient",
-    "archimedes.function.derivatives": "grad hess jac jvp vjp",
+    "archimedes.function.derivatives.custom_rules": "custom_jvp custom_vjp stop_gradient",
+    "archimedes.function.derivatives.transforms": "grad hess jac jvp vjp",
     "archimedes.function.implicit_functions": "ConvergenceError RootInfo implicit root",
     "archimedes.function.interpolation": "Interpolant interpolant",
-    "archimedes.function.loops": "fori_loop scan while_loop",
-    "archimedes.function.sparse": "SparsePattern coloring sparsity",
-    "archimedes.symbolic.matrix_functions": "expm",
+    "archimedes.function.control_flow.loops": "fori_loop scan while_loop",
+    "archimedes.function.derivatives.sparse": "SparsePattern coloring sparsity",
+    "archimedes.symbolic.linalg.matrix_functions": "expm",
 }
 
 __all__ = [

@@ -14,11 +14,11 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
 from archimedes.function.former_options import former_options
-from archimedes.function.hidden_state import check_memo, no_hidden_state
-from archimedes.function.hosts import collecting, note_hosts
-from archimedes.function.identity import Identity, State
+from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
+from archimedes.function.identity.hosts import collecting, note_hosts
+from archimedes.function.identity.reads import PARTS, Walk, is_atom
+from archimedes.function.identity.states import Identity, State
 from archimedes.function.outputs import result_arrays
-from archimedes.function.reads import PARTS, Walk, is_atom
 from archimedes.function.recording import (
     LeafSpec,
     Recording,
@@ -32,7 +32,7 @@ from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.graph.program import origins
 from archimedes.symbolic import current_trace, is_tracing
-from archimedes.symbolic.recorded import RecordedArray, holds_traced
+from archimedes.symbolic.recorded.recorded_array import RecordedArray, holds_traced
 from archimedes.tree.content import content_key
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from archimedes.graph.regions import Solve, While
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm import Kernel
-    from archimedes.function.identity import State
+    from archimedes.function.identity.states import State
 
 __all__ = ["BACKENDS", "NUMERICS", "Executor", "canonical", "default_backend"]
 
@@ -152,7 +152,7 @@ class Executor:
     def _make_entry(
         self, kernel: Kernel, batched: tuple[bool, ...] | None, limit: int, into: bool
     ) -> Callable[..., Any] | None:
-        from archimedes.backends.llvm import calling
+        from archimedes.backends.llvm.python_entry import entry as calling
         from archimedes.function.result_forms import result_form
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic import is_traced
-from archimedes.symbolic.tables import read_table
+from archimedes.symbolic.core.table_reads import read_table
 
 __all__ = ["Interpolant", "interpolant"]
 

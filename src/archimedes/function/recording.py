@@ -21,11 +21,11 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
-from archimedes.symbolic.complex_pairs import ComplexPair
-from archimedes.symbolic.memory_order import axis_order, in_order
-from archimedes.symbolic.recorded import RecordedArray, as_plain, holds_traced
-from archimedes.symbolic.subclasses import refuse_subclass
-from archimedes.symbolic.trace import trace_error
+from archimedes.symbolic.core.memory_order import axis_order, in_order
+from archimedes.symbolic.core.subclasses import refuse_subclass
+from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
+from archimedes.symbolic.recorded.recorded_array import RecordedArray, as_plain, holds_traced
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from archimedes.backends.llvm.calling import Form, Known, Leaf, Struct, Tuple
+from archimedes.backends.llvm.python_entry.entry import Form, Known, Leaf, Struct, Tuple
 from archimedes.function.recording import Recording
 from archimedes.function.shortcuts import SIMPLE, is_plain_struct
 from archimedes.tree.specialise import field_names

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ArchimedesError
-from archimedes.simulate import checks
-from archimedes.simulate.layout import Layout, as_state, layout_of
-from archimedes.simulate.models import ATOL, MAX_STEPS, RTOL, Options, setup_of
-from archimedes.simulate.problems import Problem
+from archimedes.simulate.dae_residuals import Residual, residual_of
+from archimedes.simulate.methods.sundials import drive_residual
+from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem.initial_values import Problem
+from archimedes.simulate.problem.model import ATOL, MAX_STEPS, RTOL, Options, setup_of
+from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.residuals import Residual, residual_of
 from archimedes.simulate.statuses import message_of
-from archimedes.simulate.sundials import drive_residual
-from archimedes.simulate.trajectory import Trajectory
-from archimedes.symbolic.trace import is_tracing
+from archimedes.simulate.trajectory.trajectory import Trajectory
+from archimedes.symbolic.core.trace import is_tracing
 
 __all__ = ["InconsistentStart", "solve_dae"]
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archimedes.function import Compiled, fori_loop
-from archimedes.simulate import checks
-from archimedes.simulate.layout import as_state, check_time_first, layout_of
-from archimedes.simulate.manifold import projection
-from archimedes.simulate.methods import Method, find_method
-from archimedes.simulate.stepping import Plan
+from archimedes.simulate.methods.method_table import Method, find_method
+from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
+from archimedes.simulate.stepping.manifold import projection
+from archimedes.simulate.stepping.trial_step import Plan
 
 __all__ = ["discretize"]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from archimedes.spatial.attitude import Attitude
-from archimedes.spatial.dcm import dcm_angular_velocity, dcm_kinematics, dcm_normalize
-from archimedes.spatial.earth_referenced import EarthReferencedBody
-from archimedes.spatial.estimation import Alignment, align_vectors, mean
-from archimedes.spatial.euler import (
+from archimedes.spatial.attitudes.attitude import Attitude
+from archimedes.spatial.attitudes.dcm import dcm_angular_velocity, dcm_kinematics, dcm_normalize
+from archimedes.spatial.attitudes.estimation import Alignment, align_vectors, mean
+from archimedes.spatial.attitudes.euler import (
     dcm_to_euler,
     euler_kinematics,
     euler_to_dcm,
@@ -14,11 +13,10 @@ from archimedes.spatial.euler import (
     euler_to_quaternion,
     quaternion_to_euler,
 )
-from archimedes.spatial.euler_angles import EulerAngles
-from archimedes.spatial.interpolation import slerp, squad, squad_controls
-from archimedes.spatial.kinematic_tree import KinematicTree
-from archimedes.spatial.modified_rodrigues import ModifiedRodrigues
-from archimedes.spatial.mrp import (
+from archimedes.spatial.attitudes.euler_angles import EulerAngles
+from archimedes.spatial.attitudes.interpolation import slerp, squad, squad_controls
+from archimedes.spatial.attitudes.modified_rodrigues import ModifiedRodrigues
+from archimedes.spatial.attitudes.mrp import (
     dcm_to_mrp,
     mrp_kinematics,
     mrp_normalize,
@@ -27,19 +25,8 @@ from archimedes.spatial.mrp import (
     mrp_to_quaternion,
     quaternion_to_mrp,
 )
-from archimedes.spatial.pseudo_forces import (
-    cm_velocity,
-    exhaust_thrust,
-    gyroscopic_moment,
-    inertia_rate_moment,
-    mass_rate_force,
-    moment_about_cm,
-    parallel_axis,
-    reference_velocity,
-    rotating_frame_acceleration,
-)
-from archimedes.spatial.quaternion import Quaternion
-from archimedes.spatial.quaternions import (
+from archimedes.spatial.attitudes.quaternion import Quaternion
+from archimedes.spatial.attitudes.quaternions import (
     dcm_to_quaternion,
     quaternion_conjugate,
     quaternion_exp,
@@ -51,16 +38,30 @@ from archimedes.spatial.quaternions import (
     quaternion_normalize,
     quaternion_to_dcm,
 )
-from archimedes.spatial.rigid_body import RigidBody
-from archimedes.spatial.rotation_matrix import RotationMatrix
-from archimedes.spatial.rotation_vector import RotationVector
-from archimedes.spatial.rotvec import (
+from archimedes.spatial.attitudes.rotation_matrix import RotationMatrix
+from archimedes.spatial.attitudes.rotation_vector import RotationVector
+from archimedes.spatial.attitudes.rotvec import (
     dcm_to_rotvec,
     rotvec_kinematics,
     rotvec_to_dcm,
     so3_left_jacobian,
     so3_right_jacobian,
 )
+from archimedes.spatial.attitudes.splines import PoseSpline, QuaternionSpline
+from archimedes.spatial.earth_referenced import EarthReferencedBody
+from archimedes.spatial.kinematic_tree import KinematicTree
+from archimedes.spatial.pseudo_forces import (
+    cm_velocity,
+    exhaust_thrust,
+    gyroscopic_moment,
+    inertia_rate_moment,
+    mass_rate_force,
+    moment_about_cm,
+    parallel_axis,
+    reference_velocity,
+    rotating_frame_acceleration,
+)
+from archimedes.spatial.rigid_body import RigidBody
 from archimedes.spatial.se3 import (
     se3_adjoint,
     se3_exp,
@@ -69,7 +70,6 @@ from archimedes.spatial.se3 import (
     se3_right_jacobian,
 )
 from archimedes.spatial.spatial_vectors import Force, Motion, SpatialInertia
-from archimedes.spatial.splines import PoseSpline, QuaternionSpline
 from archimedes.spatial.transformation import Transformation
 
 __all__ = [

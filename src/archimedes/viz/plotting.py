@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.columns import PARTS, component_names, label_leaves
-from archimedes.simulate.exports import require
-from archimedes.simulate.trajectory import Trajectory
+from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
+from archimedes.simulate.trajectory.exports import require
+from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.viz.themes import current_theme, matplotlib_settings
 
 __all__ = ["plot"]

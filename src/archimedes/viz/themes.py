@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from archimedes.simulate.exports import require
+from archimedes.simulate.trajectory.exports import require
 
 __all__ = ["THEMES", "current_theme", "matplotlib_settings", "set_theme"]
 

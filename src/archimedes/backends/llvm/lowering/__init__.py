@@ -1,0 +1,1 @@
+"""Graphs to LLVM text."""

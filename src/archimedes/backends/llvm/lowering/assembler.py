@@ -1,0 +1,281 @@
+"""Writing LLVM IR as text: modules, functions, blocks, loops, loads and stores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import numpy as np
+
+from archimedes.backends.llvm.lowering.memory import Binding, Frame, Location, Pointer
+from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
+from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.graph.dtypes import B8
+from archimedes.graph.table_data import table_key
+
+__all__ = ["Function", "Loop", "Module"]
+
+
+class Module:
+    """The text of a module: functions, tables, declarations, and the frame they share.
+
+    ``target`` is the CPU it is for. ``wide`` is the same module for functions that compute as
+    many values at once as the CPU's registers hold. ``data`` names the tables that lie outside.
+    """
+
+    def __init__(
+        self,
+        spelling: Spelling,
+        target: Target,
+        data: Mapping[tuple[str, bytes], str] | None = None,
+    ) -> None:
+        self.data = data or {}
+        self.spelling = spelling
+        self.target = target
+        self.frame = Frame(spelling.lanes)
+        self.functions: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.globals: dict[tuple[int, bytes], str] = {}
+        self.global_lines: list[str] = []
+        self.solvers: dict[tuple[int, int, int], str] = {}
+        self.serial = itertools.count(1)
+
+    @cached_property
+    def wide(self) -> Module:
+        """The module as functions of vectors see it: same text and memory, other types."""
+        module = Module(Spelling(self.target.lanes), self.target)
+        module.frame = Frame(self.target.lanes, self.frame)
+        shared = ("functions", "declarations", "globals", "global_lines", "serial", "data")
+        for name in shared:
+            setattr(module, name, getattr(self, name))
+        return module
+
+    def fresh(self, stem: str) -> str:
+        """Return a new global name."""
+        return f"@{stem}{next(self.serial)}"
+
+    def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Location:
+        """Return the location of a constant array, shared with an equal one."""
+        array = np.asarray(values)
+        key = (dtype, array.tobytes())
+        name = self.globals.get(key)
+        if name is None:
+            name = self.globals[key] = self.fresh("table")
+            item, kind = self.spelling.item, ITEM_MEMORY[dtype]
+            text = ", ".join(f"{kind} {item(v, dtype)}" for v in array.tolist())
+            self.global_lines.append(
+                f"{name} = private unnamed_addr constant [{array.size} x {kind}] [{text}], align 64"
+            )
+        return Location(Pointer("global", name, uniform=True), 0, dtype)
+
+    def looked_up(self, table: np.ndarray, dtype: int) -> Location:
+        """Return the location of a table that a lookup reads: outside, or a constant of its own."""
+        name = self.data.get(table_key(table))
+        if name is None:
+            return self.table(table, dtype)
+        line = f"@{name} = external constant [{table.size} x {ITEM_MEMORY[dtype]}], align 8"
+        if line not in self.global_lines:
+            self.global_lines.append(line)
+        return Location(Pointer("global", f"@{name}", uniform=True), 0, dtype)
+
+    def declare(self, name: str, result: str, parameters: str, attributes: str = "") -> None:
+        """Declare an intrinsic or an imported function."""
+        self.declarations[name] = f"declare {result} {name}({parameters}) {attributes}".rstrip()
+
+    def text(self) -> str:
+        """Return the whole module."""
+        head = [f'target triple = "{self.target.triple}"', *self.global_lines]
+        tail = ['!0 = !{!"branch_weights", i32 1, i32 1000}']
+        return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
+
+
+class Loop:
+    """A counted loop being written: its counter and the values it carries."""
+
+    def __init__(self, counter: str, carried: list[str]) -> None:
+        self.counter = counter
+        self.carried = carried
+        self.next: list[str] = carried
+
+
+class Function:
+    """A function being written.
+
+    ``define`` is its head without the brace. Lines go to the current block; addresses that are
+    the same throughout the function are computed in the entry block, once.
+    """
+
+    def __init__(self, module: Module, define: str) -> None:
+        self.module = module
+        self.spelling = module.spelling
+        self.define = define
+        self.name = ""
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.count = 0
+        self.block = "entry"
+        self._bases: dict[Pointer, str] = {}
+
+    # ---- text --------------------------------------------------------------------------
+
+    def value(self, text: str) -> str:
+        """Append an instruction and return the name of its result."""
+        self.count += 1
+        name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def line(self, text: str) -> None:
+        """Append an instruction without result."""
+        self.lines.append("  " + text)
+
+    def label(self) -> str:
+        """Return a new label."""
+        self.count += 1
+        return f"b{self.count}"
+
+    def start(self, label: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label: str) -> None:
+        """End the block by going to a label and begin that block."""
+        self.line(f"br label %{label}")
+        self.start(label)
+
+    def fork(self, condition: str, then: str, other: str, rare: bool = False) -> None:
+        """End the block with a conditional branch; ``rare`` tells that ``then`` seldom runs."""
+        weights = ", !prof !0" if rare else ""
+        self.line(f"br i1 {condition}, label %{then}, label %{other}{weights}")
+
+    def phi(self, kind: str, *sources: tuple[str, str]) -> str:
+        """Append a phi of (operand, label) pairs."""
+        return self.value(f"phi {kind} " + ", ".join(f"[{x}, %{b}]" for x, b in sources))
+
+    def finish(self, result: str = "ret void") -> None:
+        """Append the return and hand the function to the module."""
+        self.line(result)
+        # Without it LLVM spills vectors to addresses that straddle cache lines.
+        aligned = ' "stackrealign"' if self.spelling.lanes > 2 else ""
+        body = [f"{self.define} nounwind{aligned} {{", "entry:", *self.entry, *self.lines, "}"]
+        self.module.functions.append("\n".join(body))
+
+    @contextmanager
+    def loop(
+        self,
+        start: int | str,
+        stop: int | str,
+        carried: Sequence[tuple[str, str]] = (),
+        step: int = 1,
+    ) -> Iterator[Loop]:
+        """Write a loop ``for t in range(start, stop, step)`` with carried (type, operand) pairs.
+
+        Set ``loop.next`` in the body; after it ``loop.carried`` holds the last values.
+        """
+        before = self.block
+        head, body, end = self.label(), self.label(), self.label()
+        self.jump(head)
+        at = len(self.lines)
+        counter = self.value("")
+        names = [self.value("") for _ in carried]
+        more = self.value(f"icmp slt i64 {counter}, {stop}")
+        self.fork(more, body, end)
+        self.start(body)
+        loop = Loop(counter, names)
+        yield loop
+        following = self.value(f"add i64 {counter}, {step}")
+        self.lines[at] = f"  {counter} = phi i64 [{start}, %{before}], [{following}, %{self.block}]"
+        for k, ((kind, first), name, new) in enumerate(zip(carried, names, loop.next)):
+            self.lines[at + 1 + k] = (
+                f"  {name} = phi {kind} [{first}, %{before}], [{new}, %{self.block}]"
+            )
+        self.line(f"br label %{head}")
+        self.start(end)
+
+    # ---- memory ------------------------------------------------------------------------
+
+    def _base(self, pointer: Pointer) -> tuple[str, int]:
+        """Return a pointer name and a byte offset to add to it."""
+        kind, value, _ = pointer
+        if kind == "frame":
+            return "%frame", value
+        if kind in ("local", "global"):
+            return value, 0
+        name = self._bases.get(pointer)
+        if name is None:
+            root = {"in": "%in", "out": "%out", "slot": "%frame"}[kind]
+            offset = value if kind == "slot" else 8 * value
+            self.count += 1
+            name = self._bases[pointer] = f"%p{self.count}"
+            self.entry.append(f"  {name}.at = getelementptr i8, ptr {root}, i64 {offset}")
+            self.entry.append(f"  {name} = load ptr, ptr {name}.at, align 8")
+        return name, 0
+
+    def element_bytes(self, location: Location) -> int:
+        """Return the distance in bytes between neighbours in the location's array."""
+        item = ITEM_BYTES[location.dtype]
+        return item if location.pointer.uniform else item * self.spelling.lanes
+
+    def address(self, location: Location) -> str:
+        """Return the address of a value in memory."""
+        base, offset = self._base(location.pointer)
+        offset += location.offset * self.element_bytes(location)
+        return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+
+    def moving(self, location: Location, index: str, stride: int) -> Location:
+        """Return the location ``index * stride`` elements further, for a computed index."""
+        step = self.value(f"mul i64 {index}, {stride * self.element_bytes(location)}")
+        base, offset = self._base(location.pointer)
+        if offset:
+            base = self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+        name = self.value(f"getelementptr i8, ptr {base}, i64 {step}")
+        return location._replace(pointer=Pointer("local", name, location.pointer.uniform))
+
+    def load(self, location: Location) -> str:
+        """Load a value; one that all lanes share is copied to each."""
+        dtype, spelling = location.dtype, self.spelling
+        address = self.address(location)
+        item = ITEM_BYTES[dtype]
+        if not location.pointer.uniform or spelling.lanes == 1:
+            align = item if location.pointer.uniform else spelling.sizes[dtype]
+            kind = spelling.memory[dtype]
+            loaded = self.value(f"load {kind}, ptr {address}, align {align}")
+            return self.to_bool(loaded) if dtype == B8 else loaded
+        kind = ITEM_MEMORY[dtype]
+        one = self.value(f"load {kind}, ptr {address}, align {item}")
+        wide = self.spread(one, dtype)
+        return self.to_bool(wide) if dtype == B8 else wide
+
+    def to_bool(self, stored: str) -> str:
+        """Turn a bool from its bytes in memory into its register form."""
+        zero = "0" if self.spelling.lanes == 1 else "zeroinitializer"
+        return self.value(f"icmp ne {self.spelling.memory[B8]} {stored}, {zero}")
+
+    def spread(self, one: str, dtype: int) -> str:
+        """Copy an item (in its memory form) to all lanes."""
+        kind, wide = ITEM_MEMORY[dtype], self.spelling.memory[dtype]
+        first = self.value(f"insertelement {wide} poison, {kind} {one}, i64 0")
+        zeros = f"<{self.spelling.lanes} x i32> zeroinitializer"
+        return self.value(f"shufflevector {wide} {first}, {wide} poison, {zeros}")
+
+    def store(self, location: Location, operand: str) -> None:
+        """Store a value."""
+        dtype, spelling = location.dtype, self.spelling
+        if dtype == B8:
+            operand = self.value(f"zext {spelling.types[B8]} {operand} to {spelling.memory[B8]}")
+        uniform = location.pointer.uniform
+        align = ITEM_BYTES[dtype] if uniform else spelling.sizes[dtype]
+        address = self.address(location)
+        self.line(f"store {spelling.memory[dtype]} {operand}, ptr {address}, align {align}")
+
+    def operand(self, binding: Binding) -> str:
+        """Return a register or literal with the value of a binding."""
+        if binding.operand is not None:
+            return binding.operand
+        if binding.constant is not None:
+            return self.spelling.literal(*binding.constant)
+        assert binding.location is not None
+        return self.load(binding.location)

@@ -1,0 +1,257 @@
+"""LLVM lowering of the exact ops: a table keyed by the names of ``graph/ops.py``.
+
+Nothing here carries a fast-math flag, so that LLVM keeps every rounding and never forms a fused
+multiply-add by itself. The ``fma`` op is one; where the CPU has none, the C library's is called.
+Where LLVM leaves a case undefined (shifts by 64, division by zero, conversion of values out of
+range) the lowering spells out what the reference gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from archimedes.backends.llvm.lowering.assembler import Function
+from archimedes.backends.llvm.lowering.division import divide
+from archimedes.backends.llvm.lowering.vectors import choose, intrinsic
+from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
+
+__all__ = ["LOWERING"]
+
+#: ``lower(function, dtype of the last operand, operands)`` returns the result's name.
+Lower = Callable[..., str]
+
+INT64_MIN = -(2**63)
+
+
+def _by_kind(on_float: str, on_int: str) -> Lower:
+    """Lower an op to one instruction, by float or int."""
+
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        name = on_float if is_float(dtype) else on_int
+        return f.value(f"{name} {f.spelling.types[dtype]} {a}, {b}")
+
+    return lower
+
+
+def _compare(on_float: str, on_int: str, on_bool: str) -> Lower:
+    names = {F64: f"fcmp {on_float}", F32: f"fcmp {on_float}"}
+    names |= {I64: f"icmp {on_int}", B8: f"icmp {on_bool}"}
+
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        return f.value(f"{names[dtype]} {f.spelling.types[dtype]} {a}, {b}")
+
+    return lower
+
+
+def _rounding(name: str, fallback: Callable[[Function, int, str], str]) -> Lower:
+    """Lower to an intrinsic, or to arithmetic where the CPU would call a library for it."""
+
+    def lower(f: Function, dtype: int, a: str) -> str:
+        if f.module.target.rounds_natively:
+            return intrinsic(f, name, dtype, a)
+        return fallback(f, dtype, a)
+
+    return lower
+
+
+def _rint(f: Function, dtype: int, x: str) -> str:
+    """Round by adding and subtracting the power of two above which all floats are whole."""
+    kind = f.spelling.types[dtype]
+    big = f.spelling.literal(2.0**52 if dtype == F64 else 2.0**23, dtype)
+    size = intrinsic(f, "fabs", dtype, x)
+    moved = f.value(f"fadd {kind} {size}, {big}")
+    back = f.value(f"fsub {kind} {moved}, {big}")
+    signed = intrinsic(f, "copysign", dtype, back, x)
+    small = f.value(f"fcmp olt {kind} {size}, {big}")
+    return choose(f, dtype, small, signed, x)
+
+
+def _toward(compare: str, correction: str) -> Callable[[Function, int, str], str]:
+    """Round to nearest, then step back where that went past x."""
+
+    def lower(f: Function, dtype: int, x: str) -> str:
+        kind = f.spelling.types[dtype]
+        nearest = _rint(f, dtype, x)
+        past = f.value(f"fcmp {compare} {kind} {nearest}, {x}")
+        one = f.spelling.literal(1.0, dtype)
+        stepped = f.value(f"{correction} {kind} {nearest}, {one}")
+        return intrinsic(f, "copysign", dtype, choose(f, dtype, past, stepped, nearest), x)
+
+    return lower
+
+
+_floor, _ceil = _toward("ogt", "fsub"), _toward("olt", "fadd")
+
+
+def _trunc(f: Function, dtype: int, x: str) -> str:
+    size = intrinsic(f, "fabs", dtype, x)
+    return intrinsic(f, "copysign", dtype, _floor(f, dtype, size), x)
+
+
+def _select(f: Function, dtype: int, c: str, a: str, b: str) -> str:
+    return choose(f, dtype, c, a, b)
+
+
+def _neg(f: Function, dtype: int, a: str) -> str:
+    kind = f.spelling.types[dtype]
+    if is_float(dtype):
+        return f.value(f"fneg {kind} {a}")
+    return f.value(f"sub {kind} {f.spelling.literal(0, I64)}, {a}")
+
+
+def _abs(f: Function, dtype: int, a: str) -> str:
+    if is_float(dtype):
+        return intrinsic(f, "fabs", dtype, a)
+    return intrinsic(f, "abs", dtype, a, extra="i1 false")
+
+
+def _extreme(compare: str, on_int: str) -> Lower:
+    """Lower min or max: the second operand on ties, nan if either is nan."""
+
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        if not is_float(dtype):
+            return intrinsic(f, on_int, dtype, a, b)
+        kind = f.spelling.types[dtype]
+        first = f.value(f"fcmp {compare} {kind} {a}, {b}")
+        chosen = choose(f, dtype, first, a, b)
+        missing = f.value(f"fcmp uno {kind} {a}, {a}")
+        return choose(f, dtype, missing, a, chosen)
+
+    return lower
+
+
+def _division(name: str) -> Lower:
+    """Lower quotient or modulo: zero for a zero divisor, wrapping for INT64_MIN / -1."""
+
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        kind, literal = f.spelling.types[I64], f.spelling.literal
+        mask = f.spelling.types[B8]
+        zero, one, minus = literal(0, I64), literal(1, I64), literal(-1, I64)
+        none = f.value(f"icmp eq {kind} {b}, {zero}")
+        negate = f.value(f"icmp eq {kind} {b}, {minus}")
+        special = f.value(f"or {mask} {none}, {negate}")
+        divisor = choose(f, I64, special, one, b)
+        result = f.value(f"{name} {kind} {a}, {divisor}")
+        if name == "srem":
+            return result
+        negated = f.value(f"sub {kind} {zero}, {a}")
+        return choose(f, I64, none, zero, choose(f, I64, negate, negated, result))
+
+    return lower
+
+
+def _shift(name: str) -> Lower:
+    """Lower a shift; counts outside 0..63 give zeros, or copies of the sign for ``ashr``."""
+
+    def lower(f: Function, dtype: int, a: str, n: str) -> str:
+        kind, literal = f.spelling.types[I64], f.spelling.literal
+        if any(n == literal(k, I64) for k in range(64)):
+            return f.value(f"{name} {kind} {a}, {n}")
+        inside = f.value(f"icmp ult {kind} {n}, {literal(64, I64)}")
+        if name == "ashr":
+            count = choose(f, I64, inside, n, literal(63, I64))
+            return f.value(f"ashr {kind} {a}, {count}")
+        count = choose(f, I64, inside, n, literal(0, I64))
+        shifted = f.value(f"{name} {kind} {a}, {count}")
+        return choose(f, I64, inside, shifted, literal(0, I64))
+
+    return lower
+
+
+def _not(f: Function, dtype: int, a: str) -> str:
+    ones = f.spelling.literal(-1 if dtype == I64 else True, dtype)
+    return f.value(f"xor {f.spelling.types[dtype]} {a}, {ones}")
+
+
+_CASTS = {
+    (F64, F32): "fptrunc",
+    (F32, F64): "fpext",
+    (I64, F64): "sitofp",
+    (I64, F32): "sitofp",
+    (B8, F64): "uitofp",
+    (B8, F32): "uitofp",
+    (B8, I64): "zext",
+}
+
+
+def _cast(target: int) -> Lower:
+    def lower(f: Function, dtype: int, a: str) -> str:
+        if dtype == target:
+            return a
+        types = f.spelling.types
+        return f.value(f"{_CASTS[dtype, target]} {types[dtype]} {a} to {types[target]}")
+
+    return lower
+
+
+def _truncate(f: Function, dtype: int, x: str) -> str:
+    kind, literal, mask = f.spelling.types[dtype], f.spelling.literal, f.spelling.types[B8]
+    above = f.value(f"fcmp oge {kind} {x}, {literal(-(2.0**63), dtype)}")
+    below = f.value(f"fcmp olt {kind} {x}, {literal(2.0**63, dtype)}")
+    inside = f.value(f"and {mask} {above}, {below}")
+    safe = choose(f, dtype, inside, x, literal(0.0, dtype))
+    whole = f.value(f"fptosi {kind} {safe} to {f.spelling.types[I64]}")
+    return choose(f, I64, inside, whole, literal(INT64_MIN, I64))
+
+
+def _reinterpret(source: int, target: int) -> Lower:
+    def lower(f: Function, dtype: int, a: str) -> str:
+        types = f.spelling.types
+        return f.value(f"bitcast {types[source]} {a} to {types[target]}")
+
+    return lower
+
+
+def _bits32(f: Function, dtype: int, a: str) -> str:
+    types, half = f.spelling.types, f.spelling.int32
+    bits = f.value(f"bitcast {types[F32]} {a} to {half}")
+    return f.value(f"zext {half} {bits} to {types[I64]}")
+
+
+def _from_bits32(f: Function, dtype: int, a: str) -> str:
+    types, half = f.spelling.types, f.spelling.int32
+    low = f.value(f"trunc {types[I64]} {a} to {half}")
+    return f.value(f"bitcast {half} {low} to {types[F32]}")
+
+
+#: Lowering of every exact op by name.
+LOWERING: dict[str, Lower] = {
+    "add": _by_kind("fadd", "add"),
+    "sub": _by_kind("fsub", "sub"),
+    "mul": _by_kind("fmul", "mul"),
+    "div": divide,
+    "neg": _neg,
+    "abs": _abs,
+    "sqrt": lambda f, dtype, a: intrinsic(f, "sqrt", dtype, a),
+    "floor": _rounding("floor", _floor),
+    "ceil": _rounding("ceil", _ceil),
+    "trunc": _rounding("trunc", _trunc),
+    "rint": _rounding("rint", _rint),
+    "copysign": lambda f, dtype, a, b: intrinsic(f, "copysign", dtype, a, b),
+    "min": _extreme("olt", "smin"),
+    "max": _extreme("ogt", "smax"),
+    "quotient": _division("sdiv"),
+    "modulo": _division("srem"),
+    "lt": _compare("olt", "slt", "ult"),
+    "le": _compare("ole", "sle", "ule"),
+    "eq": _compare("oeq", "eq", "eq"),
+    "ne": _compare("une", "ne", "ne"),
+    "and": _by_kind("and", "and"),
+    "or": _by_kind("or", "or"),
+    "xor": _by_kind("xor", "xor"),
+    "not": _not,
+    "shl": _shift("shl"),
+    "shr": _shift("ashr"),
+    "lshr": _shift("lshr"),
+    "select": _select,
+    "fma": lambda f, dtype, a, b, c: intrinsic(f, "fma", dtype, a, b, c),
+    "f64": _cast(F64),
+    "f32": _cast(F32),
+    "i64": _cast(I64),
+    "truncate": _truncate,
+    "bits": _reinterpret(F64, I64),
+    "from_bits": _reinterpret(I64, F64),
+    "bits32": _bits32,
+    "from_bits32": _from_bits32,
+    "stop": lambda f, dtype, a: a,
+}

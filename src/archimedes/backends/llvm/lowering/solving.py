@@ -1,0 +1,131 @@
+"""Dense linear solves: elimination with partial pivoting as loops over a matrix in memory.
+
+The order of operations is that of ``eliminate`` in the interpreter. The matrix is ``n`` rows of
+``n + m`` values, right-hand sides last; solutions take their place. In lanes each lane has its
+own pivot, so rows are swapped lane by lane.
+"""
+
+from __future__ import annotations
+
+from archimedes.backends.llvm.lowering.assembler import Function, Module
+from archimedes.backends.llvm.lowering.memory import Location, Pointer
+from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
+from archimedes.backends.llvm.lowering.vectors import choose, intrinsic
+from archimedes.graph.dtypes import I64
+
+__all__ = ["solver"]
+
+
+def solver(module: Module, n: int, m: int, dtype: int) -> str:
+    """Return the name of the function ``void solve(ptr matrix)``, written at first use."""
+    key = (n, m, dtype)
+    name = module.solvers.get(key)
+    if name is None:
+        name = module.solvers[key] = module.fresh("solve")
+        f = Function(module, f"define internal void {name}(ptr %matrix)")
+        _Matrix(f, n, m, dtype).solve()
+        f.finish()
+    return name
+
+
+class _Matrix:
+    def __init__(self, f: Function, n: int, m: int, dtype: int) -> None:
+        self.f, self.n, self.m, self.dtype = f, n, m, dtype
+        self.width = n + m
+        self.kind = f.spelling.types[dtype]
+        self.start = Location(Pointer("local", "%matrix", uniform=False), 0, dtype)
+
+    def at(self, row: str, column: str) -> Location:
+        """Return the location of an entry at computed indices."""
+        base = self.f.value(f"mul i64 {row}, {self.width}")
+        return self.f.moving(self.start, self.f.value(f"add i64 {base}, {column}"), 1)
+
+    def get(self, row: str, column: str) -> str:
+        return self.f.load(self.at(row, column))
+
+    def solve(self) -> None:
+        f, n = self.f, self.n
+        with f.loop(0, n) as outer:
+            k = outer.counter
+            below = f.value(f"add i64 {k}, 1")
+            self._swap(k, self._pivot(k, below))
+            diagonal = self.get(k, k)
+            with f.loop(below, n) as rows:
+                row = rows.counter
+                factor = f.value(f"fdiv {self.kind} {self.get(row, k)}, {diagonal}")
+                self._subtract_row(row, below, factor, k)
+        with f.loop(0, n) as outer:
+            k = f.value(f"sub i64 {n - 1}, {outer.counter}")
+            below = f.value(f"add i64 {k}, 1")
+            with f.loop(below, n) as known:
+                factor = self.get(k, known.counter)
+                self._subtract_row(k, str(n), factor, known.counter)
+            diagonal = self.get(k, k)
+            with f.loop(n, self.width) as columns:
+                place = self.at(k, columns.counter)
+                f.store(place, f.value(f"fdiv {self.kind} {f.load(place)}, {diagonal}"))
+
+    def _subtract_row(self, row: str, start: str, factor: str, source: str) -> None:
+        """Subtract factor * (source, column) from (row, column) for all columns from a start."""
+        f = self.f
+        if f.spelling.lanes == 1:
+            start = self._subtract_vectors(row, start, factor, source)
+        with f.loop(start, self.width) as columns:
+            self._subtract(row, columns.counter, factor, source)
+
+    def _subtract_vectors(self, row: str, start: str, factor: str, source: str) -> str:
+        """In a scalar kernel take several columns at once; return the first that is left."""
+        f, size = self.f, ITEM_BYTES[self.dtype]
+        count = f.module.target.lanes
+        kind = f"<{count} x {self.kind}>"
+        one = f.value(f"insertelement {kind} poison, {self.kind} {factor}, i64 0")
+        mask = f"<{count} x i32> zeroinitializer"
+        factors = f.value(f"shufflevector {kind} {one}, {kind} poison, {mask}")
+        span = f.value(f"sub i64 {self.width}, {start}")
+        end = f.value(f"add i64 {start}, {f.value(f'and i64 {span}, {-count}')}")
+        with f.loop(start, end, step=count) as columns:
+            to, other = (f.address(self.at(r, columns.counter)) for r in (row, source))
+            old, values = (f.value(f"load {kind}, ptr {p}, align {size}") for p in (to, other))
+            product = f.value(f"fmul {kind} {factors}, {values}")
+            new = f.value(f"fsub {kind} {old}, {product}")
+            f.line(f"store {kind} {new}, ptr {to}, align {size}")
+        return end
+
+    def _subtract(self, row: str, column: str, factor: str, source: str) -> None:
+        """Subtract factor * (source, column) from (row, column)."""
+        f, place = self.f, self.at(row, column)
+        product = f.value(f"fmul {self.kind} {factor}, {self.get(source, column)}")
+        f.store(place, f.value(f"fsub {self.kind} {f.load(place)}, {product}"))
+
+    def _pivot(self, k: str, below: str) -> str:
+        """Return, in each lane, the first row with the largest magnitude in column k."""
+        f, integer = self.f, self.f.spelling.types[I64]
+        own = k if f.spelling.lanes == 1 else f.spread(k, I64)
+        size = intrinsic(f, "fabs", self.dtype, self.get(k, k))
+        with f.loop(below, self.n, [(integer, own), (self.kind, size)]) as rows:
+            pivot, best = rows.carried
+            size = intrinsic(f, "fabs", self.dtype, self.get(rows.counter, k))
+            better = f.value(f"fcmp ogt {self.kind} {size}, {best}")
+            row = rows.counter if f.spelling.lanes == 1 else f.spread(rows.counter, I64)
+            rows.next = [
+                choose(f, I64, better, row, pivot),
+                choose(f, self.dtype, better, size, best),
+            ]
+        return rows.carried[0]
+
+    def _swap(self, k: str, pivot: str) -> None:
+        f, item = self.f, ITEM_MEMORY[self.dtype]
+        size, lanes = ITEM_BYTES[self.dtype], f.spelling.lanes
+        for lane in range(lanes):
+            other = pivot
+            if lanes > 1:
+                other = f.value(f"extractelement {f.spelling.types[I64]} {pivot}, i64 {lane}")
+            with f.loop(0, self.width) as columns:
+                places = [f.address(self.at(row, columns.counter)) for row in (k, other)]
+                if lane:
+                    places = [
+                        f.value(f"getelementptr i8, ptr {p}, i64 {lane * size}") for p in places
+                    ]
+                values = [f.value(f"load {item}, ptr {p}, align {size}") for p in places]
+                for p, x in zip(places, reversed(values)):
+                    f.line(f"store {item} {x}, ptr {p}, align {size}")

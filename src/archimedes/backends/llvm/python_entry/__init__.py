@@ -1,0 +1,1 @@
+"""The entry that CPython calls directly."""

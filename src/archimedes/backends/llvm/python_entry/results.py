@@ -1,0 +1,185 @@
+"""The text of a native entry point: result arrays, and the structs and tuples that hold them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
+from archimedes.graph.dtypes import DTYPES
+
+__all__ = [
+    "Form",
+    "Known",
+    "Leaf",
+    "Result",
+    "Struct",
+    "Tuple",
+    "drops",
+    "make_results",
+    "return_results",
+]
+
+# Positions in NumPy's C API table, fixed by its ABI.
+_NEW, _SCALAR = 93, 60
+_TYPE_NUMBERS = {"float64": 12, "float32": 11, "int64": np.dtype(np.int64).num, "bool": 0}
+#: Py_tp_new of CPython's stable ABI.
+_TP_NEW = 65
+
+
+class Result(NamedTuple):
+    """A result leaf: dtype code and shape (of one instance)."""
+
+    code: int
+    shape: tuple[int, ...] = ()
+
+
+class Leaf(NamedTuple):
+    """The form of a result that is a leaf: its place among the leaves."""
+
+    place: int
+
+
+class Known(NamedTuple):
+    """The form of a part that is always this object."""
+
+    value: Any
+
+
+class Tuple(NamedTuple):
+    """The form of a tuple: those of its items."""
+
+    parts: tuple[Form, ...]
+
+
+class Struct(NamedTuple):
+    """The form of an object with attributes, made without calling its ``__init__``."""
+
+    cls: type
+    fields: tuple[str, ...]
+    parts: tuple[Form, ...]
+
+
+Form = Leaf | Known | Tuple | Struct
+
+
+def is_array(t: Text, result: Result) -> bool:
+    """Tell whether a leaf is an array, not a scalar."""
+    return bool(result.shape or t.instances)
+
+
+def _dimensions(t: Text, shape: tuple[int, ...]) -> str:
+    """Address of the sizes of a result's axes."""
+    if not t.instances:
+        return t.constant("i64", shape)
+    place = t.value(f"alloca [{len(shape) + 1} x i64], align 8")
+    for axis, size in enumerate((t.instances, *shape)):
+        where = t.value(f"getelementptr i64, ptr {place}, i64 {axis}")
+        t.line(f"store i64 {size}, ptr {where}, align 8")
+    return place
+
+
+def make_results(t: Text, results: Sequence[Result]) -> list[str]:
+    """Make the result arrays (scalars come later) and fill the table of output pointers."""
+    made = []
+    for k, result in enumerate(results):
+        where = t.value(f"getelementptr i8, ptr %out, i64 {8 * k}")
+        if not is_array(t, result):
+            place = t.value("alloca i64, align 8")
+            t.line(f"store ptr {place}, ptr {where}, align 8")
+            made.append(place)
+            continue
+        sizes = _dimensions(t, result.shape)
+        number = _TYPE_NUMBERS[DTYPES[result.code].name]
+        axes = len(result.shape) + bool(t.instances)
+        arguments = (
+            f"ptr {literal(id(np.ndarray))}, i32 {axes}, ptr {sizes}, "
+            f"i32 {number}, ptr null, ptr null, i32 0, i32 0, ptr null"
+        )
+        types = "ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr"
+        array = t.call(f"ptr ({types})", numpy_api(_NEW), arguments)
+        t.unless_null(array, f"drop{len(made)}")
+        t.line(f"store ptr {t.at(array, 16, 'ptr')}, ptr {where}, align 8")
+        made.append(array)
+    return made
+
+
+def drops(t: Text, results: Sequence[Result], made: list[str]) -> None:
+    """Blocks that give back the arrays made so far, last first, and report the error."""
+    for k in reversed(range(len(results))):
+        t.lines.append(f"drop{k}:")
+        if k == 0:
+            t.line("br label %failed")
+        else:
+            if is_array(t, results[k - 1]):
+                t.call("void", address("Py_DecRef"), f"ptr {made[k - 1]}")
+            t.line(f"br label %drop{k - 1}")
+    t.lines.append("failed:")
+    t.line("ret ptr null")
+
+
+def return_results(t: Text, form: Form, results: Sequence[Result], made: list[str]) -> None:
+    """Return the results in their form, a new reference.
+
+    Where there is no memory for that, what was made before is lost with the rest.
+    """
+    leaves = [
+        obj if is_array(t, result) else _scalar(t, result, obj)
+        for result, obj in zip(results, made)
+    ]
+    obj = _build(t, form, leaves)
+    if isinstance(form, Known):
+        t.call("void", address("Py_IncRef"), f"ptr {obj}")
+    t.line(f"ret ptr {obj}")
+
+
+def _scalar(t: Text, result: Result, place: str) -> str:
+    """Make a NumPy scalar of the value in a slot."""
+    arguments = f"ptr {place}, ptr {literal(id(DTYPES[result.code]))}, ptr null"
+    made = t.call("ptr (ptr, ptr, ptr)", numpy_api(_SCALAR), arguments)
+    t.unless_null(made, "failed")
+    return made
+
+
+def _build(t: Text, form: Form, leaves: Sequence[str]) -> str:
+    """Write what makes an object of a form and return its name."""
+    return _BUILD[type(form)](t, form, leaves)
+
+
+def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
+    parts = [_build(t, part, leaves) for part in form.parts]
+    pack = t.call("ptr", address("PyTuple_New"), f"i64 {len(parts)}")
+    t.unless_null(pack, "failed")
+    for k, (part, obj) in enumerate(zip(form.parts, parts)):
+        if isinstance(part, Known):
+            t.call("void", address("Py_IncRef"), f"ptr {obj}")
+        where = t.value(f"getelementptr i8, ptr {pack}, i64 {24 + 8 * k}")
+        t.line(f"store ptr {obj}, ptr {where}, align 8")
+    return pack
+
+
+def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
+    parts = [_build(t, part, leaves) for part in form.parts]
+    get = ctypes.pythonapi.PyType_GetSlot
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
+    new = get(object, _TP_NEW)
+    made = t.call("ptr", new, f"ptr {literal(id(form.cls))}, ptr {literal(id(()))}, ptr null")
+    t.unless_null(made, "failed")
+    for name, part, obj in zip(form.fields, form.parts, parts):
+        arguments = f"ptr {made}, ptr {literal(id(name))}, ptr {obj}"
+        status = t.call("i32", address("PyObject_GenericSetAttr"), arguments)
+        t.unless(t.value(f"icmp slt i32 {status}, 0"), "failed")
+        if not isinstance(part, Known):
+            t.call("void", address("Py_DecRef"), f"ptr {obj}")
+    return made
+
+
+_BUILD: dict[type, Callable[[Text, Any, Sequence[str]], str]] = {
+    Leaf: lambda t, form, leaves: leaves[form.place],
+    Known: lambda t, form, leaves: literal(id(form.value)),
+    Tuple: _tuple,
+    Struct: _struct,
+}

@@ -1,0 +1,1 @@
+"""Machine code in this process: made, kept on disk, called on arrays and threads."""

@@ -1,0 +1,165 @@
+"""Object code on disk, so that a second process starts without compiling.
+
+One file per kernel, named by a hash of everything the code depends on. Files are written beside and
+renamed, so that readers never see half a file; each begins with a checksum of its name and its
+code, so that a damaged or exchanged one is seen and made anew. A folder that cannot be written to
+is no error: the cache is only a help. One that others can write to is not used (``trust.py``).
+Beyond a limit of all files, those used longest ago are deleted.
+
+``ARCHIMEDES_CACHE_DIR`` moves the folder, ``ARCHIMEDES_CACHE=0`` turns the cache off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+import llvmlite  # type: ignore[import-untyped]
+
+from archimedes.backends.llvm.runtime.trust import distrust, distrust_file, make_private, say_once
+
+__all__ = ["cache_folder", "cache_key", "compiler_version", "read", "write"]
+
+MAGIC = b"archimedes kernel 2\n"
+CHECKSUM = 32
+#: Bytes of all files together, checked by the first kernel that a process adds.
+LIMIT = 512 * 2**20
+#: Names of our files and of their folders: nothing else is ever deleted.
+_FOLDER = re.compile(r"[0-9a-f]{2}")
+_FILE = re.compile(r"[0-9a-f]{40}\.o|tmp\w+\.part")
+# No symbolic link as the last part, and no waiting for a pipe that somebody put there.
+_READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of the cache, or None where it is turned off."""
+    if os.environ.get("ARCHIMEDES_CACHE", "").lower() in ("0", "off", "false", "no"):
+        return None
+    own = os.environ.get("ARCHIMEDES_CACHE_DIR")
+    if own:
+        return Path(own).expanduser()
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home
+        return None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home)) / "archimedes" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "archimedes"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "archimedes"
+
+
+def cache_key(*parts: object) -> str:
+    """Return a name for what the parts describe (by their ``repr``)."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def compiler_version() -> str:
+    """Identify the code that turns graphs into kernels: LLVM's version and our sources."""
+    own = Path(__file__).parents[1]
+    graph = own.parents[1] / "graph"
+    sources = sorted([*own.rglob("*.py"), *own.parent.glob("*.py"), *graph.rglob("*.py")])
+    content = b"".join(path.read_bytes() for path in sources)
+    return f"{llvmlite.__version__} {hashlib.blake2b(content, digest_size=16).hexdigest()}"
+
+
+def _path(folder: Path, key: str) -> Path:
+    return folder / key[:2] / f"{key}.o"
+
+
+def read(key: str) -> bytes | None:
+    """Return the object code stored under a key, or None if there is none that can be trusted."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    path = _path(folder, key)
+    data = _trusted_bytes(path)
+    if data is None:
+        return None
+    with suppress(OSError):  # a folder for reading only keeps its times
+        os.utime(path)
+    start = len(MAGIC) + CHECKSUM
+    code = data[start:]
+    sound = data.startswith(MAGIC) and _checksum(key, code) == data[len(MAGIC) : start]
+    return code if sound else None
+
+
+def _checksum(key: str, code: bytes) -> bytes:
+    """Code under another name is not what was asked for: the name is part of it."""
+    return hashlib.sha256(key.encode() + b"\n" + code).digest()
+
+
+def _trusted_bytes(path: Path) -> bytes | None:
+    """Return what a file holds that only this user or root can have written."""
+    try:
+        handle = os.open(path, _READING | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return None
+    try:
+        found = os.fstat(handle)
+        reason = _distrust_once(path.parent) or distrust_file(path, found)
+        if reason is not None:
+            say_once(reason)
+            return None
+        if found.st_size > LIMIT:
+            return None
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read()
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+@lru_cache(maxsize=1024)
+def _distrust_once(folder: Path) -> str | None:
+    return distrust(folder)
+
+
+def write(key: str, code: bytes) -> bool:
+    """Store object code; return whether that worked."""
+    folder = cache_folder()
+    if folder is None:
+        return False
+    path = _path(folder, key)
+    temporary = ""
+    try:
+        make_private(path.parent)
+        if reason := _distrust_once(path.parent):
+            say_once(reason)
+            return False
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(MAGIC + _checksum(key, code) + code)
+        os.replace(temporary, path)
+        _trim_once(folder)
+    except OSError:
+        # Read-only or full: the next process compiles again.
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+        return False
+    return True
+
+
+@lru_cache(maxsize=8)
+def _trim_once(folder: Path) -> None:
+    """Delete the files used longest ago, until the others fit into the limit."""
+    files = []
+    for inner in [p for p in folder.iterdir() if _FOLDER.fullmatch(p.name) and not p.is_symlink()]:
+        for path in [p for p in inner.glob("*") if _FILE.fullmatch(p.name)]:
+            with suppress(OSError):  # other processes may be trimming too
+                found = path.lstat()
+                files.append((found.st_mtime, found.st_size, path))
+    total = 0
+    for _, size, path in sorted(files, reverse=True):
+        total += size
+        if total > LIMIT:
+            path.unlink(missing_ok=True)

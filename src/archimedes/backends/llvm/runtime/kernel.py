@@ -1,0 +1,382 @@
+"""Kernels: a graph as machine code, called on NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from archimedes.backends.llvm.lowering.entries import (
+    BATCH,
+    NO_MEMORY,
+    SCALAR,
+    Leaf,
+    Program,
+    batch_program,
+    fixed_leaves,
+    scalar_program,
+)
+from archimedes.backends.llvm.lowering.graph_lowering import PART
+from archimedes.backends.llvm.lowering.sharing import fixed_nodes
+from archimedes.backends.llvm.runtime import cache
+from archimedes.backends.llvm.runtime.hosting import Hosting
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
+from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
+from archimedes.backends.llvm.runtime.threads import over_chunks
+from archimedes.backends.schedule import cost, has_host
+from archimedes.errors import GraphError
+from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
+from archimedes.graph.environment import in_default_environment
+from archimedes.graph.expand import expand
+from archimedes.graph.passes import with_outputs
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Scan, While
+from archimedes.graph.table_data import data_form, data_tables, table_key
+
+__all__ = ["Kernel", "Statistics", "build"]
+
+#: Loops of this many steps count as long.
+LONG_LOOP = 16
+# Tables of pointers are passed as bytes, the quickest way through ctypes.
+_SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
+_BATCH_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64
+)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Figures about a kernel.
+
+    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries made so
+    far; ``compile_seconds``: time to make them, cache or not; ``lanes``: instances computed at
+    once in a batch; ``cached``: entries that came from disk.
+    """
+
+    nodes: int
+    code_bytes: int
+    compile_seconds: float
+    lanes: int
+    cached: int
+
+
+def build(
+    graph: Graph,
+    in_leaves: Sequence[tuple[int, int]],
+    out_leaves: Sequence[tuple[int, int]],
+    *,
+    lanes: int | None = None,
+    target_features: str | None = None,
+    part: int = PART,
+) -> Kernel:
+    """Compile a graph for this machine.
+
+    ``in_leaves`` and ``out_leaves`` list ``(count, dtype code)`` of the arrays that hold the
+    graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
+    at once (default: what the CPU's registers hold, twice that in long loops);
+    ``target_features`` turns CPU features on or off; ``part`` is the number of operations a
+    native function may have.
+
+    Example::
+
+        kernel = build(graph, [(13, F64), (6, F64)], [(13, F64)])
+        kernel.call([x, u], [xdot])
+    """
+    if lanes is not None and (lanes < 1 or lanes & (lanes - 1)):
+        raise ValueError(f"lanes={lanes}: give a power of two, or None for what the CPU has")
+    inputs = [Leaf(*leaf) for leaf in in_leaves]
+    outputs = [Leaf(*leaf) for leaf in out_leaves]
+    _check_leaves("in_leaves", inputs, graph.input_dtypes)
+    _check_leaves("out_leaves", outputs, graph.output_dtypes)
+    target = host_target(target_features)
+    if has_host(graph):
+        # Callbacks take one instance at a time.
+        lanes = 1
+    return Kernel(graph, inputs, outputs, target, lanes or _lanes_for(graph, target), part)
+
+
+def _lanes_for(graph: Graph, target: Target) -> int:
+    """Return how many instances to compute at once.
+
+    As many as a register holds; twice that for long loops, whose steps wait for each other and
+    leave the CPU with little to do meanwhile. Where instances leave a loop at different times,
+    more of them would wait for the last.
+    """
+    return target.lanes * (2 if _steps_in_sequence(graph) else 1)
+
+
+def _steps_in_sequence(graph: Graph) -> bool:
+    regions = graph.regions.values()
+    if any(isinstance(r, Scan) and r.length >= LONG_LOOP and not _waits(r.body) for r in regions):
+        return True
+    return any(_steps_in_sequence(body) for r in regions for body in r.bodies)
+
+
+def _waits(graph: Graph) -> bool:
+    """Tell whether some instances may wait for others."""
+    regions = graph.regions.values()
+    return any(isinstance(r, While) or any(map(_waits, r.bodies)) for r in regions)
+
+
+def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
+    listed = [leaf.dtype for leaf in leaves for _ in range(leaf.size)]
+    if len(listed) != len(dtypes):
+        raise GraphError(
+            f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
+            "array with its number of items"
+        )
+    for k, (mine, other) in enumerate(zip(listed, dtypes)):
+        if mine != other:
+            raise GraphError(
+                f"{name}: value {k} is listed as {DTYPE_NAMES[mine]}, but the graph has "
+                f"{DTYPE_NAMES[other]} there"
+            )
+
+
+class Kernel:
+    """A graph as native code, made by :func:`build`.
+
+    ``call`` runs one instance, ``call_batch`` many. Both release the GIL, keep no state, and may
+    run in any number of threads at once. Arrays must be C-contiguous and of the leaves' dtypes
+    (float64, float32, int64, bool); outputs may not overlap inputs. ``address`` is the native
+    function ``int (void **in, void **out)`` for callers that have the pointers already; keep the
+    kernel while using it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Leaf],
+        outputs: Sequence[Leaf],
+        target: Target,
+        lanes: int,
+        part: int,
+    ) -> None:
+        self.source = graph
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        self.target, self.lanes, self.part = target, lanes, part
+        self._seconds = 0.0
+        self._cached = 0
+        self._codes: list[NativeCode] = []
+        self._hosting: Hosting | None = None
+        self._batches: dict[tuple[bool, ...], _Batch] = {}
+        #: Longer tables, which lie beside the code, and their names in it.
+        self._tables = data_tables(graph)
+        self._names: dict[tuple[str, bytes], str] = {}
+        for table in self._tables:
+            self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
+        #: Whether it calls back into Python.
+        self.has_host = has_host(graph)
+        code = self._make(SCALAR, ())
+        self.address = code.address
+        self._call = _SCALAR_TYPE(code.address)
+        self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
+        self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph in exact operations; not needed where all code comes from the disk."""
+        return expand(self.source)
+
+    # ---- making code -------------------------------------------------------------------
+
+    def _program(self, entry: str, batched: tuple[bool, ...]) -> Program:
+        where = (self.target, self.part, self._names)
+        if entry == SCALAR:
+            return scalar_program(self.graph, self.inputs, self.outputs, *where)
+        fixed = self._fixed(batched)
+        return batch_program(
+            self.graph, self.inputs, batched, self.outputs, self.lanes, fixed, *where
+        )
+
+    def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
+        """Return the nodes that a batch computes once for all instances."""
+        varies = [flag for leaf, flag in zip(self.inputs, batched) for _ in range(leaf.size)]
+        return fixed_nodes(self.graph, varies)
+
+    @in_default_environment
+    def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
+        begin = time.perf_counter()
+        hosted = self.has_host
+        key = cache.cache_key(
+            self.source.form_digest(),
+            data_form(self._tables),
+            self.inputs,
+            self.outputs,
+            entry,
+            batched,
+            self.lanes,
+            self.part,
+            self.target,
+            self.target.triple,
+            cache.compiler_version(),
+        )
+        code = None if hosted else (self._recent(key) or cache.read(key))
+        imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
+        if code is not None:
+            self._cached += 1
+        else:
+            program = self._program(entry, batched)
+            code = self.target.compile(program.text, program.fused)
+            if hosted:
+                # Both entries lower the same regions in the same order.
+                self._hosting = self._hosting or Hosting(program.hosts)
+                imports["arc_host"] = self._hosting.address
+            else:
+                cache.write(key, code)
+        if self._tables and not hosted:
+            _remember(key, code)
+        native = NativeCode(code, entry, imports)
+        self._codes.append(native)
+        self._seconds += time.perf_counter() - begin
+        return native
+
+    def _recent(self, key: str) -> bytes | None:
+        """Return code made lately for the same program with other data."""
+        return _made.get(key) if self._tables else None
+
+    @property
+    def stats(self) -> Statistics:
+        """Figures about the code made so far."""
+        size = sum(code.size for code in self._codes)
+        nodes = cost(self.graph, {})
+        return Statistics(nodes, size, self._seconds, self.lanes, self._cached)
+
+    @property
+    def llvm_ir(self) -> str:
+        """The scalar kernel as LLVM IR."""
+        return self._program(SCALAR, ()).text
+
+    @property
+    def asm(self) -> str:
+        """The scalar kernel as assembly."""
+        return self.target.assembly(self.llvm_ir)
+
+    def batch_source(self, batched: Sequence[bool] | None = None, asm: bool = False) -> str:
+        """Return the batch kernel as LLVM IR or assembly (default: all inputs batched)."""
+        flags = [True] * len(self.inputs) if batched is None else batched
+        program = self._program(BATCH, tuple(map(bool, flags)))
+        return self.target.assembly(program.text, program.fused) if asm else program.text
+
+    # ---- calling -----------------------------------------------------------------------
+
+    def _finish(self, status: int) -> None:
+        if status == 0:
+            return
+        if status == NO_MEMORY:
+            raise MemoryError("no memory for the scratch space of a kernel")
+        assert self._hosting is not None
+        self._hosting.reraise()
+
+    def call(self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]) -> None:
+        """Compute one instance into ``out_arrays``."""
+        sizes_in = [leaf.size for leaf in self.inputs]
+        sizes_out = [leaf.size for leaf in self.outputs]
+        given = checked_pointers("input", in_arrays, self._in_dtypes, sizes_in)
+        to = checked_pointers("output", out_arrays, self._out_dtypes, sizes_out)
+        self._run(given, to)
+
+    def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
+        self._finish(self._call(_table(given), _table(to)))
+
+    def _batch(self, batched: tuple[bool, ...]) -> _Batch:
+        found = self._batches.get(batched)
+        if found is None:
+            if len(batched) != len(self.inputs):
+                raise ValueError(
+                    f"batched has {len(batched)} flags for {len(self.inputs)} input arrays"
+                )
+            shared, fixed = None, self._fixed(batched)
+            if fixed:
+                shared = Kernel(
+                    with_outputs(self.graph, fixed),
+                    self.inputs,
+                    fixed_leaves(self.graph, fixed),
+                    self.target,
+                    self.lanes,
+                    self.part,
+                )
+            code = self._make(BATCH, batched)
+            found = _Batch(code.address, _BATCH_TYPE(code.address), shared)
+            self._batches[batched] = found
+        return found
+
+    def batch_addresses(self, batched: Sequence[bool]) -> tuple[int, int, tuple[int, ...]]:
+        """Return the batch function, the function for what instances share, and its results.
+
+        For callers that have the pointers already: ``int (void **in, void **out, int64 begin,
+        int64 end)``, and ``int (void **in, void **values)`` (0 where nothing is shared), whose
+        values are arrays of so many bytes and follow the inputs in the table of the former.
+        """
+        batch = self._batch(tuple(map(bool, batched)))
+        if batch.shared is None:
+            return batch.address, 0, ()
+        sizes = [leaf.size * DTYPES[leaf.dtype].itemsize for leaf in batch.shared.outputs]
+        return batch.address, batch.shared.address, tuple(sizes)
+
+    def call_batch(
+        self,
+        in_arrays: Sequence[np.ndarray],
+        batched: Sequence[bool],
+        out_arrays: Sequence[np.ndarray],
+        n: int,
+        threads: int = 1,
+    ) -> None:
+        """Compute ``n`` instances.
+
+        Input arrays marked in ``batched`` and all output arrays have a leading axis of length
+        ``n``; other inputs are shared by all instances. Results do not depend on ``threads``.
+        """
+        flags = tuple(map(bool, batched))
+        batch = self._batch(flags)
+        sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
+        given = checked_pointers("input", in_arrays, self._in_dtypes, sizes)
+        sizes = [leaf.size * n for leaf in self.outputs]
+        to = _table(checked_pointers("output", out_arrays, self._out_dtypes, sizes))
+        if n == 0:
+            return
+        values: list[np.ndarray] = []
+        if batch.shared is not None:
+            values = [np.empty(leaf.size, DTYPES[leaf.dtype]) for leaf in batch.shared.outputs]
+            batch.shared._run(given, [data_pointer(v) for v in values])
+        arrays = _table([*given, *(data_pointer(v) for v in values)])
+
+        def run(begin: int, end: int) -> None:
+            self._finish(batch.function(arrays, to, begin, end))
+
+        over_chunks(run, n, threads, self.lanes)
+
+
+#: Code of programs with longer tables, which is used again for other data.
+_made: OrderedDict[str, bytes] = OrderedDict()
+_made_lock = threading.Lock()
+MADE = 64
+
+
+def _remember(key: str, code: bytes) -> None:
+    with _made_lock:
+        _made[key] = code
+        _made.move_to_end(key)
+        while len(_made) > MADE:
+            _made.popitem(last=False)
+
+
+def _table(pointers: Sequence[int]) -> bytes:
+    """Return a C array of pointers."""
+    return struct.pack(f"={len(pointers)}Q", *pointers)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The native batch function, and the kernel of what its instances share."""
+
+    address: int
+    function: ctypes._FuncPointer
+    shared: Kernel | None

@@ -1,0 +1,165 @@
+"""A batch kernel over runs of instances: sorted items, each with the row it belongs to.
+
+For kernels ``(row, item) -> result`` of float64. Of many sequences, each with its own rows in
+order, an item belongs to the first row whose key is not before it. Rows, items and results are
+used where they lie, and one native call does it all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from archimedes.backends.llvm.lowering.assembler import Function, Module
+from archimedes.backends.llvm.lowering.guards import add_guarded
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT
+from archimedes.backends.llvm.lowering.spelling import Spelling
+from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.runtime.kernel import Kernel
+
+__all__ = ["Runs"]
+
+NAME = "arc_runs"
+#: Parameters of the native function: pointers and numbers, in this order.
+POINTERS = "kernel shared offsets rows keys items results places done"
+NUMBERS = "sequences steps row_bytes total result_bytes inputs room lanes"
+
+#: Of rows, items, results, places and done; and of those that change from call to call.
+_DTYPES = (*[np.dtype(np.float64)] * 3, *[np.dtype(np.int64)] * 2)
+_MOVING = (_DTYPES[0], *_DTYPES[3:])
+
+
+@lru_cache(maxsize=1)
+def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
+    """The loop over sequences and rows, for all kernels."""
+    target = host_target(None)
+    module = Module(Spelling(1), target)
+    parameters = [f"ptr %{x}" for x in POINTERS.split()] + [f"i64 %{x}" for x in NUMBERS.split()]
+    signature = f"{', '.join(parameters)}, double %sign"
+    f = Function(module, f"define internal i32 @run({signature}) noinline")
+    f.line("%in = alloca ptr, i64 %inputs, align 8")
+    f.line("%out = alloca ptr, align 8")
+    f.line(f"%values = alloca i8, i64 %room, align {ALIGNMENT}")
+
+    def item(kind: str, base: str, index: str) -> str:
+        at = f.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
+        return f.value(f"load {kind}, ptr {at}, align 8")
+
+    def further(base: str, index: str, size: str) -> str:
+        offset = f.value(f"mul i64 {index}, {size}")
+        return f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    f.line("%most = sub i64 %lanes, 1")
+    f.line("%whole = sub i64 0, %lanes")
+
+    # What a run's instances share lies behind row and items in the table.
+    with f.loop(2, "%inputs") as loop:
+        number = f.value(f"sub i64 {loop.counter}, 2")
+        at = f.value(f"getelementptr i8, ptr %values, i64 {item('i64', '%offsets', number)}")
+        f.line(f"store ptr {at}, ptr {further('%in', loop.counter, '8')}, align 8")
+    following = f.value("getelementptr i8, ptr %in, i64 16")
+    with f.loop(0, "%sequences", [("i32", "0")]) as sequence:
+        place = item("i64", "%places", sequence.counter)
+        results = further("%results", f.value(f"mul i64 {place}, %total"), "%result_bytes")
+        begun = item("i64", "%done", sequence.counter)
+        first = f.value(f"mul i64 {sequence.counter}, %steps")
+        state = [("i64", begun), ("i32", sequence.carried[0])]
+        with f.loop(0, "%steps", state) as step:
+            done, status = step.carried
+            number = f.value(f"add i64 {first}, {step.counter}")
+            key = f.value(f"load double, ptr {further('%keys', number, '%row_bytes')}, align 8")
+            limit = f.value(f"fmul double {key}, %sign")
+            end, some, after = f.label(), f.label(), f.label()
+            with f.loop(done, "%total") as search:
+                signed = f.value(f"fmul double {item('double', '%items', search.counter)}, %sign")
+                more = f.label()
+                f.fork(f.value(f"fcmp ole double {signed}, {limit}"), more, end)
+                f.start(more)
+            f.jump(end)
+            stop = search.counter
+            before = f.block
+            f.fork(f.value(f"icmp sgt i64 {stop}, {done}"), some, after)
+            f.start(some)
+            f.line(f"store ptr {further('%rows', number, '%row_bytes')}, ptr %in, align 8")
+            second = f.value("getelementptr i8, ptr %in, i64 8")
+            f.line(f"store ptr {further('%items', done, '8')}, ptr {second}, align 8")
+            f.line(f"store ptr {further(results, done, '%result_bytes')}, ptr %out, align 8")
+            share, run = f.label(), f.label()
+            f.fork(f.value("icmp eq ptr %shared, null"), run, share)
+            f.start(share)
+            shared = f.value(f"call i32 %shared(ptr %in, ptr {following})")
+            f.jump(run)
+            failed = f.phi("i32", ("0", some), (shared, share))
+            # Whole tiles are quicker: what is behind the run is overwritten by the next one.
+            more = f.value(f"sub i64 {stop}, {done}")
+            grown = f.value(f"add i64 {more}, %most")
+            tiles = f.value(f"and i64 {grown}, %whole")
+            left = f.value(f"sub i64 %total, {done}")
+            fits = f.value(f"icmp sle i64 {tiles}, {left}")
+            count = f.value(f"select i1 {fits}, i64 {tiles}, i64 {more}")
+            found = f.value(f"call i32 %kernel(ptr %in, ptr %out, i64 0, i64 {count})")
+            both = f.value(f"or i32 {f.value(f'or i32 {failed}, {found}')}, {status}")
+            made = f.block
+            f.jump(after)
+            step.next = [stop, f.phi("i32", (status, before), (both, made))]
+        done, status = step.carried
+        f.line(f"store i64 {done}, ptr {further('%done', sequence.counter, '8')}, align 8")
+        sequence.next = [status]
+    f.finish(f"ret i32 {sequence.carried[0]}")
+    add_guarded(module, NAME, signature, "run")
+    code = NativeCode(target.compile(module.text()), NAME)
+    numbers = [ctypes.c_int64] * len(NUMBERS.split())
+    pointers = [ctypes.c_void_p] * len(POINTERS.split())
+    return code, ctypes.CFUNCTYPE(ctypes.c_int, *pointers, *numbers, ctypes.c_double)(code.address)
+
+
+class Runs:
+    """``kernel(row, item) -> result`` over sequences: see :func:`function.runs.over_runs`."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.address, self.shared, sizes = kernel.batch_addresses((False, True))
+        self.kernel = kernel  # holds the code
+        rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
+        self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
+
+    def bound(
+        self, key: int, items: np.ndarray, sign: float, results: np.ndarray
+    ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+        """Return ``f(rows, places, done)``, which computes the results of items that have a row.
+
+        What stays the same from call to call is checked here, once.
+        """
+        width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
+        instances, total, _ = results.shape
+        to = checked_pointers(
+            "run", (items, results), _DTYPES[1:3], (total, instances * total * size)
+        )
+        shift = key * items.itemsize
+        first = (self.address, self.shared or None, data_pointer(self.offsets))
+        last = (
+            width * items.itemsize,
+            total,
+            size * results.itemsize,
+            1 + len(self.offsets),
+            int(self.offsets[-1]) + 1,
+            self.kernel.lanes,
+            sign,
+        )
+        _, function = _native()
+
+        def run(rows: np.ndarray, places: np.ndarray, done: np.ndarray) -> None:
+            sequences, steps, _ = rows.shape
+            sizes = (sequences * steps * width, sequences, sequences)
+            given, *where = checked_pointers("run", (rows, places, done), _MOVING, sizes)
+            status = function(*first, given, given + shift, *to, *where, sequences, steps, *last)
+            if status:
+                self.kernel._finish(status)
+
+        return run

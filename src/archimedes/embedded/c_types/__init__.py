@@ -1,0 +1,1 @@
+"""C types, names and values from trees."""

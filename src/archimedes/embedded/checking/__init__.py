@@ -1,0 +1,1 @@
+"""What generated code takes and gives, seen on this machine."""

@@ -1,0 +1,206 @@
+"""What generated code takes on a target: memory, stack and operations; where its lines are from."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from archimedes.embedded.boards.qemu import EmulatedRun, run_in_qemu
+from archimedes.embedded.checking.measuring import HOST, Measured, measure_sizes
+from archimedes.embedded.checking.traceability import TracedLines, traceability_table
+from archimedes.embedded.generation import codegen
+from archimedes.embedded.project import CProject
+from archimedes.errors import CodegenError
+
+__all__ = ["ResourceReport", "report"]
+
+
+@dataclass(frozen=True)
+class ResourceReport:
+    """Figures about a project's code on one target; sizes in bytes.
+
+    ``flash``: code and constants with the arithmetic routines of the compiler's library that they
+    call; ``code`` and ``constants``: the project's own part of it. ``ram``: static memory plus one
+    set of the structs, whose sizes are ``structs``. ``stack``: the deepest chain of calls from
+    ``_step``, in which functions of the compiler's library (``library_calls``) count nothing;
+    ``run`` has what one call on the emulated board used, library included.
+
+    ``operations`` is the worst case of one step by kind: loops in full, of branches the longest;
+    ``primitives`` the same with elementary functions such as sin taken apart. ``traceability``
+    says which lines of Python the lines of the C file come from.
+    """
+
+    name: str
+    target: str
+    optimize: str
+    flash: int
+    code: int
+    constants: int
+    ram: int
+    structs: Mapping[str, int]
+    stack: int
+    stack_chain: tuple[str, ...]
+    library_calls: tuple[str, ...]
+    operations: Mapping[str, int]
+    primitives: Mapping[str, int]
+    traceability: tuple[TracedLines, ...]
+    run: EmulatedRun | None = None
+
+    @property
+    def total_operations(self) -> int:
+        """Operations of one step in the worst case, elementary functions taken apart."""
+        return sum(self.primitives.values())
+
+    def __str__(self) -> str:
+        structs = ", ".join(f"{role} {size}" for role, size in self.structs.items())
+        lines = [
+            f"{self.name} on {self.target}, {self.optimize}",
+            f"  flash       {self.flash} bytes: {self.code} code and {self.constants} constants of "
+            f"its own, the rest from the compiler's library",
+            f"  RAM         {self.ram} bytes (structs: {structs})",
+            f"  stack       {self.stack} bytes: {' > '.join(self.stack_chain)}",
+            f"  operations  at most {self.total_operations} a step: {_kinds(self.operations)}",
+        ]
+        if self.run is not None:
+            lines.append(
+                f"  measured    {max(self.run.instructions)} instructions, "
+                f"{self.run.stack_bytes} bytes of stack with the compiler's library"
+            )
+        traced = (
+            f"{len(self.traceability)} groups of lines" if self.traceability else "not recorded"
+        )
+        lines.append(f"  traced      {traced}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def markdown(self) -> str:
+        """Return everything as a page with tables."""
+        figures = [
+            ("flash", self.flash),
+            ("of it own code", self.code),
+            ("of it own constants", self.constants),
+            ("RAM", self.ram),
+            *((f"struct {role}", size) for role, size in self.structs.items()),
+            ("stack", self.stack),
+        ]
+        if self.run is not None:
+            figures.append(("stack, measured", self.run.stack_bytes))
+        counts = [(kind, count) for kind, count in _sorted(self.primitives)]
+        parts = [
+            f"# {self.name} on {self.target} ({self.optimize})",
+            "## Memory",
+            _table(("what", "bytes"), figures),
+            f"## Operations a step, worst case: {self.total_operations}",
+            _table(("kind", "count"), counts),
+        ]
+        if self.traceability:
+            rows = [
+                (f"{t.first}-{t.last}", t.where, f"`{t.text}`" if t.text else "")
+                for t in self.traceability
+            ]
+            parts += [
+                f"## Where the lines of {self.name}.c come from",
+                _table((f"{self.name}.c", "Python", "statement"), rows),
+            ]
+        return "\n\n".join(parts) + "\n"
+
+
+def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _kinds(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in _sorted(counts))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += [
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def report(
+    code: CProject | Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    *,
+    board: str = "cortex-m4",
+    optimize: str = "-O2",
+    emulate: bool = False,
+    **options: Any,
+) -> ResourceReport:
+    """Measure what generated code takes on a target.
+
+    ``code`` is what :func:`codegen` returned, or a function with its example ``args`` (``options``
+    are those of codegen). Lines are traced where the project was generated with
+    ``options={"traceability": True}``, as it is here for a function. ``board`` is one of those of
+    :func:`run_in_qemu`, or "host" for the compiler of this machine. ``emulate`` also runs the
+    example on the board.
+
+    >>> import numpy as np
+    >>> from archimedes.embedded.tools import missing_tools
+    >>> def damped(x, v):
+    ...     return x + 0.1 * v, v - 0.1 * np.sin(x)
+    >>> if not missing_tools(["gcc"]):
+    ...     figures = report(damped, (0.1, 0.2), board="host")
+    ...     assert (figures.operations["mul"], figures.operations["sin"]) == (2, 1)
+    """
+    if isinstance(code, CProject):
+        if args is not None or options:
+            raise CodegenError(
+                "report: a generated project has its arguments and options: write report(project), "
+                "or give them to codegen"
+            )
+        project = code
+    else:
+        if args is None:
+            raise CodegenError("report: a function needs example arguments: report(f, (x, u))")
+        chosen = {"traceability": True, **dict(options.pop("options", None) or {})}
+        project = codegen(code, args, options=chosen, **options)
+    with tempfile.TemporaryDirectory(prefix="archimedes-") as folder:
+        measured = measure_sizes(project.model, board, optimize, Path(folder))
+    run = None
+    if emulate:
+        run = run_in_qemu(project, [_example(project, board)], board=board, optimize=optimize)
+    return _report(project, board, optimize, measured, run)
+
+
+def _example(project: CProject, board: str) -> tuple[Any, ...]:
+    if board == HOST:
+        raise CodegenError("report: emulate=True needs a board, not board='host'")
+    prepared = project.prepared
+    arguments, by_name = prepared.signature.unbind({**prepared.fixed, **prepared.arguments})
+    if by_name:
+        raise CodegenError(
+            f"report: emulate=True cannot pass {', '.join(by_name)} by keyword: generate a "
+            "function of positional arguments"
+        )
+    return arguments
+
+
+def _report(
+    project: CProject, board: str, optimize: str, measured: Measured, run: EmulatedRun | None
+) -> ResourceReport:
+    stats = project.model.source.stats
+    return ResourceReport(
+        name=project.name,
+        target=board,
+        optimize=optimize,
+        flash=measured.flash,
+        code=measured.code,
+        constants=measured.constants,
+        ram=measured.static + sum(measured.structs.values()),
+        structs=measured.structs,
+        stack=measured.stack,
+        stack_chain=measured.chain,
+        library_calls=measured.library,
+        operations=dict(_sorted(stats.operations)),
+        primitives=dict(_sorted(stats.primitives)),
+        traceability=traceability_table(project),
+        run=run,
+    )

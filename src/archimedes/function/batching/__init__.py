@@ -1,0 +1,1 @@
+"""Functions over many instances at once."""

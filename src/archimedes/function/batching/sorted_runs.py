@@ -1,0 +1,70 @@
+"""Mapping over sorted items, each with the row it belongs to: natively in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from archimedes.function.batching.vmap_calls import Batched, vmap
+from archimedes.function.compiled import Compiled
+
+__all__ = ["over_runs"]
+
+
+class Over(Protocol):
+    """What :func:`over_runs` returns."""
+
+    def bound(
+        self, key: int, items: np.ndarray, sign: float, results: np.ndarray
+    ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+        """Return ``f(rows, places, done)``."""
+
+
+def over_runs(function: Compiled, width: int) -> Over:
+    """Map ``function(row, item) -> result`` (of float64) over sequences of rows and items.
+
+    ``over_runs(...).bound(key, items, sign, results)`` returns ``f(rows, places, done)``. Of each
+    sequence of ``rows`` (N, s, width), an item of ``items`` (m,) belongs to the first row whose
+    column ``key`` is not before it; both ascend (descend where ``sign`` is -1). ``done`` (N,) is
+    how many items each sequence has behind it, and is moved on. Results go to
+    ``results[places[k]]``, (N', m, n), in sequence k; what lies behind the items done is undefined.
+
+    >>> from archimedes.function import compile
+    >>> rows, items = np.array([[[1.0, 10.0], [2.0, 20.0]]]), np.array([0.5, 1.0, 1.5, 3.0])
+    >>> done, results = np.array([0]), np.zeros((1, 4, 1))
+    >>> over = over_runs(compile(lambda row, item: (row[1] + item)[None]), 2)
+    >>> over.bound(0, items, 1.0, results)(rows, np.array([0]), done)
+    >>> done, results[0, :3, 0]
+    (array([3]), array([10.5, 11. , 21.5]))
+    """
+    _, _, executor = function._lookup((np.zeros(width), np.float64(0.0)), {})
+    if executor is None or executor.backend == "interpreter":
+        return RunByRun(vmap(function, in_axes=(None, 0)))
+    from archimedes.backends.llvm.runtime.runs import Runs
+
+    return Runs(executor.kernel())
+
+
+class RunByRun:
+    """The same in Python."""
+
+    def __init__(self, function: Batched) -> None:
+        self.function = function
+
+    def bound(
+        self, key: int, items: np.ndarray, sign: float, results: np.ndarray
+    ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+        """Return ``f(rows, places, done)``."""
+
+        def run(rows: np.ndarray, places: np.ndarray, done: np.ndarray) -> None:
+            for k, (sequence, place) in enumerate(zip(rows, places)):
+                stops = np.searchsorted(sign * items, sign * sequence[:, key], side="right")
+                for row, stop in zip(sequence, stops.tolist()):
+                    if stop > done[k]:
+                        part = slice(int(done[k]), stop)
+                        results[place, part] = self.function(row, items[part])
+                        done[k] = stop
+
+        return run

@@ -1,0 +1,1 @@
+"""Loops, branches and callbacks inside recorded functions."""

@@ -1,0 +1,113 @@
+"""Branches: ``switch`` and ``cond`` run one of several computations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import ShapeDtypeError
+from archimedes.function.control_flow.region_bodies import (
+    align,
+    any_traced,
+    flatten_traced,
+    own_copy,
+    promoted_code,
+    record_body,
+    static_out_graph,
+    with_output_codes,
+)
+from archimedes.graph.dtypes import I64
+from archimedes.graph.regions import Switch
+from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
+from archimedes.symbolic.recorded.recorded_array import traced_or_same
+
+__all__ = ["cond", "switch"]
+
+
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *args: Any, name: str | None = None
+) -> Any:
+    """Call ``branches[index](*args)``; an index outside the range is clamped to it.
+
+    When recorded, only the branch taken runs; all must return the same structure and shapes
+    (dtypes are promoted).
+
+    >>> float(switch(1, [lambda x: x, lambda x: -x], 2.0))
+    -2.0
+    """
+    if not branches:
+        raise ValueError("switch: give at least one branch")
+    if np.ndim(index) != 0:
+        raise ValueError(f"switch: index must be one integer, got shape {np.shape(index)}")
+    index = traced_or_same(index)
+    known = index.constant() if isinstance(index, SymbolicArray) else index
+    if known is not None:
+        if np.asarray(known).dtype.kind not in "biu":
+            raise _not_an_index(np.asarray(known).dtype)
+        at = int(known)
+        return branches[min(max(at, 0), len(branches) - 1)](*own_copy(args))
+    assert any_traced(index)
+    which = lift(index)
+    if which.code != I64:
+        if which.dtype.kind == "f":
+            raise _not_an_index(which.dtype)
+        which = which.astype(np.int64)
+    given = flatten_traced(args, "args")
+    recordings = [
+        static_out_graph(record_body(lambda a, f=branch: f(*a), [given])) for branch in branches
+    ]
+    first = recordings[0]
+    codes = first.graph.output_dtypes
+    for k, other in enumerate(recordings[1:], start=1):
+        difference = first.out_tree.difference(other.out_tree, "result", ordered=True)
+        if difference is not None:
+            raise ShapeDtypeError(
+                f"switch: branches 0 and {k} return different structures: {difference}"
+            )
+        for a, b, path in zip(first.outs, other.outs, first.out_tree.paths("result")):
+            if a.spec.shape != b.spec.shape:
+                raise ShapeDtypeError(
+                    f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} in "
+                    f"branch {k}; make them equal, for example with np.broadcast_to"
+                )
+        codes = [promoted_code(a, b) for a, b in zip(codes, other.graph.output_dtypes)]
+    own = sum(a.size for a in given.arrays)
+    graphs, shared = align(recordings, own)
+    trace = current_trace()
+    inputs = [int(trace.ids_of(which)[()]), *given.ids(), *shared]
+    region = Switch(
+        np.array(inputs, dtype=np.int64), tuple(with_output_codes(g, codes) for g in graphs)
+    )
+    outs = trace.graph.region(region)
+    leaves = []
+    for k, out in enumerate(first.outs):
+        ids = outs[out.start : out.stop].reshape(out.spec.shape)
+        code = codes[out.start] if out.stop > out.start else out.spec.code
+        weak = all(recording.outs[k].spec.weak for recording in recordings)
+        leaves.append(wrap(ids, code, weak=weak))
+    return first.out_tree.unflatten(leaves)
+
+
+def _not_an_index(dtype: Any) -> TypeError:
+    return TypeError(
+        f"switch: index must be an integer or a bool, got a {dtype}: convert it with x.astype(int)"
+    )
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *args: Any) -> Any:
+    """Call ``true_fn(*args)`` if ``pred`` holds, else ``false_fn(*args)``.
+
+    >>> float(cond(True, lambda x: x, lambda x: -x, 2.0))
+    2.0
+    """
+    if np.ndim(pred) != 0:
+        raise ValueError(
+            f"cond: the predicate must be one bool, got shape {np.shape(pred)}; use np.where to "
+            "choose elementwise"
+        )
+    pred = traced_or_same(pred)
+    if isinstance(pred, SymbolicArray):
+        return switch(pred.astype(bool), [false_fn, true_fn], *args)
+    return (true_fn if pred else false_fn)(*own_copy(args))

@@ -1,0 +1,114 @@
+"""``callback``: Python code that cannot be recorded, called back when the graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import ShapeDtypeError
+from archimedes.function.control_flow.region_bodies import any_traced, flatten_traced
+from archimedes.function.derivatives.custom_rules import Rule
+from archimedes.function.identity.hosts import host_code, note_hosts
+from archimedes.function.recording import LeafSpec, OutLeaf, Recording
+from archimedes.graph.dtypes import DTYPES, code_of
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Host
+from archimedes.symbolic import current_trace, wrap
+from archimedes.symbolic.core.trace import user_line
+
+__all__ = ["callback"]
+
+
+def callback(
+    func: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    jvp: Callable[..., Any] | None = None,
+) -> Any:
+    """Call a Python function from inside a recorded one.
+
+    ``result_shape_dtypes`` is a tree of arrays or numbers whose shapes and dtypes are those of
+    the result. The function gets NumPy arrays (in the structure of ``args``) at every run; it
+    cannot be exported to C. ``jvp(primals, tangents) -> tangent of the result`` gives it a
+    derivative, written in NumPy (it may call ``callback`` itself).
+
+    >>> float(callback(lambda x: x + 1.0, 0.0, 2.0))
+    3.0
+    """
+    if not callable(func):
+        raise TypeError(f"callback: the first argument must be a function, got {func!r}")
+    examples, out_tree = tree.flatten(result_shape_dtypes)
+    specs = [_result_spec(x, path) for x, path in zip(examples, out_tree.paths("result"))]
+    name = getattr(func, "__name__", type(func).__name__)
+    if not any_traced(args):
+        return _checked(func(*args), specs, out_tree, name)
+    note_hosts(host_code(func))
+    given = flatten_traced(args, "args")
+    outs, at = [], 0
+    for spec in specs:
+        outs.append(OutLeaf(spec, at))
+        at += spec.size
+
+    def run(values: list[Any]) -> list[Any]:
+        leaves, start = [], 0
+        for spec in given.specs():
+            block = np.array(values[start : start + spec.size], dtype=DTYPES[spec.code])
+            leaves.append(block.reshape(spec.shape)[()])
+            start += spec.size
+        result = _checked(func(*given.treedef.unflatten(leaves)), specs, out_tree, name)
+        return [x for leaf in tree.leaves(result) for x in np.ravel(leaf)]
+
+    derivative: Any = None
+    if jvp is not None:
+        rule = jvp
+        stand_in = Recording(Graph(), tuple(given.specs()), out_tree, outs, [])
+        derivative = Rule(
+            name,
+            stand_in,
+            given.treedef,
+            False,
+            lambda primals, result, tangents: rule(primals, tangents),
+        )
+    dtypes = tuple(spec.code for spec in specs for _ in range(spec.size))
+    ids = np.array(given.ids(), dtype=np.int64)
+    region = Host(ids, run, dtypes, name, derivative, line=user_line())
+    results = current_trace().graph.region(region)
+    return out_tree.unflatten(
+        [wrap(results[o.start : o.stop].reshape(o.spec.shape), o.spec.code) for o in outs]
+    )
+
+
+def _result_spec(example: Any, path: str) -> LeafSpec:
+    """Read shape and dtype from an example array, number or object with .shape and .dtype."""
+    if hasattr(example, "shape") and hasattr(example, "dtype"):
+        shape, dtype = tuple(example.shape), np.dtype(example.dtype)
+    else:
+        array = np.asarray(example)
+        shape, dtype = array.shape, array.dtype
+    code = code_of(dtype)
+    if code is None:
+        raise ShapeDtypeError(f"callback: {path} has dtype {dtype}, which cannot be traced")
+    return LeafSpec(code, shape)
+
+
+def _checked(result: Any, specs: list[LeafSpec], treedef: Any, name: str) -> Any:
+    """Return the result in the declared dtypes, or say how it differs from what was declared."""
+    leaves = tree.flatten_up_to(treedef, result, "result")
+    arrays = []
+    for leaf, spec, path in zip(leaves, specs, treedef.paths("result")):
+        array, dtype = np.asarray(leaf), DTYPES[spec.code]
+        if not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise TypeError(
+                f"callback: {name}() returned {path} of dtype {array.dtype}, declared {dtype}: "
+                "declare what it returns in result_shape_dtypes (0.0 for a float, 0 for an int)"
+            )
+        array = array.astype(dtype)
+        if array.shape != spec.shape:
+            raise ValueError(
+                f"callback: {name}() returned {path} of shape {array.shape}, declared {spec.shape}"
+            )
+        arrays.append(array[()])
+    return treedef.unflatten(arrays)

@@ -1,0 +1,264 @@
+"""Loops: ``scan``, ``while_loop``, ``fori_loop``.
+
+Outside a recording they run as plain Python loops on the values given; inside one they become
+regions, whose size does not depend on the number of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import ShapeDtypeError, TraceError
+from archimedes.function.compiled import Compiled
+from archimedes.function.control_flow.region_bodies import (
+    Flat,
+    align,
+    any_traced,
+    flatten_traced,
+    own_copy,
+    promoted_code,
+    record_body,
+    static_out_graph,
+    with_output_codes,
+)
+from archimedes.function.recording import LeafSpec, Recording
+from archimedes.graph.dtypes import B8
+from archimedes.graph.regions import Scan, While
+from archimedes.symbolic import current_trace, is_traced, wrap
+from archimedes.symbolic.core.trace import trace_error, user_line
+
+__all__ = ["fori_loop", "scan", "while_loop"]
+
+
+def _length(xs: Any, length: int | None) -> int:
+    sizes = {np.shape(leaf)[0] if np.ndim(leaf) else -1 for leaf in tree.leaves(xs)}
+    if -1 in sizes:
+        raise ValueError("scan: every leaf of xs needs a leading axis to step along, one is 0-d")
+    if len(sizes) > 1:
+        raise ValueError(f"scan: leaves of xs have different lengths {sorted(sizes)}")
+    if not sizes and length is None:
+        raise ValueError("scan: give xs or length, to say how many steps to take")
+    found = sizes.pop() if sizes else int(length)  # type: ignore[arg-type]
+    if length is not None and found != int(length):
+        raise ValueError(f"scan: length={length}, but xs has {found} steps")
+    if found < 0:
+        raise ValueError(f"scan: length={found} is negative")
+    return found
+
+
+def scan(
+    func: Callable[[Any, Any], tuple[Any, Any]],
+    init_carry: Any,
+    xs: Any = None,
+    length: int | None = None,
+) -> tuple[Any, Any]:
+    """Step ``carry, y = func(carry, x)`` along the leading axis of ``xs``.
+
+    Returns the last carry and the ``y`` of all steps, stacked along a new leading axis. ``carry``
+    and ``y`` may be any trees; without ``xs``, ``length`` counts the steps and ``func`` gets their
+    number: 0, 1, ...
+
+    >>> carry, ys = scan(lambda c, x: (c + x, c * x), 0.0, np.array([1.0, 2.0, 3.0]))
+    >>> float(carry), ys.tolist()
+    (6.0, [0.0, 2.0, 9.0])
+    """
+    steps = _length(xs, length)
+    if xs is None and any_traced(init_carry):
+        (_, carry), ys = _scanned(_counting(func), (0, init_carry), xs, steps)
+        return carry, ys
+    return _scanned(func, init_carry, xs, steps)
+
+
+def _counting(func: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], Any]:
+    """Let the carry count the steps, for a function that gets their number."""
+
+    def step(carry: tuple[Any, Any], _: None) -> Any:
+        k, own = carry
+        pair = func(own, wrap(k.ids, k.code, weak=True))
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            return pair
+        return (k + 1, pair[0]), pair[1]
+
+    return step
+
+
+def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
+    if not any_traced(init_carry, xs):
+        return _scan_eagerly(func, init_carry, xs, steps)
+    init = flatten_traced(init_carry, "init_carry")
+    stacked = flatten_traced(xs, "xs")
+    slices = ([LeafSpec(a.code, a.shape[1:]) for a in stacked.arrays], stacked.treedef)
+    init, body = _record_step(lambda carry: record_body(func, [carry, slices]), init, "scan")
+    n = sum(a.size for a in init.arrays)
+    wide = sum(spec.size for spec in slices[0])
+    trace = current_trace()
+    rows = [trace.ids_of(a).reshape(steps, -1) for a in stacked.arrays if a.size or steps]
+    block = np.concatenate(rows, axis=1) if rows else np.zeros((steps, 0), dtype=np.int64)
+    region = Scan(
+        np.array([*init.ids(), *block.reshape(-1), *body.captured], dtype=np.int64),
+        body.graph,
+        steps,
+        n,
+        wide,
+    )
+    outs = trace.graph.region(region)
+    return init.rebuild(outs[:n].tolist()), _stacked(
+        body, outs[n:].reshape(steps, -1) if steps else outs[n:].reshape(0, _outs(body, n)), n
+    )
+
+
+def _outs(body: Recording, carry: int) -> int:
+    return len(body.graph.outputs) - carry
+
+
+def _stacked(body: Recording, rows: np.ndarray, carry: int) -> Any:
+    """Build the tree of stacked results; the body returns a pair (carry, y)."""
+    leaves = []
+    for out in _second(body):
+        columns = rows[:, out.start - carry : out.stop - carry]
+        leaves.append(wrap(columns.reshape(len(rows), *out.spec.shape), out.spec.code))
+    return body.out_tree.children[1].unflatten(leaves)
+
+
+def _second(body: Recording) -> list[Any]:
+    return body.outs[body.out_tree.children[0].num_leaves :]
+
+
+def _record_step(
+    record: Callable[[Flat], Recording], init: Flat, what: str, pair: bool = True
+) -> tuple[Flat, Recording]:
+    """Record a loop's body; carry dtypes are widened until the body returns what it takes.
+
+    A Python number stays one if the body returns one.
+    """
+    for _ in range(8):
+        body = static_out_graph(record(init))
+        if pair:
+            children = body.out_tree.children
+            if body.out_tree.kind.name != "tuple" or len(children) != 2:
+                raise _not_a_pair(what, body.out_tree)
+            carry_tree = children[0]
+        else:
+            carry_tree = body.out_tree
+        difference = init.treedef.difference(carry_tree, "carry", ordered=True)
+        if difference is not None:
+            raise ShapeDtypeError(
+                f"{what}: the function must return a carry of the structure it was given; "
+                f"{difference}"
+            )
+        outs = body.outs[: carry_tree.num_leaves]
+        for a, out, path in zip(init.arrays, outs, init.treedef.paths("carry")):
+            if a.shape != out.spec.shape:
+                raise ShapeDtypeError(
+                    f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after a "
+                    "step; a carry keeps its shape"
+                )
+        codes = [promoted_code(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
+        weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]
+        if codes == [a.code for a in init.arrays] and weak == [a.weak for a in init.arrays]:
+            flat = [c for c, a in zip(codes, init.arrays) for _ in range(a.size)]
+            rest = body.graph.output_dtypes[len(flat) :]
+            body.graph = with_output_codes(body.graph, flat + rest)
+            return init, body
+        init = init.cast(codes, weak)
+    raise AssertionError("dtypes only widen, and there are four, of numbers and of arrays")
+
+
+def _not_a_pair(what: str, returned: Any) -> TraceError:
+    return TraceError(
+        f"{what}: the function must return a pair (carry, y), it returned {returned!r}; write "
+        "`return carry, None` where there is no y"
+    )
+
+
+def _scan_eagerly(func: Any, carry: Any, xs: Any, steps: int) -> tuple[Any, Any]:
+    if not steps:
+        # The shapes of no results are known to a recording only.
+        return Compiled(lambda c, x: scan(func, c, x, length=0))(carry, xs)
+    ys = []
+    for k in range(steps):
+        x = k if xs is None else own_copy(tree.map(lambda leaf, k=k: leaf[k], xs))
+        pair = func(own_copy(carry), x)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise _not_a_pair("scan", tree.structure(pair))
+        carry, y = pair
+        ys.append(own_copy(y))
+    return carry, tree.map(lambda *leaves: np.stack(leaves), *ys)
+
+
+def while_loop(
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_steps: int = 1000,
+    *,
+    adaptive: bool = False,
+) -> Any:
+    """Repeat ``x = body(x)`` while ``cond(x)`` holds, at most ``max_steps`` times.
+
+    The bound makes the loop differentiable in reverse mode and safe on a target; a loop that
+    reaches it returns the value it has by then. ``adaptive`` marks loops of solvers that choose
+    their own steps: ``arc.codegen`` refuses them.
+
+    >>> float(while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0))
+    192.0
+    """
+    if int(max_steps) < 0:
+        raise ValueError(f"while_loop: max_steps={max_steps} is negative")
+    if not any_traced(init):
+        for _ in range(max_steps):
+            if not cond(own_copy(init)):
+                break
+            init = body(own_copy(init))
+        return init
+    start = flatten_traced(init, "init")
+    start, step = _record_step(lambda x: record_body(body, [x]), start, "while_loop", pair=False)
+    test = static_out_graph(record_body(cond, [start]))
+    if [out.spec.shape for out in test.outs] != [()]:
+        raise ShapeDtypeError("while_loop: the condition must return one bool")
+    n = sum(a.size for a in start.arrays)
+    (test_graph, step_graph), shared = align([test, step], n)
+    region = While(
+        np.array([*start.ids(), *shared], dtype=np.int64),
+        with_output_codes(test_graph, [B8]),
+        step_graph,
+        n,
+        int(max_steps),
+        adaptive=adaptive,
+        line=user_line(),
+    )
+    return start.rebuild(current_trace().graph.region(region).tolist())
+
+
+def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Repeat ``x = body(i, x)`` for i from ``lower`` to ``upper - 1``, which are known numbers.
+
+    Where a bound is a traced value use :func:`while_loop`.
+
+    >>> float(fori_loop(0, 4, lambda i, x: x + i, 0.0))
+    6.0
+    """
+    if is_traced(lower) or is_traced(upper):
+        raise trace_error(
+            "fori_loop needs bounds that are known while recording, one is a traced value",
+            "Use a loop with a condition: arc.while_loop(lambda c: c[0] < upper, lambda c: "
+            "(c[0] + 1, body(*c)), (lower, init), max_steps=...)[1], or name the argument in "
+            "static_argnames.",
+        )
+    count = max(int(upper) - int(lower), 0)
+    if not any_traced(init):
+        for i in range(int(lower), int(lower) + count):
+            init = body(i, own_copy(init))
+        return init
+
+    def step(carry: Any, _: Any) -> tuple[Any, None]:
+        i, x = carry
+        # Outside a recording i is a Python int, which does not widen the arrays it meets.
+        return (i + 1, body(wrap(i.ids, i.code, weak=True), x)), None
+
+    (_, last), _ = scan(step, (np.int64(lower), init), length=count)
+    return last

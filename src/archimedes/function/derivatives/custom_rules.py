@@ -1,0 +1,252 @@
+"""Functions that bring their own derivative: ``custom_jvp``, ``custom_vjp``, ``stop_gradient``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function.compiled import Compiled
+from archimedes.function.control_flow.region_bodies import any_traced, static_out_graph
+from archimedes.function.identity.reads import PARTS
+from archimedes.function.recording import OutLeaf, Recording, leaf_ids
+from archimedes.graph.dtypes import is_float
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call
+from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic.recorded.recorded_array import traced_or_same
+
+__all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return ``x``, treated as a constant by every derivative.
+
+    >>> float(stop_gradient(3.0))
+    3.0
+    """
+
+    def stop(leaf: Any) -> Any:
+        leaf = traced_or_same(leaf)
+        if not isinstance(leaf, SymbolicArray) or not is_float(leaf.code):
+            return leaf
+        trace = current_trace()
+        flat = [trace.graph.emit(CODES["stop"], i) for i in trace.ids_of(leaf).ravel().tolist()]
+        ids = np.array(flat, dtype=np.int64).reshape(leaf.shape)
+        return wrap(ids, leaf.code, weak=leaf.weak)
+
+    return tree.map(stop, x)
+
+
+def _filled(g: Graph, given: Any, like: Any) -> list[int]:
+    """Return one id a value of ``like``: what was given, or a zero of its dtype."""
+    return [g.const(0, g.dtype[i]) if t is None else t for t, i in zip(given, like.tolist())]
+
+
+class Rule:
+    """Connects a user's rule, written on trees, with the graph's rule, written on ids."""
+
+    pattern = None
+
+    def __init__(self, name: str, recording: Recording, args_tree: Any, reverse: bool, apply: Any):
+        self.name = name
+        self.recording = recording
+        self.args_tree = args_tree
+        self.apply = apply
+        self.forward = None if reverse else self._forward
+        self.reverse = self._reverse if reverse else None
+
+    def _arguments(self, ids: Any) -> Any:
+        """Build the argument tree from ids of the inputs; static leaves are what they were."""
+        leaves = []
+        for spec, start in zip(self.recording.leaves, self.recording.offsets()):
+            if spec.code < 0:
+                leaves.append(spec.value)
+                continue
+            block = np.asarray(ids[start : start + spec.size], dtype=np.int64)
+            leaves.append(wrap(block.reshape(spec.shape), spec.code))
+        return self.args_tree.unflatten(leaves)
+
+    def _result(self, ids: Any) -> Any:
+        def take(out: OutLeaf) -> Any:
+            block = np.asarray(ids[out.start : out.stop], dtype=np.int64)
+            return wrap(block.reshape(out.spec.shape), out.spec.code)
+
+        return self.recording.rebuild(take)
+
+    def _run(self, g: Graph, work: Callable[[Trace], list[Any]]) -> list[Any]:
+        with Trace(g) as trace:
+            rows = work(trace)
+            if trace.captured:
+                raise TraceError(
+                    f"the derivative rule of {self.name} uses traced values from outside: pass "
+                    "them as arguments of the function"
+                )
+        return rows
+
+    def _forward(self, g: Graph, inputs: Any, outs: Any, tangents: Any) -> list[Any]:
+        def work(trace: Trace) -> list[Any]:
+            rows = []
+            for given in tangents:
+                full = _filled(g, given, inputs)
+                result = self.apply(
+                    self._arguments(inputs), self._result(outs), self._arguments(full)
+                )
+                rows.append(self._ids(trace, result, outs, self.recording.out_tree, "tangent"))
+            return rows
+
+        return self._run(g, work)
+
+    def _reverse(self, g: Graph, inputs: Any, outs: Any, adjoints: Any) -> list[Any]:
+        def work(trace: Trace) -> list[Any]:
+            rows = []
+            for given in adjoints:
+                full = _filled(g, given, outs)
+                result = self.apply(self._arguments(inputs), self._result(outs), self._result(full))
+                rows.append(self._ids(trace, result, inputs, self.args_tree, "cotangent"))
+            return rows
+
+        return self._run(g, work)
+
+    def _ids(self, trace: Trace, result: Any, like: Any, treedef: Any, what: str) -> list[Any]:
+        """Check what the rule returned and return one id (or None) for each value in ``like``."""
+        specs = (
+            [out.spec for out in self.recording.outs]
+            if what == "tangent"
+            else list(self.recording.leaves)
+        )
+        leaves = tree.flatten_up_to(treedef, result, what)
+        row: list[Any] = []
+        for leaf, spec, path in zip(leaves, specs, treedef.paths(what)):
+            if spec.code < 0:
+                continue
+            if not is_float(spec.code) or leaf is None:
+                row.extend([None] * spec.size)
+                continue
+            array = lift(leaf)
+            if array.shape != spec.shape:
+                raise TraceError(
+                    f"the derivative rule of {self.name} returned {path} of shape {array.shape}, "
+                    f"{spec.shape} is needed"
+                )
+            row.extend(leaf_ids(array, spec))
+        return row + [None] * (len(like) - len(row))
+
+
+class _Custom:
+    """A function with a rule; the two public kinds differ in what the rule is given."""
+
+    reverse = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.compiled = function if isinstance(function, Compiled) else Compiled(function)
+        functools.update_wrapper(self, self.compiled.function, updated=())
+        self.rule: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not any_traced(args, kwargs):
+            return self.compiled.function(*args, **kwargs)
+        leaves, recording, _ = self.compiled._lookup(args, kwargs)
+        recording = static_out_graph(recording)
+        if self.rule is None:
+            raise TraceError(
+                f"{self.compiled.name} has no derivative rule yet: give it one with "
+                f"{self.compiled.name}.{'defvjp' if self.reverse else 'defjvp'}"
+            )
+        values = self.compiled.signature.bind(args, kwargs)
+        static = self.compiled.signature.fixed(values)
+        dynamic = {k: v for k, v in values.items() if k not in static}
+        args_tree = tree.structure(tuple(dynamic.values()))
+        rule = Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
+        inputs: list[int] = []
+        for leaf, spec in zip(leaves, recording.leaves):
+            if spec.code >= 0:
+                inputs.extend(leaf_ids(leaf, spec))
+        ids = np.array([*inputs, *recording.captured], dtype=np.int64)
+        region = Call(ids, recording.graph, rule, closure=len(recording.captured))
+        outs = current_trace().graph.region(region)
+
+        def take(out: OutLeaf) -> Any:
+            return wrap(outs[out.start : out.stop].reshape(out.spec.shape), out.spec.code)
+
+        return recording.rebuild(take)
+
+    def _apply(self, args: Any, result: Any, given: Any) -> Any:
+        raise NotImplementedError
+
+
+class custom_jvp(_Custom):
+    """Give a function its own forward derivative; reverse mode transposes it.
+
+    ``f.defjvp(rule)`` with ``rule(primals, tangents) -> (result, tangent of result)``, where
+    ``primals`` and ``tangents`` are tuples of the arguments.
+
+    >>> @custom_jvp
+    ... def f(x):
+    ...     return x**2
+    >>> @f.defjvp
+    ... def rule(primals, tangents):
+    ...     return f(*primals), 2.0 * primals[0] * tangents[0]
+    >>> float(f(3.0))
+    9.0
+    """
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule; usable as a decorator."""
+        self.rule = rule
+        return rule
+
+    def _apply(self, args: Any, result: Any, given: Any) -> Any:
+        assert self.rule is not None
+        answer = self.rule(args, given)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TraceError(
+                f"the jvp rule of {self.compiled.name} must return a pair (result, tangent)"
+            )
+        return answer[1]
+
+
+class custom_vjp(_Custom):
+    """Give a function its own reverse derivative; forward mode transposes it.
+
+    ``f.defvjp(fwd, bwd)`` with ``fwd(*args) -> (result, residuals)`` and
+    ``bwd(residuals, cotangent) -> tuple of cotangents``, one an argument.
+
+    >>> @custom_vjp
+    ... def f(x):
+    ...     return x**2
+    >>> f.defvjp(lambda x: (f(x), x), lambda x, w: (2.0 * x * w,))
+    >>> float(f(3.0))
+    9.0
+    """
+
+    reverse = True
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Set the rule."""
+        self.rule = bwd
+        self.fwd = fwd
+
+    def _apply(self, args: Any, result: Any, given: Any) -> Any:
+        assert self.rule is not None
+        answer = self.fwd(*args)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TraceError(
+                f"the fwd rule of {self.compiled.name} must return a pair (result, residuals)"
+            )
+        cotangents = self.rule(answer[1], given)
+        if not isinstance(cotangents, tuple) or len(cotangents) != len(args):
+            raise TraceError(
+                f"the bwd rule of {self.compiled.name} must return a tuple of {len(args)} "
+                "cotangents, one an argument"
+            )
+        return cotangents
+
+
+PARTS[custom_jvp] = lambda made: (made.compiled, made.rule)
+PARTS[custom_vjp] = lambda made: (made.compiled, made.rule, getattr(made, "fwd", None))

@@ -1,0 +1,72 @@
+"""States and event times on the solution of a differential equation, for derivatives in time.
+
+Both functions return what they are given; their derivatives, of any order, are those of the
+solution. The mathematics is in ``graph/derivatives/flows.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.function.control_flow.region_bodies import flatten_traced, record_body
+from archimedes.function.recording import Recording
+from archimedes.graph.derivatives import flows
+from archimedes.graph.dtypes import F64
+from archimedes.symbolic import current_trace, wrap
+
+__all__ = ["event_time", "moved"]
+
+
+def moved(f: Callable[[Any, Any], Any], a: Any, b: Any, x: Any) -> Any:
+    """Return the state at time b of the solution of x' = f(t, x) that has state x (n,) at a.
+
+    Only for a and b of the same value, so that the value is x; derivatives with respect to a, b,
+    x and everything f reads are those of the solution. Call it inside a recording.
+    """
+    time, end, state = _floats(a), _floats(b), _floats(x)
+    field = _recorded(f, time, state, x)
+    g, ids = current_trace().graph, current_trace().ids_of
+    found = flows.move(
+        g, field.graph, int(ids(time)), int(ids(end)), ids(state).tolist(), field.captured
+    )
+    return wrap(np.array(found, dtype=np.int64), F64).astype(x.dtype)
+
+
+def event_time(
+    f: Callable[[Any, Any], Any], event: Callable[[Any, Any], Any], t: Any, x: Any
+) -> Any:
+    """Return the time at which event(t, x) is zero on the solution that has state x (n,) at t.
+
+    Only where it is zero at t itself, so that the value is t. Where the event function only
+    touches zero, derivatives of the time are not finite.
+    """
+    time, state = _floats(t), _floats(x)
+    field, guard = _recorded(f, time, state, x), _recorded(event, time, state, x)
+    g, ids = current_trace().graph, current_trace().ids_of
+    found = flows.cross(
+        g,
+        field.graph,
+        guard.graph,
+        int(ids(time)),
+        ids(state).tolist(),
+        field.captured,
+        guard.captured,
+    )
+    return wrap(np.array(found, dtype=np.int64), F64)
+
+
+def _floats(x: Any) -> Any:
+    (array,) = flatten_traced(x, "x").arrays
+    return array.astype(np.float64)
+
+
+def _recorded(fn: Callable[[Any, Any], Any], time: Any, state: Any, like: Any) -> Recording:
+    """Record a function of time and state; every traced number it reads is a captured input."""
+
+    def call(t: Any, x: Any) -> Any:
+        return _floats(fn(t, x.astype(like.dtype)))
+
+    return record_body(call, [flatten_traced(time, "t"), flatten_traced(state, "x")])

@@ -1,0 +1,143 @@
+"""Derivative matrices, and how they are cut into blocks in the shape of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import ShapeDtypeError
+from archimedes.function.derivatives.recorded_point import Point
+from archimedes.function.recording import OutLeaf
+from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
+from archimedes.graph.dtypes import DTYPES, F64, is_float
+from archimedes.graph.passes import inline, with_outputs
+from archimedes.graph.program import Graph
+from archimedes.symbolic import SymbolicArray, current_trace, wrap
+from archimedes.symbolic.core.dispatch import cast
+
+__all__ = [
+    "blocks_of",
+    "dense_jacobian",
+    "filled",
+    "float_outs",
+    "gradient_graph",
+    "out_shape",
+    "result_dtype",
+    "rows_of",
+    "scalar_out",
+    "typed",
+]
+
+
+def float_outs(point: Point, what: str) -> list[OutLeaf]:
+    """Return the leaves of the result, or say which of them has no derivative."""
+    outs = []
+    for out, path in zip(point.recording.outs, point.recording.out_tree.paths("result")):
+        code = out.spec.code
+        if code < 0 and not isinstance(out.spec.value, (int, float, np.ndarray, np.generic)):
+            raise ShapeDtypeError(
+                f"{what}: {path} is a {type(out.spec.value).__name__}, which has no derivative"
+            )
+        if code >= 0 and not is_float(code):
+            raise ShapeDtypeError(
+                f"{what}: {path} is {DTYPES[code]}, which has no derivative: return floats, for "
+                "example x.astype(float)"
+            )
+        outs.append(out)
+    return outs
+
+
+def _matrix(entries: Entries, ids: Sequence[int]) -> np.ndarray:
+    """Spread entries over a dense array of ids, whose dtypes are those the sweep gave."""
+    zero = current_trace().graph.const(0.0, F64)
+    dense = np.full(entries.shape, zero, dtype=np.int64)
+    dense[entries.rows, entries.columns] = ids
+    return dense
+
+
+def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
+    """Return the dtype that holds all chosen arguments and the given results."""
+    codes = {point.recording.leaves[k].code for k in point.wanted}
+    codes |= {out.spec.code for out in outs if out.spec.code >= 0}
+    return F64 if F64 in codes else codes.pop()
+
+
+def typed(ids: np.ndarray, code: int) -> Any:
+    """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
+    g = current_trace().graph
+    flat = [cast(g, i, code) for i in ids.ravel().tolist()]
+    return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
+
+
+def blocks_of(point: Point, rows: np.ndarray, shape: tuple[int, ...], code: int = -1) -> Any:
+    """Cut the rows of one result leaf of the given shape into a tree of blocks.
+
+    Each has the dtype of its argument leaf, widened to ``code`` where given.
+    """
+    blocks = {}
+    for position, k in enumerate(point.wanted):
+        start, leaf_shape = point.block(position)
+        leaf = point.recording.leaves[k]
+        ids = rows[:, start : start + leaf.size].reshape((*shape, *leaf_shape))
+        blocks[k] = typed(ids, F64 if F64 in (code, leaf.code) else leaf.code)
+    return filled(point, blocks)
+
+
+def filled(point: Point, blocks: dict[int, Any]) -> Any:
+    """Put blocks in the place of the wanted leaves of the chosen arguments."""
+    filled = []
+    ready = iter([blocks[k] for k in point.wanted])
+    for leaf in point.leaves:
+        differentiated = isinstance(leaf, SymbolicArray) and is_float(leaf.code)
+        filled.append(next(ready) if differentiated else leaf)
+    return point.where.unflatten(filled)
+
+
+def dense_jacobian(point: Point, graph: Graph) -> np.ndarray:
+    """Return ids, in the current trace, of the Jacobian of a graph in the chosen leaves."""
+    entries = jacobian_graph(graph, point.wrt)
+    ids = inline(current_trace().graph, entries.graph, point.inputs)
+    return _matrix(entries, ids)
+
+
+def out_shape(out: OutLeaf) -> tuple[int, ...]:
+    """Return the shape of a result leaf, traced or constant."""
+    return out.spec.shape if out.spec.code >= 0 else np.shape(out.spec.value)
+
+
+def rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
+    """Rows of one result leaf; zeros where it does not depend on the arguments at all."""
+    if out.spec.code >= 0:
+        return dense[out.start : out.stop]
+    zero = current_trace().graph.const(0.0, result_dtype(point))
+    return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)
+
+
+def scalar_out(point: Point, what: str) -> OutLeaf:
+    """Return the only leaf of the result, or say that it is not one scalar."""
+    outs = float_outs(point, what)
+    shapes = [out_shape(out) for out in outs]
+    if shapes != [()]:
+        raise ShapeDtypeError(
+            f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
+            f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac"
+        )
+    return outs[0]
+
+
+def gradient_graph(point: Point) -> Graph:
+    """Return the graph inputs -> gradient in ``wrt`` of the single scalar output."""
+    graph = point.recording.graph
+    if not graph.outputs:
+        zeros = Graph()
+        for dtype in graph.input_dtypes:
+            zeros.input(dtype)
+        zeros.outputs = [zeros.const(0.0, graph.input_dtypes[p]) for p in point.wrt]
+        return zeros
+    both = reverse_graph(graph, point.wrt)
+    inner = Graph()
+    inputs = [inner.input(dtype) for dtype in graph.input_dtypes]
+    outs = inline(inner, both, [*inputs, inner.const(1.0, graph.output_dtypes[0])])
+    return with_outputs(inner, outs[1:])

@@ -1,0 +1,228 @@
+"""Sparse Jacobians and Hessians, their patterns and colourings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import TraceError
+from archimedes.function.compiled import Compiled
+from archimedes.function.derivatives.jacobian_blocks import (
+    float_outs,
+    gradient_graph,
+    result_dtype,
+    scalar_out,
+    typed,
+)
+from archimedes.function.derivatives.recorded_point import Derivative, Point
+from archimedes.function.identity.reads import PARTS
+from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
+from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
+from archimedes.graph.passes import inline, with_outputs
+from archimedes.symbolic import Trace, current_trace, is_tracing
+
+__all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
+
+
+@dataclass(frozen=True)
+class SparsePattern:
+    """Where a sparse matrix has entries: number k lies at (``rows[k]``, ``columns[k]``).
+
+    Entries go down the columns, one column after the other (the order of SciPy's CSC format).
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self.rows)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each column begins among the entries, and where the last one ends."""
+        return np.searchsorted(self.columns, np.arange(self.shape[1] + 1))
+
+    def matrix(self, values: Any) -> Any:
+        """Return the ``scipy.sparse.csc_array`` with these values."""
+        from scipy.sparse import csc_array
+
+        return csc_array((np.asarray(values), self.rows, self.starts), shape=self.shape)
+
+
+class SparseDerivative:
+    """A Jacobian or Hessian over the ravelled trees, of which only the entries are computed.
+
+    Every structurally non-zero entry is stored, also where its value happens to be zero, so
+    that the pattern never changes between calls. Called, it returns a ``scipy.sparse`` matrix;
+    its parts are functions of the same arguments: ``values`` (a recorded function, which can be
+    compiled, mapped, differentiated and turned into C) and ``pattern``. Of a Hessian, ``lower``
+    is the lower triangle alone.
+
+    >>> from archimedes.function import hess
+    >>> curvature = hess(lambda x: x[0] * x[1] ** 2, sparse=True).lower
+    >>> curvature.values(np.array([2.0, 3.0]))
+    array([6., 4.])
+    >>> curvature.pattern(np.ones(2)).rows, curvature.pattern(np.ones(2)).columns
+    (array([1, 1]), array([0, 1]))
+    """
+
+    def __init__(
+        self, derivative: Derivative, name: str, symmetric: bool, triangle: bool = False
+    ) -> None:
+        self.derivative = derivative
+        self.symmetric = symmetric
+        self.triangle = triangle
+        self.name = name
+        self._compiled = self._function(self._entries)
+        self._compiled.inline_limit = sys.maxsize
+        #: The entries as one array, in the order of ``pattern``.
+        self.values = self._function(self._values)
+
+    def _function(self, run: Callable[..., Any]) -> Compiled:
+        derivative = self.derivative
+        made = Compiled(
+            run,
+            name=self.name,
+            numerics=derivative.numerics,
+            freeze=derivative.freeze,
+            watch=derivative.watch,
+        )
+        made.signature = derivative.signature
+        made.__signature__ = derivative.signature.parameters
+        return made
+
+    def __repr__(self) -> str:
+        return f"<sparse {self.name}>"
+
+    @property
+    def lower(self) -> SparseDerivative:
+        """The lower triangle, diagonal included: all that solvers want of a Hessian."""
+        if not self.symmetric:
+            raise ValueError(f"{self.name}: only a Hessian is given by its lower triangle")
+        return SparseDerivative(self.derivative, self.name, True, triangle=True)
+
+    def _values(self, *args: Any, **kwargs: Any) -> Any:
+        # Differentiated once, for the pattern and for this.
+        return self._compiled(*args, **kwargs)[0]
+
+    def _entries(self, *args: Any, **kwargs: Any) -> Any:
+        point = self.derivative.point(args, kwargs)
+        graph, outs = point.recording.graph, []
+        places = np.arange(len(point.wrt))
+        if self.symmetric:
+            scalar_out(point, "hess")
+            graph = gradient_graph(point)
+        else:
+            outs = float_outs(point, "jac")
+            places = _places(point)
+        entries = jacobian_graph(graph, point.wrt, symmetric=self.symmetric)
+        rows, columns = places[entries.rows], entries.columns
+        order = np.lexsort((rows, columns))
+        if self.triangle:
+            order = order[rows[order] >= columns[order]]
+        wanted = with_outputs(entries.graph, [entries.graph.outputs[k] for k in order])
+        ids = inline(current_trace().graph, wanted, point.inputs)
+        values = typed(np.array(ids, dtype=np.int64), result_dtype(point, outs))
+        shape = np.array([_height(point) if outs else len(places), len(point.wrt)])
+        return values, rows[order], columns[order], shape, entries.colors
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate to a ``scipy.sparse.csc_array``."""
+        if is_tracing():
+            raise TraceError(
+                f"{self.name} with sparse=True makes a scipy.sparse matrix, which cannot be part "
+                "of a recorded function: take its entries with .values(...), whose places "
+                ".pattern(...) gives outside, or use sparse=False"
+            )
+        values, rows, columns, shape, _ = self._compiled(*args, **kwargs)
+        return SparsePattern(rows, columns, tuple(shape.tolist())).matrix(values)
+
+    def pattern(self, *args: Any, **kwargs: Any) -> SparsePattern:
+        """Return where the entries are for arguments of this structure; values do not matter."""
+        outs = self._compiled.recording(*args, **kwargs).outs
+        rows, columns, shape = (np.asarray(out.spec.value) for out in outs[1:4])
+        return SparsePattern(rows, columns, tuple(shape.tolist()))
+
+    def colors(self, *args: Any, **kwargs: Any) -> int:
+        """Return the number of directions a sweep needs for these arguments."""
+        return int(self._compiled.recording(*args, **kwargs).outs[4].spec.value)
+
+
+PARTS[SparseDerivative] = lambda made: (made.values, made.symmetric, made.triangle)
+
+
+def _places(point: Point) -> np.ndarray:
+    """Row of each output of the graph among the ravelled results: constants have rows too."""
+    rows: list[int] = []
+    at = 0
+    for out in point.recording.outs:
+        size = out.spec.size if out.spec.code >= 0 else int(np.size(out.spec.value))
+        if out.spec.code >= 0:
+            rows.extend(range(at, at + size))
+        at += size
+    return np.array(rows, dtype=np.int64)
+
+
+def _height(point: Point) -> int:
+    outs = point.recording.outs
+    return sum(o.spec.size if o.spec.code >= 0 else int(np.size(o.spec.value)) for o in outs)
+
+
+def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """Return the function that gives the structural pattern of the Jacobian of ``func``.
+
+    The result is a boolean ``scipy.sparse.csc_array`` over the ravelled trees.
+
+    >>> import numpy as np
+    >>> sparsity(lambda x: x**2)(np.ones(2)).toarray()
+    array([[ True, False],
+           [False,  True]])
+    """
+    derivative = Derivative(func, argnums, "sparsity")
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from scipy.sparse import csc_array
+
+        with Trace():
+            point = derivative.point(args, kwargs)
+            rows = pattern(point.recording.graph, point.wrt)
+        entries = [(i, j) for i, row in enumerate(rows) for j in bits(row)]
+        at = np.array(entries, dtype=np.int64).reshape(-1, 2)
+        values = np.ones(len(at), dtype=bool)
+        places = (_places(point)[at[:, 0]], at[:, 1])
+        return csc_array((values, places), shape=(_height(point), len(point.wrt)))
+
+    return run
+
+
+def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
+    """Colour a sparsity pattern so that few sweeps give all its entries.
+
+    ``mode`` is "column" (forward mode: columns of one colour share no row), "row" (reverse mode)
+    or "star" (symmetric matrices). Returns one colour per column (row); -1 marks empty ones.
+
+    >>> import numpy as np
+    >>> coloring(np.eye(3)).tolist()
+    [0, 0, 0]
+    """
+    dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+    if dense.ndim != 2:
+        raise ValueError(f"coloring: a matrix is needed, got shape {dense.shape}")
+    rows = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in dense]
+    if mode == "column":
+        return column_colors(rows, dense.shape[1])
+    if mode == "row":
+        return column_colors(transpose(rows, dense.shape[1]), dense.shape[0])
+    if mode == "star":
+        if dense.shape[0] != dense.shape[1] or not np.array_equal(dense != 0, (dense != 0).T):
+            raise ValueError("coloring: mode='star' needs a symmetric pattern")
+        return star_colors(rows, dense.shape[1])
+    raise ValueError(f"coloring: mode={mode!r} is not one of 'column', 'row', 'star'")

@@ -1,0 +1,1 @@
+"""What a function is: its code and all that it reads."""

@@ -1,0 +1,247 @@
+"""What a function is: its code and all that it reads. One rule for all that records functions.
+
+A recording belongs to a *state* of what its function reads. ``Identity.current`` returns the
+state that holds now: the one of the last call if nothing has changed, one met before if the
+content is the same again, or a new one, for which the function is recorded anew. See ``reads``
+for what is followed; ``freeze=True`` follows nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from types import CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from archimedes.errors import TraceError
+from archimedes.function.identity.data_places import MovingPlace
+from archimedes.function.identity.memory_words import Unseen, Words, trusted
+from archimedes.function.identity.places import Place
+from archimedes.function.identity.reads import Same, Walk
+from archimedes.symbolic import is_tracing
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.python_entry.unchanged import Guard
+
+__all__ = ["Fingerprint", "Identity", "State", "content_of", "fingerprint"]
+
+#: States that a function keeps, and functions whose states are kept for ``fingerprint``.
+STATES, REMEMBERED = 16, 64
+
+
+class Fingerprint:
+    """A key that knows its hash."""
+
+    __slots__ = ("hash", "key")
+
+    def __init__(self, key: Hashable) -> None:
+        self.key = key
+        self.hash = hash(key)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Fingerprint) and self.hash == other.hash and self.key == other.key
+
+    def __hash__(self) -> int:
+        return self.hash
+
+
+class State:
+    """What a function reads, as it was found: ``key`` by content, ``places`` to look again."""
+
+    __slots__ = ("_guard", "key", "objects", "places", "positions", "reason", "statics")
+
+    def __init__(self, key: Fingerprint, reason: str = "") -> None:
+        self.key = key
+        #: What differed from the state before it.
+        self.reason = reason
+        self.places: list[Place] = []
+        self.positions: list[MovingPlace] = []
+        self.objects: list[Any] = []
+        self.statics: tuple[Any, ...] = ()
+        self._guard: Guard | None = None
+
+    def renew(self, walk: Walk, statics: tuple[Any, ...]) -> None:
+        """Take over where the same content was found now."""
+        self.places, self.objects, self.statics = walk.places, walk.objects, statics
+        self.positions = walk.positions
+        self._write()
+
+    def guard(self) -> Guard:
+        """Return what native code checks before it uses a recording of this state."""
+        if self._guard is None:
+            from archimedes.backends.llvm.python_entry.unchanged import Guard
+
+            self._guard = Guard()
+            self._write()
+        return self._guard
+
+    def _write(self) -> None:
+        guard, places, objects = self._guard, self.places, self.objects
+        if guard is None:
+            return
+        guard.clear()
+        if not trusted():
+            return
+        words = Words()
+        try:
+            for place in places:
+                place.watch(words)
+        except Unseen:
+            return
+        # Another thread may have changed something since the walk: then words say the wrong thing.
+        if all(place.same() for place in places):
+            # What words look at stays as long as they do, also if a thread renews this state.
+            guard.set(words.words, words.blocks, (words.copies, places, objects))
+
+    def unchanged(self) -> bool:
+        """Tell whether all places hold what they held."""
+        if self._guard is not None and self._guard.holds():
+            return True
+        if not all(place.same() for place in self.places):
+            return False
+        self._write()  # only memory has moved
+        return True
+
+
+def _check_traced(walk: Walk) -> None:
+    """Refuse values of recordings that have ended."""
+    if not walk.traced:
+        return
+    from archimedes.function.identity.hidden_state import leftover
+
+    found = leftover(walk)
+    if found is not None:
+        raise TraceError(
+            f"{found} holds a value of a recording that has ended. Return such values from the "
+            "function, or pass them as arguments, instead of storing them."
+        )
+
+
+def _are_same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+
+
+class Identity:
+    """The states of what one function reads; ``frozen``: it is taken as it was first found."""
+
+    __slots__ = ("_lock", "frozen", "hosts", "recent", "roots", "states")
+
+    def __init__(self, roots: Sequence[Any], frozen: bool = False) -> None:
+        self.roots, self.frozen = tuple(roots), frozen
+        #: Code that recordings call back at run time: what it reads is not followed.
+        self.hosts: frozenset[CodeType] = frozenset()
+        self.states: OrderedDict[Any, State] = OrderedDict()
+        #: The same, newest first, for threads that only look.
+        self.recent: tuple[State, ...] = ()
+        self._lock = threading.Lock()
+
+    def walk(self, statics: tuple[Any, ...] = ()) -> Walk:
+        """Look at everything that is watched."""
+        if self.frozen:
+            return Walk((), every=True, statics=statics)
+        return self.reads(statics)
+
+    def reads(self, statics: tuple[Any, ...] = ()) -> Walk:
+        """Look at everything that is read, frozen or not."""
+        return Walk(self.roots, hosts=self.hosts, statics=statics)
+
+    def learn(self, hosts: set[CodeType]) -> bool:
+        """Take note of host functions; tell whether some are new."""
+        fresh = not hosts <= self.hosts
+        if fresh:
+            self.hosts = self.hosts | hosts
+            self.forget()
+        return fresh
+
+    def forget(self) -> None:
+        """Let go of all states."""
+        with self._lock:
+            self.states.clear()
+            self.recent = ()
+
+    def current(self, statics: tuple[Any, ...] = ()) -> State:
+        """Return the state that holds now; ``statics`` are arguments that count as well."""
+        for state in self.recent:
+            if _are_same(state.statics, statics) and state.unchanged():
+                return state
+        walk = self.walk(statics)
+        if not is_tracing():
+            _check_traced(walk)
+        key = Fingerprint(walk.key)
+        # Static arguments are told apart by identity: a state watches those it was made for.
+        slot = (key, tuple(map(Same, statics)))
+        reason = self._difference(statics)
+        with self._lock:
+            if slot not in self.states:
+                self.states[slot] = State(key, reason)
+            state = self.states[slot]
+            state.renew(walk, statics)
+            self.states.move_to_end(slot)
+            while len(self.states) > STATES:
+                self.states.popitem(last=False)
+            self.recent = tuple(reversed(self.states.values()))
+        return state
+
+    def _difference(self, statics: tuple[Any, ...]) -> str:
+        """Say what is not as it was in the last state."""
+        last = next(iter(self.recent), None)
+        if last is None:
+            return ""
+        if len(last.statics) != len(statics) or any(
+            a is not b for a, b in zip(last.statics, statics)
+        ):
+            return ""
+        changes = (c.what for p in last.places if not p.same() for c in p.changes())
+        return next(changes, "")
+
+
+def content_of(value: Any) -> Hashable:
+    """Return a key that is equal for static values of the same content, of any kind.
+
+    >>> content_of([1.0]) == content_of([1.0]), content_of(1) == content_of(True)
+    (True, False)
+    """
+    return Fingerprint(Walk((value,), every=True).key)
+
+
+_remembered: OrderedDict[Any, Identity | None] = OrderedDict()
+_lock = threading.Lock()
+
+
+def fingerprint(func: Callable[..., Any]) -> Fingerprint:
+    """Return a key that is equal for functions that record the same.
+
+    >>> def make(k):
+    ...     return lambda t, x: k * x
+    >>> fingerprint(make(2.0)) == fingerprint(make(2.0))
+    True
+    >>> fingerprint(make(2.0)) == fingerprint(make(3.0))
+    False
+    """
+    # Functions and bound methods are found by identity, as other callables need not be.
+    by_identity = type(func) is FunctionType or type(func) is MethodType
+    if by_identity and not is_tracing():
+        found = _remembered_identity(func)
+        if found is not None:
+            return found.current().key
+    walk = Walk((func,))
+    if not is_tracing():
+        _check_traced(walk)
+    return Fingerprint(walk.key)
+
+
+def _remembered_identity(func: Any) -> Identity | None:
+    """Return the identity of a function that was met before: many are written for one call."""
+    with _lock:
+        met = func in _remembered
+        found = _remembered.get(func)
+        if met and found is None:
+            found = _remembered[func] = Identity((func,))
+        elif not met:
+            _remembered[func] = None
+            if len(_remembered) > REMEMBERED:
+                _remembered.popitem(last=False)
+        return found

@@ -1,0 +1,1 @@
+"""Many solves at once, in lanes and threads."""

@@ -1,0 +1,1 @@
+"""Monte Carlo campaigns: seeded, spread over workers, restartable."""

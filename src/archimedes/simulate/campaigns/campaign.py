@@ -1,0 +1,182 @@
+"""What a campaign returns: parameters and results of its runs, and statistics of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.campaigns.chunk_store import CampaignError
+from archimedes.simulate.campaigns.failed_runs import listed, reasons
+from archimedes.simulate.trajectory.columns import tree_columns
+from archimedes.simulate.trajectory.exports import require
+
+__all__ = ["Campaign", "Statistics", "summarize"]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Statistics over runs: trees like one run's result. `quantiles` is a dict of trees by share.
+
+    `count` has how many of all the runs (`total`) gave a number; those that gave nan are left out.
+    """
+
+    total: int
+    count: Any
+    mean: Any
+    std: Any
+    min: Any
+    max: Any
+    quantiles: dict[float, Any]
+
+    def __repr__(self) -> str:
+        shares = sorted(self.quantiles)
+        counts = tree.leaves(self.count)
+        trees = [self.mean, self.std, self.min, *(self.quantiles[q] for q in shares), self.max]
+        head = ["", "runs", "mean", "std", "min", *(f"{100 * q:g} %" for q in shares), "max"]
+        leaves = [tree.leaves(t) for t in trees]
+        rows = [head]
+        for column in tree_columns(self.mean, 0, "result", prefix=False):
+            name = f"{column.name} ({column.units})" if column.units else column.name
+            values = [each[column.leaf][column.place] for each in leaves]
+            number = f"{counts[column.leaf][column.place]} of {self.total}"
+            rows.append([name, number, *(f"{value:.6g}" for value in values)])
+        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+        return "\n".join(
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+            for row in rows
+        )
+
+
+def summarize(results: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
+    """Return statistics over the first axis of each leaf; nan is left out, and counted.
+
+    Leaves that are no real numbers have no statistics (nan, of 0 runs).
+
+    The standard deviation is that of a sample (n - 1). Quantiles interpolate between the two
+    nearest runs, as `np.quantile` does.
+
+    >>> import numpy as np
+    >>> summarize({"range": np.array([1.0, 2.0, 3.0, np.nan])}).mean
+    {'range': np.float64(2.0)}
+    """
+    shares = (quantiles,) if isinstance(quantiles, (int, float)) else tuple(quantiles)
+    if wrong := [q for q in shares if not 0.0 <= q <= 1.0]:
+        raise ValueError(
+            f"quantiles are shares between 0 and 1, got {wrong[0]!r}: write 0.95 for 95 %"
+        )
+    leaves, treedef = tree.flatten(results)
+    columns = [leaf_statistics(np.asarray(leaf), shares) for leaf in leaves]
+    trees = [treedef.unflatten(list(values)) for values in zip(*columns)]
+    if not trees:
+        trees = [results] * (5 + len(shares))
+    count, mean, std, low, high, *found = trees
+    total = len(leaves[0]) if leaves else 0
+    return Statistics(total, count, mean, std, low, high, dict(zip(shares, found)))
+
+
+def leaf_statistics(values: np.ndarray, quantiles: tuple[float, ...]) -> list[Any]:
+    """Return count, mean, std, min, max and the quantiles over the first axis, without warnings."""
+    if values.dtype.kind not in "biuf":  # text, and complex numbers, which have no order
+        values = np.full(values.shape, np.nan)
+    x = values.astype(np.float64)
+    known = ~np.isnan(x)
+    count = known.sum(axis=0)
+
+    def over(n: Any, total: Any) -> Any:
+        return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)[()]
+
+    mean = over(count, np.where(known, x, 0.0).sum(axis=0))
+    squares = np.where(known, (x - mean) ** 2, 0.0).sum(axis=0)
+    std = np.sqrt(over(count - 1, squares))
+    low = np.where(count > 0, np.where(known, x, np.inf).min(axis=0, initial=np.inf), np.nan)[()]
+    high = np.where(count > 0, np.where(known, x, -np.inf).max(axis=0, initial=-np.inf), np.nan)[()]
+    ordered = np.sort(x, axis=0)  # nan goes to the end
+    found = [ordered_quantile(ordered, count, q) for q in quantiles]
+    return [count[()], mean, std, low, high, *found]
+
+
+def ordered_quantile(ordered: np.ndarray, count: np.ndarray, q: float) -> Any:
+    """Return the quantile of the first `count` values of each column (linear interpolation)."""
+    if not len(ordered):
+        return np.full(ordered.shape[1:], np.nan)[()]
+    at = q * np.maximum(count - 1, 0)
+    below = np.floor(at).astype(np.int64)
+    above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    first, second = (np.take_along_axis(ordered, k[None], axis=0)[0] for k in (below, above))
+    return (first + (at - below) * (second - first))[()]
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Runs of a model: `params` and `results` have the runs as leading axis of each leaf.
+
+    `runs` are their numbers: 0 to n - 1 in a complete campaign, fewer if it was interrupted.
+    `executed` tells how many were run by this call, the others came from disk. `status` has 0 for
+    each good run and a negative number for one that failed; `messages` the words of those that
+    raised an error. Results of failed runs have nan, and statistics leave nan out. Where all runs
+    failed without a result, `results` is None.
+    """
+
+    runs: np.ndarray
+    params: Any
+    results: Any
+    total: int
+    executed: int
+    status: np.ndarray
+    messages: dict[int, str]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs are there, good or not."""
+        return len(self.runs) == self.total
+
+    @property
+    def success(self) -> np.ndarray:
+        """Which of `runs` are good: ``found.results[found.success]``."""
+        return self.status >= 0
+
+    @property
+    def failed(self) -> np.ndarray:
+        """The numbers of the runs that failed."""
+        return self.runs[~self.success]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def statistics(self, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
+        """Return mean, standard deviation, extremes and quantiles of the results."""
+        if self.results is None and len(self):
+            raise CampaignError(f"statistics: there are no results, {self._failures()}")
+        return summarize(self.results, quantiles)
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame: a line per run, columns status, ``params.`` and ``result.``."""
+        pd = require("pandas", "data", "Campaign.to_pandas")
+        columns: dict[str, Any] = {"status": self.status}
+        for root, value in (("params", self.params), ("result", self.results)):
+            leaves = tree.leaves(value)
+            for c in tree_columns(value, 1, root):
+                if np.ndim(leaves[c.leaf]):
+                    columns[c.name] = leaves[c.leaf][(slice(None), *c.place)]
+        return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
+
+    def _failures(self) -> str:
+        """Say which runs failed, and why."""
+        failed = self.failed
+        why = reasons(self.results, self.status, self.messages, self.runs)
+        number = "all runs" if len(failed) == len(self) else f"{len(failed)} of {len(self)} runs"
+        return f"{number} failed, {why}: {listed(failed.tolist())}"
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else f"interrupted, {self.total - len(self)} missing"
+        if len(self.failed):
+            state += f", {len(self.failed)} failed"
+        lines = [f"Campaign: {len(self)} of {self.total} runs ({state}), {self.executed} run now"]
+        if len(self.failed):
+            lines.append(self._failures())
+        if len(self) and self.results is not None:
+            lines.append(repr(self.statistics()))
+        return "\n".join(lines)

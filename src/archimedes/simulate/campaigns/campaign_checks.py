@@ -1,0 +1,99 @@
+"""Checks of what users give to a campaign, before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import os
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+from archimedes import tree
+from archimedes.simulate.campaigns.chunk_store import CampaignError
+from archimedes.simulate.campaigns.distributions import Distribution
+
+__all__ = [
+    "check_count",
+    "check_folder",
+    "check_model",
+    "check_portable",
+    "check_progress",
+    "check_result",
+]
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """Return a whole number that is at least so large."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}") from None
+    if isinstance(value, bool):
+        raise TypeError(f"monte_carlo: {name} must be a whole number, got {value!r}")
+    if number < least:
+        raise ValueError(f"monte_carlo: {name} must be at least {least}, got {number}")
+    return number
+
+
+def check_model(model: Any, distributions: Any) -> None:
+    """Raise where the model is no function of one parameter tree, or a class takes its place."""
+    if not callable(model):
+        words = f"model must be a function model(params) -> results, got {type(model).__name__}"
+        swapped = callable(distributions) and not isinstance(distributions, Distribution)
+        remedy = "the model comes first, then the distributions" if swapped else "write f, not f(x)"
+        raise TypeError(f"monte_carlo: {words}: {remedy}")
+    try:
+        inspect.signature(model).bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"monte_carlo: model is called with one argument, the tree of parameters: {error}. "
+            "Put them into a dict or a struct"
+        ) from None
+    except ValueError:  # a builtin without a signature
+        pass
+    leaves, treedef = tree.flatten(distributions)
+    for leaf, path in zip(leaves, treedef.paths("distributions")):
+        if isinstance(leaf, type) and issubclass(leaf, Distribution):
+            name = leaf.__name__
+            raise TypeError(f"monte_carlo: {path} is the class {name}: write {name}(...)")
+
+
+def check_result(model: Callable[[Any], Any], results: Any) -> Any:
+    """Return the results, if there are any."""
+    if not tree.leaves(results):
+        code = getattr(inspect.unwrap(model), "__code__", None)
+        where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+        raise CampaignError(
+            f"monte_carlo: the model{where} returned nothing ({results!r}): is a return missing?"
+        )
+    return results
+
+
+def check_folder(folder: Any) -> None:
+    """Raise where a folder is no path."""
+    if folder is not None and not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"monte_carlo: folder must be a path, got {type(folder).__name__}")
+
+
+def check_progress(progress: Any) -> None:
+    """Raise where progress is neither a truth value nor a function."""
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise TypeError(
+            "monte_carlo: progress must be True, False or a function of (runs done, n), got "
+            f"{progress!r}"
+        )
+
+
+def check_portable(task: Any, executor: Any) -> None:
+    """Raise early where a process pool could not send the model to its workers."""
+    if not isinstance(executor, ProcessPoolExecutor):
+        return
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise CampaignError(
+            "monte_carlo: the model and the distributions must travel to other processes, and "
+            f"cannot: {error}. Define the model with def at the top of a module"
+        ) from error

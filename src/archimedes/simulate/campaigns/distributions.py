@@ -1,0 +1,354 @@
+"""Distributions of parameters for campaigns.
+
+Each is a plain NumPy function of a few independent numbers, uniform between 0 and 1: that makes
+the number of random words per run fixed, so that run i is the same in any campaign, and lets
+thousands of runs be drawn by one native kernel with the same bits everywhere. A class of one's
+own needs only `uniforms` and `draw`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import array
+from archimedes.random.normal_quantiles import normal_quantile
+from archimedes.simulate.campaigns.random_streams import uniform_numbers
+
+__all__ = [
+    "Choice",
+    "Distribution",
+    "Integers",
+    "LogNormal",
+    "MultivariateNormal",
+    "Normal",
+    "RandomAttitude",
+    "RunKey",
+    "Truncated",
+    "Uniform",
+]
+
+
+class Distribution:
+    """What all distributions share; a tree of parameters holds them as leaves.
+
+    A subclass sets `uniforms`, the count of random numbers it takes, and defines ``draw(u)``: the
+    value for `u`, an array (uniforms,) of numbers in (0, 1), in plain NumPy. A distribution of
+    independent numbers defines ``quantile(p)`` and `shape` instead, and ``cdf(x)`` if it can be
+    truncated.
+
+    >>> import numpy as np
+    >>> class Triangular(Distribution):
+    ...     shape = ()
+    ...     def quantile(self, p):
+    ...         return np.sqrt(p)
+    >>> Triangular().draw(np.array([0.25]))
+    np.float64(0.5)
+    """
+
+    shape: tuple[int, ...] = ()
+
+    @property
+    def uniforms(self) -> int:
+        """How many uniform numbers one value takes."""
+        return math.prod(self.shape)
+
+    def source(self, keys: np.ndarray) -> np.ndarray:
+        """Return what `draw` takes for runs with these keys (n, 2): their uniform numbers."""
+        return uniform_numbers(keys, self.uniforms)
+
+    def draw(self, u: Any) -> Any:
+        """Return a value for uniform numbers `u` (uniforms,)."""
+        return self.quantile(np.reshape(u, self.shape) if self.shape else u[0])
+
+    def quantile(self, p: Any) -> Any:
+        """Return the value below which a share `p` lies; `p` has the distribution's shape."""
+        raise NotImplementedError(f"{type(self).__name__} must define draw(u) or quantile(p)")
+
+    def cdf(self, x: Any) -> Any:
+        """Return the share that lies below `x`."""
+        raise TypeError(f"{type(self).__name__} has no cdf(x), which Truncated needs")
+
+
+def numbers(owner: Any, **values: Any) -> tuple[int, ...]:
+    """Store parameters of a distribution as float arrays; return the shape they share."""
+    for name, value in values.items():
+        found = np.asarray(value)
+        if found.dtype.kind not in "iuf" or not np.all(np.isfinite(found)):
+            raise ValueError(f"{type(owner).__name__}: {name} must be finite, got {value!r}")
+        object.__setattr__(owner, name, found.astype(np.float64))
+    try:
+        return np.broadcast_shapes(*(np.shape(value) for value in values.values()))
+    except ValueError:
+        shapes = {name: np.shape(value) for name, value in values.items()}
+        raise ValueError(f"{type(owner).__name__}: the shapes {shapes} do not fit") from None
+
+
+def check(owner: Any, good: Any, words: str) -> None:
+    if not np.all(good):
+        raise ValueError(f"{type(owner).__name__}: {words}, got {owner!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Normal(Distribution):
+    """Independent normal numbers; `mean` and `std` are numbers or arrays that broadcast.
+
+    >>> import numpy as np
+    >>> Normal(10.0, 2.0).draw(np.array([0.5]))
+    np.float64(10.0)
+    """
+
+    mean: Any = 0.0
+    std: Any = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", numbers(self, mean=self.mean, std=self.std))
+        check(self, self.std >= 0, "std must not be negative")
+
+    def quantile(self, p: Any) -> Any:
+        """Return mean + std z(p)."""
+        return self.mean + self.std * normal_quantile(p)
+
+    def cdf(self, x: Any) -> Any:
+        """Return the share below `x`."""
+        from scipy.special import ndtr
+
+        with np.errstate(divide="ignore"):
+            return ndtr(np.divide(np.subtract(x, self.mean), self.std))
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform(Distribution):
+    """Independent numbers spread evenly over [low, high]; both may be arrays.
+
+    >>> import numpy as np
+    >>> Uniform(2.0, 4.0).draw(np.array([0.25]))
+    np.float64(2.5)
+    """
+
+    low: Any = 0.0
+    high: Any = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", numbers(self, low=self.low, high=self.high))
+        check(self, self.low <= self.high, "low must not exceed high")
+
+    def quantile(self, p: Any) -> Any:
+        """Return low + (high - low) p."""
+        return self.low + (self.high - self.low) * p
+
+    def cdf(self, x: Any) -> Any:
+        """Return the share below `x`."""
+        return np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormal(Distribution):
+    """Numbers whose logarithm is normal with `mean` and `sigma`, as in NumPy.
+
+    The median is exp(mean); for small sigma it is the relative spread.
+
+    >>> import numpy as np
+    >>> LogNormal(np.log(10.0), 0.1).draw(np.array([0.5])).round(12)
+    np.float64(10.0)
+    """
+
+    mean: Any = 0.0
+    sigma: Any = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", numbers(self, mean=self.mean, sigma=self.sigma))
+        check(self, self.sigma >= 0, "sigma must not be negative")
+
+    def quantile(self, p: Any) -> Any:
+        """Return exp(mean + sigma z(p))."""
+        return np.exp(self.mean + self.sigma * normal_quantile(p))
+
+    def cdf(self, x: Any) -> Any:
+        """Return the share below `x`."""
+        with np.errstate(divide="ignore"):
+            return Normal(self.mean, self.sigma).cdf(np.log(np.maximum(x, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Truncated(Distribution):
+    """Another distribution, of independent numbers, kept between `low` and `high`.
+
+    >>> import numpy as np
+    >>> Truncated(Normal(), -1.0, 1.0).draw(np.array([0.999999])).round(4)
+    np.float64(1.0)
+    """
+
+    base: Distribution
+    low: Any = -np.inf
+    high: Any = np.inf
+
+    def __post_init__(self) -> None:
+        check(self, np.less(self.low, self.high), "low must be below high")
+        below, above = self.base.cdf(self.low), self.base.cdf(self.high)
+        # Shares next to one are 1e-16 apart: with less between the bounds few values remain.
+        check(
+            self,
+            above - below > 1e-9,
+            "hardly anything of the base lies between the bounds",
+        )
+        object.__setattr__(self, "below", below)
+        object.__setattr__(self, "between", above - below)
+        object.__setattr__(self, "shape", np.broadcast_shapes(self.base.shape, np.shape(below)))
+
+    def quantile(self, p: Any) -> Any:
+        """Return the base's quantile of the share below `low` and p of what lies between."""
+        value = self.base.quantile(self.below + self.between * p)  # type: ignore[attr-defined]
+        return np.minimum(np.maximum(value, self.low), self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Integers(Distribution):
+    """Whole numbers from `low` up to, not including, `high`, all equally likely.
+
+    >>> import numpy as np
+    >>> int(Integers(1, 7).draw(np.array([0.99])))
+    6
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        check(self, self.low < self.high, "low must be below high")
+        check(self, self.high - self.low <= 2**52, "at most 2^52 different numbers are possible")
+
+    def quantile(self, p: Any) -> Any:
+        """Return the whole number at share p."""
+        steps = np.floor(p * float(self.high - self.low))
+        return self.low + np.minimum(steps, self.high - self.low - 1.0).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Distribution):
+    """One of the `values` (k, ...), with probabilities `p` (k,) or equally likely.
+
+    >>> import numpy as np
+    >>> Choice([1.0, 2.0, 4.0], p=[0.5, 0.25, 0.25]).draw(np.array([0.6]))
+    np.float64(2.0)
+    """
+
+    values: Any
+    p: Any = None
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values)
+        if values.dtype.kind not in "biuf" or values.ndim == 0 or not len(values):
+            raise ValueError(f"Choice: values must be a row of numbers or arrays, got {values!r}")
+        p = np.ones(len(values)) if self.p is None else np.asarray(self.p, dtype=np.float64)
+        if p.shape != values.shape[:1] or not np.all(p >= 0) or not p.sum() > 0:
+            raise ValueError(f"Choice: p needs {len(values)} numbers, none negative, got {self.p}")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "p", p / p.sum())
+
+    def draw(self, u: Any) -> Any:
+        """Return the value whose share of (0, 1) holds `u`."""
+        steps = np.cumsum(self.p)[:-1]
+        return array(self.values)[np.sum(u[0] >= steps)]  # which takes traced places
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateNormal(Distribution):
+    """Correlated normal numbers with `mean` (n,) and covariance `cov` (n, n).
+
+    A covariance may be singular: what it does not span stays at the mean.
+
+    >>> import numpy as np
+    >>> MultivariateNormal([1.0, 2.0], np.eye(2)).draw(np.array([0.5, 0.5]))
+    array([1., 2.])
+    """
+
+    mean: Any
+    cov: Any
+
+    def __post_init__(self) -> None:
+        numbers(self, mean=self.mean)
+        numbers(self, cov=self.cov)
+        n = self.mean.size
+        check(self, self.mean.ndim == 1 and self.cov.shape == (n, n), "cov must be (n, n)")
+        values, vectors = np.linalg.eigh(self.cov)
+        size = np.max(np.abs(values), initial=0.0)
+        check(self, np.abs(self.cov - self.cov.T) <= 1e-12 * size, "cov must be symmetric")
+        check(self, values >= -1e-12 * size, "cov must not have negative eigenvalues")
+        object.__setattr__(self, "shape", (n,))
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        object.__setattr__(self, "root", root)
+
+    def quantile(self, p: Any) -> Any:
+        """Return mean + cov^(1/2) z(p)."""
+        return self.mean + self.root @ normal_quantile(p)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False)
+class RandomAttitude(Distribution):
+    """Attitudes spread evenly over all rotations, or turned a little from a given one.
+
+    `kind` is the class, such as `Quaternion`; without it the value is a quaternion array (4,),
+    scalar first. With `around`, an attitude, the turn from it is a rotation vector in body axes
+    with normal components of `std` (rad).
+
+    >>> import numpy as np
+    >>> float(np.linalg.norm(RandomAttitude().draw(np.array([0.1, 0.2, 0.3]))).round(12))
+    1.0
+    """
+
+    kind: Any = None
+    around: Any = None
+    std: Any = None
+    shape = (3,)
+
+    def __post_init__(self) -> None:
+        if (self.around is None) != (self.std is None):
+            raise ValueError("RandomAttitude: around, an attitude, and std in rad go together")
+        if self.around is not None:
+            check(self, self.kind is None, "kind is that of around, so give only one of them")
+            numbers(self, std=self.std)
+
+    def draw(self, u: Any) -> Any:
+        """Return an attitude (or a quaternion array) for three uniform numbers."""
+        if self.around is not None:
+            turn = self.std * normal_quantile(u)
+            return self.around.mul(type(self.around).from_rotvec(turn))
+        q = even_quaternion(u)
+        return q if self.kind is None else self.kind.from_quat(q)
+
+
+class RunKey(Distribution):
+    """A key for each run (`arc.random`), for noise that the model draws itself.
+
+    Like other parameters it depends on seed, place and number of the run, and is kept with them:
+    a run can be repeated alone.
+
+    >>> from archimedes import random
+    >>> from archimedes.simulate import monte_carlo
+    >>> found = monte_carlo(lambda p: random.normal(p["key"]), {"key": RunKey()}, n=4)
+    >>> bool((found.results[2] == random.normal(found.params["key"][2])).all())
+    True
+    """
+
+    def source(self, keys: np.ndarray) -> np.ndarray:
+        """Return the keys."""
+        return keys
+
+    def draw(self, u: Any) -> Any:
+        """Return the key of a run."""
+        return u
+
+
+def even_quaternion(u: Any) -> Any:
+    """Return a unit quaternion (4,), even over all rotations.
+
+    Source: K. Shoemake, Uniform random rotations, Graphics Gems III, 1992, section III.6.
+    """
+    a, b = np.sqrt(1.0 - u[0]), np.sqrt(u[0])
+    first, second = 2.0 * np.pi * u[1], 2.0 * np.pi * u[2]
+    parts = [b * np.cos(second), a * np.sin(first), a * np.cos(first), b * np.sin(second)]
+    return np.stack(parts)

@@ -1,0 +1,165 @@
+"""Monte Carlo campaigns: many runs of a model, seeded, spread over workers, kept on disk."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from archimedes.backends.cpus import check_threads
+from archimedes.graph.environment import in_default_environment
+from archimedes.simulate.campaigns.campaign import Campaign
+from archimedes.simulate.campaigns.campaign_checks import (
+    check_count,
+    check_folder,
+    check_model,
+    check_portable,
+    check_progress,
+)
+from archimedes.simulate.campaigns.chunk_store import (
+    ChunkStore,
+    missing_ranges,
+)
+from archimedes.simulate.campaigns.joining import collect, named_arrays
+from archimedes.simulate.campaigns.workers import (
+    Outcome,
+    Task,
+    forget,
+    run_chunk,
+    worker_of,
+)
+
+__all__ = ["monte_carlo"]
+
+#: Chunks handed to an executor before the first results are waited for.
+IN_FLIGHT = 32
+
+Range = tuple[int, int]
+
+
+def monte_carlo(
+    model: Callable[[Any], Any],
+    distributions: Any,
+    n: int,
+    seed: int = 0,
+    *,
+    folder: Any = None,
+    chunk: int = 256,
+    executor: Any = None,
+    threads: int | None = None,
+    vectorize: bool = True,
+    progress: bool | Callable[[int, int], None] = False,
+) -> Campaign:
+    """Run ``model(params) -> results`` for `n` parameter trees drawn from `distributions`.
+
+    `distributions` is a tree like the model's parameters, with a `Normal`, `Uniform`, ... where
+    a value varies; everything else passes through. Run i has the same parameters and results for
+    any n, chunk, executor and number of threads. The model is recorded once and runs natively for
+    a chunk of runs at a time; with ``vectorize=False`` it is called as plain Python instead.
+
+    With a `folder` each chunk is on disk as soon as it is done. The same call on the same folder
+    goes on after an interruption, or with a larger n, and refuses to if seed, distributions or
+    model have changed. `executor` is any `concurrent.futures.Executor` or a Dask client.
+    `progress` shows a bar, or is called with (runs done, n). Ctrl-C returns what is there.
+
+    Runs that fail (nan in a result, or an ArithmeticError, LinAlgError or SimulationError of a
+    model that is plain Python) are kept, with nan as results: the Campaign counts and names them
+    (`failed`, `status`), and its statistics say of how many runs they are.
+
+    >>> import numpy as np
+    >>> from archimedes.simulate import Normal
+    >>> def throw(params):
+    ...     return {"range": params["speed"] ** 2 * np.sin(2 * params["angle"]) / 9.81}
+    >>> found = monte_carlo(throw, {"speed": Normal(10.0, 0.5), "angle": 0.7}, n=1000, seed=1)
+    >>> found.results["range"].shape
+    (1000,)
+    """
+    n = check_count("n", n, 0)
+    chunk = check_count("chunk", chunk, 1)
+    check_model(model, distributions)
+    check_folder(folder)
+    check_progress(progress)
+    threads = check_threads("monte_carlo", threads)
+    task = Task(
+        uuid.uuid4().hex, model, distributions, check_count("seed", seed, 0), vectorize, threads
+    )
+    check_portable(task, executor)
+    store = nullcontext() if folder is None else ChunkStore(folder, worker_of(task).identity())
+    try:
+        with store as disk:
+            return run_campaign(task, n, chunk, executor, disk, progress)
+    finally:
+        forget(task)
+
+
+@in_default_environment
+def run_campaign(
+    task: Task, n: int, size: int, executor: Any, disk: ChunkStore | None, progress: Any
+) -> Campaign:
+    """Run what is missing and put everything together."""
+    old = [] if disk is None else [c for c in disk.chunks() if c.start < n]
+    ranges = missing_ranges(old, n, size)
+    done = n - sum(stop - start for start, stop in ranges)
+    fresh: list[Outcome] = []
+    with monitor(progress, n, done) as tell:
+        try:
+            for outcome in outcomes(task, ranges, executor):
+                if disk is not None:
+                    disk.write(outcome.start, outcome.stop, named_arrays(outcome))
+                fresh.append(outcome)
+                done += outcome.stop - outcome.start
+                tell(done, n)
+        except KeyboardInterrupt:
+            pass  # what is there is the answer; it says that it is not complete
+    return collect(task, fresh, old, n)
+
+
+def outcomes(task: Task, ranges: list[Range], executor: Any) -> Iterator[Outcome]:
+    """Yield what ranges of runs gave, as they are done."""
+    if executor is None:
+        for start, stop in ranges:
+            yield run_chunk(task, start, stop)
+        return
+    pool = as_executor(executor)
+    waiting: set[Future] = set()
+    rest = iter(ranges)
+    try:
+        while True:
+            for start, stop in rest:
+                waiting.add(pool.submit(run_chunk, task, start, stop))
+                if len(waiting) >= IN_FLIGHT:
+                    break
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                waiting.remove(future)
+                yield future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def as_executor(executor: Any) -> Executor:
+    """Return a `concurrent.futures.Executor`; a Dask client has one of its own."""
+    if hasattr(executor, "get_executor"):
+        return executor.get_executor(pure=False)
+    if not hasattr(executor, "submit"):
+        raise TypeError(
+            "monte_carlo: executor must be a concurrent.futures.Executor or a Dask client, got "
+            f"{type(executor).__name__}"
+        )
+    return executor
+
+
+@contextmanager
+def monitor(progress: Any, n: int, done: int) -> Iterator[Callable[[int, int], Any]]:
+    """Return what is called with (runs done, all runs): a user's function, a bar, or nothing."""
+    if progress is not True:
+        yield progress or (lambda done, n: None)
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=n, initial=done, unit="run") as bar:
+        yield lambda done, n: bar.update(done - bar.n)

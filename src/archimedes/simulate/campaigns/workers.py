@@ -1,0 +1,231 @@
+"""What a worker does: draw the parameters of some runs, run the model on them, stack the results.
+
+A task travels to workers of any kind; each keeps the programs it has recorded for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function import Compiled, vmap
+from archimedes.function.identity.lasting import lasting_digest
+from archimedes.function.identity.states import fingerprint
+from archimedes.graph.environment import in_default_environment
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Host
+from archimedes.simulate.campaigns.campaign_checks import check_result
+from archimedes.simulate.campaigns.chunk_store import CampaignError
+from archimedes.simulate.campaigns.failed_runs import NUMERICAL, RAISED, fill_in, statuses_of
+from archimedes.simulate.campaigns.parameter_draws import Sampler
+
+__all__ = ["Outcome", "Task", "run_chunk"]
+
+#: Campaigns whose programs a worker keeps.
+KEPT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Everything that decides the results, and a name that is new for each call."""
+
+    name: str
+    model: Callable[[Any], Any]
+    distributions: Any
+    seed: int
+    vectorize: bool
+    threads: int | None
+
+
+class Outcome(NamedTuple):
+    """What the runs `start` to `stop` gave, stacked; `results` is None where all have failed.
+
+    `messages` has the words of runs that raised an error.
+    """
+
+    start: int
+    stop: int
+    params: Any
+    results: Any
+    status: np.ndarray
+    messages: dict[int, str]
+
+
+class Worker:
+    """A task made ready in this process."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.sampler = Sampler(task.distributions, task.seed)
+        self.many = vmap(Compiled(self.one, watch=(task.model,)), threads=task.threads)
+        self._state = fingerprint(task.model)
+
+    def one(self, drawn: list[Any]) -> Any:
+        """Run the model for what was drawn for one run."""
+        return self.task.model(self.sampler.params(drawn))
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the manifest of the campaign says."""
+        return {
+            "seed": self.task.seed,
+            "distributions": self.sampler.digest(),
+            "model": self.model_digest(),
+            "vectorize": self.task.vectorize,
+        }
+
+    def model_digest(self) -> str:
+        """Return a hash of the model and all it reads: of the program it is, where it has one."""
+        h = hashlib.blake2b(digest_size=16)
+        plain = not self.task.vectorize
+        if self.task.vectorize:
+            made = self.recording()
+            h.update(made.graph.lasting_digest().encode())
+            fixed = [out.spec.value for out in made.outs if out.spec.code < 0]
+            h.update(lasting_digest(fixed).encode())
+            plain = has_host(made.graph)
+        if plain:  # what Python code does, only its text and what it reads can tell
+            try:
+                h.update(lasting_digest(self.task.model).encode())
+            except TypeError as error:
+                raise CampaignError(
+                    f"monte_carlo: the model cannot be kept in a folder, {error}. Make it in the "
+                    "model instead of reading it from outside"
+                ) from error
+        return h.hexdigest()
+
+    def check_model(self) -> None:
+        """Refuse to go on with a model that is another one than at the start."""
+        if self.task.vectorize and fingerprint(self.task.model) != self._state:
+            raise CampaignError(
+                "monte_carlo: something the model reads was changed while the campaign ran: its "
+                "runs would be those of two models. Pass what varies as a parameter"
+            )
+
+    def recording(self) -> Any:
+        """Return the program that the model is, all it reads included."""
+        sample = tree.map(lambda leaf: leaf[0], self.sampler(0, 1))
+        return recorded(lambda: self.many.compiled.recording(sample))
+
+    def structure(self, run: int) -> Any:
+        """Return the structure of results; a model that is plain Python makes a `run` for it."""
+        if self.task.vectorize:
+            return self.recording().out_tree
+        return tree.structure(self.run(run, run + 1).results)
+
+    def run(self, start: int, stop: int) -> Outcome:
+        """Make some runs."""
+        self.check_model()
+        drawn = self.sampler(start, stop)
+        messages: dict[int, str] = {}
+        if not self.task.vectorize:
+            results, messages = self.in_turn(drawn, start, stop)
+        elif drawn:
+            results = recorded(lambda: self.many(drawn))
+        else:  # every run is the same
+            results = repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
+        if results is not None or not messages:
+            check_result(self.task.model, results)
+        status = statuses_of(results, stop - start)
+        status[[run - start for run in messages]] = RAISED
+        return Outcome(
+            start, stop, self.sampler.params(drawn, stop - start), results, status, messages
+        )
+
+    def in_turn(self, drawn: list[Any], start: int, stop: int) -> tuple[Any, dict[int, str]]:
+        """Call the model as plain Python for one run after the other."""
+        rows, messages = {}, {}
+        for run in range(start, stop):
+            mine = tree.map(lambda leaf, k=run - start: leaf[k], drawn)
+            try:
+                rows[run] = self.one(mine)
+            except NUMERICAL as error:
+                messages[run] = f"{type(error).__name__}: {error}"
+            except Exception as error:
+                raise CampaignError(
+                    f"monte_carlo: run {run} failed, {type(error).__name__}: {error}"
+                ) from error
+        if not messages:
+            return stack(rows), messages
+        good = np.array([run in rows for run in range(start, stop)])
+        return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
+
+
+def has_host(graph: Graph) -> bool:
+    """Tell whether a program calls back into Python."""
+    return any(
+        isinstance(region, Host) or any(map(has_host, region.bodies))
+        for region in graph.regions.values()
+    )
+
+
+def recorded(work: Callable[[], Any]) -> Any:
+    """Do work that records the model; where that cannot be, say how to run it all the same."""
+    try:
+        return work()
+    except TraceError as error:
+        error.add_note(
+            "monte_carlo records the model to run many at once. To call it as plain Python, one "
+            "run after the other, write vectorize=False."
+        )
+        raise
+
+
+def repeat(result: Any, count: int) -> Any:
+    return tree.map(lambda leaf: np.stack([np.asarray(leaf)] * count), result)
+
+
+def stack(rows: dict[int, Any]) -> Any:
+    """Stack the results of runs, which must have one structure and one shape per leaf."""
+    runs, columns = list(rows), []
+    treedef = tree.structure(rows[runs[0]])
+    for run, row in rows.items():
+        leaves, structure = tree.flatten(row)
+        if structure is not treedef:
+            where = treedef.difference(structure, "result")
+            raise CampaignError(
+                f"monte_carlo: run {run} returned another structure than run {runs[0]}, {where}"
+            )
+        columns.append([np.asarray(leaf) for leaf in leaves])
+    for path, *arrays in zip(treedef.paths("result"), *columns):
+        shapes = [a.shape for a in arrays]
+        if len(set(shapes)) > 1:
+            k = next(k for k, shape in enumerate(shapes) if shape != shapes[0])
+            raise CampaignError(
+                f"monte_carlo: {path} has shape {shapes[k]} in run {runs[k]} and {shapes[0]} in "
+                f"run {runs[0]}: return the same shapes in every run (for trajectories give t_eval)"
+            )
+    return treedef.unflatten([np.stack(arrays) for arrays in zip(*columns)])
+
+
+_WORKERS: dict[str, Worker] = {}
+_LOCK = threading.Lock()
+
+
+def worker_of(task: Task) -> Worker:
+    """Return this process's worker for a task."""
+    with _LOCK:
+        worker = _WORKERS.get(task.name)
+        if worker is None:
+            while len(_WORKERS) >= KEPT:
+                del _WORKERS[next(iter(_WORKERS))]
+            worker = _WORKERS[task.name] = Worker(task)
+        return worker
+
+
+def forget(task: Task) -> None:
+    """Let go of the worker for a task that is done."""
+    with _LOCK:
+        _WORKERS.pop(task.name, None)
+
+
+@in_default_environment
+def run_chunk(task: Task, start: int, stop: int) -> Outcome:
+    """Make the runs `start` to `stop` (not included)."""
+    return worker_of(task).run(start, stop)

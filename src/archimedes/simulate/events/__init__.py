@@ -1,0 +1,1 @@
+"""Events: what users write, where they happen, what is logged of them."""

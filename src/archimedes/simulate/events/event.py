@@ -1,0 +1,251 @@
+"""Events: what users write, and how the loops see them.
+
+An event is a change of sign of g(t, x) along the solution. Every accepted step is searched for the
+first one in it (``event_search``), which then acts (``event_location``).
+
+Signs are taken along the integration: direction +1 is from negative to positive in the order in
+which the solver meets the states, also when it goes back in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import ShapeDtypeError
+from archimedes.function import jvp
+from archimedes.function.identity.states import fingerprint
+from archimedes.simulate.problem.state_layout import DerivativeError, Layout, check_time_first
+from archimedes.tree import struct
+
+__all__ = ["Event", "EventLike", "Signals", "Watch", "check_events"]
+
+#: What ``events`` may be or hold.
+EventLike: TypeAlias = "Event | Callable[..., Any]"
+#: Stands for "zero, but about to move to this side".
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens where ``fn(t, x, *args)`` crosses zero or, a truth value, changes.
+
+    ``direction``: +1 only from negative to positive (False to True), -1 only the other way, 0 both.
+    ``terminal``: the simulation ends there. ``reset(t, x, *args) -> x`` gives the state with which
+    it goes on. Several events at the same time all fire, in the order of the list, each reset
+    seeing the state that the one before left. A function that touches zero without crossing it
+    does not fire.
+
+    Steps are searched for crossings, however fast ``fn`` is compared with the state: by samples
+    that lie as close as ``fn`` is curved, and never further apart than a hundredth of the time span
+    or ``max_step``. A crossing and the one back that are further apart than that are always found.
+
+    >>> floor = Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * np.array([1.0, -0.8]))
+    >>> floor.terminal
+    False
+    """
+
+    fn: Callable[..., Any]
+    direction: int = 0
+    terminal: bool = False
+    reset: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise TypeError(
+                f"Event: fn must be a function fn(t, x, *args), got {type(self.fn).__name__}"
+            )
+        check_time_first(self.fn, "fn(t, x, ...)")
+        if self.direction not in (-1, 0, 1):
+            raise ValueError(f"Event: direction={self.direction!r} must be -1, 0 or 1")
+        if self.reset is not None and not callable(self.reset):
+            raise TypeError(
+                "Event: reset must be a function reset(t, x, *args) -> x, got "
+                f"{type(self.reset).__name__}"
+            )
+        if self.reset is not None:
+            check_time_first(self.reset, "reset(t, x, ...)")
+
+    @property
+    def key(self) -> Any:
+        """What makes two events the same for a kernel."""
+        reset = None if self.reset is None else fingerprint(self.reset)
+        return fingerprint(self.fn), self.direction, bool(self.terminal), reset
+
+
+def check_events(events: Any) -> tuple[Event, ...]:
+    """Return events as a tuple: one or several, each an Event or a plain function.
+
+    A function may have attributes ``terminal`` and ``direction``, as in SciPy.
+    """
+    given = tuple(events or ()) if isinstance(events, (list, tuple, type(None))) else (events,)
+    return tuple(_as_event(event, k) for k, event in enumerate(given))
+
+
+def _as_event(event: Any, k: int) -> Event:
+    if isinstance(event, Event):
+        return event
+    if not callable(event) or isinstance(event, type):
+        raise TypeError(
+            f"events[{k}] is a {type(event).__name__}: write a function g(t, x, *args), or "
+            "arc.Event(g, ...) to say direction, terminal and reset"
+        )
+    direction = int(np.sign(getattr(event, "direction", 0)))
+    return Event(event, direction, bool(getattr(event, "terminal", False)))
+
+
+@struct
+class Signals:
+    """Values (E,) and rates (E,) of the event functions after a step and before it.
+
+    ``width``: the length of the pieces in which they were looked at last, 0 at first.
+
+    ``count`` (E,): how often each fired; ``last``: time of the last event; ``near`` and ``close``:
+    how many events in a row followed the one before without (much) time between them; ``fired``
+    (E,) which the last ones were, and ``x_before`` (n,) the state right before them.
+    """
+
+    g: Any
+    rate: Any
+    g_before: Any
+    rate_before: Any
+    count: Any
+    last: Any
+    near: Any
+    close: Any
+    width: Any
+    fired: Any
+    x_before: Any
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Events on flat vectors, as the loops see them.
+
+    ``full(args)``: the user's arguments, from those that kernels take. ``log``: kernels return
+    after each event, with status SETTLED, for the driver to log it.
+    """
+
+    events: tuple[Event, ...]
+    layout: Layout
+    full: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    log: bool = False
+
+    @property
+    def directions(self) -> np.ndarray:
+        """Directions (E,)."""
+        return np.array([event.direction for event in self.events])
+
+    def _own(self, x: Any) -> Any:
+        """Return the state as a tree of its own, into which the user's function may write."""
+        return self.layout.unpack(np.copy(x))
+
+    def value(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return g of event k, a scalar."""
+        g = self.events[k].fn(t, self._own(x), *self.full(args))
+        if g is None:
+            raise DerivativeError(
+                f"events[{k}].fn returned None instead of a number: is a `return` missing?",
+                self.events[k].fn,
+            )
+        if np.shape(g) != ():
+            raise ValueError(
+                f"events[{k}].fn must return one number, it returned an array of shape "
+                f"{np.shape(g)}: use one Event for each"
+            )
+        # A truth value is 1 or -1, so that from False to True is up.
+        return np.where(g, 1.0, -1.0) if np.result_type(g) == np.bool_ else g * 1.0
+
+    def truths(self, t: Any, x: Any, args: tuple[Any, ...]) -> np.ndarray:
+        """Tell which events (E,) are truth values: they have neither slope nor nearness to zero."""
+        given = self.full(args)
+        found = [np.result_type(e.fn(t, self._own(x), *given)) == np.bool_ for e in self.events]
+        return np.array(found)
+
+    def rate(self, k: int, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+        """Return dg/dt of event k along (1, xdot)."""
+        one = np.ones(())
+
+        def along(t: Any, x: Any) -> Any:
+            return self.value(k, t, x, args)
+
+        return jvp(along, argnums=(0, 1))(t, x, (one, xdot))
+
+    def values(self, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return g of all events, (E,)."""
+        return np.stack([self.value(k, t, x, args) for k in range(len(self.events))])
+
+    def rates(self, t: Any, x: Any, xdot: Any, args: tuple[Any, ...]) -> Any:
+        """Return dg/dt of all events, (E,)."""
+        return np.stack([self.rate(k, t, x, xdot, args) for k in range(len(self.events))])
+
+    def reset(self, k: int, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """Return the state after event k."""
+        change = self.events[k].reset
+        if change is None:
+            return x
+        state = change(t, self._own(x), *self.full(args))
+        if state is None:
+            raise DerivativeError(
+                f"events[{k}].reset returned None instead of a state: is a `return` missing?",
+                change,
+            )
+        return _packed(self.layout, state, k)
+
+    def start(self, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]) -> Signals:
+        """Return the signals where a run begins."""
+        rate = sign * self.rates(t, x, xdot, args)
+        g = sided(self.values(t, x, args), rate)
+        none = np.zeros(len(self.events), dtype=np.int64)
+        zero = 0.0 * t
+        last = zero - np.inf * sign
+        return Signals(g, rate, g, rate, none, last, none[0], none[0], zero, none > 0, x)
+
+    def after(
+        self, before: Signals, t: Any, x: Any, xdot: Any, sign: Any, args: tuple[Any, ...]
+    ) -> Signals:
+        """Return the signals after a step."""
+        rate = sign * self.rates(t, x, xdot, args)
+        g = sided(self.values(t, x, args), rate)
+        return tree.replace(before, g=g, rate=rate, g_before=before.g, rate_before=before.rate)
+
+    def crossed(self, before: Any, after: Any) -> Any:
+        """Tell which events (E,) crossed zero, in a direction they listen to."""
+        return crossings(before, after, self.directions)
+
+
+def _packed(layout: Layout, state: Any, k: int) -> Any:
+    """Join what a reset returned, after checking that it is a state."""
+    leaves, treedef = tree.flatten(np.stack(state) if isinstance(state, list) else state)
+    if not layout.treedef.matches(treedef):
+        raise ShapeDtypeError(
+            f"events[{k}].reset must return a state of the structure it was given, it returned "
+            f"{treedef!r}: write `return x.replace(...)`, or an array like x"
+        )
+    for leaf, shape, path in zip(leaves, layout.shapes, treedef.paths("x")):
+        if np.shape(leaf) != shape:
+            raise ShapeDtypeError(
+                f"events[{k}].reset returned {path} of shape {np.shape(leaf)}, the state has "
+                f"{shape} there"
+            )
+    return layout.pack(treedef.unflatten(leaves))
+
+
+def sided(g: Any, rate: Any) -> Any:
+    """Return g, with exact zeros moved to the side to which they are leaving."""
+    return np.where(g == 0.0, TINY * np.sign(rate), g)
+
+
+def crossings(before: Any, after: Any, directions: Any) -> Any:
+    """Tell where values change sign in the directions listened to.
+
+    >>> crossings(np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, 2.0]), np.array([1, 1, 0]))
+    array([ True, False, False])
+    """
+    up = (before < 0.0) & (after >= 0.0) & (directions >= 0)
+    down = (before > 0.0) & (after <= 0.0) & (directions <= 0)
+    return up | down

@@ -1,0 +1,238 @@
+"""Settling a step that may contain an event: when, which, and how the run goes on.
+
+``event_search`` finds the first piece of the step with an event in it, and in the piece the time
+of each; the earliest wins, and all within rounding of it fire together. It is then polished with
+real steps of the method up to the event, so that it is as accurate as the solution, not only as
+the interpolant.
+
+Derivatives: the location is a constant. Where an event acts the state is moved to the event's
+own time, which depends on everything that g does, changed there, and moved back to the constant
+time along the new derivative (``function/flows.py``): to first order that is the jump of the
+variational equations (the saltation matrix), and it is right to any order.
+
+Symbols: theta in [0, 1] place in the step, t_e = t_old + h_e the time of the event.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import cond, fori_loop, stop_gradient
+from archimedes.function.derivatives.flows import event_time, moved
+from archimedes.simulate.events.event import TINY, Signals, Watch
+from archimedes.simulate.events.event_search import Path, bounded, first_piece, located
+from archimedes.simulate.methods.method_table import Derivative
+from archimedes.simulate.statuses import (
+    CHATTERING,
+    EVENT,
+    FINISHED,
+    NON_FINITE,
+    RUNNING,
+    SETTLED,
+)
+
+__all__ = ["settle"]
+
+POLISHING = 4
+#: Events this close, relative to the step, are simultaneous.
+SIMULTANEOUS = 1e-10
+#: Rounding of the time of an event by more than this part of the span counts.
+VISIBLE = 1e-12
+EPS = float(np.finfo(np.float64).eps)
+#: So many events in a row with gaps below this part of the time (or span) end the run: nothing
+#: would be resolved by going on.
+NEAR_GAP, NEAR_COUNT = 1e-12, 20
+CLOSE_GAP, CLOSE_COUNT = 1e-8, 2000
+
+
+def _polished(path: Path, f: Derivative, plan: Any, memory: Any, theta: Any, mine: Any) -> Any:
+    """Return h_e, improved by Newton's method on g of the earliest event with real steps.
+
+    A change that would leave the neighbourhood of the bracket is not made: where g only grazes
+    zero its derivative says nothing.
+    """
+    guess = theta * path.h
+    most = 1e-3 * np.abs(path.h)
+
+    def improve(_: Any, h: Any) -> Any:
+        x = plan.method.step(f, path.t, path.x, h, memory).x
+        x = x if plan.project is None else plan.project(x)
+        t = path.t + h
+        g, rate = _mine(path.watch, mine, f, t, x, path.args)
+        change = -g / np.where(rate == 0.0, 1.0, rate)
+        good = (rate != 0.0) & np.isfinite(change) & (np.abs(h + change - guess) <= most)
+        within = path.sign * (h + change) > 0.0
+        return np.where(good & within, h + change, h)
+
+    better = fori_loop(0, POLISHING, improve, guess)
+    # Not beyond the step, of which the end (and the end of the span) is known exactly.
+    return np.where(np.abs(better) >= np.abs(path.h), path.h, better)
+
+
+def _mine(watch: Watch, mine: Any, f: Derivative, t: Any, x: Any, args: Any) -> tuple[Any, Any]:
+    """Return g and dg/dt of the event that ``mine`` (E,) marks."""
+    g = np.sum(np.where(mine, watch.values(t, x, args), 0.0))
+    rate = np.sum(np.where(mine, watch.rates(t, x, f(t, x), args), 0.0))
+    return g, rate
+
+
+def settle(plan: Any, setup: Any, args: tuple[Any, ...], run: Any, begin: Any) -> Any:
+    """Look for events in the step that a run just made, and return it after the first one.
+
+    ``begin(plan, setup, t, x, args, dense)`` starts a run anew. Where there is no event after
+    all the run goes on as it was. The status is EVENT where one was terminal.
+    """
+    sign = np.where(setup.t_end >= setup.t_start, 1.0, -1.0)
+    path = Path(plan, args, run, sign)
+    signals = stop_gradient(run.signals)
+    piece = stop_gradient(first_piece(path, signals, np.abs(setup.t_end - setup.t_start)))
+    # Where a piece of the step was believed, pieces of the next one begin with its length.
+    width = 0.5 * piece.width * np.abs(path.h)
+    run = tree.replace(run, signals=tree.replace(run.signals, width=stop_gradient(width)))
+
+    def nothing() -> Any:
+        unknown = np.any(np.isnan(signals.g))
+        status = np.where(run.t == setup.t_end, FINISHED, RUNNING)
+        status = np.where(unknown, NON_FINITE, status)
+        h = stop_gradient(bounded(piece, path.h, run.h)) if plan.adaptive else run.h
+        return tree.replace(run, status=status, h=h)
+
+    def fire() -> Any:
+        return _fire(plan, setup, args, run, begin, path, stop_gradient(located(path, piece)))
+
+    return cond(piece.found, fire, nothing)
+
+
+def _fire(plan: Any, setup: Any, args: Any, run: Any, begin: Any, path: Path, crossing: Any) -> Any:
+    places, sides = crossing
+    watch: Watch = plan.events
+    f = plan.derivative(args)
+    memory = plan.method.start(f, path.t, run.x_old)
+    theta = np.min(places)
+    mine = _first(places == theta)
+    close = SIMULTANEOUS * np.abs(path.h) + 4e-16 * np.abs(path.t)
+    fired = np.abs(places - theta) * np.abs(path.h) <= close
+
+    fixed = plan.derivative(path.args)
+    h_e = stop_gradient(
+        _polished(path, fixed, plan, plan.method.start(fixed, path.t, path.x), theta, mine)
+    )
+    t_e = np.where(h_e == path.h, stop_gradient(run.t), path.t + h_e)
+    t_e, h_e = _rounded(path, setup, t_e, h_e, stop_gradient(run.t))
+    x_e = plan.method.step(f, path.t, run.x_old, h_e, memory).x
+    x_e = x_e if plan.project is None else plan.project(x_e)
+    truths = watch.truths(t_e, x_e, path.args)
+    if truths.any():
+        # A truth value is beyond its change where the interpolant is, not only nearly so.
+        place = np.where(h_e == theta * path.h, theta, h_e / path.h)
+        beyond = stop_gradient(path.state(place)) + (x_e - stop_gradient(x_e))
+        x_e = np.where(np.any(mine & truths), beyond, x_e)
+
+    x, ends = _after(plan, args, fired, t_e, x_e)
+    g, _ = _mine(watch, mine, f, t_e, x_e, args)
+    begun = begin(plan, setup, t_e, x, args, True)
+    jumped = np.any(fired & np.array([event.reset is not None for event in watch.events]))
+    rests = np.where(begun.signals.rate == 0.0, sides, np.sign(begun.signals.rate))
+    leaving = np.where(jumped, rests, -sides)
+    signals = _signals(run.signals, begun.signals, fired & ~truths, leaving, setup, t_e, g)
+    count = run.signals.count + fired
+    signals = tree.replace(signals, fired=fired, count=count, x_before=stop_gradient(x_e))
+    going = SETTLED if watch.log else RUNNING
+    status = np.where(begun.status == RUNNING, going, begun.status)
+    status = np.where(t_e == setup.t_end, FINISHED, status)
+    worn = (signals.near >= NEAR_COUNT) | (signals.close >= CLOSE_COUNT)
+    status = np.where(ends, EVENT, np.where(worn, CHATTERING, status))
+    part = h_e / path.h
+    powers = np.stack([part ** (k + 1) for k in range(len(run.dense))])
+    return tree.replace(
+        begun,
+        status=status,
+        accepted=run.accepted,
+        rejected=run.rejected,
+        suspicion=run.suspicion,
+        t_old=run.t_old,
+        x_old=run.x_old,
+        dense=run.dense * powers[:, None],
+        signals=signals,
+    )
+
+
+def _rounded(path: Path, setup: Any, t_e: Any, h_e: Any, t_new: Any) -> tuple[Any, Any]:
+    """Return the time of an event and the step to it.
+
+    Time is the sum of the steps, this one too: where rounding of the time can be seen, the event is
+    at the next time that there is, and the step goes there.
+    """
+    miss = (t_e - path.t) - h_e
+    seen = np.abs(miss) > VISIBLE * np.abs(setup.t_end - setup.t_start)
+    early = seen & (path.sign * miss < 0.0)
+    # 0.75 eps |t| is more than half of the distance to the next number, and less than 1.5 of it.
+    t_e = np.where(early, t_e + path.sign * (0.75 * EPS) * np.abs(t_e), t_e)
+    t_e = np.where(path.sign * (t_e - t_new) > 0.0, t_new, t_e)
+    return t_e, np.where(seen, t_e - path.t, h_e)
+
+
+def _after(plan: Any, args: Any, fired: Any, t_e: Any, x_e: Any) -> tuple[Any, Any]:
+    """Return the state after the events that fired, and whether the run ends with them.
+
+    Each event acts at a time of its own, which has the value t_e and the derivatives of where its
+    g is zero on the solution before.
+    """
+    watch: Watch = plan.events
+    f = plan.derivative(args)
+
+    def time(k: int) -> Any:
+        return event_time(f, lambda t, x: watch.value(k, t, x, args), t_e, x_e)
+
+    def reset(k: int, x: Any) -> Any:
+        t = time(k)
+        return moved(f, t, t_e, watch.reset(k, t, moved(f, t_e, t, x), args))
+
+    x = x_e
+    for k, event in enumerate(watch.events):
+        if event.reset is not None:
+            x = cond(fired[k], lambda x, k=k: reset(k, x), lambda x: x * 1.0, x)
+    x = x if plan.project is None else plan.project(x)
+    last = _first(fired & np.array([event.terminal for event in watch.events]))
+    for k, event in enumerate(watch.events):
+        if event.terminal:
+            x = cond(last[k], lambda x, k=k: moved(f, t_e, time(k), x), lambda x: x * 1.0, x)
+    return x, np.any(last)
+
+
+def _first(marks: Any) -> Any:
+    """Keep the first True of (E,)."""
+    return marks & (np.cumsum(marks.astype(np.int64)) == 1)
+
+
+def _signals(
+    old: Signals, new: Signals, fired: Any, leaving: Any, setup: Any, t: Any, g: Any
+) -> Signals:
+    """Return the signals after an event.
+
+    An event that ``fired`` is at its zero, or next to it by rounding; on which side it is then
+    counts for nothing. It is ``leaving`` to the other side if nothing was reset; otherwise to where
+    its rate says, or if it rests there, to where it came from: it will fire again, and end as
+    chattering.
+    """
+    noise = 4.0 * np.abs(g) + 1e-12 * np.maximum(np.abs(old.g_before), np.abs(old.g))
+    at_zero = fired & (np.abs(new.g) <= noise)
+    g_new = np.where(at_zero & (np.sign(new.g) != leaving), TINY * leaving, new.g)
+    span = np.abs(setup.t_end - setup.t_start)
+    gap = np.abs(t - old.last)
+    near = gap <= NEAR_GAP * np.maximum(np.abs(t), span)
+    close = gap <= CLOSE_GAP * span
+    return tree.replace(
+        new,
+        g=stop_gradient(g_new),
+        rate=stop_gradient(new.rate),
+        g_before=stop_gradient(g_new),
+        rate_before=stop_gradient(new.rate),
+        last=stop_gradient(t),
+        width=old.width,
+        near=np.where(near, old.near + 1, 0),
+        close=np.where(close, old.close + 1, 0),
+    )

@@ -1,0 +1,1 @@
+"""Methods: how one step is made, one file per family."""

@@ -1,0 +1,141 @@
+"""What a one-step method is, and the table of all of them.
+
+A method works on flat vectors: the state is ``x`` of shape (n,), its derivative ``f(t, x)`` too.
+Everything in it is plain NumPy plus ``archimedes.function`` (loops, ``jac``), written once for
+one instance: recorded, it becomes part of one native kernel, and mapped over a batch it is the
+lane kernel. Nothing in a method may depend on whether it is being recorded.
+
+Symbols: t time, x state at t, h step (negative when going back in time), theta = (time - t) / h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["METHODS", "Method", "Step", "evaluate_dense", "find_method", "register", "rms_norm"]
+
+#: f(t, x) -> derivative, shape (n,)
+Derivative = Callable[[Any, Any], Any]
+
+
+class Step(NamedTuple):
+    """The result of one trial step; whether it is accepted is not the method's business.
+
+    ``x``: the new state (n,). ``error``: estimate of the local error, absolute, (n,) (or what the
+    method's own ``norm`` takes); None for methods without one. A step that could not be made
+    (Newton's iteration did not converge) has a nan or inf in ``error``: it is rejected and tried
+    again with a smaller h. ``memory``: what the next step needs if this one is accepted, of the
+    same tree, shapes and dtypes as it was given. ``stages``: whatever ``dense`` needs.
+    """
+
+    x: Any
+    error: Any
+    memory: Any
+    stages: Any
+    #: h times the size of the Jacobian, as far as the method knows it; see ``stiffness.py``.
+    stiffness: Any = None
+
+
+def rms_norm(error: Any, scale: Any) -> Any:
+    """Root mean square of error / scale (Hairer, Norsett, Wanner I, eq. II.4.11).
+
+    >>> float(rms_norm(np.array([3.0, 4.0]), np.array([1.0, 1.0])))
+    3.5355339059327378
+    """
+    ratio = error / scale
+    return np.sqrt(np.sum(ratio * ratio) / ratio.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A one-step method.
+
+    ``order`` of the solution; ``error_order``: the order of the error estimate, which the step
+    control uses as exponent 1/(error_order + 1); None for methods of fixed step only.
+
+    ``start(f, t, x) -> memory``: what a first step needs (after every discontinuity too): any
+    tree of arrays, such as f(t, x) where the last stage of a step is the first of the next.
+    ``step(f, t, x, h, memory) -> Step``.
+    ``dense(f, t, x, h, step) -> (degree, n)``: coefficients c of the interpolant
+    x(t + theta h) = x + sum over k of theta^k c[k-1], of order ``dense_order``; may evaluate f
+    (it is called for steps that contain outputs only).
+    ``norm(error, scale) -> scalar`` measures the error; a step is accepted where it is <= 1.
+    """
+
+    name: str
+    order: int
+    error_order: int | None
+    dense_order: int
+    dense_degree: int
+    start: Callable[[Derivative, Any, Any], Any]
+    step: Callable[[Derivative, Any, Any, Any, Any], Step]
+    dense: Callable[[Derivative, Any, Any, Any, Step], Any]
+    norm: Callable[[Any, Any], Any] = rms_norm
+    #: For stiff systems: used in messages that say what to try instead.
+    stiff: bool = False
+    #: How far the stability region of an explicit method reaches along the negative real axis.
+    stability: float | None = None
+    #: What the memory of the last step says for the statistics of a solve.
+    counts: Callable[[Any], dict[str, Any]] | None = None
+    #: Solvers with a loop of their own: (kernels, setup, x0, args, times, max_steps, monitor) ->
+    #: driver.Result, with every step where times is None.
+    drive: Callable[..., Any] | None = None
+
+
+#: Every method by name; filled by ``register`` when the module that has it is imported.
+METHODS: dict[str, Method] = {}
+
+#: Where methods are defined. A line here and a ``register`` there make a method available.
+_HOMES = {
+    "archimedes.simulate.methods.explicit": "euler heun rk4 bs3 dopri5 tsit5 dop853",
+    "archimedes.simulate.methods.rosenbrock": "rodas5p",
+    "archimedes.simulate.methods.esdirk": "esdirk4",
+    "archimedes.simulate.methods.radau": "radau5",
+    "archimedes.simulate.methods.switching": "auto",
+    "archimedes.simulate.methods.sundials": "cvode ida",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+#: Names that users of the original type.
+_OTHER_NAMES = {"cvodes": "cvode", "idas": "ida"}
+
+
+def register(method: Method) -> Method:
+    """Add a method to the table under its name."""
+    METHODS[method.name] = method
+    return method
+
+
+def find_method(method: str | Method) -> Method:
+    """Return the method of this name (a :class:`Method` is returned as it is).
+
+    >>> find_method("rk4").order
+    4
+    """
+    if isinstance(method, Method):
+        return method
+    method = _OTHER_NAMES.get(method, method)
+    if method not in METHODS and method in _HOME:
+        import_module(_HOME[method])
+    if method not in METHODS:
+        known = ", ".join(sorted({*_HOME, *METHODS}))
+        raise ValueError(f"method={method!r} is unknown: write one of {known}")
+    return METHODS[method]
+
+
+def evaluate_dense(coefficients: Any, theta: Any) -> Any:
+    """Return sum over k of theta^k c[k-1] for coefficients (degree, n), by Horner's rule.
+
+    >>> evaluate_dense(np.array([[1.0], [2.0]]), 0.5)
+    array([1.])
+    """
+    total = coefficients[-1] * theta
+    for row in coefficients[-2::-1]:
+        total = (total + row) * theta
+    return total

@@ -1,0 +1,79 @@
+"""Radau IIA of order 5: three implicit stages, L-stable, for fixed steps of stiff systems.
+
+Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", table IV.5.6, and
+section IV.8 for the unknowns Z.
+
+Symbols: Z_i = X_i - x, the changes of the state up to stage i, stacked (3 n,).
+
+    Z = h (A kron I) F,    F_i = f(t + c_i h, x + Z_i);    x(t + h) = x + Z_3
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import jac
+from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
+from archimedes.simulate.methods.newton import simplified_newton
+
+__all__ = ["RADAU5"]
+
+NEWTON_STEPS = 20
+#: What Newton's iteration may leave, relative to the state, before a step counts as failed.
+_FAILED = 1e-6
+_ROOT = 6**0.5
+_C = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
+_A = np.array(
+    [
+        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
+        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
+        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
+    ]
+)
+#: From the stages to the coefficients of the polynomial through them and x.
+_TO_COEFFICIENTS = np.linalg.inv(_C[:, None] ** np.arange(1, 4))
+
+
+def _start(f: Derivative, t: Any, x: Any) -> Any:
+    """Return nothing of use: each step begins anew."""
+    return np.zeros_like(x)
+
+
+def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
+    """Take one step; nan where Newton's iteration does not converge, since no step is repeated."""
+    matrix = np.eye(3 * x.size) - h * np.kron(_A, jac(f, argnums=1)(t, x))
+
+    def residual(Z: Any) -> Any:
+        changes = Z.reshape(3, x.size)
+        slopes = np.stack([f(t + c * h, x + z) for c, z in zip(_C, changes)])
+        return (h * (_A @ slopes)).reshape(-1) - Z
+
+    base = np.concatenate([x, x, x])
+    Z, left = simplified_newton(
+        residual, base, np.zeros_like(base), np.linalg.inv(matrix), NEWTON_STEPS
+    )
+    stages = Z.reshape(3, x.size)
+    good = rms_norm(left, np.abs(base) + np.abs(Z) + 1e-300) <= _FAILED
+    return Step(np.where(good, x + stages[-1], np.nan), None, memory, stages)
+
+
+def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+    """Return the coefficients of the collocation polynomial."""
+    return _TO_COEFFICIENTS @ step.stages
+
+
+RADAU5 = register(
+    Method(
+        name="radau5",
+        order=5,
+        error_order=None,
+        dense_order=3,
+        dense_degree=3,
+        start=_start,
+        step=_step,
+        dense=_dense,
+        stiff=True,
+    )
+)

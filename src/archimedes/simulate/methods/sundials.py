@@ -1,0 +1,282 @@
+"""SUNDIALS: CVODE as ``method="cvode"``, IDA as ``method="ida"`` and behind ``solve_dae``.
+
+The solvers are those of scikit-sundae, imported at the first use; ours are the right-hand side
+and its Jacobian, compiled, as callbacks. Source: A. C. Hindmarsh et al., "SUNDIALS: suite of
+nonlinear and differential/algebraic equation solvers", ACM TOMS 31 (2005) 363-396.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import ArchimedesError
+from archimedes.simulate.methods.method_table import Method, Step, register
+from archimedes.simulate.statuses import (
+    FINISHED,
+    INTERRUPTED,
+    NON_FINITE,
+    RUNNING,
+    STEP_UNDERFLOW,
+    TOO_MANY_STEPS,
+)
+from archimedes.simulate.stepping.driver import Monitor, Result
+from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.trial_step import Setup
+
+__all__ = ["CVODE", "IDA", "drive_residual"]
+
+#: Steps between two looks at whether the solver still moves.
+PATIENCE = 2000
+_TOO_MUCH_WORK = -1
+#: How their return values read as ours; other negative ones are failures of a step.
+_STATUS = {_TOO_MUCH_WORK: TOO_MANY_STEPS, -8: NON_FINITE, -9: NON_FINITE, -10: NON_FINITE}
+
+
+def _load(name: str) -> Any:
+    """Import ``sksundae.<name>``; the error says how to install it."""
+    try:
+        return import_module(f"sksundae.{name}")
+    except ImportError as error:
+        raise ArchimedesError(
+            f"{name.upper()} comes with scikit-sundae, which is not installed: write `pip install "
+            "scikit-sundae`, or use a built-in method for stiff systems (method='rodas5p')"
+        ) from error
+
+
+@dataclass
+class _March:
+    """Steps a SUNDIALS solver through the span, staying interruptible."""
+
+    solver: Any
+    name: str
+    setup: Setup
+    max_steps: int
+    monitor: Monitor | None
+
+    def __post_init__(self) -> None:
+        self.status = RUNNING
+        self.made = 0
+        self.t = self.setup.t_start
+        self.last: Any = None
+        self.rows: list[tuple[float, np.ndarray]] = []
+        self.sign = 1.0 if self.setup.t_end > self.setup.t_start else -1.0
+
+    def to(self, time: float, kind: str) -> Any:
+        """Go to ``time``, or one step towards it; None where the solver failed."""
+        before = self.t
+        found = self.solver.step(float(time), kind, float(self.setup.t_end))
+        self.made += 1 if kind == "onestep" else 0
+        while int(found.status) == _TOO_MUCH_WORK and self.made + PATIENCE < self.max_steps:
+            # It goes on where it is, unless it cannot move: SUNDIALS would try for ever.
+            if found.t == before:
+                break
+            before, self.made = found.t, self.made + PATIENCE
+            found = self.solver.step(float(time), kind, float(self.setup.t_end))
+        if found.t == before:
+            self.status = STEP_UNDERFLOW
+            return None
+        if not found.success:
+            self.status = _STATUS.get(int(found.status), STEP_UNDERFLOW)
+            return None
+        if not np.isfinite(found.y).all():
+            self.status = NON_FINITE
+            return None
+        self.t, self.last = found.t, found
+        if self.monitor is not None:
+            span = self.setup.t_end - self.setup.t_start
+            self.monitor(float((found.t - self.setup.t_start) / span), float(found.t))
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        """Count what the solve cost."""
+        last = self.last
+        return {
+            "method": self.name,
+            "evaluations": 0 if last is None else int(last.nfev),
+            "jacobians": 0 if last is None else int(last.njev),
+        }
+
+    def every_step(self, first: np.ndarray) -> None:
+        """Collect all steps."""
+        self.rows.append((float(self.setup.t_start), first))
+        while self.status == RUNNING:
+            found = self.to(self.setup.t_end, "onestep")
+            if found is None:
+                break
+            self.rows.append((float(found.t), found.y))
+            if self.sign * (found.t - self.setup.t_end) >= 0.0:
+                self.status = FINISHED
+            elif self.made >= self.max_steps:
+                self.status = TOO_MANY_STEPS
+
+    def at_times(self, first: np.ndarray, times: np.ndarray) -> None:
+        """Collect the states at ``times``."""
+        at, x = float(self.setup.t_start), first
+        for time in times.tolist():
+            if time != at:
+                found = self.to(time, "normal")
+                if found is None:
+                    return
+                at, x = time, found.y
+            self.rows.append((at, x))
+        self.status = FINISHED
+
+
+def _driven(
+    solver: Any,
+    name: str,
+    begun: Any,
+    setup: Setup,
+    times: np.ndarray | None,
+    max_steps: int,
+    monitor: Monitor | None,
+) -> Result:
+    march = _March(solver, name, setup, max_steps, monitor)
+    first = np.array(begun.y)
+    try:
+        if times is None:
+            march.every_step(first)
+        else:
+            march.at_times(first, times)
+    except KeyboardInterrupt:
+        march.status = INTERRUPTED
+    t = np.array([row[0] for row in march.rows])
+    x = np.array([row[1] for row in march.rows]).reshape(len(t), first.size)
+    run = SimpleNamespace(t=float(march.t), accepted=march.made, rejected=0)
+    return Result(t, x, run, march.status, None, march.stats())  # type: ignore[arg-type]
+
+
+def _options(setup: Setup, max_steps: int) -> dict[str, Any]:
+    """Return the options that CVODE and IDA share; their relative tolerance is one number."""
+    return {
+        "rtol": float(np.min(setup.rtol)),
+        "atol": np.array(setup.atol, dtype=np.float64),
+        "first_step": float(setup.h),
+        "max_step": 0.0 if np.isinf(setup.max_step) else float(setup.max_step),
+        "max_num_steps": min(PATIENCE, int(max_steps)),
+        "max_conv_fails": 50,
+    }
+
+
+def drive_residual(
+    residual: Callable[..., Any],
+    jacobian: Callable[..., Any],
+    algebraic: np.ndarray,
+    setup: Setup,
+    x0: np.ndarray,
+    xdot0: np.ndarray,
+    times: np.ndarray | None,
+    max_steps: int,
+    monitor: Monitor | None,
+) -> Result:
+    """Solve ``residual(t, x, xdot) = 0`` with IDA from a consistent start.
+
+    ``jacobian(t, x, xdot, c)`` is dF/dx + c dF/dxdot; ``algebraic`` (n,) says whose derivative
+    does not appear.
+    """
+
+    def fill(t: float, x: Any, xdot: Any, out: Any) -> None:
+        out[:] = residual(t, x, xdot)
+
+    def fill_jacobian(t: float, x: Any, xdot: Any, res: Any, c: float, out: Any) -> None:
+        out[:] = jacobian(t, x, xdot, c)
+
+    options = _options(setup, max_steps)
+    if algebraic.any():
+        options["algebraic_idx"] = np.flatnonzero(algebraic).tolist()
+    solver = _load("ida").IDA(fill, jacfn=fill_jacobian, **options)
+    begun = solver.init_step(float(setup.t_start), x0, xdot0)
+    return _driven(solver, "ida", begun, setup, times, max_steps, monitor)
+
+
+def _refuse_events(kernels: Kernels, name: str) -> None:
+    if kernels.plan.events is not None:
+        raise ArchimedesError(
+            f"method={name!r} has no events: use a built-in method, for stiff systems "
+            "method='rodas5p'"
+        )
+
+
+def _drive_cvode(
+    kernels: Kernels,
+    setup: Setup,
+    x0: np.ndarray,
+    args: tuple[Any, ...],
+    times: np.ndarray | None,
+    max_steps: int,
+    monitor: Monitor | None,
+) -> Result:
+    _refuse_events(kernels, "cvode")
+    f, jacobian = kernels.derivative(), kernels.jacobian()
+
+    def fill(t: float, x: Any, out: Any) -> None:
+        out[:] = f(t, x, args)
+
+    def fill_jacobian(t: float, x: Any, xdot: Any, out: Any) -> None:
+        out[:] = jacobian(t, x, args)
+
+    solver = _load("cvode").CVODE(fill, jacfn=fill_jacobian, **_options(setup, max_steps))
+    begun = solver.init_step(float(setup.t_start), x0)
+    return _driven(solver, "cvode", begun, setup, times, max_steps, monitor)
+
+
+def _drive_ida(
+    kernels: Kernels,
+    setup: Setup,
+    x0: np.ndarray,
+    args: tuple[Any, ...],
+    times: np.ndarray | None,
+    max_steps: int,
+    monitor: Monitor | None,
+) -> Result:
+    _refuse_events(kernels, "ida")
+    f, jacobian = kernels.derivative(), kernels.jacobian()
+    eye = np.eye(x0.size)
+    return drive_residual(
+        lambda t, x, xdot: xdot - f(t, x, args),
+        lambda t, x, xdot, c: c * eye - jacobian(t, x, args),
+        np.zeros(x0.size, dtype=bool),
+        setup,
+        x0,
+        np.asarray(f(float(setup.t_start), x0, args)),
+        times,
+        max_steps,
+        monitor,
+    )
+
+
+def _outside(name: str) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise ArchimedesError(
+            f"method={name!r} runs outside the kernels, in solve_ode on numbers only: inside "
+            "recorded functions, derivatives and batches use method='rodas5p'"
+        )
+
+    return refuse
+
+
+def _method(name: str, drive: Callable[..., Result]) -> Method:
+    refuse: Callable[..., Any] = _outside(name)
+    step: Callable[..., Step] = refuse
+    return Method(
+        name=name,
+        order=5,
+        error_order=5,
+        dense_order=0,
+        dense_degree=0,
+        start=refuse,
+        step=step,
+        dense=refuse,
+        stiff=True,
+        drive=drive,
+    )
+
+
+CVODE = register(_method("cvode", _drive_cvode))
+IDA = register(_method("ida", _drive_ida))

@@ -1,0 +1,118 @@
+"""``auto``: an explicit method while the system allows it, a stiff one while it does not.
+
+Tsit5 and Rodas5P have error estimates of the same order, so one step control serves both. What
+tells that a system has become stiff is ``stiffness.py``; that it no longer is, the size of the
+Jacobian: where h |J| lies well within the stability region of the explicit method, that would make
+the same step for less.
+
+The pair and the idea are those of L. F. Shampine, "Stiffness and nonstiff differential equation
+solvers, II", ACM TOMS 3 (1977) 44-53, and C. Rackauckas, Q. Nie, "DifferentialEquations.jl",
+J. Open Research Software 5 (2017) 15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import cond, stop_gradient
+from archimedes.simulate.methods.explicit import method_of
+from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
+from archimedes.simulate.methods.rosenbrock import RODAS5P
+from archimedes.simulate.methods.tableaus import TSIT5
+from archimedes.simulate.stepping.stiffness import Suspicion, is_stiff, suspected
+from archimedes.tree import struct
+
+__all__ = ["AUTO"]
+
+EXPLICIT = method_of(TSIT5)
+#: Steps of the stiff method in a row that an explicit one could have made, after which it does;
+#: and up to which part of its stability region that is believed.
+EASY, MARGIN = 10, 0.7
+DEGREE = max(EXPLICIT.dense_degree, RODAS5P.dense_degree)
+
+
+@struct
+class Memory:
+    """The slope at the last state, which of the methods is next, and what speaks for the other."""
+
+    slope: Any
+    stiff: Any
+    suspicion: Any
+    easy: Any
+    stiff_steps: Any
+
+
+def _start(f: Derivative, t: Any, x: Any) -> Memory:
+    slope = f(t, x)
+    none = np.where(np.isfinite(np.sum(slope)), 0, 0)
+    return Memory(slope, none > 0, Suspicion(none, none), none, none)
+
+
+def _padded(stages: list[Any], count: int) -> list[Any]:
+    return [*stages, *(np.zeros_like(stages[0]) for _ in range(count - len(stages)))]
+
+
+COUNT = max(len(TSIT5.stages), 8)
+
+
+def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Memory) -> Step:
+    def made(method: Method) -> tuple[Any, ...]:
+        step = method.step(f, t, x, h, memory.slope)
+        return (
+            step.x,
+            step.error,
+            step.memory,
+            np.stack(_padded(step.stages, COUNT)),
+            step.stiffness,
+        )
+
+    x_new, error, slope, stages, stiffness = cond(
+        memory.stiff, lambda: made(RODAS5P), lambda: made(EXPLICIT)
+    )
+    assert EXPLICIT.stability is not None
+    suspicion = suspected(memory.suspicion, stop_gradient(stiffness), EXPLICIT.stability)
+    easy = np.where(stiffness < MARGIN * EXPLICIT.stability, memory.easy + 1, 0)
+    stiff = np.where(memory.stiff, easy < EASY, is_stiff(suspicion))
+    fresh = stiff != memory.stiff
+    new = Memory(
+        slope=slope,
+        stiff=stiff,
+        suspicion=Suspicion(
+            np.where(memory.stiff | fresh, 0, suspicion.hits),
+            np.where(memory.stiff | fresh, 0, suspicion.misses),
+        ),
+        easy=np.where(memory.stiff & ~fresh, easy, 0),
+        stiff_steps=memory.stiff_steps + np.where(memory.stiff, 1, 0),
+    )
+    return Step(x_new, error, new, (memory.stiff, stages))
+
+
+def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
+    stiff, stages = step.stages
+
+    def of(method: Method, count: int) -> Any:
+        own = step._replace(stages=[stages[k] for k in range(count)])
+        rows = method.dense(f, t, x, h, own)
+        missing = DEGREE - method.dense_degree
+        return np.concatenate([rows, np.zeros((missing, x.size))]) if missing else rows
+
+    return cond(stiff, lambda: of(RODAS5P, 8), lambda: of(EXPLICIT, len(TSIT5.stages)))
+
+
+AUTO = register(
+    Method(
+        name="auto",
+        order=5,
+        error_order=4,
+        dense_order=4,
+        dense_degree=DEGREE,
+        start=_start,
+        step=_step,
+        dense=_dense,
+        # It needs no advice.
+        stiff=True,
+        counts=lambda memory: {"stiff_steps": memory.stiff_steps},
+    )
+)

@@ -1,0 +1,100 @@
+"""``solve_ode``: a simulation with all there is to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.simulate.events.event import EventLike
+from archimedes.simulate.methods.method_table import Method
+from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem.hybrid import Hybrid, hybrid_of
+from archimedes.simulate.problem.initial_values import prepare, prepare_batch
+from archimedes.simulate.problem.model import ATOL, RTOL, Options
+from archimedes.simulate.problem.sampled_parts import Sampled
+from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.trajectory.trajectory import Trajectory
+
+__all__ = ["solve_ode"]
+
+
+def solve_ode(
+    func: Callable[..., Any],
+    t_span: Sequence[float],
+    x0: Any,
+    *,
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    args: Any = (),
+    rtol: Any = RTOL,
+    atol: Any = ATOL,
+    dt: float | None = None,
+    first_step: float | None = None,
+    max_step: float = np.inf,
+    max_steps: int | None = None,
+    project: bool = True,
+    events: EventLike | Sequence[EventLike] | None = None,
+    inputs: Callable[[Any], Any] | None = None,
+    sampled: Sampled | Sequence[Sampled] | None = None,
+    dense: bool | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    in_axes: Any = None,
+    threads: int | None = None,
+    progress: bool | Callable[[float, float], None] | None = None,
+) -> Trajectory:
+    """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` = (start, end).
+
+    ``x0`` is a number, an array or any tree of them; func returns a derivative of the same
+    structure. The Trajectory has time as the leading axis of every leaf: at ``t_eval`` or, without
+    it, at every step. ``end`` may lie before ``start``. Steps are chosen to keep the error of each
+    below ``atol + rtol |x|`` (numbers, or trees like the state); ``dt`` gives fixed steps instead.
+    Structs in the state with a ``normalize()`` method, such as quaternions, are normalised after
+    each step (``project=False``: not). ``dense=True`` keeps the interpolants also with t_eval, so
+    that the Trajectory can be called. ``progress`` is True for a bar, or a function of the part
+    done (0 to 1) and the time.
+
+    ``in_axes`` makes it a batch, in lanes and ``threads``: an axis for x0 and for each of args
+    that the instances lie along (None: shared), or one number for all, as in :func:`vmap`; the
+    Trajectory then has the instances along its first axis, each with the bits it has alone.
+
+    ``events``: what to watch for, one or several, each a function g(t, x, *args) or an
+    :class:`Event`; what happened is in the Trajectory's ``events``. ``inputs``, a function u(t) or
+    an :class:`InputSeries`, makes it func(t, x, u, *args); ``sampled``, one :class:`Sampled` part
+    or a list of them, adds their memories as an argument after that (to event functions and resets
+    too). Both are in the Trajectory as ``u``.
+
+    A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
+    and ``message``.
+
+    >>> traj = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0)
+    >>> traj.success, round(float(traj.x[-1]), 8)
+    (True, 0.36787944)
+    """
+    checks.refuse_traced(t_span, x0, args, t_eval)
+    hybrid: Hybrid | None = None
+    if inputs is not None or sampled is not None:
+        if static_argnames:
+            raise ValueError("static_argnames cannot be combined with inputs or sampled")
+        start, end = checks.check_span(t_span, x0)
+        hybrid = hybrid_of(func, inputs, sampled, start, end)
+        given = checks.check_args(args)
+        x0 = hybrid.begin(start, x0, given, in_axes)
+        func, events = hybrid.dynamics, hybrid.events(events)
+        if in_axes is not None:
+            axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
+            in_axes = (0, *axes[1:])
+    clock = None if hybrid is None else hybrid.acting
+    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events, clock)
+    if in_axes is not None:
+        many = prepare_batch(func, t_span, x0, method, args, static_argnames, options, in_axes)
+        times = None if t_eval is None else many.times(t_eval)
+        with monitor_of(progress) as monitor:
+            found = many.solve(times, bool(dense), threads, monitor)
+        return found if hybrid is None else hybrid.shown(found)
+    problem = prepare(func, t_span, x0, method, args, static_argnames, options)
+    times = None if t_eval is None else problem.times(t_eval)
+    with monitor_of(progress) as monitor:
+        found = problem.solve(times, bool(dense) or times is None, monitor)
+    return found if hybrid is None else hybrid.shown(found)

@@ -1,0 +1,254 @@
+"""``odeint`` and ``integrator``: solutions as plain arrays, inside recordings too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import Compiled, stop_gradient, vmap
+from archimedes.function.control_flow.region_bodies import any_traced
+from archimedes.function.derivatives.flows import moved
+from archimedes.function.former_options import former_options
+from archimedes.simulate.events.event import EventLike
+from archimedes.simulate.methods.method_table import Method, find_method
+from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem.hybrid import hybrid_of
+from archimedes.simulate.problem.initial_values import prepare, step_limit
+from archimedes.simulate.problem.model import (
+    ATOL,
+    DEFAULT_METHOD,
+    RTOL,
+    Options,
+    model_of,
+    setup_of,
+)
+from archimedes.simulate.problem.sampled_parts import Sampled
+from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
+from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.statuses import (
+    EVENT,
+    FINISHED,
+    INTERRUPTED,
+    RUNNING,
+    TOO_MANY_STEPS,
+    UNORDERED,
+    SimulationError,
+    SolveInfo,
+)
+from archimedes.simulate.stepping import solve_loops as loops
+from archimedes.simulate.stepping import trial_step as stepping
+from archimedes.simulate.stepping.step_rows import known
+from archimedes.symbolic import is_traced
+
+__all__ = ["integrator", "odeint"]
+
+#: Trial steps that a recorded solve may make between two outputs.
+RECORDED = 10_000
+
+
+def odeint(
+    func: Callable[..., Any],
+    t_span: Sequence[Any],
+    x0: Any,
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    atol: Any = ATOL,
+    rtol: Any = RTOL,
+    args: Any = None,
+    static_argnames: str | Sequence[str] = (),
+    *,
+    dt: float | None = None,
+    first_step: float | None = None,
+    max_step: float = np.inf,
+    max_steps: int | None = None,
+    project: bool = True,
+    events: EventLike | Sequence[EventLike] | None = None,
+    inputs: Callable[[Any], Any] | None = None,
+    sampled: Sampled | Sequence[Sampled] | None = None,
+    progress: bool | Callable[[float, float], None] | None = None,
+    full_output: bool = False,
+    **former: Any,
+) -> Any:
+    """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` and return the states.
+
+    Without ``t_eval`` the final state; with it, of shape (m,), an array (n, m) for a state of
+    shape (n,), and for a tree state the tree with a leading time axis on each leaf; nan at times
+    after a terminal event. The other options are those of :func:`solve_ode`. A solve that fails
+    raises SimulationError, which holds the part computed.
+
+    Inside a recorded or differentiated function the solve becomes part of the recording.
+    Derivatives of any order, forward and reverse: with respect to x0 and args they are those of
+    the steps taken (their sizes held constant); with respect to the times of ``t_span``,
+    ``t_eval`` and events those of the solution through the states found. A recorded solve makes
+    at most ``max_steps`` steps between two outputs (default 10,000) and returns nan where it
+    fails, with derivatives that are nan too.
+
+    ``full_output=True`` returns the states and a :class:`SolveInfo` with ``success`` and
+    ``status``, and does not raise: states that were not reached are nan. In recorded code this is
+    how to tell a failure from a number.
+
+    >>> odeint(lambda t, x: np.array([x[1], -x[0]]), (0.0, np.pi), [0.0, 1.0]).round(6) + 0.0
+    array([ 0., -1.])
+    >>> end, info = odeint(lambda t, x: x**2, (0.0, 2.0), 1.0, full_output=True)
+    >>> float(end), bool(info.success)
+    (nan, False)
+    """
+    former_options("odeint", former)
+    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
+    ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output)
+    if inputs is None and sampled is None:
+        found, info = _solved(func, t_span, x0, args, ask)
+        return (found, info) if full_output else found
+    start, end = checks.check_span(t_span, x0)
+    hybrid = hybrid_of(func, inputs, sampled, start, end)
+    given = checks.check_args(args)
+    options.clock, options.events = hybrid.acting, hybrid.events(events)
+    begun = hybrid.begin(start, x0, given, None)
+    (found, _), info = _solved(hybrid.dynamics, t_span, begun, given, ask)
+    if hybrid.acting is not None and is_traced(end):
+        # Sampled parts cannot follow back in time, which nothing could say before.
+        forward = end > start
+        found = tree.map(lambda leaf: known(forward, leaf), found)
+        status = stop_gradient(np.where(forward, info.status, UNORDERED))
+        info = tree.replace(info, success=status >= 0, status=status)
+    flat = t_eval is not None and tree.is_leaf(begun[0])
+    found = np.moveaxis(found, 0, -1) if flat else found
+    return (found, info) if full_output else found
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """How to solve, and what is asked for."""
+
+    method: str | Method | None
+    t_eval: Any
+    static_argnames: str | Sequence[str]
+    options: Options
+    progress: Any
+    raises: bool
+
+
+def _solved(
+    func: Callable[..., Any], t_span: Any, x0: Any, args: Any, ask: _Ask
+) -> tuple[Any, SolveInfo]:
+    """Return the states, and how the solve ended."""
+    if any_traced(t_span, x0, args, ask.t_eval):
+        return _recorded(func, t_span, x0, args, ask)
+    problem = prepare(func, t_span, x0, ask.method, args, ask.static_argnames, ask.options)
+    layout = problem.kernels.plan.layout
+    times = None if ask.t_eval is None else problem.times(ask.t_eval)
+    with monitor_of(ask.progress) as monitor:
+        found = problem.solve(times, monitor=monitor, final=times is None)
+    if found.status == INTERRUPTED:
+        raise KeyboardInterrupt(f"odeint: {found.message}")
+    if ask.raises and not found.success:
+        raise SimulationError(f"odeint: {found.message}", found)
+    x = found.x
+    if times is not None and len(found.t) < len(times):
+        x = tree.map(lambda leaf: _filled(leaf, len(times)), x)
+    elif times is None and not found.success:
+        x = tree.map(lambda leaf: np.full_like(leaf, np.nan), x)
+    t, steps = np.float64(problem.run.t), np.int64(problem.run.accepted)
+    info = SolveInfo(np.bool_(found.success), np.int64(found.status), t, steps)
+    return _shaped(x, layout, times is None), info
+
+
+def _filled(leaf: np.ndarray, count: int) -> np.ndarray:
+    """Return a leaf with nan for the times that were not reached."""
+    missing = np.full((count - len(leaf), *leaf.shape[1:]), np.nan)
+    return np.concatenate([leaf, missing])
+
+
+def _shaped(x: Any, layout: Layout, final: bool) -> Any:
+    """Bring states with a leading time axis to the shape that odeint returns."""
+    if final:
+        return tree.map(lambda leaf: leaf[0], x)
+    return np.moveaxis(x, 0, -1) if layout.is_array else x
+
+
+def _recorded(
+    func: Callable[..., Any], t_span: Any, x0: Any, args: Any, ask: _Ask
+) -> tuple[Any, SolveInfo]:
+    """Record the loops of a solve into the current trace."""
+    t_eval, options = ask.t_eval, ask.options
+    start, end = checks.check_span(t_span, x0)
+    times = np.zeros(0) if t_eval is None else t_eval
+    if np.ndim(times) != 1:
+        raise ValueError(f"t_eval must have shape (m,), got {np.shape(times)}")
+    if not any_symbolic((start, end, times)) and t_eval is not None:
+        times = checks.check_times(t_eval, start, end)
+    state = as_state(x0)
+    layout = layout_of(state)
+    chosen = find_method(DEFAULT_METHOD if ask.method is None else ask.method)
+    model = model_of(func, args, ask.static_argnames)
+    plan = model.plan(layout, chosen, options)
+    f = plan.derivative(model.args)
+    count = 1 if t_eval is None else np.shape(times)[0]
+    limit = step_limit(options, RECORDED)
+    t0 = stop_gradient(start)
+    x = layout.pack(state)
+    if any_symbolic(start):
+        x = moved(f, start, t0, x)
+    setup = setup_of(layout, options, t0, stop_gradient(end), loops.FOREVER)
+    keep = t_eval is not None or plan.events is not None
+    run = stepping.begin(plan, setup, t0, x, model.args, dense=keep)
+    if t_eval is None:
+        run = loops.final(plan, setup, model.args, run, limit)
+        x = run.x
+        if any_symbolic(end):
+            # A run that ended by an event does not depend on the end of the span.
+            last = np.where(run.status == EVENT, stop_gradient(run.t), end)
+            x = moved(f, stop_gradient(last), last, x)
+        status = np.where(run.status == RUNNING, TOO_MANY_STEPS, run.status)
+        rows = known(status >= 0, x)[None]
+    else:
+        fixed = stop_gradient(times)
+        run, rows = loops.outputs(plan, setup, model.args, run, fixed, limit)
+        left = stepping.direction_of(setup) * (fixed[-1:] - run.t) > 0.0
+        short = np.where(np.any(left), TOO_MANY_STEPS, FINISHED)
+        status = np.where(run.status == RUNNING, short, run.status)
+        if any_symbolic(times):
+            good = checks.in_order(fixed, t0, stop_gradient(end))
+            status = np.where(np.all(good), status, UNORDERED)
+            rows = known(good[:, None], rows)
+            rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)
+    info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
+    return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None), info
+
+
+def any_symbolic(value: Any) -> bool:
+    """Tell whether a leaf is a traced value that is not a constant."""
+    return any(map(is_traced, tree.leaves(value)))
+
+
+def integrator(
+    func: Callable[..., Any],
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    atol: Any = ATOL,
+    rtol: Any = RTOL,
+    static_argnames: str | Sequence[str] = (),
+    name: str | None = None,
+    **options: Any,
+) -> Callable[..., Any]:
+    """Return a function ``solve(t_span, x0, *args)`` that does what odeint does with these options.
+
+    It can be called again and again, recorded, differentiated and mapped.
+
+    >>> solve = integrator(lambda t, x, k: -k * x)
+    >>> round(float(solve((0.0, 1.0), 1.0, 2.0)), 8)
+    0.13533528
+    """
+    compiled = func if isinstance(func, Compiled) else Compiled(func)
+
+    def solve(t_span: Sequence[Any], x0: Any, *args: Any) -> Any:
+        return odeint(
+            compiled, t_span, x0, method, t_eval, atol, rtol, args, static_argnames, **options
+        )
+
+    solve.__name__ = solve.__qualname__ = name or f"integrate_{compiled.name}"
+    return solve

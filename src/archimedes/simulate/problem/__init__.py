@@ -1,0 +1,1 @@
+"""What users give to a solver, checked and made ready to record."""

@@ -1,0 +1,188 @@
+"""Checks of what users give to a solver; each error names the argument and the remedy."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.methods.method_table import Method
+from archimedes.simulate.problem.state_layout import Layout
+from archimedes.symbolic import is_traced
+from archimedes.symbolic.core.trace import is_tracing, trace_error
+
+__all__ = [
+    "check_args",
+    "check_span",
+    "check_state",
+    "check_step",
+    "check_times",
+    "in_order",
+    "refuse_traced",
+    "static_places",
+]
+
+
+def refuse_traced(*values: Any) -> None:
+    """Raise where a solve is driven from Python but its values are being recorded."""
+    if is_tracing() and any(map(is_traced, tree.leaves(values))):
+        raise trace_error(
+            "solve_ode and solve_dae return a Trajectory, which has as many entries as the values "
+            "ask for, and here the values are traced",
+            "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
+            "recording; its full_output=True returns the status too.",
+        )
+
+
+def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
+    """Return the ends of a time span, floats or traced; ``x0`` tells if the two were swapped."""
+    if type(t_span) is not tuple or list(map(type, t_span)) != [float, float]:
+        check_pair(t_span, x0)
+        if any(map(is_traced, t_span)):
+            first, last = (e if is_traced(e) else _finite(e, t_span) for e in t_span)
+            return first, last
+    start, end = (_finite(e, t_span) for e in t_span)
+    if start == end:
+        raise ValueError(f"t_span = ({start}, {end}) is empty: start and end are equal")
+    return start, end
+
+
+def check_pair(t_span: Any, x0: Any) -> None:
+    """Refuse what is no pair of numbers, and a pair where x0 looks more like the span.
+
+    States are written as arrays or lists, spans as tuples: where it is the other way round a
+    state of two numbers would pass for a span, and the solve for the one that was meant.
+    """
+    pair = isinstance(t_span, _KINDS) or hasattr(t_span, "shape")
+    if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
+        got = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
+        raise ValueError(f"t_span must be a pair (start, end) of numbers, got {got}: {_ORDER}")
+    if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
+        raise ValueError(
+            f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {_ORDER}. If they are right, write "
+            "the span as a tuple (start, end), or the state as np.array(x0)"
+        )
+
+
+_ORDER = "the order is (func, t_span, x0), as in SciPy's solve_ivp"
+#: From what a span is usually written as to what a state is.
+_KINDS = (tuple, list, np.ndarray)
+
+
+def _kind(value: Any) -> int:
+    return _KINDS.index(type(value)) if type(value) in _KINDS else len(_KINDS)
+
+
+def _are_numbers(values: Any) -> bool:
+    kinds = {np.dtype(getattr(v, "dtype", None) or np.asarray(v).dtype).kind for v in values}
+    return kinds <= set("iuf")
+
+
+def _finite(end: Any, t_span: Any) -> float:
+    if not math.isfinite(end):
+        raise ValueError(f"t_span = ({', '.join(map(str, t_span))}) must be finite")
+    return float(end)
+
+
+def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
+    """Return output times: within the span, in its direction."""
+    # Kernels read times one after the other in memory.
+    times = np.ascontiguousarray(t_eval, dtype=np.float64)
+    if np.ndim(t_eval) == 0 or times.ndim != 1:
+        raise ValueError(f"t_eval must have shape (m,), got {np.shape(t_eval)}")
+    low, high = min(start, end), max(start, end)
+    early, late = (times[:-1], times[1:]) if end > start else (times[1:], times[:-1])
+    # Sorted times lie in the span if the first and the last do; nan is never sorted.
+    ends = times[:1].tolist() + times[-1:].tolist()
+    if all(low <= t <= high for t in ends) and (early <= late).all():
+        return times
+    if not np.isfinite(times).all():
+        raise ValueError("t_eval must be finite")
+    outside = (times < low) | (times > high)
+    if outside.any():
+        raise ValueError(
+            f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = ({start}, {end})"
+        )
+    at = int(np.argmax(early > late))
+    raise ValueError(
+        f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
+        f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
+    )
+
+
+def in_order(times: Any, start: Any, end: Any) -> Any:
+    """Tell which times (m,) a solve can put out: in the span, and not before an earlier one.
+
+    >>> in_order(np.array([0.5, 0.2, 2.0]), 0.0, 1.0)
+    array([ True, False, False])
+    """
+    direction = np.where(end >= start, 1.0, -1.0)
+    along = direction * (times - start)
+    furthest = np.maximum.accumulate(np.where(np.isnan(along), -np.inf, along))
+    return (along >= np.maximum(furthest, 0.0)) & (along <= direction * (end - start))
+
+
+def check_state(x0: Any, layout: Layout) -> np.ndarray:
+    """Return a state as a vector (n,); one that is nan or infinite is refused, naming the leaf."""
+    x = layout.pack(x0)
+    if np.isfinite(x).all():
+        return x if x.dtype == np.float64 else x.astype(np.float64)
+    leaves = zip(layout.treedef.paths("x0"), tree.leaves(x0))
+    path, leaf = next(pair for pair in leaves if not np.isfinite(pair[1]).all())
+    raise ValueError(f"{path} is nan or infinite: {leaf!r}")
+
+
+def check_tolerances(rtol: Any, atol: Any) -> None:
+    """Refuse tolerances that no step could meet."""
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not (np.isfinite(value).all() and (value >= 0.0).all()):
+            raise ValueError(f"{name} must be finite and not negative")
+    if not ((rtol > 0.0) | (atol > 0.0)).all():
+        raise ValueError("rtol and atol must not both be zero")
+
+
+def check_step(name: str, value: Any) -> float:
+    """Return a step size, which must be positive."""
+    if not float(value) > 0.0:
+        raise ValueError(f"{name} = {value!r} must be positive")
+    return float(value)
+
+
+def check_fixed(method: Method, dt: Any) -> bool:
+    """Tell whether a solve is adaptive."""
+    if dt is not None:
+        return False
+    if method.error_order is None:
+        raise ValueError(
+            f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
+            "their size with dt=..., or choose an adaptive method such as 'dop853'"
+        )
+    return True
+
+
+def check_args(args: Any) -> tuple[Any, ...]:
+    """Return the further arguments of the function as a tuple."""
+    if args is None:
+        return ()
+    return tuple(args) if isinstance(args, (tuple, list)) else (args,)
+
+
+def static_places(
+    func: Callable[..., Any], static_argnames: str | Sequence[str] | None, count: int
+) -> list[int]:
+    """Return which of the ``count`` further arguments of func(t, x, *args) are static."""
+    names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or ())
+    if not names:
+        return []
+    known = list(inspect.signature(func).parameters)
+    for name in names:
+        if name not in known[2 : 2 + count]:
+            raise ValueError(
+                f"static_argnames: {name!r} is not among the arguments {known[2 : 2 + count]} that "
+                "args gives"
+            )
+    return [known.index(name) - 2 for name in names]

@@ -1,0 +1,175 @@
+"""Models with inputs and sampled parts, made into plain ones with a larger state.
+
+The state becomes (x, memories); the user's functions see f(t, x, [input], [memories], *args). A
+time series is a sampled part of its own, so that the solver stops at its samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function import vmap
+from archimedes.simulate.events.event import Event, EventLike, check_events
+from archimedes.simulate.problem.input_series import InputSeries
+from archimedes.simulate.problem.sampled_parts import Clock, Sampled, check_sampled
+from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
+from archimedes.simulate.trajectory.trajectory import Trajectory
+from archimedes.symbolic import is_traced
+
+__all__ = ["Hybrid", "hybrid_of"]
+
+#: (t, memories) -> the arguments between x and the user's own.
+Between = Callable[[Any, Any], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """A model with an input and sampled parts: ``dynamics`` of the larger state, and the clock."""
+
+    dynamics: Callable[..., Any]
+    between: Between
+    inputs: Callable[[Any], Any] | None
+    clock: Clock
+
+    @property
+    def acting(self) -> Clock | None:
+        """The clock, if some part acts at times of its own."""
+        return self.clock if self.clock.parts else None
+
+    def events(self, events: EventLike | Sequence[EventLike] | None) -> tuple[Event, ...]:
+        """Return the user's events on the larger state."""
+        return tuple(_event(event, self.between) for event in check_events(events))
+
+    def begin(self, t: Any, x0: Any, args: tuple[Any, ...], axes: Any) -> Any:
+        """Return the initial state: parts that are due at the start have acted.
+
+        ``axes`` are those of x0 and args in a batch, None for a single solve.
+        """
+        x = tree.map(lambda leaf: leaf * 1.0, as_state(x0))
+        memories = tuple(tree.map(lambda leaf: leaf * 1.0, p.init) for p in self.clock.parts)
+
+        def first(x: Any, *args: Any) -> Any:
+            return self.clock.tick(t, (x, memories), args)
+
+        if axes is None:
+            return first(x, *args)
+        given = (axes,) * (1 + len(args)) if isinstance(axes, int) else tuple(axes)
+        return vmap(first, in_axes=given)(x, *args)
+
+    def shown(self, found: Trajectory) -> Trajectory:
+        """Return the trajectory of the user's state, with inputs and memories as ``u``."""
+        x, memories = found.x
+        events, dense = found.events, found.dense
+        if events is not None and "x_before" in events:
+            events = {**events, **{k: events[k][0] for k in ("x_before", "x_after")}}
+        return Trajectory(
+            found.t,
+            x,
+            u=self._inputs(found.t, memories),
+            status=found.status,
+            message=found.message,
+            stats=found.stats,
+            dense=None if dense is None else _OwnDense(dense),
+            events=events,
+        )
+
+    def _inputs(self, t: np.ndarray, memories: Any) -> Any:
+        """Return what the dynamics were given at the times: one thing, or a pair."""
+        if self.inputs is None:
+            return self.clock.seen(memories)
+        if len(memories) > self.clock.visible and tree.leaves(memories[-1]):
+            values = memories[-1]
+        else:
+            rows = [self.inputs(time) for time in np.nan_to_num(t).ravel()]
+            values = tree.map(lambda *v: np.reshape(v, (*t.shape, *np.shape(v[0]))), *rows)
+        return (values, self.clock.seen(memories)) if self.clock.visible else values
+
+
+class _OwnDense:
+    """The dense output of the user's part of the state."""
+
+    def __init__(self, dense: Any) -> None:
+        self.dense = dense
+
+    def __call__(self, t: Any) -> Any:
+        return self.dense(t)[0]
+
+    def __getitem__(self, key: Any) -> _OwnDense:
+        return _OwnDense(self.dense[key])
+
+
+def hybrid_of(
+    func: Callable[..., Any],
+    inputs: Callable[[Any], Any] | None,
+    sampled: Sampled | Sequence[Sampled] | None,
+    start: Any,
+    end: Any,
+) -> Hybrid:
+    """Put a model, its input and its sampled parts together; the ends of the span may be traced."""
+    check_time_first(func)
+    parts = () if sampled is None else check_sampled(sampled, start, end)
+    if inputs is not None and not callable(inputs):
+        raise TypeError(
+            f"inputs is a {type(inputs).__name__}: write a function u(t), or "
+            "arc.InputSeries(t, u) for samples"
+        )
+    timed = bool(parts) or isinstance(inputs, InputSeries)
+    if timed and is_traced(start):
+        raise TraceError(
+            "t_span[0] is traced, and which samples a solve sees jumps with it: sampled parts and "
+            "time series need a start that is a number, as in t_span=(0.0, T)"
+        )
+    if timed and not is_traced(end) and end < start:
+        raise ValueError(
+            f"t_span = ({start}, {end}) goes back in time, where sampled parts and time series "
+            "cannot follow: simulate forward"
+        )
+    single, visible = isinstance(sampled, Sampled), len(parts)
+    held = isinstance(inputs, InputSeries) and inputs.method == "zoh"
+    if isinstance(inputs, InputSeries):
+        parts = (*parts, _series_part(inputs, start))
+
+    # Closures over plain values, so that kernels are found again (see ``function.identity``).
+    def between(t: Any, memories: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = ()
+        if inputs is not None:
+            found = (memories[-1] if held else inputs(t),)
+        if visible:
+            found = (*found, memories[0] if single else tuple(memories[:visible]))
+        return found
+
+    def dynamics(t: Any, state: Any, *args: Any) -> Any:
+        x, memories = state
+        slope = layout_of(x).checked(func(t, x, *between(t, memories), *args), func)
+        return slope, tree.map(lambda leaf: 0.0 * leaf, memories)
+
+    return Hybrid(dynamics, between, inputs, Clock(parts, single, visible))
+
+
+def _event(event: Event, between: Between) -> Event:
+    own, change = event.fn, event.reset
+
+    def fn(t: Any, state: Any, *args: Any) -> Any:
+        return own(t, state[0], *between(t, state[1]), *args)
+
+    def reset(t: Any, state: Any, *args: Any) -> Any:
+        assert change is not None
+        return change(t, state[0], *between(t, state[1]), *args), state[1]
+
+    # Where errors should point to.
+    fn.written_as, reset.written_as = own, change  # type: ignore[attr-defined]
+    return replace(event, fn=fn, reset=None if change is None else reset)
+
+
+def _series_part(series: InputSeries, start: float) -> Sampled:
+    """Return a part that holds the samples, or one that only stops at the kinks."""
+    times = np.unique(np.concatenate([[start], series.t[series.t > start]]))
+    if series.method == "zoh":
+        return Sampled(lambda t, x, u, *args: series(t), series(start), times=times)
+    return Sampled(lambda t, x, u, *args: (), (), times=times)

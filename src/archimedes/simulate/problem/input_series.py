@@ -1,0 +1,112 @@
+"""Input time series: values at given times, held or joined by straight lines in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function.interpolation import Axis
+from archimedes.symbolic import is_traced
+from archimedes.symbolic.core.table_reads import read_table
+
+__all__ = ["InputSeries", "look_up"]
+
+METHODS = ("linear", "zoh")
+
+
+def look_up(table: np.ndarray, index: Any) -> Any:
+    """Return ``table[index]`` along the first axis, also for traced indices.
+
+    >>> look_up(np.array([[1.0, 2.0], [3.0, 4.0]]), 1)
+    array([3., 4.])
+    """
+    if not is_traced(index):
+        return table[index]
+    width = int(np.prod(table.shape[1:], dtype=int))
+    flat = np.ascontiguousarray(table, dtype=np.float64).reshape(-1)
+    places: Any = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
+    return np.reshape(read_table(flat, places), (*index.shape, *table.shape[1:]))
+
+
+class InputSeries:
+    """A function of time given by samples: ``series(t)`` is the value at t.
+
+    ``t`` (m,) increases; every leaf of ``u`` (an array or a tree) has m values along its first
+    axis. ``method`` is "linear", or "zoh" (zero-order hold: each value until the next sample).
+    Before the first and after the last sample the value there is held. Given to ``solve_ode`` as
+    ``inputs``, the solver stops at the samples, so that jumps and kinks cost no accuracy.
+
+    >>> series = InputSeries([0.0, 1.0, 3.0], [0.0, 2.0, 4.0])
+    >>> float(series(2.0)), float(InputSeries(series.t, series.u, method="zoh")(2.0))
+    (3.0, 2.0)
+    """
+
+    def __init__(self, t: Any, u: Any, method: str = "linear") -> None:
+        if method not in METHODS:
+            raise ValueError(f"InputSeries: method={method!r} is not one of {METHODS}")
+        self.t = _times(t)
+        self.u = u if not isinstance(u, list) else np.array(u)
+        self.method = method
+        self._axis = Axis(self.t, "t", data=True)
+        leaves, self._treedef = tree.flatten(self.u)
+        paths = self._treedef.paths("u")
+        self._tables = [_table(leaf, path, len(self.t)) for leaf, path in zip(leaves, paths)]
+
+    def __call__(self, t: Any) -> Any:
+        """Return the value at the time t; of an array of times, their values along its axes."""
+        t = t if is_traced(t) else np.asarray(t, dtype=np.float64)[()]
+        k = self._axis.interval(t)
+        start, end = look_up(self.t, k), look_up(self.t, k + 1)
+        theta = np.clip((t - start) / (end - start), 0.0, 1.0)
+        if self.method == "zoh":
+            theta = np.floor(theta)
+
+        def between(table: np.ndarray) -> Any:
+            low, high = look_up(table, k), look_up(table, k + 1)
+            part = np.reshape(theta, (*np.shape(theta), *(1,) * (table.ndim - 1)))
+            return np.where(part >= 1.0, high, low + part * (high - low))
+
+        return self._treedef.unflatten([between(table) for table in self._tables])
+
+
+def _times(t: Any) -> np.ndarray:
+    times = _numbers(t, "t")
+    if times.ndim != 1 or len(times) < 2:
+        raise ValueError(
+            f"InputSeries: t must be an array of at least 2 times, got shape {times.shape}"
+        )
+    if not np.isfinite(times).all():
+        raise ValueError("InputSeries: t holds nan or inf: leave such samples out")
+    steps = np.diff(times)
+    if not np.all(steps > 0.0):
+        k = int(np.argmax(~(steps > 0.0)))
+        raise ValueError(
+            f"InputSeries: t must be times that increase, but t[{k + 1}] = {times[k + 1]:g} "
+            f"follows t[{k}] = {times[k]:g}: sort the samples (np.argsort) and drop repeated times"
+        )
+    return times
+
+
+def _table(leaf: Any, path: str, count: int) -> np.ndarray:
+    table = _numbers(leaf, path)
+    if table.ndim == 0 or len(table) != count:
+        raise ValueError(
+            f"InputSeries: {path} has shape {table.shape}, but there are {count} "
+            "times: the first axis must be time"
+        )
+    if not np.isfinite(table).all():
+        raise ValueError(f"InputSeries: {path} holds nan or inf: leave such samples out")
+    return table
+
+
+def _numbers(value: Any, name: str) -> np.ndarray:
+    """Return a copy as float64; what is no real number is refused."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"InputSeries: {name} must hold real numbers, got {array.dtype}: give real and "
+            "imaginary parts, or times in seconds, as numbers"
+        )
+    return array.astype(np.float64)

@@ -1,0 +1,198 @@
+"""Sampled parts: controllers, filters and inputs that act at their own times within a simulation.
+
+A part has a memory ``u``: any tree of numbers, which stays as it is between samples. The loops
+stop exactly at each sample time, let the parts that are due change their memory, and go on. The
+memories travel as a part of the state whose derivative is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import TraceError
+from archimedes.function import cond
+from archimedes.function.control_flow.region_bodies import any_traced
+from archimedes.function.identity.states import fingerprint
+from archimedes.function.interpolation import Axis
+from archimedes.random.arguments import check_key
+from archimedes.random.keys import fold_in
+from archimedes.simulate.problem.input_series import look_up
+from archimedes.simulate.problem.state_layout import Layout
+from archimedes.simulate.stepping.step_size import rounding
+
+__all__ = ["Clock", "Sampled", "check_sampled"]
+
+#: Two times closer than this part of a period are the same sample.
+SAME = 1e-9
+#: The largest part of a period that rounding of the times may take away.
+COARSE = 0.25
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A part that acts every ``dt`` seconds (from ``offset`` on), or at given ``times``.
+
+    ``update(t, x, u, *args) -> u`` returns its new memory; ``init`` is the first one, and fixes
+    structure and shapes. ``u`` is the memory of this part or, where ``sampled`` is a list, the
+    tuple of all; parts that are due together act in the order of the list, each seeing what those
+    before it left. A part that is due at the start acts there.
+
+    With a ``key`` (`arc.random`) the update is ``update(t, x, u, *args, key=...)`` and is given a
+    key of its own at each sample, which depends on ``key``, the part's place in the list and the
+    number of the sample alone. A key that differs between runs belongs into ``args``: ``key`` may
+    be a function that takes it from there, ``key=lambda *args: args[0].key``.
+
+    >>> hold = Sampled(lambda t, x, u: -2.0 * x[0], init=0.0, dt=0.1)
+    >>> hold.dt
+    0.1
+    """
+
+    update: Callable[..., Any]
+    init: Any
+    dt: float | None = None
+    offset: float = 0.0
+    times: Any = None
+    key: Any = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.update):
+            raise TypeError(
+                f"Sampled: update must be a function update(t, x, u, *args) -> u, got "
+                f"{type(self.update).__name__}"
+            )
+        if (self.dt is None) == (self.times is None):
+            raise ValueError("Sampled: give either dt, the period, or times")
+        if self.dt is not None and not (np.isfinite(self.dt) and self.dt > 0.0):
+            raise ValueError(f"Sampled: dt={self.dt!r} must be positive")
+        if self.key is not None and not callable(self.key):
+            check_key(self.key, "Sampled")
+
+    @property
+    def identity(self) -> Any:
+        """What makes two parts the same for a kernel."""
+        times = None if self.times is None else np.asarray(self.times, dtype=np.float64).tobytes()
+        key = fingerprint(self.key) if callable(self.key) else self.key
+        key = key.tobytes() if isinstance(key, np.ndarray) else key
+        return fingerprint(self.update), self.dt, self.offset, times, key
+
+    def following(self, t: Any) -> Any:
+        """Return the first sample time after t (inf: none)."""
+        if self.dt is not None:
+            count = np.floor((t - self.offset) / self.dt + self._slack(t)) + 1.0
+            return self.offset + np.maximum(count, 0.0) * self.dt
+        times = np.asarray(self.times, dtype=np.float64)
+        padded = np.concatenate([[-np.inf], times, [np.inf]])
+        grid = np.concatenate([[times[0] - 1.0], times, [times[-1] + 1.0]])
+        k = Axis(grid, "times", data=True).interval(t)
+        return look_up(padded, k + 1)
+
+    def _slack(self, t: Any) -> Any:
+        """Return by how much, in periods, a sample time may be off."""
+        return SAME + rounding(t, self.offset) / self.dt
+
+    def due(self, t: Any) -> Any:
+        """Tell whether t is a sample time; it must be one to rounding."""
+        if self.dt is not None:
+            count = (t - self.offset) / self.dt
+            nearest = np.round(count)
+            return (np.abs(count - nearest) <= self._slack(t)) & (nearest >= 0.0)
+        times = np.asarray(self.times, dtype=np.float64)
+        return look_up(times, self.index(t)) == t
+
+    def index(self, t: Any) -> Any:
+        """Return the number of the sample at time t, from 0 on."""
+        if self.dt is not None:
+            return np.round((t - self.offset) / self.dt).astype(np.int64)
+        times = np.asarray(self.times, dtype=np.float64)
+        grid = np.concatenate([times, [times[-1] + 1.0]])
+        return Axis(grid, "times", data=True).interval(t)
+
+    def act(self, place: int, t: Any, x: Any, u: Any, args: tuple[Any, ...]) -> Any:
+        """Return the new memory of the part at a place of the list."""
+        if self.key is None:
+            return self.update(t, x, u, *args)
+        key = self.key(*args) if callable(self.key) else self.key
+        mine = fold_in(fold_in(key, place), self.index(t))
+        return self.update(t, x, u, *args, key=mine)
+
+
+def check_sampled(
+    sampled: Sampled | Sequence[Sampled], start: Any = 0.0, end: Any = 0.0
+) -> tuple[Sampled, ...]:
+    """Return sampled parts as a tuple; their periods must be visible beside the times."""
+    parts = (sampled,) if isinstance(sampled, Sampled) else tuple(sampled)
+    for k, part in enumerate(parts):
+        if not isinstance(part, Sampled):
+            raise TypeError(
+                f"sampled[{k}] is a {type(part).__name__}: write sampled=[arc.Sampled(update, "
+                "init, dt=...)]"
+            )
+        if part.dt is not None and not any_traced(start, end):
+            noise = rounding(start, end, part.offset)
+            if noise > COARSE * part.dt:
+                raise ValueError(
+                    f"sampled[{k}]: dt = {part.dt:.6g} cannot be told apart at t = {end:.17g}, "
+                    f"where neighbouring times are {np.spacing(abs(end)):.2g} apart: count time "
+                    "from a nearer origin"
+                )
+    return parts
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Sampled parts on flat vectors, as the loops see them: the state is (x, tuple of memories)."""
+
+    parts: tuple[Sampled, ...]
+    single: bool
+    #: How many of the parts users see; one more may hold an input.
+    visible: int
+
+    @property
+    def key(self) -> Any:
+        """What makes two clocks the same for a kernel."""
+        return tuple(part.identity for part in self.parts), self.single, self.visible
+
+    def stop(self, t: Any, end: Any) -> Any:
+        """Return where the next steps have to stop: the next sample, or the end."""
+        times = [part.following(t) for part in self.parts]
+        return np.minimum(np.min(np.stack(times)), end)
+
+    def seen(self, memories: Sequence[Any]) -> Any:
+        """Return the memories as users see them."""
+        return memories[0] if self.single else tuple(memories[: self.visible])
+
+    def tick(self, t: Any, state: Any, args: tuple[Any, ...]) -> Any:
+        """Return the state after the parts that are due at t have acted."""
+        x, memories = state[0], list(state[1])
+        for k, part in enumerate(self.parts):
+
+            def act(k: int = k, part: Sampled = part) -> Any:
+                # Copies, into which the user's function may write.
+                own, seen = tree.map(np.copy, (x, self.seen(memories)))
+                new = part.act(k, t, own, seen, args)
+                return _like(new, memories[k], k)
+
+            if tree.leaves(memories[k]):
+                memories[k] = cond(part.due(t), act, lambda k=k: memories[k])
+        return x, tuple(memories)
+
+    def flat_tick(self, layout: Layout, t: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        """The same on a flat vector."""
+        return layout.pack(self.tick(t, layout.unpack(x), args))
+
+
+def _like(new: Any, old: Any, k: int) -> Any:
+    """Return a new memory as floats, after checking that it is like the old one."""
+    leaves, treedef = tree.flatten(new)
+    before, expected = tree.flatten(old)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    if not expected.matches(treedef) or shapes != [np.shape(leaf) for leaf in before]:
+        raise TraceError(
+            f"sampled[{k}].update must return a memory like its init, {old!r}, it returned {new!r}"
+        )
+    return expected.unflatten([leaf * 1.0 for leaf in leaves])

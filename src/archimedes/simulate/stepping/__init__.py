@@ -1,0 +1,1 @@
+"""Steps under control: trial steps, the loops around them, and who calls those."""

@@ -1,0 +1,177 @@
+"""Native kernels of the loops, kept between calls."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from archimedes.function import Compiled, jac, vmap
+from archimedes.function.batching.sorted_runs import over_runs
+from archimedes.function.execution import default_backend
+from archimedes.simulate.stepping import solve_loops as loops
+from archimedes.simulate.stepping import trial_step as stepping
+from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
+from archimedes.simulate.stepping.trial_step import Plan, Run, Setup
+
+__all__ = ["Kernels", "kernels_for", "native"]
+
+#: Plans whose kernels are kept; the oldest is forgotten.
+KEPT = 64
+
+_kept: OrderedDict[Hashable, Kernels] = OrderedDict()
+_lock = threading.Lock()
+
+
+def native(function: Callable[..., Any], name: str, watch: Sequence[Any] = ()) -> Compiled:
+    """Compile at the first call: a loop is never short enough to interpret it first.
+
+    Whoever keeps it knows by fingerprints when it is out of date. ``watch`` are functions of users
+    that it calls: they must not change state while they are recorded.
+    """
+    backend = default_backend()
+    backend = "llvm" if backend == "auto" else backend
+    made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
+    made.lenient = False
+    return made
+
+
+class Kernels:
+    """The loops of one plan as compiled functions, for one instance and for batches."""
+
+    def __init__(self, plan: Plan, sources: Any = None) -> None:
+        self.plan = plan
+        #: The functions that the plan was made of.
+        self.sources = sources
+        self._newer: Callable[[], Plan] | None = None
+        self.made: dict[Any, Any] = {}
+
+    def keep(self, key: Any, build: Callable[[], Any]) -> Any:
+        """Return what is kept under a key, making it if needed."""
+        found = self.made.get(key)
+        if found is None:
+            found = self.made.setdefault(key, build())
+        return found
+
+    def renew(self, plan: Callable[[], Plan], sources: Any) -> None:
+        """Record from now on what other functions, of the same content, are."""
+        self._newer, self.sources = plan, sources
+
+    def current(self) -> Plan:
+        """Return the plan to record now."""
+        newer, self._newer = self._newer, None
+        if newer is not None:
+            self.plan = newer()
+        return self.plan
+
+    @property
+    def watched(self) -> tuple[Any, ...]:
+        """What users wrote that is called besides the derivative, which looks after itself."""
+        plan = self.current()
+        events = () if plan.events is None else plan.events.events
+        parts = () if plan.clock is None else plan.clock.parts
+        return (*((e.fn, e.reset) for e in events), *(part.update for part in parts))
+
+    def rows(self, dense: bool = True) -> RowLayout:
+        """Return the layout of the rows that ``steps`` puts out."""
+        return RowLayout(self.plan.layout.size, self.plan.method.dense_degree if dense else 0)
+
+    def begin(self, dense: bool) -> Compiled:
+        """``(setup, t, x, args) -> run``."""
+
+        def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
+            return stepping.begin(self.current(), setup, t, x, args, dense)
+
+        return self.keep(("begin", dense), lambda: native(begin, "begin", self.watched))
+
+    def outputs(self) -> Compiled:
+        """``(setup, args, run, times) -> run, states``."""
+
+        def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
+            return loops.outputs(self.current(), setup, args, run, times)
+
+        return self.keep("outputs", lambda: native(outputs, "outputs", self.watched))
+
+    def steps(self, count: int) -> Compiled:
+        """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
+
+        def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
+            return loops.steps(self.current(), setup, args, run, count)
+
+        return self.keep(("steps", count), lambda: native(steps, "steps", self.watched))
+
+    def tries(self, count: int) -> Compiled:
+        """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``loops.tries``."""
+
+        def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
+            return loops.tries(self.current(), setup, args, run, count)
+
+        return self.keep(("tries", count), lambda: native(tries, "tries", self.watched))
+
+    @property
+    def plain(self) -> bool:
+        """Whether runs go on without events and sampled parts."""
+        return self.plan.events is None and self.plan.clock is None
+
+    def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
+        """``(rows, places, done)``: outputs of steps into x, see ``over_runs``."""
+
+        def state(row: Any, t: Any) -> Any:
+            return state_in(self.rows(), row, t, self.plan.project)
+
+        over = self.keep("fill", lambda: over_runs(native(state, "state"), self.rows().width))
+        return over.bound(END, times, sign, x)
+
+    def final(self) -> Compiled:
+        """``(setup, args, run) -> run`` at the end of the span."""
+
+        def final(setup: Setup, args: Any, run: Run) -> Run:
+            return loops.final(self.current(), setup, args, run)
+
+        return self.keep("final", lambda: native(final, "final", self.watched))
+
+    def derivative(self) -> Compiled:
+        """``(t, x, args) -> f``, on flat vectors."""
+
+        def derivative(t: Any, x: Any, args: Any) -> Any:
+            return self.current().derivative(args)(t, x)
+
+        return self.keep("derivative", lambda: native(derivative, "derivative"))
+
+    def jacobian(self) -> Compiled:
+        """``(t, x, args) -> df/dx``, shape (n, n)."""
+
+        def jacobian(t: Any, x: Any, args: Any) -> Any:
+            return jac(self.current().derivative(args), argnums=1)(t, x)
+
+        return self.keep("jacobian", lambda: native(jacobian, "jacobian"))
+
+    def project(self) -> Callable[[Any], Any] | None:
+        """The projection over rows (m, n)."""
+        project = self.plan.project
+        if project is None:
+            return None
+        return self.keep("project", lambda: vmap(native(project, "project")))
+
+
+def kernels_for(key: Hashable, plan: Callable[[], Plan], sources: Any = None) -> Kernels:
+    """Return the kernels kept under this key, or those of a new plan.
+
+    ``sources`` are the functions it is made of. Others of the same content may have made the
+    kernels that are kept: what is recorded from now on must not read those, which may change.
+    """
+    with _lock:
+        found = _kept.get(key)
+        if found is not None:
+            _kept.move_to_end(key)
+    if found is not None:
+        if found.sources != sources:
+            found.renew(plan, sources)
+        return found
+    made = Kernels(plan(), sources)
+    with _lock:
+        found = _kept.setdefault(key, made)
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return found

@@ -1,0 +1,1 @@
+"""What a simulation returns, its tables and its files."""

@@ -1,0 +1,195 @@
+"""Trajectories as tables and files: pandas, xarray, CSV and NumPy archives.
+
+Numbers are written so that reading them back gives the same bits. A batch becomes one long table
+with a column ``run``. Dense output is a program, not data, and stays behind.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import ArchimedesError
+from archimedes.simulate.trajectory.columns import (
+    PARTS,
+    Column,
+    LeafLabel,
+    label_leaves,
+    needs_prefix,
+    tree_columns,
+)
+
+__all__ = ["FORMAT", "MissingExtra", "require", "to_csv", "to_npz", "to_pandas", "to_xarray"]
+
+#: What the header of an archive says about itself.
+FORMAT = {"format": "archimedes-trajectory", "version": 1}
+
+
+class MissingExtra(ArchimedesError, ImportError):
+    """An optional package is needed that is not installed."""
+
+
+def require(module: str, extra: str | None, purpose: str) -> Any:
+    """Import a package that may be missing, or raise an error that says how to get it.
+
+    `extra` is the extra of this package that brings it along; None: it is installed with it.
+
+    >>> require("json", "data", "tables").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        wanted = name if extra is None else f'"archimedes[{extra}]"'
+        raise MissingExtra(f"{purpose} needs {name}: pip install {wanted}") from error
+
+
+class Table(NamedTuple):
+    """A trajectory as columns of equal length; `run` is None for a single one."""
+
+    run: np.ndarray | None
+    t: np.ndarray
+    columns: dict[str, np.ndarray]
+    units: dict[str, str]
+
+
+def make_table(traj: Any) -> Table:
+    """Lay a trajectory out as columns, those of inputs and outputs after those of the state.
+
+    The names of the state start with ``x.`` only where the plain ones could be misread.
+    """
+    lead = traj.t.ndim
+    parts = {part: getattr(traj, part) for part in PARTS}
+
+    def columns_of(prefix: bool) -> dict[str, list[Column]]:
+        return {p: tree_columns(value, lead, p, prefix or p != "x") for p, value in parts.items()}
+
+    found = columns_of(prefix=False)
+    if needs_prefix({p: [c.name for c in columns] for p, columns in found.items()}):
+        found = columns_of(prefix=True)
+    known = ~np.isnan(traj.t)
+    columns, units = {}, {}
+    for part, value in parts.items():
+        leaves = tree.leaves(value)
+        for column in found[part]:
+            columns[column.name] = leaves[column.leaf][(..., *column.place)][known]
+            if column.units:
+                units[column.name] = column.units
+    runs = None
+    if traj.batch_shape:
+        number = np.arange(int(np.prod(traj.batch_shape))).reshape(*traj.batch_shape, 1)
+        runs = np.broadcast_to(number, traj.t.shape)[known]
+    return Table(runs, traj.t[known], columns, units)
+
+
+def plain(value: Any) -> Any:
+    """Return NumPy numbers and arrays as Python numbers and lists."""
+    return np.asarray(value).tolist()
+
+
+def to_pandas(traj: Any) -> Any:
+    """Return a DataFrame with the time as its index; see `Trajectory.to_pandas`."""
+    pd = require("pandas", "data", "Trajectory.to_pandas")
+    run, t, columns, units = make_table(traj)
+    if run is None:
+        index = pd.Index(t, name="t")
+    else:
+        index = pd.MultiIndex.from_arrays([run, t], names=["run", "t"])
+    frame = pd.DataFrame(columns, index=index)
+    frame.attrs.update(units=units, status=plain(traj.status), message=traj.message)
+    return frame
+
+
+def to_xarray(traj: Any) -> Any:
+    """Return a Dataset with a variable per leaf; see `Trajectory.to_xarray`."""
+    xr = require("xarray", "data", "Trajectory.to_xarray")
+    t, lead = traj.t, traj.t.ndim
+    batch = ["run"] if lead == 2 else [f"run_{k}" for k in range(lead - 1)]
+    rows = t.reshape(-1, t.shape[-1])
+    shared = len(rows) > 0 and all(np.array_equal(row, rows[0]) for row in rows)
+    axes = [*batch, "t"] if shared else [*batch, "sample"]
+    coordinates = {"t": ("t", rows[0]) if shared else (axes, t)}
+    variables = {}
+    for name, (leaf, units) in named_leaves(traj, prefix=False).items():
+        own = [f"{name}_{k}" for k in range(np.ndim(leaf) - lead)]
+        variables[name] = ([*axes, *own], leaf, {"units": units} if units else {})
+    attributes = {"message": traj.message, "status": plain(traj.status)}
+    return xr.Dataset(variables, coordinates, attributes)
+
+
+def named_leaves(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray, str]]:
+    """Return the leaves of state, inputs and outputs, with their units, by name.
+
+    The names of the state start with ``x`` if `prefix`, else only where they must.
+    """
+    flat = {part: tree.flatten(getattr(traj, part)) for part in PARTS}
+
+    def labels_of(prefix: bool) -> dict[str, list[LeafLabel]]:
+        return {p: label_leaves(d, p, prefix or p != "x") for p, (_, d) in flat.items()}
+
+    labels = labels_of(prefix)
+    if not prefix and needs_prefix({p: [one.name for one in each] for p, each in labels.items()}):
+        labels = labels_of(prefix=True)
+    return {
+        label.name: (np.asarray(leaf), label.units)
+        for part in PARTS
+        for leaf, label in zip(flat[part][0], labels[part])
+    }
+
+
+@contextmanager
+def opened(target: Any, mode: str) -> Iterator[Any]:
+    """Open a path; an open file passes through and stays open."""
+    if hasattr(target, "write") or hasattr(target, "read"):
+        yield target
+        return
+    text = {} if "b" in mode else {"newline": "", "encoding": "utf-8"}
+    with Path(target).open(mode, **text) as file:  # type: ignore[call-overload]
+        yield file
+
+
+def to_csv(traj: Any, target: Any = None, units: bool = False) -> str | None:
+    """Write text with a line per sample, or return it; see `Trajectory.to_csv`."""
+    if target is None:
+        text = io.StringIO(newline="")
+        to_csv(traj, text, units)
+        return text.getvalue()
+    run, t, columns, known = make_table(traj)
+    lines = {**({} if run is None else {"run": run}), "t": t, **columns}
+    unit = {"t": "s", **known} if units else {}
+    header = [f"{name} ({unit[name]})" if name in unit else name for name in lines]
+    with opened(target, "w") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        # Python writes the shortest text that reads back as the same number.
+        writer.writerows(zip(*(column.tolist() for column in lines.values())))
+    return None
+
+
+def to_npz(traj: Any, target: Any, compressed: bool = False) -> None:
+    """Write an archive of arrays without pickles; see `Trajectory.to_npz`."""
+    leaves = named_leaves(traj)
+    arrays = {"t": traj.t, "status": np.asarray(traj.status)}
+    arrays.update({name: leaf for name, (leaf, _) in leaves.items()})
+    for root in ("stats", "events"):
+        found, treedef = tree.flatten(getattr(traj, root))
+        for leaf, label in zip(found, label_leaves(treedef, root)):
+            arrays[label.name] = np.asarray(leaf)
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"to_npz: {name} holds Python objects, and only numbers can be written")
+    units = {name: unit for name, (_, unit) in leaves.items() if unit}
+    header = json.dumps({**FORMAT, "message": traj.message, "units": units})
+    write = np.savez_compressed if compressed else np.savez
+    with opened(target, "wb") as file:
+        write(file, header=np.array(header), **arrays)

@@ -1,0 +1,313 @@
+"""Trajectory: what a simulation returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import StructError
+from archimedes.simulate.trajectory import exports, reading
+from archimedes.simulate.trajectory.columns import Column, label_leaves, tree_columns
+from archimedes.simulate.trajectory.showing import trajectory_html, trajectory_text
+
+__all__ = ["Trajectory", "assembled"]
+
+
+class Trajectory:
+    """States over time, with what the solver says about them.
+
+    `t` is (m,) or, for a batch of simulations, (N, m); every leaf of `x` (and of the inputs `u`
+    and outputs `y`, where given) has these axes in front. An instance of a batch that ended early
+    is filled up with nan times, which disappear when it is taken out. `status` is negative where
+    the solve failed, as in SciPy, and says so in words in `message`; a batch has one status each.
+
+    The index goes over the axes of `t`: ``traj[10:20]`` is a Trajectory, ``traj[-1]`` the last
+    state, ``traj[3]`` of a batch its fourth trajectory. ``traj["pos[0]"]`` is a column and
+    ``traj(t)`` the state at any time, where the solver kept its dense output.
+
+    >>> import numpy as np
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> traj = Trajectory(t, {"pos": t**2, "vel": 2 * t})
+    >>> traj[-1]["vel"]
+    np.float64(2.0)
+    >>> traj.between(0.2, 0.8).t
+    array([0.25, 0.5 , 0.75])
+    """
+
+    def __init__(
+        self,
+        t: Any,
+        x: Any,
+        *,
+        u: Any = None,
+        y: Any = None,
+        status: Any = 0,
+        message: str = "",
+        stats: Mapping[str, Any] | None = None,
+        dense: Any = None,
+        events: Any = None,
+    ) -> None:
+        self.t = as_times(t)
+        if self.t.ndim == 0:
+            raise ValueError("Trajectory: t must have shape (m,), or (N, m) for a batch, got ()")
+        self.x = check_leaves(x, self.t.shape, "x")
+        self.u = check_leaves(u, self.t.shape, "u")
+        self.y = check_leaves(y, self.t.shape, "y")
+        self.status = status
+        self.message = message
+        self.stats = dict(stats or {})
+        self.dense = dense
+        self.events = events
+
+    # ---- what it is ----------------------------------------------------------------------
+
+    @property
+    def success(self) -> Any:
+        """Whether the solver reached its end (status not negative); an array for a batch."""
+        good = np.asarray(self.status) >= 0
+        return bool(good) if good.ndim == 0 else good
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch: () for one simulation, (N,) for N of them."""
+        return tuple(self.t.shape[:-1])
+
+    @property
+    def columns(self) -> list[Column]:
+        """Name, units and place of each number of the state."""
+        return tree_columns(self.x, self.t.ndim, "x", prefix=False)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the numbers of the state, such as ``pos[0]`` or ``att[3]``."""
+        return [column.name for column in self.columns]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the numbers of the state by name, "" where none was given."""
+        return {column.name: column.units for column in self.columns}
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    # ---- parts of it ---------------------------------------------------------------------
+
+    def __call__(self, t: Any) -> Any:
+        """Return the state at time `t`, a number or an array (k,), from the dense output."""
+        if self.dense is None:
+            raise ValueError(
+                "this trajectory has no dense output, so it is known at the times .t only: ask "
+                "the solver for it (dense=True), or for these times (t_eval=...)"
+            )
+        return self.dense(t)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self._named(key)
+        parts = check_index(key, self.t.ndim)
+        x = tree.map(lambda leaf: leaf[parts], self.x)
+        if len(parts) == self.t.ndim and is_number(parts[-1]):
+            return x
+        batch = parts[: self.t.ndim - 1]
+        made = Trajectory(
+            self.t[parts],
+            x,
+            u=tree.map(lambda leaf: leaf[parts], self.u),
+            y=tree.map(lambda leaf: leaf[parts], self.y),
+            status=self._of_batch(self.status, batch),
+            message=self.message,
+            stats={name: self._of_batch(value, batch) for name, value in self.stats.items()},
+            dense=self._dense_of(batch),
+            events=tree.map(lambda leaf: self._of_batch(leaf, batch), self.events),
+        )
+        return made._trimmed() if made.t.ndim == 1 and self.t.ndim > 1 else made
+
+    def between(self, start: float, stop: float) -> Trajectory:
+        """Return the samples with ``start <= t <= stop``, in time's own direction or against it.
+
+        A batch keeps the samples at which any instance is inside.
+        """
+        low, high = min(start, stop), max(start, stop)
+        inside = (self.t >= low) & (self.t <= high)
+        keep = np.flatnonzero(inside.reshape(-1, self.t.shape[-1]).any(axis=0))
+        return self[(slice(None),) * (self.t.ndim - 1) + (keep,)]
+
+    @property
+    def final(self) -> Any:
+        """The last state; of a batch the last state of each instance."""
+        last = np.maximum(np.sum(~np.isnan(self.t), axis=-1) - 1, 0)
+        if not self.batch_shape:
+            return self[int(last)]
+        places = (*np.indices(self.batch_shape), last)
+        return tree.map(lambda leaf: leaf[places], self.x)
+
+    def _of_batch(self, value: Any, batch: tuple[Any, ...]) -> Any:
+        """Take the chosen instances of what has a batch axis; what has none is shared."""
+        axes = self.batch_shape[: len(batch)]
+        return value[batch] if axes and np.shape(value)[: len(axes)] == axes else value
+
+    def _dense_of(self, batch: tuple[Any, ...]) -> Any:
+        """Return the dense output of the chosen instances, which is a sequence in a batch."""
+        if self.dense is None or not batch:
+            return self.dense
+        return self.dense[batch[0] if len(batch) == 1 else batch]
+
+    def _trimmed(self) -> Trajectory:
+        """Cut the nan times off the end of an instance that has left its batch."""
+        count = int(np.sum(~np.isnan(self.t)))
+        made = self if count == len(self.t) else self[:count]
+        if isinstance(made.events, dict) and "t" in made.events:
+            # Those of a batch are as many as of the instance that had the most.
+            there = np.flatnonzero(~np.isnan(made.events["t"]))
+            own = {name: made.events[name] for name in EVENT_TABLE}
+            made.events = tree.map(lambda leaf: leaf[there], own)
+        return made
+
+    def _named(self, name: str) -> Any:
+        """Return a column (..., m) or a leaf (..., m, ...) of state, inputs or outputs."""
+        for part in ("x", "u", "y"):
+            value = getattr(self, part)
+            leaves, treedef = tree.flatten(value)
+            for prefix in (False, True) if part == "x" else (True,):
+                for leaf, label in zip(leaves, label_leaves(treedef, part, prefix)):
+                    if label.name == name:
+                        return leaf
+                for column in tree_columns(value, self.t.ndim, part, prefix):
+                    if column.name == name:
+                        return leaves[column.leaf][(..., *column.place)]
+        raise KeyError(f"no column {name!r}; there are {self.names} (and inputs u, outputs y)")
+
+    # ---- to and from other forms ---------------------------------------------------------
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame: a column per number, the time as index (run and time for a batch).
+
+        ``frame.attrs["units"]`` has the units by column.
+        """
+        return exports.to_pandas(self)
+
+    def to_xarray(self) -> Any:
+        """Return a Dataset: a variable per leaf with dimensions (run,) t and its own axes."""
+        return exports.to_xarray(self)
+
+    def to_csv(self, target: Any = None, *, units: bool = False) -> str | None:
+        """Write a line per sample to a path or open file; without one, return the text.
+
+        With `units` the header says them, as in ``pos[0] (m)``. Numbers read back exactly.
+        """
+        return exports.to_csv(self, target, units)
+
+    def to_npz(self, target: Any, *, compressed: bool = False) -> None:
+        """Write everything but the dense output to a NumPy archive, without pickles."""
+        exports.to_npz(self, target, compressed)
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+    ) -> Self:
+        """Make a trajectory of a DataFrame with the time as its index, or in a column ``t``.
+
+        `like` is a state (not over time) whose structure the result gets, `u_like` and `y_like`
+        the same for inputs and outputs. Without them named parts come as nested dicts.
+        """
+        return cls(**reading.read_pandas(frame, x=like, u=u_like, y=y_like))
+
+    @classmethod
+    def from_xarray(
+        cls, dataset: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+    ) -> Self:
+        """Make a trajectory of a Dataset as `to_xarray` returns it; `like` as in `from_pandas`."""
+        return cls(**reading.read_xarray(dataset, x=like, u=u_like, y=y_like))
+
+    @classmethod
+    def from_csv(
+        cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+    ) -> Self:
+        """Read a table with a header line and a column ``t``; `like` as in `from_pandas`."""
+        return cls(**reading.read_csv(source, x=like, u=u_like, y=y_like))
+
+    @classmethod
+    def from_npz(
+        cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
+    ) -> Self:
+        """Read an archive of `to_npz`; `like` as in `from_pandas`."""
+        return cls(**reading.read_npz(source, x=like, u=u_like, y=y_like))
+
+    def __repr__(self) -> str:
+        return trajectory_text(self)
+
+    def _repr_html_(self) -> str:
+        return trajectory_html(self)
+
+
+def as_times(t: Any) -> Any:
+    array = t if hasattr(t, "shape") else np.asarray(t)
+    return array if array.dtype == np.float64 else array.astype(np.float64)
+
+
+def check_leaves(value: Any, lead: tuple[int, ...], name: str) -> Any:
+    """Return a tree with arrays for leaves, each with the axes of `t` in front."""
+    if value is None:
+        return None
+    leaves, treedef = tree.flatten(value)
+    arrays = [leaf if hasattr(leaf, "shape") else np.asarray(leaf) for leaf in leaves]
+    for k, array in enumerate(arrays):
+        if tuple(array.shape[: len(lead)]) != lead:
+            raise StructError(
+                f"Trajectory: t has shape {lead}, so the shape of {treedef.paths(name)[k]} must "
+                f"start with it, got {tuple(array.shape)}"
+            )
+    return treedef.unflatten(arrays)
+
+
+def is_number(part: Any) -> bool:
+    return not isinstance(part, slice) and np.ndim(part) == 0
+
+
+def check_index(key: Any, axes: int) -> tuple[Any, ...]:
+    """Return an index over the axes of `t` as a tuple; raise for what a trajectory cannot take."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if len(parts) > axes:
+        raise IndexError(
+            f"index {key!r} has {len(parts)} entries and this trajectory {axes} axes: the batch, "
+            "if any, and time. Components are in the leaves of .x, or by name as in traj['pos[0]']"
+        )
+    parts = tuple(p if isinstance(p, slice) else np.asarray(p) for p in parts)
+    arrays = [p for p in parts if not isinstance(p, slice)]
+    good = all(a.ndim <= 1 and (a.dtype.kind in "iub" or not a.size) for a in arrays)
+    if not good or sum(a.ndim for a in arrays) > 1:
+        raise IndexError(
+            f"index {key!r}: a trajectory takes whole numbers, slices and at most one list of "
+            "numbers or truth values; for a span of time write traj.between(t0, t1)"
+        )
+    return tuple(int(p) if is_number(p) else p for p in parts)
+
+
+#: The columns of the events of a solve, an entry per event.
+EVENT_TABLE = ("t", "event", "x_before", "x_after")
+NODE_PARTS = ("t", "x", "u", "y", "status", "stats", "events")
+
+
+def take_apart(traj: Trajectory) -> tuple[list[Any], None]:
+    return [getattr(traj, name) for name in NODE_PARTS], None
+
+
+def assembled(**parts: Any) -> Trajectory:
+    """Return the trajectory of parts that are known to fit: all attributes, nothing is checked."""
+    made = object.__new__(Trajectory)
+    made.__dict__.update(parts)
+    return made
+
+
+def put_together(aux: None, parts: list[Any]) -> Trajectory:
+    return assembled(**dict(zip(NODE_PARTS, parts)), message="", dense=None)
+
+
+# A function may return a trajectory wherever it may return a tree. Dense output and message are
+# not carried: they would make trajectories of the same form differ in structure.
+tree.register_node(
+    Trajectory, take_apart, put_together, lambda aux: [f".{name}" for name in NODE_PARTS]
+)

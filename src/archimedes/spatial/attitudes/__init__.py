@@ -1,0 +1,1 @@
+"""Attitudes: one file per class over one file of array functions per representation."""

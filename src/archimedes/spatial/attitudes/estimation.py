@@ -1,0 +1,142 @@
+"""Attitudes from data: means, and the attitude that aligns two sets of vectors.
+
+Both are the eigenvector of the largest eigenvalue of a symmetric 4x4 matrix. It is found by
+squaring the matrix repeatedly, which uses products only: it works in traces, on batches, and its
+derivative exists where the eigenvector is unique, also where the other eigenvalues coincide.
+Sources: Markley, Cheng, Crassidis and Oshman, Averaging quaternions, J. Guidance 30, 2007;
+Davenport's q-method and the covariance in Markley and Crassidis, Fundamentals of Spacecraft
+Attitude Determination and Control, 2014, sections 5.3 and 5.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.spatial.attitudes.attitude_base import quaternion_of
+from archimedes.spatial.attitudes.components import as_array, choose, components, join, transpose
+from archimedes.spatial.attitudes.quaternion import Quaternion
+from archimedes.spatial.attitudes.quaternions import quaternion_normalize, quaternion_to_dcm
+from archimedes.spatial.validation import check_vector, concrete
+
+__all__ = ["Alignment", "align_vectors", "mean"]
+
+#: The matrix is raised to the power 2^24, enough for eigenvalues that differ by 1e-6.
+SQUARINGS = 24
+
+
+def dominant_quaternion(K: Any) -> Any:
+    """Return the unit eigenvector (..., 4) of the largest eigenvalue of K (..., 4, 4) >= 0."""
+    for _ in range(SQUARINGS):
+        K = np.matmul(K, K)
+        K = K / np.trace(K, axis1=-2, axis2=-1)[..., None, None]
+    # Every column is a multiple of the eigenvector: take the longest.
+    best, size = components(K[..., 0], 4), K[..., 0, 0]
+    for k in range(1, 4):
+        longer = K[..., k, k] > size
+        longer = bool(longer) if type(longer) is np.bool_ else longer
+        best = choose(longer, components(K[..., k], 4), best)
+        size = np.where(longer, K[..., k, k], size)
+    return quaternion_normalize(join(best))
+
+
+def check_weights(weights: Any, count: int) -> Any:
+    """Return `count` weights, not negative and with a positive sum where known."""
+    if weights is None:
+        return np.ones(count)
+    array = as_array(weights, "weights")
+    if tuple(array.shape) != (count,):
+        raise ValueError(f"weights must have shape ({count},), got {tuple(array.shape)}")
+    values = concrete(array)
+    if values is not None and not (np.all(values >= 0.0) and values.sum() > 0.0):
+        raise ValueError(f"weights must not be negative, nor all zero, got {values}")
+    return array
+
+
+def mean(attitudes: Any, weights: Any = None) -> Quaternion:
+    """Return the mean attitude of a batch, over its first axis.
+
+    It minimises the weighted sum of squared chordal distances ``|R - R_i|^2``. `attitudes` is a
+    batch of attitudes, an array (n, ..., 4) of quaternions, or a list of attitudes.
+
+    >>> from archimedes.spatial import EulerAngles, mean
+    >>> mean([EulerAngles(0.1, "x"), EulerAngles(0.3, "x")]).as_euler("xyz")
+    EulerAngles([0.2 0.  0. ], seq='xyz')
+    """
+    if isinstance(attitudes, (list, tuple)) and attitudes and hasattr(attitudes[0], "as_matrix"):
+        q = np.stack([quaternion_of(a) for a in attitudes])
+    else:
+        q = quaternion_of(attitudes) if hasattr(attitudes, "as_matrix") else attitudes
+    q = quaternion_normalize(q)
+    if q.ndim < 2 or len(q) == 0:
+        raise ValueError(f"mean needs a batch of attitudes, got shape {tuple(q.shape)}")
+    w = np.reshape(check_weights(weights, len(q)), (len(q), *(1,) * q.ndim))
+    K = np.sum(w * q[..., :, None] * q[..., None, :], axis=0)
+    return Quaternion.make(dominant_quaternion(K))
+
+
+class Alignment(NamedTuple):
+    """What `align_vectors` returns: attitude, residual and covariance."""
+
+    attitude: Quaternion
+    rssd: Any
+    covariance: Any
+
+
+def align_vectors(v_B: Any, v_E: Any, weights: Any = None) -> Alignment:
+    """Return the attitude R_BE for which ``v_B ~ R_BE v_E``: Wahba's problem.
+
+    `v_B` and `v_E` (..., n, 3) are the same directions or vectors in B and in E, `weights` (n,).
+    Also returned: the root of the weighted sum of squared residuals, and the covariance
+    (..., 3, 3), in rad^2, of the small rotation vector in B, for measurements `v_B` whose
+    variances are the inverse of the weights; it is infinite where the vectors do not fix the
+    attitude.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import align_vectors
+    >>> align_vectors(np.eye(3), np.eye(3)).attitude
+    Quaternion([1. 0. 0. 0.])
+    """
+    a, b = check_vector(v_B, 3, "v_B"), check_vector(v_E, 3, "v_E")
+    if a.ndim < 2 or a.shape[-2:] != b.shape[-2:] or a.shape[-2] == 0:
+        raise ValueError(
+            f"v_B and v_E must both have shape (n, 3) or (..., n, 3), got {tuple(a.shape)} and "
+            f"{tuple(b.shape)}"
+        )
+    w = check_weights(weights, a.shape[-2])
+    B = np.matmul(transpose(w[:, None] * a), b)  # sum of w a b^T
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = [[B[..., i, k] for k in range(3)] for i in range(3)]
+    K = join(
+        [
+            xx + yy + zz, yz - zy, zx - xz, xy - yx,
+            yz - zy, xx - yy - zz, xy + yx, xz + zx,
+            zx - xz, xy + yx, yy - xx - zz, yz + zy,
+            xy - yx, xz + zx, yz + zy, zz - xx - yy,
+        ]
+    )  # fmt: skip
+    K = np.reshape(K, (*K.shape[:-1], 4, 4))
+    squares = np.sum(w * np.sum(a * a + b * b, axis=-1), axis=-1)
+    check_nonzero(squares)
+    # No eigenvalue is below minus half of `squares`, so the shifted matrix is positive.
+    q = dominant_quaternion(K / squares[..., None, None] + 0.5 * np.eye(4))
+    gain = np.sum(quaternion_to_dcm(q) * B, axis=(-2, -1))
+    rssd = root(squares - 2.0 * gain)
+    kappa = 0.5 * (gain * gain - np.sum(B * B, axis=(-2, -1)))
+    zeta = (kappa * gain - np.linalg.det(B))[..., None, None]
+    fixed = zeta > 0.0
+    inverse = kappa[..., None, None] * np.eye(3) + np.matmul(B, transpose(B))
+    covariance = np.where(fixed, inverse / np.where(fixed, zeta, 1.0), np.inf)
+    return Alignment(Quaternion.make(q), rssd, covariance)
+
+
+def check_nonzero(squares: Any) -> None:
+    """Raise where all vectors are known to be zero."""
+    values = concrete(squares)
+    if values is not None and not np.all(values > 0.0):
+        raise ValueError("v_B and v_E must not all be zero")
+
+
+def root(x: Any) -> Any:
+    """Return the square root, zero with derivative zero where rounding has made x negative."""
+    return np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), 0.0)

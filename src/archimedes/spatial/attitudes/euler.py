@@ -1,0 +1,222 @@
+"""Euler angles as arrays (..., n), for every sequence of one to three axes; angles in rad.
+
+Legend: the factors of R_BE from left to right are passive elementary rotations about the axes
+i, j, k by the angles p, q, r; m is the axis that is neither i nor j; parity is +1 if (i, j, m) is
+a cyclic order and -1 otherwise. For ``"xyz"``, R_BE = Rx(roll) Ry(pitch) Rz(yaw).
+Extraction: Bernardes and Viollet, Quaternion to Euler angles conversion, PLoS ONE 17(11), 2022;
+rates: Stevens, Lewis and Johnson, Aircraft Control and Simulation, 2016, eq. 1.4-3, for any axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.attitudes.components import (
+    atan2,
+    choose,
+    components,
+    cos,
+    join,
+    join_matrix,
+    select,
+    sin,
+    sqrt,
+)
+from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
+from archimedes.spatial.attitudes.sequences import parse_sequence
+from archimedes.spatial.validation import (
+    INFINITY,
+    check_norm,
+    check_vector,
+    concrete,
+    vector_components,
+)
+
+__all__ = [
+    "check_angles",
+    "dcm_to_euler",
+    "euler_kinematics",
+    "euler_to_dcm",
+    "euler_to_euler",
+    "euler_to_quaternion",
+    "quaternion_to_euler",
+]
+
+#: Sine (or cosine) of the middle angle below which the outer two are taken as one.
+LOCK = 1e-13
+
+
+def check_angles(angles: Any, seq: str, name: str = "angles") -> Any:
+    """Return the angles as an array (..., n) for a sequence of n letters; n = 1 allows a scalar."""
+    count = len(parse_sequence(seq).axes)
+    if type(angles) is np.ndarray and angles.shape == (count,):
+        return check_vector(angles, count, name)
+    if count == 1 and np.shape(angles) == ():
+        angles = np.reshape(angles, (1,))
+    try:
+        return check_vector(angles, count, name)
+    except ValueError as error:
+        raise ValueError(f"{error} (one per letter of seq={seq!r})") from None
+
+
+def angle_components(angles: Any, seq: str, name: str = "angles") -> Any:
+    """Return the checked angles component by component."""
+    return components(check_angles(angles, seq, name), len(seq))
+
+
+def euler_to_quaternion(angles: Any, seq: str = "xyz") -> Any:
+    """Return the quaternion (..., 4) of Euler angles (..., n) in rad.
+
+    >>> euler_to_quaternion([0.1, 0.2, 0.3], "xyz")
+    array([0.98334744, 0.0342708 , 0.10602051, 0.14357218])
+    """
+    axes, factors, *_ = parse_sequence(seq)
+    half = [0.5 * p for p in angle_components(angles, seq)]
+    c, s = [cos(p) for p in half], [sin(p) for p in half]
+    # R_BE = R1 R2 R3 is the quaternion product q3 q2 q1: start from the last factor.
+    last = factors[-1]
+    zero = 0.0 * s[last]
+    q = [c[last], zero, zero, zero]
+    q[1 + axes[last]] = s[last]
+    for n in factors[-2::-1]:
+        i = axes[n]
+        j, k = 1 + (i + 1) % 3, 1 + (i + 2) % 3
+        w, qi, qj, qk = q[0], q[1 + i], q[j], q[k]
+        q[0] = c[n] * w - s[n] * qi
+        q[1 + i] = c[n] * qi + s[n] * w
+        q[j] = c[n] * qj + s[n] * qk
+        q[k] = c[n] * qk - s[n] * qj
+    return join(q)
+
+
+def euler_to_dcm(angles: Any, seq: str = "xyz") -> Any:
+    """Return the passive rotation matrix R_BE (..., 3, 3) of Euler angles (..., n) in rad.
+
+    >>> euler_to_dcm([0.1, 0.2, 0.3], "xyz").round(4)
+    array([[ 0.9363,  0.2896, -0.1987],
+           [-0.2751,  0.9564,  0.0978],
+           [ 0.2184, -0.037 ,  0.9752]])
+    """
+    axes, factors, *_ = parse_sequence(seq)
+    parts = angle_components(angles, seq)
+    c, s = [cos(p) for p in parts], [sin(p) for p in parts]
+    zero = 0.0 * s[0]
+    one = zero + 1.0
+    rows = [[one, zero, zero], [zero, one, zero], [zero, zero, one]]
+    for n in reversed(factors):
+        j, k = (axes[n] + 1) % 3, (axes[n] + 2) % 3
+        rows[j], rows[k] = (
+            [c[n] * a + s[n] * b for a, b in zip(rows[j], rows[k])],
+            [c[n] * b - s[n] * a for a, b in zip(rows[j], rows[k])],
+        )
+    return join_matrix([*rows[0], *rows[1], *rows[2]])
+
+
+def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
+    """Return the Euler angles (..., 3) in rad, in the order of `seq`, of quaternions (..., 4).
+
+    The first and last lie in [-pi, pi], the middle one in [-pi/2, pi/2], or in [0, pi] where the
+    first and last axes are equal. In gimbal lock the last is 0 and the angles still give the
+    rotation.
+
+    >>> quaternion_to_euler([1.0, 1.0, 0.0, 0.0], "xyz")
+    array([1.57079633, 0.        , 0.        ])
+    """
+    _, _, in_order, i, j, m, parity, proper = parse_sequence(seq, True)
+    parts = vector_components(q, 4, "q", False)
+    w, qi, qj, qm = parts[0], parts[1 + i], parts[1 + j], parity * parts[1 + m]
+    squared = w * w + qi * qi + qj * qj + qm * qm
+    if type(squared) is not float or not 0.0 < squared < INFINITY:
+        check_norm(squared, "quaternion q")
+    if proper:
+        a, b, c, d = w, qi, qj, qm
+    else:
+        a, b, c, d = w - qj, qi + qm, w + qj, qm - qi
+    ab, cd = a * a + b * b, c * c + d * d
+    tiny = LOCK * LOCK * squared
+    ab_lock, cd_lock = ab < tiny, cd < tiny
+    lock = ab_lock | cd_lock
+    # The outer angles are the difference and the sum of the arguments of a + ib and c + id. In
+    # lock one of these is lost; it is chosen such that the angle of the last letter becomes 0.
+    if lock is False:  # one attitude of known value, away from lock: the quick way
+        root = sqrt(ab * cd)
+    else:
+        root = select(lock, 0.0, sqrt(select(lock, 1.0, ab * cd)))
+        flip = -1.0 if in_order else 1.0
+        a, b = choose(ab_lock, (c, flip * d), (a, b))
+        c, d = choose(cd_lock, (a, flip * b), (c, d))
+    if proper:
+        middle = atan2(2.0 * root, ab - cd)
+    else:  # (cd - ab) / 2 without the cancellation, so that tiny angles keep all their digits
+        middle = atan2(2.0 * (w * qj - qi * qm), root)
+    ac, ad, bc, bd = a * c, a * d, b * c, b * d
+    first = atan2(bc - ad, ac + bd)
+    last = atan2(bc + ad if proper or parity > 0.0 else 0.0 - (bc + ad), ac - bd)
+    return join([first, middle, last] if in_order else [last, middle, first])
+
+
+def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
+    """Return the Euler angles (..., 3) in rad of passive rotation matrices R_BE (..., 3, 3).
+
+    >>> import numpy as np
+    >>> dcm_to_euler(np.eye(3), "zyx")
+    array([0., 0., 0.])
+    """
+    parse_sequence(seq, True)
+    return quaternion_to_euler(dcm_to_quaternion(matrix), seq)
+
+
+def euler_to_euler(angles: Any, seq: str, new_seq: str) -> Any:
+    """Return Euler angles (..., n) of sequence `seq` as angles (..., 3) of `new_seq`, in rad.
+
+    >>> euler_to_euler([0.1, 0.2, 0.3], "xyz", "zyx")
+    array([0.2857717 , 0.22012403, 0.03787988])
+    """
+    parse_sequence(new_seq, True)
+    return quaternion_to_euler(euler_to_quaternion(angles, seq), new_seq)
+
+
+def euler_kinematics(rpy: Any, inverse: bool = False, seq: str = "xyz") -> Any:
+    """Return the matrix H (..., 3, 3) with ``rates = H @ w_B``, or its inverse.
+
+    `rpy` (..., 3) are the angles of `seq`, in rad, in the order of its letters, and so are the
+    rates. H is infinite in gimbal lock; its inverse never is.
+
+    >>> euler_kinematics([0.0, 0.0, 0.0])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    _, factors, _, i, j, m, parity, proper = parse_sequence(seq, True)
+    angles = angle_components(rpy, seq, "rpy")
+    p, q, _ = (angles[n] for n in factors)
+    zero = 0.0 * p
+    cp, sp, cq, sq = cos(p), parity * sin(p), cos(q), parity * sin(q)
+    # Unit vectors in body axes: e_j and e_m after the rotation about i.
+    e_i, e_j, e_m = [zero] * 3, [zero] * 3, [zero] * 3
+    e_i[i] = zero + 1.0
+    e_j[j], e_j[m] = cp, zero - sp
+    e_m[j], e_m[m] = sp, cp
+    # The third axis is along * e_i + across * e_m.
+    along, across = (cq, sq) if proper else (-sq, cq)
+    if inverse:
+        vectors = [e_i, e_j, [along * a + across * b for a, b in zip(e_i, e_m)]]
+        columns = [vectors[factors.index(n)] for n in range(3)]
+        return join_matrix([column[row] for row in range(3) for column in columns])
+    check_lock(across, seq)
+    third = [b / across for b in e_m]
+    vectors = [[a - along * b for a, b in zip(e_i, third)], e_j, third]
+    rows = [vectors[factors.index(n)] for n in range(3)]
+    return join_matrix([*rows[0], *rows[1], *rows[2]])
+
+
+def check_lock(across: Any, seq: str) -> None:
+    """Raise where the rates of known angles would be infinite."""
+    values = concrete(across)
+    if values is not None and np.any(values == 0.0):
+        raise ValueError(
+            f"Euler rates of seq={seq!r} are infinite in gimbal lock, where these angles are; use "
+            "another sequence there, or a Quaternion"
+        )

@@ -1,0 +1,87 @@
+"""Interpolation of attitudes: slerp, squad.
+
+Both are written with the exponential and logarithm of the turn between their ends, which are
+smooth functions, so that values and derivatives are right for coincident ends too.
+Source: Shoemake, Animating rotation with quaternion curves, SIGGRAPH 1985; Quaternion calculus
+and fast animation, SIGGRAPH course notes 1987 (squad).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase, quaternion_of
+from archimedes.spatial.attitudes.components import as_scalar, expand
+from archimedes.spatial.attitudes.quaternions import (
+    quaternion_exp,
+    quaternion_inverse,
+    quaternion_log,
+    quaternion_multiply,
+    quaternion_normalize,
+)
+from archimedes.spatial.validation import check_vector
+
+__all__ = ["slerp", "squad", "squad_controls"]
+
+
+def quaternion_array(x: Any, name: str) -> Any:
+    """Return the quaternion array (..., 4) of an attitude or an array."""
+    return check_vector(quaternion_of(x) if hasattr(x, "as_matrix") else x, 4, name)
+
+
+def like(given: Any, q: Any) -> Any:
+    """Return a quaternion array in the class of `given`, or as an array."""
+    return given.of_quaternion(q, **given.static()) if isinstance(given, AttitudeBase) else q
+
+
+def slerp(q0: Any, q1: Any, s: Any) -> Any:
+    """Return the attitude at `s` on the shortest turn, at constant rate, from q0 (0) to q1 (1).
+
+    The ends are arrays (..., 4) or attitudes of any class, and the result is like `q0`. `s` may
+    be an array; it broadcasts against the batch of ends. ``q`` and ``-q`` are the same end.
+
+    >>> slerp([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], 0.5)
+    array([0.70710678, 0.70710678, 0.        , 0.        ])
+    """
+    a = quaternion_normalize(quaternion_array(q0, "q0"))
+    b = quaternion_normalize(quaternion_array(q1, "q1"))
+    turn = quaternion_log(quaternion_multiply(quaternion_inverse(a), b))
+    step = quaternion_exp(expand(as_scalar(s, "s")) * turn)
+    return like(q0, quaternion_multiply(a, step))
+
+
+def squad(q0: Any, q1: Any, control0: Any, control1: Any, s: Any) -> Any:
+    """Return the attitude at `s` between q0 (0) and q1 (1) on a curve bent by two controls.
+
+    With the controls of `squad_controls` the curve through many attitudes has continuous rates.
+
+    >>> q = [1.0, 0.0, 0.0, 0.0]
+    >>> squad(q, q, q, q, 0.3)
+    array([1., 0., 0., 0.])
+    """
+    s = as_scalar(s, "s")
+    outer, inner = slerp(q0, q1, s), slerp(control0, control1, s)
+    return slerp(outer, inner, 2.0 * s * (1.0 - s))
+
+
+def squad_controls(quats: Any) -> Any:
+    """Return the controls (n, 4) of `squad` for a sequence of attitudes (n, 4).
+
+    The ends are their own controls. The result is like `quats`.
+
+    >>> import numpy as np
+    >>> squad_controls(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0]])).shape
+    (3, 4)
+    """
+    q = quaternion_normalize(quaternion_array(quats, "quats"))
+    if q.ndim != 2 or len(q) < 2:
+        raise ValueError(f"quats must be a sequence of two or more attitudes, got shape {q.shape}")
+    if len(q) == 2:
+        return like(quats, q)
+    back = quaternion_inverse(q[1:-1])
+    ahead = quaternion_log(quaternion_multiply(back, q[2:]))
+    behind = quaternion_log(quaternion_multiply(back, q[:-2]))
+    middle = quaternion_multiply(q[1:-1], quaternion_exp(-0.25 * (ahead + behind)))
+    return like(quats, np.concatenate([q[:1], middle, q[-1:]], axis=0))

@@ -1,0 +1,67 @@
+"""Attitude as modified Rodrigues parameters."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase
+from archimedes.spatial.attitudes.components import matvec
+from archimedes.spatial.attitudes.mrp import (
+    mrp_kinematics,
+    mrp_normalize,
+    mrp_shadow,
+    mrp_to_quaternion,
+    quaternion_to_mrp,
+)
+from archimedes.spatial.validation import check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["ModifiedRodrigues"]
+
+
+@struct
+class ModifiedRodrigues(AttitudeBase):
+    """The attitude of frame B in frame E as axis times tan(angle/4), (3,) or a batch (..., 3).
+
+    Three numbers without trigonometry, singular only at a full turn. `normalize` switches to the
+    shadow set where the length is above one, which keeps an integration away from there.
+
+    >>> from archimedes.spatial import ModifiedRodrigues
+    >>> ModifiedRodrigues([0.0, 0.0, 2.0]).normalize()
+    ModifiedRodrigues([-0.  -0.  -0.5])
+    """
+
+    array: Any = field()
+
+    def __post_init__(self) -> None:
+        """Check the shape, and the values where they are known."""
+        self.__dict__["array"] = check_vector(self.array, 3, "ModifiedRodrigues array")
+
+    def quaternion(self) -> Any:
+        """Return the quaternion (..., 4) of this attitude as an array."""
+        return mrp_to_quaternion(self.array)
+
+    @classmethod
+    def of_quaternion(cls, q: Any) -> Self:
+        """Make an attitude of a unit quaternion array (..., 4)."""
+        return cls.make(quaternion_to_mrp(q))
+
+    def inv(self) -> ModifiedRodrigues:
+        """Return the attitude of E in B: the opposite parameters."""
+        return self.like(-self.array)
+
+    def kinematics(self, w_B: Any) -> ModifiedRodrigues:
+        """Return the rate of the parameters for the body rate `w_B` (..., 3) in rad/s."""
+        return self.like(matvec(mrp_kinematics(self.array), check_vector(w_B, 3, "w_B")))
+
+    def angular_velocity(self, rates: Any) -> Any:
+        """Return the body rate w_B (..., 3) in rad/s for the rate of the parameters."""
+        return matvec(mrp_kinematics(self.array, inverse=True), self.check_rates(rates))
+
+    def shadow(self) -> ModifiedRodrigues:
+        """Return the other parameters of the same attitude."""
+        return self.like(mrp_shadow(self.array))
+
+    def normalize(self) -> ModifiedRodrigues:
+        """Return the parameters of the same attitude with length at most one."""
+        return self.like(mrp_normalize(self.array))

@@ -1,0 +1,228 @@
+"""Quaternions as arrays (..., 4), scalar first; right-handed Hamilton product.
+
+Legend: q = [w, x, y, z]; R_BE = quaternion_to_dcm(q) takes E-coordinates to B-coordinates
+(passive), so that q is the attitude of B in E; w_B is the body rate. Quaternions that are not of
+unit length are normalised on conversion.
+Source: Sola, Quaternion kinematics for the error-state Kalman filter, 2017, arXiv:1711.02508.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray
+
+from archimedes.spatial.attitudes.components import (
+    FLOAT,
+    as_scalar,
+    choose,
+    dot,
+    join,
+    join_matrix,
+    matrix_components,
+    select,
+    sqrt,
+)
+from archimedes.spatial.attitudes.stumpff import arctan_ratio, stumpff
+from archimedes.spatial.validation import INFINITY, check_norm, check_rotation, vector_components
+
+__all__ = [
+    "dcm_to_quaternion",
+    "quaternion_conjugate",
+    "quaternion_exp",
+    "quaternion_inverse",
+    "quaternion_kinematics",
+    "quaternion_kinematics_matrix",
+    "quaternion_log",
+    "quaternion_multiply",
+    "quaternion_normalize",
+    "quaternion_to_dcm",
+]
+
+
+def quaternion_normalize(q: Any) -> Any:
+    """Return `q` (..., 4) divided by its norm.
+
+    >>> quaternion_normalize([0.0, 3.0, 0.0, 4.0])
+    array([0. , 0.6, 0. , 0.8])
+    """
+    c = vector_components(q, 4, "q", False)
+    squared = dot(c, c)
+    check_norm(squared, "quaternion q")
+    norm = sqrt(squared)
+    return join([p / norm for p in c])
+
+
+def quaternion_conjugate(q: Any) -> Any:
+    """Return `q` (..., 4) with its vector part negated: the inverse of a unit quaternion.
+
+    >>> quaternion_conjugate([1.0, 2.0, 3.0, 4.0])
+    array([ 1., -2., -3., -4.])
+    """
+    w, x, y, z = vector_components(q, 4, "q", False)
+    return join([w, -x, -y, -z])
+
+
+def quaternion_inverse(q: Any) -> Any:
+    """Return the quaternion (..., 4) whose product with `q` is [1, 0, 0, 0].
+
+    >>> quaternion_inverse([0.0, 2.0, 0.0, 0.0])
+    array([ 0. , -0.5, -0. , -0. ])
+    """
+    w, x, y, z = c = vector_components(q, 4, "q", False)
+    squared = dot(c, c)
+    check_norm(squared, "quaternion q")
+    return join([w / squared, -x / squared, -y / squared, -z / squared])
+
+
+def quaternion_multiply(q1: Any, q2: Any) -> Any:
+    """Return the Hamilton product of quaternions (..., 4), broadcast against each other.
+
+    ``quaternion_to_dcm(quaternion_multiply(q1, q2)) == quaternion_to_dcm(q2) @
+    quaternion_to_dcm(q1)``: first the turn q1, then q2 seen from the turned frame.
+
+    >>> quaternion_multiply([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
+    array([0., 0., 0., 1.])
+    """
+    a, b, c, d = vector_components(q1, 4, "q1", False)
+    w, x, y, z = vector_components(q2, 4, "q2", False)
+    return join(
+        [
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        ]
+    )
+
+
+def quaternion_to_dcm(q: Any) -> Any:
+    """Return the passive rotation matrix R_BE (..., 3, 3) of a quaternion (..., 4).
+
+    >>> quaternion_to_dcm([1.0, 0.0, 0.0, 0.0])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    # The most used conversion of all: one attitude goes the shortest way.
+    single = type(q) is ndarray and q.dtype is FLOAT and q.shape == (4,)
+    w, x, y, z = q.tolist() if single else vector_components(q, 4, "q", False)
+    squared = w * w + x * x + y * y + z * z
+    if not single or not 0.0 < squared < INFINITY:
+        check_norm(squared, "quaternion q")
+    s = 2.0 / squared
+    sx, sy, sz = s * x, s * y, s * z
+    wx, wy, wz = w * sx, w * sy, w * sz
+    xx, xy, xz = x * sx, x * sy, x * sz
+    yy, yz, zz = y * sy, y * sz, z * sz
+    return join_matrix(
+        [
+            1.0 - (yy + zz), xy + wz, xz - wy,
+            xy - wz, 1.0 - (xx + zz), yz + wx,
+            xz + wy, yz - wx, 1.0 - (xx + yy),
+        ]
+    )  # fmt: skip
+
+
+def dcm_to_quaternion(matrix: Any) -> Any:
+    """Return the unit quaternion (..., 4) of passive rotation matrices R_BE (..., 3, 3).
+
+    The component largest in size comes out positive; which one is largest is decided as by
+    Shepperd (J. Guidance and Control 1, 1978), and none is found as the root of a difference, so
+    derivatives are finite for every rotation.
+
+    >>> import numpy as np
+    >>> dcm_to_quaternion(np.diag([1.0, -1.0, -1.0]))
+    array([0., 1., 0., 0.])
+    """
+    m = check_rotation(matrix, "matrix")
+    (a, b, c), (d, e, f), (g, h, i) = matrix_components(m)
+    # Each row is a multiple of the quaternion: four times the row of q q^T with that component.
+    by_w = [1.0 + a + e + i, f - h, g - c, b - d]
+    by_x = [f - h, 1.0 + a - e - i, b + d, c + g]
+    by_y = [g - c, b + d, 1.0 - a + e - i, f + h]
+    by_z = [b - d, c + g, f + h, 1.0 - a - e + i]
+    upper_larger = by_w[0] > by_x[1]
+    wx = choose(upper_larger, by_w, by_x)
+    wx_size = select(upper_larger, by_w[0], by_x[1])
+    lower_larger = by_y[2] > by_z[3]
+    yz = choose(lower_larger, by_y, by_z)
+    yz_size = select(lower_larger, by_y[2], by_z[3])
+    best = choose(wx_size >= yz_size, wx, yz)
+    norm = sqrt(dot(best, best))
+    return join([p / norm for p in best])
+
+
+def quaternion_exp(rotvec: Any) -> Any:
+    """Return the quaternion (..., 4) of rotation vectors (..., 3): axis times angle, in rad.
+
+    >>> import numpy as np
+    >>> quaternion_exp([0.0, 0.0, np.pi]).round(15)
+    array([0., 0., 0., 1.])
+    """
+    x, y, z = vector_components(rotvec, 3, "rotvec")
+    half = [0.5 * x, 0.5 * y, 0.5 * z]
+    c0, c1 = stumpff((0, 1), dot(half, half))
+    return join([c0, c1 * half[0], c1 * half[1], c1 * half[2]])
+
+
+def quaternion_log(q: Any) -> Any:
+    """Return the rotation vector (..., 3), of length at most pi, of quaternions (..., 4).
+
+    ``q`` and ``-q`` give the same vector. Smooth everywhere but at half turns, where the vector
+    jumps to its opposite.
+
+    >>> quaternion_log([1.0, 1.0, 0.0, 0.0])
+    array([1.57079633, 0.        , 0.        ])
+    """
+    w, x, y, z = c = vector_components(q, 4, "q", False)
+    check_norm(dot(c, c), "quaternion q")
+    sign = select(w < 0.0, -1.0, 1.0)
+    v = [x, y, z]
+    scale = 2.0 * sign * arctan_ratio(dot(v, v), sign * w)
+    return join([scale * x, scale * y, scale * z])
+
+
+def quaternion_kinematics(q: Any, w: Any, baumgarte: Any = 1.0) -> Any:
+    """Return dq/dt (..., 4) for the body rate `w` (..., 3) in body axes, in rad/s.
+
+    ``1/2 q (x) w - baumgarte (|q|^2 - 1) q``; the second term holds the norm at one during
+    integration, and 0 turns it off.
+
+    >>> quaternion_kinematics([1.0, 0.0, 0.0, 0.0], [0.0, 0.1, 0.0])
+    array([0.  , 0.  , 0.05, 0.  ])
+    """
+    a, b, c, d = parts = vector_components(q, 4, "q", False)
+    x, y, z = vector_components(w, 3, "w")
+    k = as_scalar(baumgarte, "baumgarte") * (1.0 - dot(parts, parts))
+    return join(
+        [
+            k * a - 0.5 * (b * x + c * y + d * z),
+            k * b + 0.5 * (a * x + c * z - d * y),
+            k * c + 0.5 * (a * y + d * x - b * z),
+            k * d + 0.5 * (a * z + b * y - c * x),
+        ]
+    )
+
+
+def quaternion_kinematics_matrix(q: Any, inverse: bool = False) -> Any:
+    """Return the matrix (..., 4, 3) with ``dq/dt = M @ w_B``, or its left inverse (..., 3, 4).
+
+    >>> quaternion_kinematics_matrix([1.0, 0.0, 0.0, 0.0], inverse=True)
+    array([[-0.,  2.,  0., -0.],
+           [-0., -0.,  2.,  0.],
+           [-0.,  0., -0.,  2.]])
+    """
+    a, b, c, d = parts = vector_components(q, 4, "q", False)
+    if inverse:
+        squared = dot(parts, parts)
+        check_norm(squared, "quaternion q")
+        k = 2.0 / squared
+        entries = [-b, a, d, -c, -c, -d, a, b, -d, c, -b, a]
+        shape = (3, 4)
+    else:
+        k = 0.5
+        entries = [-b, -c, -d, a, -d, c, d, a, -b, -c, b, a]
+        shape = (4, 3)
+    flat = join([k * p for p in entries])
+    return flat.reshape((*flat.shape[:-1], *shape))

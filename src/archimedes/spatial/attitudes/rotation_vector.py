@@ -1,0 +1,75 @@
+"""Attitude as a rotation vector: axis times angle."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase
+from archimedes.spatial.attitudes.components import matvec
+from archimedes.spatial.attitudes.quaternions import quaternion_exp, quaternion_log
+from archimedes.spatial.attitudes.rotvec import rotvec_kinematics
+from archimedes.spatial.validation import check_vector
+from archimedes.tree import field, struct
+
+__all__ = ["RotationVector"]
+
+
+@struct
+class RotationVector(AttitudeBase):
+    """The attitude of frame B in frame E as the vector (3,) of the turn from E to B, or a batch.
+
+    Its direction is the axis, the same in E and in B, and its length the angle, in rad or in
+    degrees if `degrees`. The rates are finite for angles below a full turn; `normalize` brings
+    the angle to at most half a turn.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import RotationVector
+    >>> RotationVector([0.0, 0.0, np.pi / 2]).rotate([1.0, 0.0, 0.0]).round(15)
+    array([ 0., -1.,  0.])
+    """
+
+    array: Any = field()
+    degrees: bool = field(static=True, default=False)
+
+    def __post_init__(self) -> None:
+        """Check the shape, and the values where they are known."""
+        self.__dict__["array"] = check_vector(self.array, 3, "RotationVector array")
+
+    def radians(self) -> Any:
+        """Return the vector (..., 3) in rad as an array."""
+        return np.deg2rad(self.array) if self.degrees else self.array
+
+    def quaternion(self) -> Any:
+        """Return the quaternion (..., 4) of this attitude as an array."""
+        return quaternion_exp(self.radians())
+
+    @classmethod
+    def of_quaternion(cls, q: Any, degrees: bool = False) -> Self:
+        """Make an attitude of a unit quaternion array (..., 4)."""
+        v = quaternion_log(q)
+        return cls.make(np.rad2deg(v) if degrees else v, degrees=degrees)
+
+    def static(self) -> dict[str, Any]:
+        """Return the unit."""
+        return {"degrees": self.degrees}
+
+    def inv(self) -> RotationVector:
+        """Return the attitude of E in B: the opposite vector."""
+        return self.like(-self.array)
+
+    def kinematics(self, w_B: Any) -> RotationVector:
+        """Return the rate of the vector for the body rate `w_B` (..., 3) in rad/s."""
+        rates = matvec(rotvec_kinematics(self.radians()), check_vector(w_B, 3, "w_B"))
+        return self.like(np.rad2deg(rates) if self.degrees else rates)
+
+    def angular_velocity(self, rates: Any) -> Any:
+        """Return the body rate w_B (..., 3) in rad/s for the rate of the vector."""
+        rates = self.check_rates(rates)
+        matrix = rotvec_kinematics(self.radians(), inverse=True)
+        return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)
+
+    def normalize(self) -> RotationVector:
+        """Return the same attitude with the angle at most half a turn."""
+        return self.of_quaternion(self.quaternion(), **self.static())

@@ -1,0 +1,1 @@
+"""The traced array, and how NumPy's calls reach it."""

@@ -1,0 +1,214 @@
+"""Indexing traced arrays: static keys are NumPy's business, traced ones become selections.
+
+A key with traced integers is first read as a static key of the same form: NumPy applies it to
+arrays of coordinates, which tells for every element of the result which coordinates are static
+and which are elements of a traced index. So all of NumPy's rules (broadcasting of index arrays,
+their place in the result, np.newaxis, ellipsis) hold by construction.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8, I64
+from archimedes.graph.ops import CODES
+
+# The module, not the class in it: each of the two files needs the other.
+from archimedes.symbolic.core import array as arrays
+from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
+
+if TYPE_CHECKING:
+    from archimedes.symbolic.core.array import SymbolicArray
+
+__all__ = ["put", "static_key", "take"]
+
+_SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "le", "and"))
+
+
+def _traced(x: Any) -> bool:
+    return isinstance(x, arrays.SymbolicArray)
+
+
+def static_key(key: Any) -> tuple[Any] | None:
+    """Return ``(key,)`` with known traced values made concrete, or None if some are not known."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(part, (arrays.SymbolicArray, list)) for part in parts):
+        return (key,)
+    known = []
+    for part in parts:
+        if isinstance(part, list) and any(_traced(p) for p in part):
+            part = lift(part)
+        if _traced(part):
+            value = part.constant()
+            if value is None:
+                return None
+            part = value[()] if value.ndim == 0 else value
+        known.append(part)
+    return (tuple(known) if isinstance(key, tuple) else known[0],)
+
+
+def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
+    """Split a key into its parts and the axis each begins at."""
+    parts = [
+        lift(p) if isinstance(p, list) and any(map(_traced, p)) else p
+        for p in (key if isinstance(key, tuple) else (key,))
+    ]
+    for part in parts:
+        if _traced(part) and part.code == B8:
+            raise trace_error(
+                "x[mask] with a traced mask has a shape that depends on values",
+                "Keep the shape: np.where(mask, x, 0.0), or np.sum(x, where=mask). "
+                "Assignment of one value, x[mask] = c, does work.",
+            )
+        if _traced(part) and part.code != I64:
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    widths = [_width(p) for p in parts]
+    rest = ndim - sum(w for w in widths if w is not None)
+    if rest < 0:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {ndim - rest} were "
+            "indexed"
+        )
+    placed, axis = [], 0
+    for part, width in zip(parts, widths):
+        placed.append((part, axis))
+        axis += rest if width is None else width
+    return placed
+
+
+def _width(part: Any) -> int | None:
+    """Number of axes a part of a key uses up; None for the ellipsis, which takes the rest."""
+    if part is Ellipsis:
+        return None
+    if part is None:
+        return 0
+    if _traced(part):
+        return 1
+    mask = isinstance(part, (list, np.ndarray, bool, np.bool_)) and np.asarray(part)
+    return mask.ndim if isinstance(mask, np.ndarray) and mask.dtype == bool else 1
+
+
+class _Places:
+    """Where each element of ``x[key]`` comes from, for a key with traced integers.
+
+    ``shape`` is the result's; iteration yields, in the result's order, the coordinates of an
+    element, one an axis of x: an int, or the id of a traced one in ``traced_axes``.
+    """
+
+    def __init__(self, x: SymbolicArray, key: Any, trace: Trace) -> None:
+        placed = _parts(key, x.ndim)
+        self.traced_axes = [axis for part, axis in placed if _traced(part)]
+        positions: dict[int, np.ndarray] = {}
+        shape, static = list(x.shape), []
+        for part, axis in placed:
+            if _traced(part):
+                if x.shape[axis] == 0 and part.size:
+                    raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+                positions[axis] = _wrapped(trace, part, x.shape[axis])
+                shape[axis] = part.size
+                numbers = np.arange(part.size).reshape(part.shape)
+                part = numbers if part.ndim else 0
+            static.append(part)
+        whole = tuple(static)
+        self.coordinates = []
+        for axis, n in enumerate(shape):
+            line = np.arange(n).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+            chosen = np.asarray(np.broadcast_to(line, shape)[whole])
+            self.shape = chosen.shape
+            flat = chosen.ravel()
+            self.coordinates.append((positions[axis][flat] if axis in positions else flat).tolist())
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return zip(*self.coordinates)
+
+
+def _wrapped(trace: Trace, index: SymbolicArray, size: int) -> np.ndarray:
+    """Count negative positions from the end, as NumPy does."""
+    g = trace.graph
+    zero, n = g.const(0, I64), g.const(size, I64)
+    flat = [
+        g.emit(_SELECT, g.emit(_LT, i, zero), g.emit(_ADD, i, n), i)
+        for i in trace.ids_of(index).ravel().tolist()
+    ]
+    return np.array(flat, dtype=np.int64)
+
+
+def take(x: SymbolicArray, key: Any) -> SymbolicArray:
+    """Read at traced integer positions; positions outside the array are clamped to its ends."""
+    trace = current_trace()
+    ids = trace.ids_of(x)
+    places = _Places(x, key, trace)
+    flat = []
+    for at in places:
+        where: list[Any] = list(at)
+        for axis in places.traced_axes:
+            where[axis] = slice(None)
+        flat.append(_choose(trace, ids[tuple(where)], [at[k] for k in places.traced_axes], x.dtype))
+    return wrap(np.array(flat, dtype=np.int64).reshape(places.shape), x.code, trace)
+
+
+def _choose(trace: Trace, choices: np.ndarray, positions: list[int], dtype: Any) -> int:
+    """Select one element of an array by a traced position an axis."""
+    g = trace.graph
+    if choices.ndim > 1:
+        inner = [_choose(trace, row, positions[1:], dtype) for row in choices]
+        return _choose(trace, np.array(inner, dtype=np.int64), positions[:1], dtype)
+    options, position = choices.tolist(), positions[0]
+    if len(set(options)) == 1:
+        return options[0]
+    known = [g.value.get(i) for i in options]
+    if None not in known:
+        return g.lookup(np.array(known, dtype=dtype), position)
+    # From the ends inward, so that positions beyond them give the nearest element.
+    chosen = options[-1]
+    for k in reversed(range(len(options) - 1)):
+        test = g.emit(_LE, position, g.const(k, I64))
+        chosen = g.emit(_SELECT, test, options[k], chosen)
+    return chosen
+
+
+def put(x: SymbolicArray, key: Any, ids: np.ndarray) -> None:
+    """Write at traced integer positions (none outside the array), or under a traced mask."""
+    trace = current_trace()
+    if _traced(key) and key.code == B8:
+        _put_masked(trace, x, key, ids)
+        return
+    g = trace.graph
+    places = _Places(x, key, trace)
+    try:
+        values = np.broadcast_to(ids, places.shape).ravel().tolist()
+    except ValueError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {ids.shape} could not be broadcast to indexing "
+            f"result of shape {places.shape}"
+        ) from None
+    ranges = [range(x.shape[axis]) for axis in places.traced_axes]
+    for at, value in zip(places, values):
+        where = list(at)
+        for spot in itertools.product(*ranges):
+            test = g.const(True, B8)
+            for axis, k in zip(places.traced_axes, spot):
+                test = g.emit(_AND, test, g.emit(_EQ, at[axis], g.const(k, I64)))
+                where[axis] = k
+            x.ids[tuple(where)] = g.emit(_SELECT, test, value, int(x.ids[tuple(where)]))
+
+
+def _put_masked(trace: Trace, x: SymbolicArray, mask: SymbolicArray, ids: np.ndarray) -> None:
+    rows = x.shape[mask.ndim :]
+    pairs = zip(reversed(ids.shape), reversed((1, *rows)))
+    fits = ids.ndim <= len(rows) + 1 and all(n in (1, wanted) for n, wanted in pairs)
+    if mask.shape != x.shape[: mask.ndim] or not fits:
+        raise trace_error(
+            "x[mask] = values with a traced mask works for one value and a mask of x's shape",
+            "Write x = np.where(mask, values_everywhere, x).",
+        )
+    tests = np.broadcast_to(trace.ids_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)
+    values = np.broadcast_to(ids.reshape(ids.shape[-len(rows) :] if rows else ()), x.shape)
+    columns = (a.ravel().tolist() for a in (tests, values, x.ids))
+    flat = [trace.graph.emit(_SELECT, t, value, old) for t, value, old in zip(*columns)]
+    x.ids[...] = np.array(flat, dtype=np.int64).reshape(x.shape)

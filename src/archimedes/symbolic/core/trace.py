@@ -1,0 +1,270 @@
+"""Traces: which graph is being recorded, and how values of enclosing traces enter it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.errors import GraphError, IntegerRangeError, TraceError
+from archimedes.graph.program import CONST, Graph
+
+if TYPE_CHECKING:
+    from archimedes.symbolic.core.array import SymbolicArray
+
+__all__ = [
+    "Trace",
+    "current_trace",
+    "is_active",
+    "is_internal",
+    "is_internal_module",
+    "is_tracing",
+    "is_user_code",
+    "outside_numpy",
+    "range_error",
+    "trace_error",
+    "trace_number",
+    "user_line",
+]
+
+
+class _Stack(threading.local):
+    """The traces under way in this thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+
+
+_stack = _Stack()
+_numbers = itertools.count(1)
+
+
+class Trace:
+    """One recording: a graph, and the values of enclosing traces it has come to use.
+
+    Use it as a context manager; while it is active, NumPy calls on traced arrays append to its
+    graph. A value of an enclosing trace becomes an extra input, listed in ``captured`` (ids in
+    the enclosing graph) with its place in ``graph.inputs`` after those made explicitly. Given a
+    ``graph``, it appends to that one.
+    """
+
+    __slots__ = ("_inner", "captured", "graph", "number", "parent", "refused")
+
+    def __init__(self, graph: Graph | None = None) -> None:
+        self.graph = Graph() if graph is None else graph
+        #: Unlike the trace itself, its number can be kept by what was made in it.
+        self.number = next(_numbers)
+        self.parent: Trace | None = None
+        self.captured: list[int] = []
+        self._inner: dict[int, int] = {}
+        #: The first thing that could not be recorded.
+        self.refused: TraceError | None = None
+
+    def __enter__(self) -> Trace:
+        self.parent = _stack.traces[-1] if _stack.traces else None
+        _stack.traces.append(self)
+        if len(_stack.traces) == 1:
+            from archimedes.symbolic.recorded import creation, randomness
+
+            randomness.install()
+            creation.install()
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
+        _stack.traces.pop()
+        if not _stack.traces:
+            from archimedes.symbolic.recorded import creation, randomness
+
+            creation.uninstall()
+            randomness.uninstall()
+        if error is not None:
+            _explain(error, where)
+        elif self.refused is not None:
+            raise type(self.refused)(
+                f"{self.refused}\nThe function caught this error and went on, on a way that it "
+                "would not take with numbers: let the error pass (except ValueError: ..., not "
+                "except Exception: ...), or write what it says."
+            )
+
+    def ids_of(self, array: SymbolicArray) -> np.ndarray:
+        """Return ids in this trace's graph of an array of this or an enclosing trace."""
+        if array.owner is self:
+            return array.ids
+        if self.parent is None:
+            raise trace_error(
+                "a traced value was used after its trace had ended",
+                "Return it from the compiled function, or pass it as an argument, instead of "
+                "storing it in a global, an attribute or a mutable default.",
+            )
+        outer = self.parent.ids_of(array)
+        return self._capture(outer)
+
+    def _capture(self, outer: np.ndarray) -> np.ndarray:
+        assert self.parent is not None
+        source, known = self.parent.graph, self._inner
+        ids = np.empty(outer.size, dtype=np.int64)
+        for k, i in enumerate(outer.ravel().tolist()):
+            mine = known.get(i)
+            if mine is None:
+                if source.op[i] == CONST:
+                    mine = self.graph.const(source.value[i], source.dtype[i])
+                else:
+                    mine = self.graph.input(source.dtype[i])
+                    self.captured.append(i)
+                known[i] = mine
+            ids[k] = mine
+        return ids.reshape(outer.shape)
+
+
+def current_trace() -> Trace:
+    """Return the innermost active trace of this thread."""
+    traces = _stack.traces
+    if not traces:
+        raise trace_error(
+            "a traced value was used outside any trace",
+            "Values of a trace live only while the compiled function is being recorded; "
+            "return what you need from the function.",
+        )
+    return traces[-1]
+
+
+def is_tracing() -> bool:
+    """Tell whether this thread is recording a function."""
+    return bool(_stack.traces)
+
+
+def trace_number() -> int:
+    """Return the number of the innermost active trace of this thread, or 0."""
+    traces = _stack.traces
+    return traces[-1].number if traces else 0
+
+
+def is_active(number: int) -> bool:
+    """Tell whether a trace of this thread is under way."""
+    return any(trace.number == number for trace in _stack.traces)
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_SITE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
+_LIBRARIES = tuple(os.path.join(_SITE, name) + os.sep for name in ("numpy", "scipy"))
+#: Machinery; the packages that hold physics are a user's code as far as errors go.
+_MACHINERY = tuple(
+    os.path.join(_HERE, name) + os.sep
+    for name in (
+        *("tree", "graph", "symbolic", "function", "backends"),
+        *("random", "special", "embedded", "simulate"),
+    )
+)
+
+
+#: Python's own library, and the folders of others, which may lie below it.
+_STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+INSTALLED = ("site-packages", "dist-packages")
+
+
+def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """Yield frames and line numbers, innermost first, of a traceback or of the running code."""
+    if where is not None:
+        yield from reversed(list(traceback.walk_tb(where)))
+    else:
+        yield from traceback.walk_stack(sys._getframe(2))
+
+
+def is_user_code(frame: FrameType) -> bool:
+    """Tell whether a frame runs neither this package's machinery, NumPy, SciPy, Python's own
+    library nor an extension."""
+    name = frame.f_code.co_filename
+    if name.startswith(_STDLIB) and not any(folder in name for folder in INSTALLED):
+        return False
+    return not name.startswith((*_MACHINERY, *_LIBRARIES, "<frozen")) and not name.endswith(".pyx")
+
+
+#: Packages that make arrays for their own use, not for the function being recorded.
+_INTERNAL = (
+    "numpy",
+    "scipy",
+    *(f"archimedes.{p}" for p in ("graph", "symbolic", "backends", "function", "tree")),
+)
+
+
+@functools.cache
+def is_internal_module(module: str) -> bool:
+    """Tell whether a module belongs to NumPy, SciPy or the machinery of this package."""
+    return any(module == name or module.startswith(f"{name}.") for name in _INTERNAL)
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Tell whether a frame runs code of such a module; quicker than ``is_user_code``."""
+    return is_internal_module(frame.f_globals.get("__name__", ""))
+
+
+#: NumPy, and what stands for its functions while recording.
+_NUMPY = ("numpy", "archimedes.symbolic.recorded.list_arguments")
+
+
+def outside_numpy(frame: FrameType) -> FrameType:
+    """Return the innermost frame, from this one outwards, that does not run NumPy's own code."""
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_NUMPY):
+        frame = frame.f_back
+    return frame
+
+
+def user_line(where: TracebackType | None = None) -> str:
+    """Describe the innermost line that belongs to the user, of a traceback or the running code."""
+    for frame, number in _frames(where):
+        if is_user_code(frame):
+            name = frame.f_code.co_filename
+            text = linecache.getline(name, number).strip()
+            place = f"{name}:{number}, in {frame.f_code.co_name}"
+            return f"{place}\n    {text}" if text else place
+    return "an unknown line"
+
+
+def trace_error(what: str, remedy: str, where: TracebackType | None = None) -> TraceError:
+    """Build the one error of tracing: what happened, on which line, what to write instead."""
+    return _noted(TraceError(f"{what}, at\n  {user_line(where)}\n{remedy}"))
+
+
+def _noted(error: TraceError) -> TraceError:
+    """Remember an error with the recordings under way, in case the user's code catches it."""
+    for trace in _stack.traces:
+        trace.refused = trace.refused or error
+    return error
+
+
+def range_error(value: int) -> TraceError:
+    """Build the error about a Python integer that no int64 holds."""
+    error = IntegerRangeError(
+        f"the Python integer {value} does not fit into int64, which integers of a recorded "
+        f"function are, at\n  {user_line()}\nWrite it as a float ({float(value)!r}), or declare "
+        "the argument it meets static (static_argnames)."
+    )
+    return _noted(error)
+
+
+def _explain(error: BaseException, where: TracebackType | None) -> None:
+    """Turn an error that other code raised about a traced value into the error of tracing."""
+    if isinstance(error, TraceError):
+        return
+    cause = error.__cause__
+    if isinstance(cause, TraceError):
+        raise cause from None  # NumPy wraps what float(x) raises in errors of its own
+    if isinstance(error, GraphError):
+        text = str(error).strip().rstrip(".")
+        raise trace_error(text, "Shorten the recorded program there.", where) from error
+    if "Symbolic" in str(error):
+        raise trace_error(
+            f"a traced value was given to code that cannot take it "
+            f"({type(error).__name__}: {error})",
+            "Use NumPy's functions, or call the code through arc.callback.",
+            where,
+        ) from error

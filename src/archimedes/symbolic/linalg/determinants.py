@@ -1,0 +1,172 @@
+"""Determinants, with derivatives that hold at singular matrices too.
+
+Legend: cof(A) is the matrix of cofactors, d(det)/dA; A = U diag(s) V^T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8, F32, F64
+from archimedes.graph.program import Graph
+from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.linalg.checks import MAX_SPECTRAL
+from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
+from archimedes.symbolic.linalg.jacobi import singular
+from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call, choose, emitting
+from archimedes.symbolic.linalg.spectral import singular_pull, singular_push
+
+__all__ = ["DETERMINANT", "LOG_DETERMINANT"]
+
+#: Largest max|A| max|A^-1| for which cofactors are taken from the inverse, by dtype code: it is
+#: then good for about ten digits (float32: four).
+_WELL_CONDITIONED = {F64: 1e5, F32: 1e2}
+
+
+def _triangle(a: Any) -> tuple[list[Any], Any]:
+    """Return the pivots of a matrix and the traced bool that says whether they change sign."""
+    trace = current_trace()
+    e, work = rows_of(a)
+    odd = eliminate(e, work, guard=True)
+    return [wrap(work[k][k], a.code, trace) for k in range(len(a))], wrap(odd, B8, trace)
+
+
+def _determinant_body(a: Any) -> tuple[Any]:
+    pivots, odd = _triangle(a)
+    product = pivots[0]
+    for pivot in pivots[1:]:
+        product = product * pivot
+    return (np.where(odd, -product, product),)
+
+
+def _minor_cofactors(a: Any) -> Any:
+    """Return cof(A) by expansion into minors, each computed once."""
+    n = len(a)
+    found: dict[Any, Any] = {}
+
+    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Any:
+        if len(rows) == 1:
+            return a[rows[0], columns[0]]
+        if (rows, columns) not in found:
+            total: Any = None
+            for k, column in enumerate(columns):
+                rest = columns[:k] + columns[k + 1 :]
+                term = a[rows[0], column] * minor(rows[1:], rest)
+                total = term if total is None else total - term if k % 2 else total + term
+            found[rows, columns] = total
+        return found[rows, columns]
+
+    def without(k: int) -> tuple[int, ...]:
+        return tuple(i for i in range(n) if i != k)
+
+    signed = [
+        [minor(without(i), without(j)) * (-1.0) ** (i + j) for j in range(n)] for i in range(n)
+    ]
+    return np.stack([np.stack(row) for row in signed])
+
+
+def _products_without(s: Any, *left_out: int) -> Any:
+    """Return the product of all values but some."""
+    product = s[0] * 0.0 + 1.0
+    for k in range(len(s)):
+        if k not in left_out:
+            product = product * s[k]
+    return product
+
+
+def _factors(a: Any) -> tuple[Any, Any, Any]:
+    """Return U, s and V^T with det(U V^T) = 1, for which the last of s may be negative."""
+    u, s, vt = singular(a, vectors=True)
+    pivots, odd = _triangle(u @ vt)
+    sign = np.where(odd, -1.0, 1.0).astype(a.dtype)
+    for pivot in pivots:
+        sign = sign * np.sign(pivot)
+    last = np.concatenate([np.ones(len(s) - 1, dtype=a.dtype), sign.reshape(1)])
+    return u * last, s * last, vt
+
+
+def _cofactors_body(a: Any, det: Any) -> tuple[Any]:
+    """det A^-T where the inverse is good; else U diag(products of the other s) V^T."""
+    n, code = len(a), a.code
+    trace = current_trace()
+    inverse = call(INVERSE, a)[0]
+    good = np.max(np.abs(a)) * np.max(np.abs(inverse)) <= _WELL_CONDITIONED[code]
+    operands = [i for x in (a, inverse, det) for i in trace.ids_of(x).ravel().tolist()]
+
+    def matrices(g: Graph, ids: list[int]) -> list[int]:
+        with emitting(g) as body:
+            x = wrap(np.array(ids[n * n : -1]).reshape(n, n), code, body)
+            found = wrap(ids[-1], code, body) * x.T
+            return body.ids_of(found).ravel().tolist()
+
+    def values(g: Graph, ids: list[int]) -> list[int]:
+        with emitting(g) as body:
+            u, s, vt = _factors(wrap(np.array(ids[: n * n]).reshape(n, n), code, body))
+            others = np.stack([_products_without(s, k) for k in range(n)])
+            return body.ids_of((u * others) @ vt).ravel().tolist()
+
+    ids = choose(trace.graph, int(trace.ids_of(good)), operands, matrices, values)
+    return (wrap(np.array(ids).reshape(n, n), code, trace),)
+
+
+def _cofactors_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """P = U^T dA V: d cof = U C V^T without any division.
+
+    C_ij = -P_ji times the other s, and C_ii is the sum over k of P_kk times the others: the
+    cofactors of diag(s) + P to first order.
+    """
+    u, s, vt = call(_FACTORS, operands[0])
+    n = len(s)
+    others = np.stack(
+        [
+            np.stack([_products_without(s, i, j) * (0.0 if i == j else 1.0) for j in range(n)])
+            for i in range(n)
+        ]
+    )
+    found = []
+    for da, _ in rows:
+        p = (u.T @ da) @ vt.T
+        diagonal = others @ np.diagonal(p)
+        found.append([(u @ (np.diag(diagonal) - others * p.T)) @ vt])
+    return found
+
+
+_FACTORS = MatrixFunction(
+    "factors of det", _factors, singular_push, singular_pull, values=1, vectors=(0, 2)
+)
+_COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
+
+
+def _cofactors(a: Any, det: Any) -> Any:
+    if len(a) <= UNROLLED:
+        return _minor_cofactors(a)
+    if len(a) > MAX_SPECTRAL:
+        return det * call(INVERSE, a)[0].T
+    return call(_COFACTORS, a, det.reshape(1))[0]
+
+
+def _determinant_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    gradient = _cofactors(operands[0], results[0])
+    return [[np.sum(gradient * da)] for (da,) in rows]
+
+
+def _log_determinant_body(a: Any) -> tuple[Any, Any]:
+    pivots, odd = _triangle(a)
+    sign = np.where(odd, -1.0, 1.0).astype(a.dtype)
+    for pivot in pivots:
+        sign = sign * np.sign(pivot)
+    return sign, np.sum(np.stack([np.log(np.abs(pivot)) for pivot in pivots]))
+
+
+def _log_determinant_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """d log|det A| = tr(A^-1 dA); the sign is locally constant."""
+    inverse = call(INVERSE, operands[0])[0].T
+    return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
+
+
+DETERMINANT = MatrixFunction("det", _determinant_body, _determinant_push)
+LOG_DETERMINANT = MatrixFunction("slogdet", _log_determinant_body, _log_determinant_push)

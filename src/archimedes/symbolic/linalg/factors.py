@@ -1,0 +1,206 @@
+"""Triangular factorisations of traced matrices: cholesky, qr, and least squares by qr.
+
+Legend: A = L L^T (Cholesky); A = Q R (Householder), Q with orthonormal columns, R upper
+triangular. Signs are LAPACK's: the diagonal of R has the sign opposite to the element it
+replaces, and a column with nothing below its diagonal is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.linalg.checks import (
+    MAX_SPECTRAL,
+    LinAlgError,
+    check_square,
+    check_stacked,
+    floats,
+    over_stack,
+)
+from archimedes.symbolic.linalg.elimination import divide
+from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call
+from archimedes.symbolic.linalg.scaling import power_of_two
+from archimedes.symbolic.numpy_functions.structural import full_like
+
+__all__ = ["householder"]
+
+QRResult = type(np.linalg.qr(np.eye(1)))
+
+
+def _cholesky_matrix(a: Any) -> Any:
+    """Column by column (Golub, Van Loan, Matrix Computations, 4th ed., 4.2.5)."""
+    n = len(a)
+    lower = np.zeros_like(a)
+    for j in range(n):
+        row = lower[j, :j]
+        root = np.sqrt(a[j, j] - row @ row) if j else np.sqrt(a[j, j])
+        lower[j, j] = root
+        for i in range(j + 1, n):
+            rest = a[i, j] - lower[i, :j] @ row if j else a[i, j]
+            lower[i, j] = divide(rest, root)
+    return lower
+
+
+@implements(np.linalg.cholesky)
+def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """Factorise; reads one triangle only, and gives nan where ``a`` is not positive definite."""
+    (a,) = floats(a)
+    check_square(a)
+    if upper:
+        return over_stack(_cholesky_matrix, (2,), a.mT).mT
+    return over_stack(_cholesky_matrix, (2,), a)
+
+
+# ---- qr ----------------------------------------------------------------------------------------
+
+
+def _eye(rows: int, columns: int, like: Any) -> Any:
+    trace = current_trace()
+    return wrap(trace.graph.constants(np.eye(rows, columns, dtype=like.dtype)), like.code, trace)
+
+
+def _reflector(x: Any) -> tuple[Any, Any, Any]:
+    """Return v (v[0] = 1), tau and beta with (I - tau v v^T) x = (beta, 0, ...), as LAPACK's larfg.
+
+    A zero tail gives tau = 0 and beta = x[0]. The divisors are guarded, so that derivatives are
+    finite there too.
+    """
+    alpha, tail = x[0], x[1:]
+    below = tail @ tail
+    flat = below == 0
+    length = np.sqrt(np.where(flat, 1.0, alpha * alpha + below).astype(x.dtype))
+    beta = -np.copysign(length, alpha)
+    tau = np.where(flat, 0.0, (beta - alpha) / beta).astype(x.dtype)
+    scale = np.where(flat, 0.0, 1.0 / (alpha - beta)).astype(x.dtype)
+    head = full_like(x, 1.0, shape=(1,))
+    return np.concatenate([head, tail * scale]), tau, np.where(flat, alpha, beta)
+
+
+def householder(a: Any, columns: int) -> tuple[Any, Any]:
+    """Factorise a (m, n) matrix; returns the first ``columns`` columns of Q, and R (columns, n).
+
+    Squares of the elements must neither overflow nor underflow: see ``power_of_two``.
+    """
+    m, n = a.shape
+    r = a.copy()
+    reflectors = []
+    for j in range(min(m - 1, n)):
+        v, tau, beta = _reflector(r[j:, j])
+        reflectors.append((v, tau))
+        r[j, j], r[j + 1 :, j] = beta, 0.0
+        if j + 1 < n:
+            rest = r[j:, j + 1 :]
+            r[j:, j + 1 :] = rest - (tau * v)[:, None] * (v @ rest)
+    q = _eye(m, columns, a)
+    for j, (v, tau) in reversed(list(enumerate(reflectors))):
+        rest = q[j:, j:]
+        q[j:, j:] = rest - (tau * v)[:, None] * (v @ rest)
+    return q, r[:columns]
+
+
+def _scaled_householder(a: Any, columns: int) -> tuple[Any, Any]:
+    if len(a) == 1:
+        return householder(a, columns)  # nothing to square
+    scaled, scale = power_of_two(a)
+    q, r = householder(scaled, columns)
+    return q, r * scale
+
+
+def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """Q^T dA R^-1 = Q^T dQ + dR R^-1: the first antisymmetric, the second upper triangular.
+
+    (Walter, Lehmann, Lamour, Optimization Methods and Software 27(2), 2012.)
+    """
+    q, r = results
+    inverse = np.linalg.inv(r)
+    found = []
+    for (da,) in rows:
+        change = da @ inverse
+        inside = q.T @ change
+        lower = np.tril(inside, -1)
+        turn = lower - lower.T
+        dq = q @ turn
+        if q.shape[0] != q.shape[1]:
+            dq = dq + (change - q @ inside)
+        found.append([dq, np.triu((inside - turn) @ r)])
+    return found
+
+
+_TALL = MatrixFunction("qr", lambda a: _scaled_householder(a, a.shape[1]), _tall_push)
+
+
+def _reduced(a: Any) -> tuple[Any, Any]:
+    m, n = a.shape
+    if m >= n:
+        return call(_TALL, a)
+    q, r = call(_TALL, a[:, :m])
+    return q, np.concatenate([r, q.T @ a[:, m:]], axis=1)
+
+
+def _complete(a: Any) -> tuple[Any, Any]:
+    # The columns beyond A's own are a basis of what is left: the algorithm decides which, so
+    # its own derivative is the right one.
+    m, n = a.shape
+    return _scaled_householder(a, m) if m > n else _reduced(a)
+
+
+@implements(np.linalg.qr)
+def _qr(a: Any, mode: str = "reduced") -> Any:
+    """Factorise into Q R; derivatives need independent (leading) columns."""
+    (a,) = floats(a)
+    check_stacked(a)
+    if mode == "r":
+        return over_stack(_reduced, (2,), a)[1]
+    if mode not in _MODES:
+        if mode == "raw":
+            raise trace_error("np.linalg.qr(mode='raw') cannot be traced", "Use mode='reduced'.")
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    return QRResult(*over_stack(_MODES[mode], (2,), a))
+
+
+_MODES = {"reduced": _reduced, "complete": _complete}
+
+
+# ---- least squares -----------------------------------------------------------------------------
+
+
+def _least_squares(a: Any, b: Any) -> Any:
+    """Least squares for independent columns; least norm for independent rows, if fewer."""
+    m, n = a.shape
+    if m >= n:
+        q, r = _reduced(a)
+        return np.linalg.solve(r, q.T @ b)
+    q, r = _reduced(a.T)
+    return q @ np.linalg.solve(r.T, b)
+
+
+@implements(np.linalg.lstsq)
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """Solve in the least squares sense, assuming full rank, which is what is reported as rank.
+
+    ``rcond``, which says what to take for rank deficient, has no effect.
+    A matrix that is rank deficient when the program runs gives inf or nan;
+    ``np.linalg.pinv(a) @ b`` handles that case. Of matrices too large for ``np.linalg.svdvals``
+    the singular values, last in the result, are None.
+    """
+    a, b = floats(a, b)
+    for x in (a, b if b.ndim != 1 else b[:, None]):
+        if x.ndim != 2:
+            raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
+    if len(a) != len(b):
+        raise LinAlgError("Incompatible dimensions")
+    right = b[:, None] if b.ndim == 1 else b
+    x = _least_squares(a, right)
+    m, n = a.shape
+    if m > n:
+        residuals = np.sum(np.square(right - a @ x), axis=0)
+    else:
+        residuals = full_like(a, 0.0, shape=(0,))
+    values = np.linalg.svdvals(a) if min(m, n) <= MAX_SPECTRAL else None
+    return x[:, 0] if b.ndim == 1 else x, residuals, min(m, n), values

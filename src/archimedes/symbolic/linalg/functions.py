@@ -1,0 +1,268 @@
+"""Linear algebra on small traced matrices: unrolled where small, regions where not.
+
+This file holds solving, inverting, determinants and products of matrices; its siblings
+``linalg_*.py`` hold factorisations, the spectral functions and norms. Unlike NumPy's, the
+functions do not raise for a matrix that turns out to be singular when the program runs: its
+results are inf or nan. One that its literal zeros make singular raises while recording.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic.core.dispatch import lift, lift_many
+from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.linalg import factors as linalg_factors
+from archimedes.symbolic.linalg import general_eigenvalues as linalg_general
+from archimedes.symbolic.linalg import norms as linalg_norms
+from archimedes.symbolic.linalg import spectral as linalg_spectral
+from archimedes.symbolic.linalg.block_structure import block_triangular, permutation_sign
+from archimedes.symbolic.linalg.checks import (
+    LinAlgError,
+    check_square,
+    check_stacked,
+    floats,
+    over_stack,
+    values_of,
+)
+from archimedes.symbolic.linalg.determinants import DETERMINANT, LOG_DETERMINANT
+from archimedes.symbolic.linalg.elimination import INVERSE, divide, solve_dense
+from archimedes.symbolic.linalg.matrix_calls import call
+from archimedes.symbolic.numpy_functions.structural import full_like
+
+__all__ = ["MODULES"]
+
+#: Imported for their rows.
+MODULES = (linalg_factors, linalg_general, linalg_norms, linalg_spectral)
+
+SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
+
+
+def _blocks(a: Any) -> Any:
+    zeros = [value == 0 for value in values_of(a)]
+    return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
+
+
+def _solve_matrix(a: Any, b: Any, dense: Any = solve_dense) -> Any:
+    """Solve block after block; ``dense`` solves one diagonal block."""
+    blocks = _blocks(a)
+    if blocks is None:
+        raise LinAlgError("Singular matrix: a pattern of literal zeros leaves no pivot")
+    if len(blocks) == 1:
+        return dense(a, b)
+    x = np.zeros_like(b)
+    solved: list[int] = []
+    for rows, columns in blocks:
+        rest = b[rows]
+        for j in sorted(solved):
+            rest = rest - a[rows, j][:, None] * x[j]
+        x[columns] = dense(a[rows][:, columns], rest)
+        solved += columns
+    return x
+
+
+@implements(np.linalg.solve)
+def _solve(a: Any, b: Any) -> Any:
+    a, b = floats(a, b)
+    check_square(a)
+    n = a.shape[-1]
+    vector = b.ndim == 1
+    if b.ndim == 0 or b.shape[-1 if vector else -2] != n:
+        signature = "(m,m),(m)->(m)" if vector else "(m,m),(m,n)->(m,n)"
+        raise ValueError(
+            f"solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            f"{signature}: a has shape {a.shape}, b has shape {b.shape}"
+        )
+    x = over_stack(_solve_matrix, (2, 2), a, b[:, None] if vector else b)
+    return x[..., 0] if vector else x
+
+
+def _inverse_times(a: Any, b: Any) -> Any:
+    return divide(b, a[0, 0]) if len(a) == 1 else call(INVERSE, a)[0] @ b
+
+
+def _inv_matrix(a: Any) -> Any:
+    return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
+
+
+@implements(np.linalg.inv)
+def _inv(a: Any) -> Any:
+    (a,) = floats(a)
+    check_square(a)
+    return over_stack(_inv_matrix, (2,), a)
+
+
+def _block_determinant(a: Any) -> Any:
+    if len(a) == 1:
+        return a[0, 0]
+    if len(a) == 2:
+        # As accurate as elimination for two rows, and smooth at singular matrices.
+        return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+    return call(DETERMINANT, a)[0]
+
+
+def _det_matrix(a: Any) -> Any:
+    blocks = _blocks(a)
+    one = full_like(a, 1.0, shape=())
+    if blocks is None:
+        return one * 0.0
+    product = one * float(permutation_sign(blocks))
+    for rows, columns in blocks:
+        product = product * _block_determinant(a[rows][:, columns])
+    return product
+
+
+@implements(np.linalg.det)
+def _det(a: Any) -> Any:
+    (a,) = floats(a)
+    check_square(a)
+    return over_stack(_det_matrix, (2,), a)
+
+
+def _slogdet_matrix(a: Any) -> tuple[Any, Any]:
+    blocks = _blocks(a)
+    one = full_like(a, 1.0, shape=())
+    if blocks is None:
+        return one * 0.0, one * -np.inf
+    sign, log = one * float(permutation_sign(blocks)), one * 0.0
+    for rows, columns in blocks:
+        block = a[rows][:, columns]
+        if len(rows) == 1:
+            more = np.sign(block[0, 0]), np.log(np.abs(block[0, 0]))
+        else:
+            more = call(LOG_DETERMINANT, block)
+        sign, log = sign * more[0], log + more[1]
+    return sign, log
+
+
+@implements(np.linalg.slogdet)
+def _slogdet(a: Any) -> Any:
+    (a,) = floats(a)
+    check_square(a)
+    return SlogdetResult(*over_stack(_slogdet_matrix, (2,), a))
+
+
+@implements(np.linalg.matrix_power)
+def _matrix_power(a: Any, n: Any) -> Any:
+    a = lift(a)
+    check_square(a)
+    try:
+        n = n.__index__()
+    except AttributeError as error:
+        raise TypeError("exponent must be an integer") from error
+    if n == 0:
+        return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape) + np.zeros_like(a)
+    if n < 0:
+        a, n = _inv(a), -n
+    if n == 3:
+        return (a @ a) @ a
+    result, square = None, a
+    while n:
+        n, odd = divmod(n, 2)
+        if odd:
+            result = square if result is None else result @ square
+        if n:
+            square = square @ square
+    return result.copy()  # type: ignore[union-attr]
+
+
+@implements(np.linalg.multi_dot)
+def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    ready = lift_many(list(arrays))
+    if len(ready) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    first, last = ready[0].ndim == 1, ready[-1].ndim == 1
+    if first:
+        ready[0] = ready[0][None, :]
+    if last:
+        ready[-1] = ready[-1][:, None]
+    for a in ready:
+        if a.ndim != 2:
+            raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    product = _chain(ready, _chain_splits([a.shape[0] for a in ready] + [ready[-1].shape[1]]))
+    product = product[0] if first else product
+    product = product[..., 0] if last else product
+    if out is None:
+        return product
+    out[...] = product
+    return out
+
+
+def _chain_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Return where to split each run of a matrix chain, for the fewest multiplications."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            choices = [
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            ]
+            cost[i, j], split[i, j] = min(choices)
+    return split
+
+
+def _chain(
+    arrays: list[Any], split: dict[tuple[int, int], int], first: int = 0, last: int | None = None
+) -> Any:
+    last = len(arrays) - 1 if last is None else last
+    if first == last:
+        return arrays[first]
+    middle = split[first, last]
+    return _chain(arrays, split, first, middle) @ _chain(arrays, split, middle + 1, last)
+
+
+@implements(np.linalg.tensorsolve)
+def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    a, b = floats(a, b)
+    if axes is not None:
+        kept = [k for k in range(a.ndim) if k not in axes]
+        a = np.transpose(a, [*kept, *axes])
+    shape = a.shape[b.ndim :]
+    size = int(np.prod(shape, dtype=int))
+    if a.size != size**2:
+        raise LinAlgError(
+            "Input arrays must satisfy the requirement "
+            "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return _solve(a.reshape(size, size), b.reshape(-1)).reshape(shape)
+
+
+@implements(np.linalg.tensorinv)
+def _tensorinv(a: Any, ind: int = 2) -> Any:
+    (a,) = floats(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    size = int(np.prod(a.shape[ind:], dtype=int))
+    return _inv(a.reshape(-1, size)).reshape(a.shape[ind:] + a.shape[:ind])
+
+
+@implements(np.linalg.trace)
+def _trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return np.trace(x, offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+@implements(np.linalg.diagonal)
+def _diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    return np.diagonal(x, offset, axis1=-2, axis2=-1)
+
+
+@implements(np.linalg.matrix_transpose)
+def _matrix_transpose(x: Any, /) -> Any:
+    x = lift(x)
+    check_stacked(x)
+    return x.mT
+
+
+@implements(np.linalg.vecdot)
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
+
+
+@implements(np.linalg.tensordot)
+def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    return np.tensordot(x1, x2, axes=axes)

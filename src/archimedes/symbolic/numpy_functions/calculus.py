@@ -1,0 +1,265 @@
+"""Differences, integrals, interpolation and convolution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import is_float
+from archimedes.symbolic.core.array import SymbolicArray
+from archimedes.symbolic.core.dispatch import laid_like, lift, lift_many
+from archimedes.symbolic.core.registry import as_float, implements, known
+from archimedes.symbolic.core.table_reads import read_table
+from archimedes.symbolic.numpy_functions.sorting import count_below
+
+__all__: list[str] = []
+
+_NONE: Any = np._NoValue
+
+
+@implements(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any = _NONE) -> Any:
+    """Return the n-th difference along an axis; bools differ by "not equal"."""
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    x = lift(a)
+    if x.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n == 0:
+        return x
+    ends = []
+    for end in (prepend, append):
+        if end is not _NONE:
+            one = (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])
+            end = np.broadcast_to(lift(end), one) if np.ndim(end) == 0 else lift(end)
+            ends.append(end)
+        else:
+            ends.append(None)
+    parts = [p for p in (ends[0], x, ends[1]) if p is not None]
+    x = np.moveaxis(np.concatenate(parts, axis=axis) if len(parts) > 1 else x, axis, 0)
+    step = np.not_equal if x.dtype == bool else np.subtract
+    for _ in range(n):
+        x = step(x[1:], x[:-1])
+    return np.moveaxis(x, 0, axis)
+
+
+@implements(np.ediff1d)
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    x = lift(ary).reshape(-1)
+    parts = [x[1:] - x[:-1]]
+    for ends, place in ((to_begin, 0), (to_end, len(parts) + 1)):
+        if ends is not None:
+            parts.insert(place, lift(ends).reshape(-1).astype(x.dtype))
+    return np.concatenate(parts)
+
+
+@implements(np.trapezoid)
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y = np.moveaxis(lift(y), axis, -1)
+    if x is None:
+        step = dx
+    else:
+        x = lift(x)
+        step = diff(x) if x.ndim == 1 else diff(np.moveaxis(x, axis, -1))
+    return np.sum(step * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+
+
+def _spacing(given: Any, length: int) -> Any:
+    """Turn coordinates into steps; equal static steps become one number, as in NumPy."""
+    if np.ndim(given) == 0:
+        return given
+    if np.ndim(given) != 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if len(given) != length:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    steps = diff(as_float(given))
+    static = known(steps)
+    if not isinstance(static, SymbolicArray) and np.all(static == static[0]):
+        return static[0]
+    return steps
+
+
+def _gradient_along(f: Any, h: Any, edge_order: int) -> Any:
+    """Second-order central differences along the first axis, one-sided at its ends."""
+    if np.ndim(h) == 0:
+        inner = (f[2:] - f[:-2]) / (2.0 * h)
+        first, last = (f[1] - f[0]) / h, (f[-1] - f[-2]) / h
+        if edge_order == 2:
+            first = -1.5 / h * f[0] + 2.0 / h * f[1] + -0.5 / h * f[2]
+            last = 0.5 / h * f[-3] + -2.0 / h * f[-2] + 1.5 / h * f[-1]
+    else:
+        a, b = (s.reshape((-1,) + (1,) * (f.ndim - 1)) for s in (h[:-1], h[1:]))
+        inner = -b / (a * (a + b)) * f[:-2] + (b - a) / (a * b) * f[1:-1]
+        inner = inner + a / (b * (a + b)) * f[2:]
+        first, last = (f[1] - f[0]) / h[0], (f[-1] - f[-2]) / h[-1]
+        if edge_order == 2:
+            a, b = h[0], h[1]
+            first = -(2.0 * a + b) / (a * (a + b)) * f[0] + (a + b) / (a * b) * f[1]
+            first = first + -a / (b * (a + b)) * f[2]
+            a, b = h[-2], h[-1]
+            last = b / (a * (a + b)) * f[-3] + -(b + a) / (a * b) * f[-2]
+            last = last + (2.0 * b + a) / (b * (a + b)) * f[-1]
+    return np.concatenate([first[None], inner, last[None]])
+
+
+@implements(np.gradient)
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = as_float(f)
+    axes = np.lib.array_utils.normalize_axis_tuple(range(f.ndim) if axis is None else axis, f.ndim)
+    if len(varargs) not in (0, 1, len(axes)) or (
+        len(varargs) == 1 != len(axes) and np.ndim(varargs[0]) != 0
+    ):
+        raise TypeError("invalid number of arguments")
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    given = varargs or (1.0,)
+    given = given * len(axes) if len(given) == 1 else given
+    results = []
+    for k, spacing in zip(axes, given):
+        if f.shape[k] < edge_order + 1:
+            raise ValueError(
+                "Shape of array too small to calculate a numerical gradient, at least "
+                "(edge_order + 1) elements are required."
+            )
+        moved = np.moveaxis(f, k, 0)
+        made = _gradient_along(moved, _spacing(spacing, f.shape[k]), edge_order)
+        results.append(laid_like(np.moveaxis(made.astype(f.dtype), 0, k), f))
+    return results[0] if len(axes) == 1 else tuple(results)
+
+
+@implements(np.unwrap)
+def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Any:
+    given = lift(p)
+    p = np.moveaxis(given, axis, -1)
+    steps = diff(p)
+    discont = period / 2 if discont is None else discont
+    whole = not is_float(lift(steps * period).code)
+    high = period // 2 if whole else period / 2
+    wrapped = np.mod(steps + high, period) - high
+    if not whole or period % 2 == 0:
+        wrapped = np.where((wrapped == -high) & (steps > 0), high, wrapped)
+    correction = np.where(np.abs(steps) < discont, 0, wrapped - steps)
+    rest = p[..., 1:] + np.cumsum(correction, axis=-1)
+    made = np.concatenate([p[..., :1].astype(rest.dtype), rest], axis=-1)
+    return laid_like(np.moveaxis(made, -1, axis), given)
+
+
+# ---- interpolation -----------------------------------------------------------------------------
+
+
+@implements(np.interp)
+def _interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """Interpolate linearly, exact at the points; derivatives are those of the segment to the right.
+
+    Cost: log2 of the number of points a value where both ``xp`` and ``fp`` are static, else
+    proportional to the number of points.
+    """
+    x, xp, fp = (lift(v).astype(np.float64) for v in (x, xp, fp))
+    if xp.ndim != 1 or fp.ndim != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if xp.size != fp.size:
+        raise ValueError("fp and xp are not of the same length")
+    if xp.size == 0:
+        raise ValueError("array of sample points is empty")
+    if period is not None:
+        xp, fp, x = _periodic(xp, fp, x, period)
+        left = right = None
+    for name, value in (("left", left), ("right", right)):
+        if value is not None and lift(value).ndim:
+            raise TypeError(f"np.interp: {name} must be a number, got shape {lift(value).shape}")
+    below = fp[0] if left is None else lift(left).astype(np.float64)
+    above = fp[-1] if right is None else lift(right).astype(np.float64)
+    if xp.size == 1:
+        inside = np.broadcast_to(fp[0], x.shape)
+    else:
+        inside = _segment(x, xp, fp)
+    result = np.where(x < xp[0], below, np.where(x > xp[-1], above, inside))
+    result = np.where(x == xp[-1], fp[-1], result)
+    return np.where(np.isnan(x), x, result)
+
+
+def _periodic(xp: Any, fp: Any, x: Any, period: Any) -> tuple[Any, Any, Any]:
+    static = known(period)
+    if not isinstance(static, SymbolicArray) and np.all(np.equal(static, 0)):
+        raise ValueError("period must be a non-zero value")
+    period = abs(period)
+    xp = xp % period
+    order = np.argsort(lift(xp))
+    xp, fp = xp[order], fp[order]
+    xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return xp, np.concatenate([fp[-1:], fp, fp[:1]]), x % period
+
+
+def _segment(x: Any, xp: Any, fp: Any) -> Any:
+    points, values = known(xp), known(fp)
+    if not isinstance(points, SymbolicArray) and not isinstance(values, SymbolicArray):
+        with np.errstate(all="ignore"):
+            slopes = np.diff(values) / np.diff(points)
+        if np.all(np.isfinite(slopes)):
+            # Every comparison is with a static table: search it, then read three more.
+            at = count_below(points[1:-1], x, "right")
+            slope, start, value = (read_table(t, at) for t in (slopes, points[:-1], values[:-1]))
+            return slope * (x - start) + value
+    x0, x1, f0, f1 = (np.broadcast_to(v, x.shape) for v in (xp[0], xp[1], fp[0], fp[1]))
+    for k in range(1, xp.size - 1):
+        later = x >= xp[k]
+        x0, x1 = np.where(later, xp[k], x0), np.where(later, xp[k + 1], x1)
+        f0, f1 = np.where(later, fp[k], f0), np.where(later, fp[k + 1], f1)
+    slope = (f1 - f0) / (x1 - x0)
+    result = slope * (x - x0) + f0
+    # With infinite values NumPy tries the other end, then a level segment, before it gives nan.
+    other = slope * (x - x1) + f1
+    other = np.where(np.isnan(other) & (f0 == f1), f0, other)
+    return np.where(np.isnan(result), np.where(x == x0, f0, other), result)
+
+
+# ---- convolution -------------------------------------------------------------------------------
+
+
+def _slide(a: Any, v: Any, mode: Any) -> Any:
+    """Dot products of the shorter array v with the stretches of a that overlap it."""
+    n, m = a.size, v.size
+    starts = {
+        "full": (1 - m, n),
+        "same": (-(m // 2), n - m // 2),
+        "valid": (0, n - m + 1),
+        2: (1 - m, n),
+        1: (-(m // 2), n - m // 2),
+        0: (0, n - m + 1),
+    }
+    if mode not in starts:
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    sums = []
+    for k in range(*starts[mode]):
+        low, high = max(k, 0), min(k + m, n)
+        sums.append(np.dot(a[low:high], v[low - k : high - k]))
+    return np.stack(sums)
+
+
+def _vectors(a: Any, v: Any) -> tuple[Any, Any]:
+    a, v = lift_many([np.atleast_1d(a), np.atleast_1d(v)])
+    if a.ndim != 1 or v.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    if a.size == 0 or v.size == 0:
+        raise ValueError("a and v cannot be empty")
+    return a, v
+
+
+@implements(np.convolve)
+def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    a, v = _vectors(a, v)
+    if v.size > a.size:
+        a, v = v, a
+    return _slide(a, v[::-1], mode)
+
+
+@implements(np.correlate)
+def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    a, v = _vectors(a, v)
+    if v.size > a.size:
+        return _slide(v, a, mode)[::-1]
+    return _slide(a, v, mode)

@@ -1,0 +1,309 @@
+"""Products of arrays: matmul and its family, einsum, outer, cross."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import B8
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
+from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.ufunc_methods import finish
+
+__all__ = ["GUFUNCS", "einsum", "matmul"]
+
+_ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
+
+
+def _pair(a: Any, b: Any) -> tuple[Any, Any]:
+    a, b = lift_many([a, b])
+    return a, b
+
+
+def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[list[int]]):
+    """Emit every row-by-column product, skipping literal zeros."""
+    emit, value = g.emit, g.value
+    add, mul = (_OR, _AND) if code == B8 else (_ADD, _MUL)
+    zero = g.const(0, code)
+    out = []
+    for row in rows:
+        # Literal zeros of the row drop out of all its products.
+        terms = [(k, i) for k, i in enumerate(row) if value.get(i) != 0]
+        for column in columns:
+            total = zero
+            for k, i in terms:
+                j = column[k]
+                if value.get(j) != 0:
+                    total = emit(add, total, emit(mul, i, j))
+            out.append(total)
+    return out
+
+
+#: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
+_OWN_AXES = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])
+
+
+def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
+    """Multiply matrices as ``np.matmul``: 1-D operands are vectors, leading axes broadcast."""
+    dtype = kwargs.pop("dtype", None)
+    if kwargs.get("axes") in _OWN_AXES:
+        del kwargs["axes"]
+    if kwargs.pop("axes", None) is not None or kwargs.pop("axis", None) is not None:
+        raise trace_error("np.matmul with axes= cannot be traced", "Use np.moveaxis first.")
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError("matmul: Input operand does not have enough dimensions")
+    trace = current_trace()
+    left, right = trace.ids_of(a), trace.ids_of(b)
+    left = left[None, :] if a.ndim == 1 else left
+    right = right[:, None] if b.ndim == 1 else right
+    n, k, m = left.shape[-2], left.shape[-1], right.shape[-1]
+    if right.shape[-2] != k:
+        raise ValueError(
+            f"matmul: Input operand 1 has a mismatch in its core dimension 0, shapes {a.shape} "
+            f"and {b.shape} (size {right.shape[-2]} is different from {k})"
+        )
+    batch: tuple[int, ...] = ()
+    if left.ndim > 2 or right.ndim > 2:
+        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        left = np.broadcast_to(left, (*batch, n, k))
+        right = np.broadcast_to(right, (*batch, k, m))
+    count = math.prod(batch)  # not -1: empty arrays have no size to infer it from
+    flat: list[int] = []
+    for x, y in zip(left.reshape(count, n, k), right.reshape(count, k, m)):
+        flat += _inner_products(trace.graph, a.code, x.tolist(), y.T.tolist())
+    ids = np.array(flat, dtype=np.int64).reshape(*batch, n, m)
+    if a.ndim == 1:
+        ids = ids[..., 0, :]
+    if b.ndim == 1:
+        ids = ids[..., 0]
+    result = wrap(ids, a.code, trace)
+    return result if dtype is None else result.astype(dtype)
+
+
+def _vecdot(a: Any, b: Any, axis: int = -1, **kwargs: Any) -> Any:
+    a, b = _pair(a, b)
+    if axis != -1:
+        a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+    return matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
+
+
+def _matvec(a: Any, b: Any, **kwargs: Any) -> Any:
+    return matmul(a, lift(b)[..., :, None])[..., 0]
+
+
+def _vecmat(a: Any, b: Any, **kwargs: Any) -> Any:
+    return matmul(lift(a)[..., None, :], b)[..., 0, :]
+
+
+#: Generalised ufuncs, by function (newer ones only where NumPy has them).
+GUFUNCS: dict[Any, Callable[..., Any]] = {np.matmul: matmul}
+for _name, _function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _vecmat)):
+    if hasattr(np, _name):
+        GUFUNCS[getattr(np, _name)] = _function
+
+
+@implements(np.dot)
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return finish(out, a * b)
+    if b.ndim <= 2:
+        return finish(out, matmul(a, b))
+    return finish(out, np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2])))
+
+
+@implements(np.vdot)
+def _vdot(a: Any, b: Any) -> Any:
+    return matmul(lift(a).reshape(-1), lift(b).reshape(-1))
+
+
+@implements(np.inner)
+def _inner(a: Any, b: Any) -> Any:
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return np.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 1]))
+
+
+@implements(np.outer)
+def _outer(a: Any, b: Any, out: Any = None) -> Any:
+    return finish(out, lift(a).reshape(-1, 1) * lift(b).reshape(1, -1))
+
+
+@implements(np.linalg.outer)
+def _linalg_outer(x1: Any, x2: Any) -> Any:
+    return _outer(x1, x2)
+
+
+@implements(np.tensordot)
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = _pair(a, b)
+    axes_a: list[Any]
+    axes_b: list[Any]
+    if isinstance(axes, (int, np.integer)):
+        axes_a = list(range(a.ndim - int(axes), a.ndim))
+        axes_b = list(range(int(axes)))
+    else:
+        axes_a, axes_b = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
+    axes_a = [x % a.ndim for x in axes_a]
+    axes_b = [x % b.ndim for x in axes_b]
+    if [a.shape[x] for x in axes_a] != [b.shape[x] for x in axes_b]:
+        raise ValueError("shape-mismatch for sum")
+    free_a = [x for x in range(a.ndim) if x not in axes_a]
+    free_b = [x for x in range(b.ndim) if x not in axes_b]
+    size = math.prod(a.shape[x] for x in axes_a)
+    shape_a, shape_b = [a.shape[x] for x in free_a], [b.shape[x] for x in free_b]
+    rows = a.transpose(free_a + axes_a).reshape(math.prod(shape_a), size)
+    columns = b.transpose(axes_b + free_b).reshape(size, math.prod(shape_b))
+    return matmul(rows, columns).reshape(shape_a + shape_b)
+
+
+def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[Any]], list[Any]]:
+    """Split einsum subscripts into labels; axes under an ellipsis get numbered labels."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ValueError(
+            f"einsum: {subscripts!r} names {len(terms)} operands, {len(shapes)} were given"
+        )
+    labels: list[list[Any]] = []
+    most = 0
+    for term, shape in zip(terms, shapes):
+        named = len(term.replace("...", ""))
+        extra = len(shape) - named
+        if extra < 0 or (extra > 0 and "..." not in term):
+            raise ValueError(f"einsum: operand of shape {shape} does not fit {term!r}")
+        most = max(most, extra)
+        before, _, after = term.partition("...")
+        hidden = list(range(-extra, 0)) if "..." in term else []
+        labels.append([*before, *hidden, *after])
+    if arrow:
+        before, dots, after = right.partition("...")
+        output: list[Any] = [*before, *(range(-most, 0) if dots else []), *after]
+    else:
+        flat = [x for row in labels for x in row]
+        once = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
+        output = [*range(-most, 0), *once]
+    return labels, output
+
+
+@implements(np.einsum)
+def einsum(
+    subscripts: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
+) -> Any:
+    """Evaluate the Einstein summation convention, any number of operands, with ellipsis."""
+    if not isinstance(subscripts, str):
+        return einsum(*_from_lists(subscripts, *operands), out=out)
+    arrays = lift_many(list(operands))
+    labels, output = _parse(subscripts, [a.shape for a in arrays])
+    sizes: dict[Any, int] = {}
+    for row, array in zip(labels, arrays):
+        for label, size in zip(row, array.shape):
+            if sizes.get(label, 1) not in (1, size) and size != 1:
+                raise ValueError(f"einsum: axes labelled {label!r} have sizes that differ")
+            sizes[label] = max(size, sizes.get(label, size)) if size != 1 else sizes.get(label, 1)
+    summed = [x for x in dict.fromkeys(x for row in labels for x in row) if x not in output]
+    order = output + summed
+    product = None
+    for row, array in zip(labels, arrays):
+        spread = _spread(array, row, order)
+        product = spread if product is None else product * spread
+    assert product is not None
+    product = np.broadcast_to(product, [sizes[x] for x in order])
+    if not summed and len(arrays) == 1 and out is None:
+        # NumPy gives a view: of the diagonal, or with the axes in another order.
+        return arrays[0]._like(np.einsum(subscripts, arrays[0].ids))
+    if not summed:
+        return finish(out, product.copy())
+    return finish(out, np.sum(product, axis=tuple(range(len(output), len(order)))))
+
+
+def _from_lists(*given: Any) -> tuple[Any, ...]:
+    """Turn NumPy's other form, einsum(a, [0, 1], b, [1], [0]), into subscripts and operands."""
+
+    def text(labels: Any) -> str:
+        return "".join("..." if k is Ellipsis else string.ascii_letters[k] for k in labels)
+
+    pairs = len(given) // 2 * 2
+    terms = ",".join(text(labels) for labels in given[1:pairs:2])
+    output = f"->{text(given[-1])}" if len(given) > pairs else ""
+    return terms + output, *given[:pairs:2]
+
+
+def _spread(array: Any, labels: list[Any], order: list[Any]) -> Any:
+    """Bring an operand's axes into the given order, taking diagonals of repeated labels."""
+    ids = array.ids
+    labels = list(labels)
+    for label in list(dict.fromkeys(labels)):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            ids = np.diagonal(ids, axis1=first, axis2=second)
+            del labels[second], labels[first]
+            labels.append(label)
+    present = [x for x in order if x in labels]
+    moved = ids.transpose([labels.index(x) for x in present])
+    shape = [moved.shape[present.index(x)] if x in present else 1 for x in order]
+    return wrap(moved.reshape(shape), array.code, array.owner)
+
+
+@implements(np.cross)
+def _cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _pair(a, b)
+    a, b = _moved(a, axisa, -1), _moved(b, axisb, -1)
+    if {a.shape[-1], b.shape[-1]} - {2, 3}:
+        raise ValueError(
+            f"np.cross needs vectors of length 3 along the axis, got {a.shape} and {b.shape}"
+        )
+    if a.shape[-1] == b.shape[-1] == 2:
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    # A plane vector beside one of length 3 has the third component zero.
+    a0, a1, a2 = (a[..., k] if k < a.shape[-1] else np.zeros_like(a[..., 0]) for k in range(3))
+    b0, b1, b2 = (b[..., k] if k < b.shape[-1] else np.zeros_like(b[..., 0]) for k in range(3))
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return _moved(np.stack(parts, axis=-1), -1, axisc)
+
+
+def _moved(x: Any, source: int, to: int) -> Any:
+    return x if source == to else np.moveaxis(x, source, to)
+
+
+@implements(np.linalg.cross)
+def _linalg_cross(x1: Any, x2: Any, axis: int = -1) -> Any:
+    return _cross(x1, x2, axis=axis)
+
+
+@implements(np.kron)
+def _kron(a: Any, b: Any) -> Any:
+    a, b = _pair(a, b)
+    n = max(a.ndim, b.ndim)
+    a = a.reshape((1,) * (n - a.ndim) + a.shape)
+    b = b.reshape((1,) * (n - b.ndim) + b.shape)
+    wide_a = np.expand_dims(a, tuple(range(1, 2 * n, 2)))
+    wide_b = np.expand_dims(b, tuple(range(0, 2 * n, 2)))
+    return (wide_a * wide_b).reshape([i * j for i, j in zip(a.shape, b.shape)])
+
+
+@implements(np.trace)
+def _trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
+@implements(np.linalg.matmul)
+def _linalg_matmul(x1: Any, x2: Any) -> Any:
+    return matmul(x1, x2)

@@ -1,0 +1,297 @@
+"""Reductions beyond sum and mean: argmax, nan-versions, average, covariance, counting."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import I64, is_float
+from archimedes.graph.ops import CODES
+from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
+from archimedes.symbolic.core.registry import as_float, implements, known
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.ufunc_methods import finish
+
+__all__ = ["first_extreme"]
+
+_NONE: Any = np._NoValue
+_SELECT, _LE, _EQ, _AND, _NOT = (CODES[n] for n in ("select", "le", "eq", "and", "not"))
+
+
+def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
+    """Return the position of the first largest or smallest element; a nan counts as either.
+
+    The positions are compared pairwise, as a tournament, so that the recorded depth is log2(n).
+    """
+    trace = current_trace()
+    g = trace.graph
+    ids = trace.ids_of(x)
+    lines = ids.reshape(-1, 1) if axis is None else np.moveaxis(ids, axis, 0)
+    shape = () if axis is None else lines.shape[1:]
+    if len(lines) == 0:
+        raise ValueError(f"attempt to get arg{'max' if largest else 'min'} of an empty sequence")
+    flat = []
+    for column in lines.reshape(len(lines), -1).T.tolist():
+        field = [(value, g.const(k, I64)) for k, value in enumerate(column)]
+        while len(field) > 1:
+            pairs = [_winner(g, largest, *field[k : k + 2]) for k in range(0, len(field) - 1, 2)]
+            field = pairs + field[len(field) - len(field) % 2 :]
+        flat.append(field[0][1])
+    result = wrap(np.array(flat, dtype=np.int64).reshape(shape), I64, trace)
+    if keepdims is _NONE or not keepdims:
+        return result
+    return result.reshape((1,) * x.ndim) if axis is None else np.expand_dims(result, axis)
+
+
+def _winner(g: Any, largest: bool, first: Any, second: Any) -> Any:
+    a, b = first[0], second[0]
+    better = g.emit(_NOT, g.emit(_LE, b, a) if largest else g.emit(_LE, a, b))
+    if is_float(g.dtype[a]):
+        better = g.emit(_AND, better, g.emit(_EQ, a, a))
+    return tuple(g.emit(_SELECT, better, y, x) for x, y in zip(first, second))
+
+
+def _position(largest: bool, without_nan: bool) -> Callable[..., Any]:
+    replacement = -np.inf if largest else np.inf
+
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NONE) -> Any:
+        x = lift(a)
+        if without_nan and is_float(x.code):
+            x = np.where(np.isnan(x), replacement, x)
+        return finish(out, first_extreme(x, axis, keepdims, largest))
+
+    return run
+
+
+for _function, _largest, _nanless in (
+    (np.argmax, True, False),
+    (np.argmin, False, False),
+    (np.nanargmax, True, True),
+    (np.nanargmin, False, True),
+):
+    implements(_function)(_position(_largest, _nanless))
+
+
+# ---- without nan -------------------------------------------------------------------------------
+
+
+def _replaced(a: Any, value: float) -> Any:
+    x = lift(a)
+    return np.where(np.isnan(x), value, x) if is_float(x.code) else x
+
+
+def _without_nan(function: Any, neutral: float) -> Callable[..., Any]:
+    def run(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(_replaced(a, neutral), *args, **kwargs)
+
+    return run
+
+
+for _name, _neutral in (("sum", 0.0), ("prod", 1.0), ("cumsum", 0.0), ("cumprod", 1.0)):
+    implements(getattr(np, f"nan{_name}"))(_without_nan(getattr(np, _name), _neutral))
+
+
+def _nan_extreme(ufunc: np.ufunc) -> Callable[..., Any]:
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = _NONE,
+        initial: Any = _NONE,
+        where: Any = _NONE,
+    ) -> Any:
+        given = {"keepdims": keepdims, "initial": initial, "where": where}
+        kwargs = {k: v for k, v in given.items() if v is not _NONE}
+        return finish(out, ufunc.reduce(lift(a), axis=axis, **kwargs))
+
+    return run
+
+
+implements(np.nanmax)(_nan_extreme(np.fmax))
+implements(np.nanmin)(_nan_extreme(np.fmin))
+
+
+def _present(x: Any, where: Any) -> Any:
+    """Mask of the elements that count: not nan, and chosen by ``where``."""
+    mask = ~np.isnan(x)
+    return mask if where is _NONE or where is True else mask & np.broadcast_to(where, x.shape)
+
+
+@implements(np.nanmean)
+def _nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+) -> Any:
+    x = as_float(a) if dtype is None else lift(a).astype(dtype)
+    return finish(out, np.mean(x, axis=axis, keepdims=keepdims, where=_present(x, where)))
+
+
+@implements(np.nanvar)
+def _nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NONE,
+    *,
+    where: Any = _NONE,
+    mean: Any = _NONE,
+    correction: Any = _NONE,
+) -> Any:
+    x = as_float(a) if dtype is None else lift(a).astype(dtype)
+    ddof = ddof if correction is _NONE else correction
+    mask = _present(x, where)
+    count = np.sum(mask, axis=axis, keepdims=True) - ddof
+    centre = np.mean(x, axis=axis, keepdims=True, where=mask) if mean is _NONE else mean
+    total = np.sum(np.where(mask, np.square(x - centre), 0.0), axis=axis, keepdims=True)
+    result = np.where(count > 0, total / count.astype(x.dtype), np.nan)
+    if keepdims is _NONE or not keepdims:
+        result = np.squeeze(result, axis=tuple(range(x.ndim)) if axis is None else axis)
+    return finish(out, result)
+
+
+@implements(np.nanstd)
+def _nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = _NONE,
+    **kwargs: Any,
+) -> Any:
+    return finish(out, np.sqrt(_nanvar(a, axis, dtype, None, ddof, keepdims, **kwargs)))
+
+
+# ---- averages and counts -----------------------------------------------------------------------
+
+
+@implements(np.ptp)
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NONE) -> Any:
+    high, low = (f(a, axis=axis, keepdims=keepdims) for f in (np.max, np.min))
+    return finish(out, high - low)
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return np.sum(lift(a).astype(bool), axis=axis, keepdims=keepdims)
+
+
+def _weights_like(weights: Any, a: Any, axis: Any) -> Any:
+    """Spread weights given along one or some axes over the whole array's dimensions."""
+    if weights.shape == a.shape:
+        return weights
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    if weights.shape != tuple(a.shape[k] for k in axes):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis")
+    weights = np.transpose(weights, np.argsort(axes))
+    return weights.reshape(tuple(n if k in axes else 1 for k, n in enumerate(a.shape)))
+
+
+@implements(np.average)
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _NONE
+) -> Any:
+    a = lift(a)
+    if weights is None:
+        average = np.mean(a, axis=axis, keepdims=keepdims)
+        total = lift(np.asarray(a.size / average.size)).astype(average.dtype)
+    else:
+        a, weights = lift_many([a, lift(weights)])
+        if not is_float(a.code):
+            a, weights = as_float(a), as_float(weights)
+        weights = np.broadcast_to(_weights_like(weights, a, axis), a.shape)
+        total = np.sum(weights, axis=axis, keepdims=keepdims)
+        average = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    return (average, np.broadcast_to(total, average.shape).copy()) if returned else average
+
+
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """Estimate a covariance matrix from observations, one variable a row."""
+    parts = []
+    for k, given in enumerate((m, y)):
+        if given is None:
+            continue
+        x = lift(given).astype(np.float64 if dtype is None else dtype)
+        turn = not rowvar and (x.ndim != 1 if k == 0 else np.atleast_2d(x).shape[0] != 1)
+        parts.append(np.atleast_2d(x).T if turn else np.atleast_2d(x))
+    x = np.concatenate(parts, axis=0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    given = [lift(w).astype(np.float64) for w in (fweights, aweights) if w is not None]
+    if not given:
+        freedom: Any = max(x.shape[1] - ddof, 0)
+        centred = x - np.mean(x, axis=1, keepdims=True)
+        scaled = centred
+    else:
+        weights = given[0] if len(given) == 1 else given[0] * given[1]
+        total = np.sum(weights)
+        if ddof == 0:
+            freedom = total
+        elif aweights is None:
+            freedom = total - ddof
+        else:
+            freedom = total - ddof * np.sum(weights * given[-1]) / total
+        centred = x - np.average(x, axis=1, weights=weights)[:, None]
+        scaled = centred * weights
+    return np.squeeze(np.dot(centred, scaled.T) * np.true_divide(1, lift(freedom)))
+
+
+@implements(np.corrcoef)
+def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    deviations = np.sqrt(np.diag(c))
+    return np.clip(c / deviations[:, None] / deviations, -1, 1)
+
+
+def _edges(bins: Any, given_range: Any) -> np.ndarray:
+    bins, given_range = known(bins), known(given_range)
+    if isinstance(bins, str) or (np.ndim(bins) == 0 and given_range is None):
+        raise trace_error(
+            "np.histogram chooses its bins from the values",
+            "Give the edges, np.histogram(x, np.linspace(low, high, n + 1)), or range=(low, high).",
+        )
+    if np.ndim(bins) == 0:
+        return np.histogram_bin_edges(np.zeros(0), bins, given_range)
+    return np.asarray(bins)
+
+
+@implements(np.histogram)
+def _histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """Count values between static edges; the last bin includes its upper edge."""
+    x = lift(a).reshape(-1)
+    edges = _edges(bins, range)
+    amounts = 1 if weights is None else lift(weights).reshape(-1)
+    counts = []
+    for k, (low, high) in enumerate(itertools.pairwise(edges)):
+        upper = x <= high if k == len(edges) - 2 else x < high
+        counts.append(np.sum(np.where((x >= low) & upper, amounts, 0)))
+    result = np.stack(counts)
+    if density:
+        result = result / np.diff(edges) / np.sum(result)
+    return result, lift(edges)

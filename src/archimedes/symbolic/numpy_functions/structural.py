@@ -1,0 +1,275 @@
+"""Functions that only move elements: NumPy runs them on the ids.
+
+Three shapes of function cover nearly all: one array in (``MOVE``), one array in with zeros
+filled in (``FILL``), and several arrays joined (``JOIN``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import code_of
+from archimedes.symbolic.core.array import SymbolicArray
+from archimedes.symbolic.core.dispatch import cast_ids, lift, lift_many, wrap
+from archimedes.symbolic.core.registry import FUNCTIONS, implements, known
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.ufunc_methods import finish, target
+from archimedes.symbolic.recorded.recorded_array import holds_traced
+
+__all__: list[str] = []
+
+
+def _wrap_all(result: Any, x: SymbolicArray) -> Any:
+    if isinstance(result, (list, tuple)):
+        return type(result)(_wrap_all(r, x) for r in result)
+    return x._like(result)
+
+
+def _static(name: str, x: Any) -> Any:
+    """Return an argument that decides a result's shape, which must be known."""
+    x = known(x)
+    if isinstance(x, SymbolicArray):
+        raise trace_error(
+            f"np.{name} was given a traced count or position, so that the shape of its result "
+            "would depend on values",
+            "Declare the argument static (static_argnames), or index with x[k].",
+        )
+    return x
+
+
+def _move(function: Any) -> Callable[..., Any]:
+    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+        x = lift(x)
+        args = tuple(_static(function.__name__, a) for a in args)
+        kwargs = {k: _static(function.__name__, v) for k, v in kwargs.items()}
+        return _wrap_all(function(x.ids, *args, **kwargs), x)
+
+    return run
+
+
+def _fill(function: Any) -> Callable[..., Any]:
+    """Ids are raised by one, so that the zeros NumPy fills in can be told from ids."""
+
+    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+        x = lift(x)
+        trace = current_trace()
+        args = tuple(_static(function.__name__, a) for a in args)
+        moved = function(trace.ids_of(x) + 1, *args, **kwargs)
+        zero = trace.graph.const(0, x.code)
+        return wrap(np.where(moved == 0, zero, moved - 1), x.code, trace)
+
+    return run
+
+
+def _join(function: Any) -> Callable[..., Any]:
+    def run(arrays: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        kwargs.pop("casting", None)
+        out = kwargs.pop("out", None)
+        ready = lift_many(list(arrays))
+        result = wrap(function([a.ids for a in ready], *args, **kwargs), ready[0].code)
+        return finish(out, result if dtype is None else result.astype(dtype))
+
+    return run
+
+
+def _separate(x: SymbolicArray) -> np.ndarray:
+    """Return ids that may be written to where the array may: a scalar's are a copy."""
+    ids = current_trace().ids_of(x)
+    return ids if x.form() is x.array else ids.copy()
+
+
+def _each(function: Any) -> Callable[..., Any]:
+    """Functions of any number of arrays that treat each alone or only broadcast them."""
+
+    def run(*arrays: Any, **kwargs: Any) -> Any:
+        ready = [lift(a) for a in arrays]
+        trace = current_trace()
+        results = function(*map(_separate, ready), **kwargs)
+        if len(ready) == 1 and not isinstance(results, (list, tuple)):
+            return wrap(results, ready[0].code, trace)
+        return type(results)(wrap(r, a.code, trace) for r, a in zip(results, ready))
+
+    return run
+
+
+_MOVE = (
+    "reshape ravel transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to tile "
+    "repeat roll flip fliplr flipud rot90 delete diagonal split "
+    "array_split hsplit vsplit dsplit resize permute_dims matrix_transpose unstack"
+)
+_FILL = "diag diagflat tril triu"
+_JOIN = "concatenate stack vstack hstack dstack column_stack"
+_EACH = "broadcast_arrays atleast_1d atleast_2d atleast_3d meshgrid"
+
+for _names, _make in ((_MOVE, _move), (_FILL, _fill), (_JOIN, _join), (_EACH, _each)):
+    for _name in _names.split():
+        if hasattr(np, _name):  # a few exist only in newer NumPy
+            FUNCTIONS[getattr(np, _name)] = _make(getattr(np, _name))
+
+
+FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _move(
+    np.lib.stride_tricks.sliding_window_view
+)
+
+
+@implements(np.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    a = lift(arr)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    index = known(lift(indices))
+    if not isinstance(index, SymbolicArray):
+        return wrap(np.take_along_axis(a.ids, index, axis), a.code, a.owner)
+    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in a.shape)])
+    grid[axis] = index
+    return a[tuple(grid)]
+
+
+def _static_condition(name: str, condition: Any) -> np.ndarray:
+    test = known(lift(condition))
+    if isinstance(test, SymbolicArray):
+        raise trace_error(
+            f"np.{name} with a traced condition has a shape that depends on values",
+            "Keep the shape: np.where(condition, x, 0.0), or np.sum(x, where=condition).",
+        )
+    return test
+
+
+@implements(np.compress)
+def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    x = lift(a)
+    picked = np.compress(_static_condition("compress", condition), x.ids, axis=axis)
+    return finish(out, wrap(picked, x.code, x.owner))
+
+
+@implements(np.extract)
+def _extract(condition: Any, arr: Any) -> Any:
+    x = lift(arr)
+    return wrap(np.extract(_static_condition("extract", condition), x.ids), x.code, x.owner)
+
+
+def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    return lift(x).astype(dtype, copy=copy)
+
+
+if hasattr(np, "astype"):
+    FUNCTIONS[np.astype] = _astype
+
+
+@implements(np.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return lift(a).copy(order)
+
+
+@implements(np.take)
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    a = lift(a)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    indices = known(indices)
+    if holds_traced(indices):
+        indices = lift(indices)
+        if mode == "wrap":
+            indices = indices % a.shape[axis]
+        elif mode == "clip":
+            indices = np.clip(indices, 0, a.shape[axis] - 1)
+        return finish(out, a[(slice(None),) * (axis % a.ndim) + (indices,)])
+    return finish(out, a._like(np.take(a.ids, indices, axis=axis, mode=mode)))  # type: ignore[call-overload]
+
+
+@implements(np.block)
+def _block(arrays: Any) -> Any:
+    leaves: list[Any] = []
+
+    def collect(x: Any) -> Any:
+        if isinstance(x, list):
+            return [collect(i) for i in x]
+        leaves.append(x)
+        return len(leaves) - 1
+
+    def restore(x: Any) -> Any:
+        return [restore(i) for i in x] if isinstance(x, list) else ready[x].ids
+
+    nest = collect(arrays)
+    ready = lift_many(leaves)
+    return wrap(np.block(restore(nest)), ready[0].code)
+
+
+@implements(np.append)
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    arr, values = lift_many([arr, values])
+    if axis is None:
+        return np.concatenate([arr.reshape(-1), values.reshape(-1)])
+    return np.concatenate([arr, values], axis=axis)
+
+
+@implements(np.insert)
+def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    a = lift(arr)
+    trace = current_trace()
+    v = lift(values)
+    ids = cast_ids(trace.graph, trace.ids_of(v), v.code, a.code)
+    return wrap(np.insert(trace.ids_of(a), known(obj), ids, axis=axis), a.code, trace)
+
+
+def _filled(value: float) -> Callable[..., Any]:
+    def like(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
+        return full_like(a, value, dtype, order, shape=shape)
+
+    return like
+
+
+@implements(np.full_like)
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """Return a new traced array of one value, in the shape and dtype of another."""
+    code = lift(a).code if dtype is None else code_of(np.dtype(dtype))
+    if code is None:
+        raise trace_error(f"dtype {dtype} cannot be traced", "Use float64, float32, int64 or bool.")
+    trace = current_trace()
+    value = lift(fill_value)
+    ids = cast_ids(trace.graph, trace.ids_of(value), value.code, code)
+    made = np.empty_like(lift(a).ids, order=order, shape=shape)  # type: ignore[call-overload]
+    made[...] = ids
+    return wrap(made, code, trace)
+
+
+FUNCTIONS[np.zeros_like] = _filled(0)
+FUNCTIONS[np.ones_like] = _filled(1)
+FUNCTIONS[np.empty_like] = _filled(0)
+
+
+@implements(np.real)
+def _real(val: Any) -> Any:
+    return val.real
+
+
+@implements(np.imag)
+def _imag(val: Any) -> Any:
+    return val.imag
+
+
+@implements(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    into = target(dst, "np.copyto")
+    into[...] = src if where is True else np.where(where, src, into)

@@ -1,0 +1,1 @@
+"""Plain arrays and NumPy's names while a recording is under way."""

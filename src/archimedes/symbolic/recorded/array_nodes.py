@@ -1,0 +1,77 @@
+"""The graph nodes of an array made while recording, laid out as its memory is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# The module, not the class in it: these files need each other.
+from archimedes.symbolic.core import array as arrays
+from archimedes.symbolic.core.trace import current_trace, trace_error
+
+__all__ = ["Nodes"]
+
+ndarray = np.ndarray
+_view, _set = ndarray.view, ndarray.__setitem__
+_interface: Any = ndarray.__array_interface__.__get__
+
+#: What fills the memory of an array once its values are nodes, by dtype code.
+_POISON = (np.nan, np.nan, np.iinfo(np.int64).min, True)
+
+
+class Nodes:
+    """The graph nodes of a root array, laid out as its memory is."""
+
+    __slots__ = ("array", "code", "itemsize", "memory", "poison", "start")
+
+    def __init__(self, root: ndarray, code: int) -> None:
+        trace = current_trace()
+        plain = _view(root, ndarray)
+        self.code, self.itemsize, self.start = code, plain.itemsize, _interface(plain)["data"][0]
+        # A root owns its memory, which has no gaps: neither have its nodes.
+        ids = np.empty_like(plain, dtype=np.int64)
+        ids[...] = trace.graph.constants(plain)
+        self.memory = ids.ravel("K")
+        self.array: Any = arrays.SymbolicArray(ids, code, trace)
+        self.array.ids.flags.writeable = plain.flags.writeable
+        self.poison = self.fill(plain)
+
+    def place(self, plain: np.ndarray) -> np.ndarray:
+        """Return the nodes at the place in memory of an array or view."""
+        wide = self.memory.itemsize
+        offset = (_interface(plain)["data"][0] - self.start) // self.itemsize * wide
+        strides = [s // self.itemsize * wide for s in plain.strides]
+        return ndarray(plain.shape, np.int64, self.memory, offset, strides)
+
+    def fill(self, plain: np.ndarray) -> bytes:
+        """Poison the memory of the root; return what it holds now."""
+        _set(plain, ..., _POISON[self.code])
+        return plain.tobytes()
+
+    def of(self, x: ndarray, root: ndarray) -> Any:
+        """Return the traced array that a root or a view of it stands for."""
+        plain = _view(root, ndarray)
+        if plain.tobytes() != self.poison:
+            self._take_in(plain)
+        if x is root and x.shape == self.array.shape:
+            if plain.flags.writeable != self.array.ids.flags.writeable:
+                self.array.ids.flags.writeable = plain.flags.writeable
+            return self.array
+        if x.dtype != root.dtype:
+            raise trace_error(
+                f"a view reads the bytes of an array of traced {root.dtype} as {x.dtype}",
+                "Use x.astype(...) to convert values.",
+            )
+        ids = self.place(_view(x, ndarray))
+        ids.flags.writeable = x.flags.writeable
+        return arrays.SymbolicArray(ids, self.code, self.array.owner)
+
+    def _take_in(self, plain: np.ndarray) -> None:
+        """Make constants of numbers that other code wrote into the poisoned memory."""
+        wide = f"V{self.itemsize}"
+        before = np.frombuffer(self.poison, wide).reshape(plain.shape)
+        changed = np.ascontiguousarray(plain).view(wide).reshape(plain.shape) != before
+        trace = self.array.owner
+        self.array.ids[changed] = trace.graph.constants(plain[changed])
+        self.fill(plain)

@@ -1,0 +1,257 @@
+"""Arrays made inside a traced function can hold traced values.
+
+``y = np.zeros(3); y[0] = x[1]`` must work in a function that is being recorded, but nothing in
+NumPy's protocols lets an array library take part in ``np.zeros(3)``. So, while at least one
+trace is active, NumPy's creation functions are replaced, in the ``numpy`` module and under the
+names that ``from numpy import zeros`` bound, by versions whose arrays can take traced values
+(``recorded.py``) in a thread that is tracing; in any other they call the original. When the last
+trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.symbolic.core import function_calls as functions
+from archimedes.symbolic.core.array import SymbolicArray
+from archimedes.symbolic.core.dispatch import lift
+from archimedes.symbolic.core.registry import known
+from archimedes.symbolic.core.trace import (
+    current_trace,
+    is_internal,
+    is_internal_module,
+    is_tracing,
+    trace_error,
+)
+
+# functions.py is imported for its tables, which list NumPy's own functions.
+from archimedes.symbolic.recorded import bound_names, plain_arrays, python_classes
+from archimedes.symbolic.recorded.list_arguments import stands, with_arrays
+from archimedes.symbolic.recorded.recorded_array import RecordedArray, as_recorded, holds_traced
+from archimedes.symbolic.recorded.recorded_results import claimed
+
+__all__ = ["functions", "install", "uninstall"]
+
+_lock = threading.Lock()
+_active = 0
+
+
+def _recording() -> bool:
+    """Tell whether the caller of a replaced function is user code that is being recorded."""
+    return is_tracing() and not is_internal(sys._getframe(2))
+
+
+def _size(name: str, x: Any) -> Any:
+    """Return a size or shape with known traced numbers made concrete."""
+    x = known(x)
+    if holds_traced(x):
+        raise trace_error(
+            f"np.{name} was given a traced size",
+            "Sizes are fixed when a function is recorded: take them from x.shape or len(x), or "
+            "declare the argument static (static_argnames).",
+        )
+    return x
+
+
+def _of_size(original: Any) -> Callable[..., Any]:
+    """For zeros, ones, empty, eye, identity: sizes and options in, a fresh array out."""
+    name = original.__name__
+    # What np.empty finds in memory would become part of the recording.
+    make = _originals["zeros"] if name == "empty" else original
+
+    @functools.wraps(original)
+    def fresh(*args: Any, **kwargs: Any) -> Any:
+        if not _recording():
+            return original(*args, **kwargs)
+        if isinstance(kwargs.get("like"), SymbolicArray):
+            del kwargs["like"]
+        return as_recorded(make(*(_size(name, a) for a in args), **kwargs))
+
+    return fresh
+
+
+def _full(original: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **kw: Any) -> Any:
+        if not _recording():
+            return original(shape, fill_value, dtype, order, **kw)
+        shape = _size("full", shape)
+        if not holds_traced(fill_value):
+            return as_recorded(original(shape, fill_value, dtype, order))
+        value = lift(fill_value)
+        if dtype is not None:
+            value = value.astype(dtype)
+        trace = current_trace()
+        ids = original(shape, trace.ids_of(value), np.int64, order)
+        return SymbolicArray(ids, value.code, trace)
+
+    return full
+
+
+def _array(original: Any) -> Callable[..., Any]:
+    """For array, asarray and their like: traced content gives a traced array."""
+    name = original.__name__
+
+    @functools.wraps(original)
+    def array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not _recording():
+            if type(a) is RecordedArray and is_tracing():
+                _refuse_library(a, name)
+            return original(a, dtype, *args, **kwargs)
+        if holds_traced(a):
+            if type(a) is list and dtype is None and not args and not kwargs:
+                return lift(a)
+            kwargs.pop("like", None)
+            return _traced_array(original, lift(a), dtype, args, kwargs)
+        if isinstance(kwargs.get("like"), SymbolicArray):
+            del kwargs["like"]
+        return claimed(original(a, dtype, *args, **kwargs), a)
+
+    return array
+
+
+def _refuse_library(a: Any, name: str) -> None:
+    """Say that a library, which would read memory, was given an array that holds traced values."""
+    if holds_traced(a):
+        raise trace_error(
+            f"np.{name} in library code needs the values of an array that holds traced ones",
+            "Use NumPy's functions, or call the library through arc.callback.",
+        )
+
+
+def _traced_array(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Let NumPy decide on the ids whether to copy, and in which order of memory."""
+    if dtype is not None and np.dtype(dtype) != x.dtype:
+        x = x.astype(dtype, order=kwargs.get("order") or "K")
+    # A scalar is no array: what NumPy makes of it is one of its own.
+    source = x.ids if isinstance(x, SymbolicArray.array) else x.ids.copy()
+    ids = original(source, None, *args, **kwargs)
+    return x if ids is x.ids else SymbolicArray(ids, x.code, x.owner)
+
+
+def _iterable(original: Any) -> Callable[..., Any]:
+    """np.iterable asks by iterating; a traced scalar answers only when that begins."""
+
+    @functools.wraps(original)
+    def iterable(y: Any) -> bool:
+        return original(y) and not (isinstance(y, SymbolicArray) and y.ids.ndim == 0)
+
+    return iterable
+
+
+def _made(original: Any) -> Callable[..., Any]:
+    """For functions of arrays and numbers whose result is an array that may be written to."""
+    name = original.__name__
+
+    @functools.wraps(original)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if not _recording():
+            return original(*args, **kwargs)
+        args, kwargs = with_arrays(name, args, kwargs)
+        return claimed(original(*args, **kwargs), args, kwargs)
+
+    return make
+
+
+def _nditer(original: Any) -> Callable[..., Any]:
+    """For nditer, which reads memory."""
+
+    @functools.wraps(original, updated=())
+    def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_tracing() and holds_traced(op):
+            raise trace_error(
+                "np.nditer reads the memory of an array that holds traced values",
+                "Loop over x.flat, or over np.ndenumerate(x).",
+            )
+        return original(op, *args, **kwargs)
+
+    return nditer
+
+
+def _take(original: Any) -> Callable[..., Any]:
+    """For take, whose protocol does not look at the indices."""
+
+    @functools.wraps(original)
+    def take(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_tracing() and (holds_traced(indices) or (_is_list(a) and holds_traced(a))):
+            a = lift(a)
+        return original(a, indices, *args, **kwargs)
+
+    return take
+
+
+def _is_list(x: Any) -> bool:
+    return isinstance(x, (list, tuple))
+
+
+_NAMES: dict[Callable[[Any], Any], str] = {
+    _of_size: "zeros ones empty eye identity tri",
+    _full: "full",
+    _array: "array asarray asanyarray asfortranarray ascontiguousarray asarray_chkfinite require",
+    _take: "take",
+    _nditer: "nditer",
+    _iterable: "iterable",
+    _made: (
+        "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
+        "fromfunction fromiter indices meshgrid concatenate stack vstack hstack dstack "
+        "column_stack block diag diagflat tril triu vander tile repeat outer kron"
+    ),
+}
+_originals: dict[str, Any] = {
+    name: getattr(np, name) for names in _NAMES.values() for name in names.split()
+}
+_replacements: dict[str, Any] = {
+    name: make(_originals[name]) for make, names in _NAMES.items() for name in names.split()
+}
+
+
+#: Modules with the functions that are replaced there, and what by.
+_replaced: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
+    (np, _originals, _replacements),
+    *(
+        (
+            module,
+            {name: f for name, f in found.items() if module is not np or name not in _originals},
+            versions,
+        )
+        for module, found, versions in stands()
+    ),
+]
+
+
+def install() -> None:
+    """Take part in NumPy's functions from now on (counted)."""
+    global _active
+    with _lock:
+        _active += 1
+        if _active == 1:
+            for module, originals, versions in _replaced:
+                names = vars(module)
+                # What someone else has put there, a test or another library, stays.
+                own = [name for name, f in originals.items() if names.get(name) is f]
+                names.update([(name, versions[name]) for name in own])
+                bound_names.register(originals, versions)
+            bound_names.replace(is_internal_module)
+            plain_arrays.install()
+            python_classes.install()
+
+
+def uninstall() -> None:
+    """Undo one ``install``; the last one restores NumPy."""
+    global _active
+    with _lock:
+        _active -= 1
+        if _active == 0:
+            for module, originals, versions in _replaced:
+                names = vars(module)
+                own = [name for name in originals if names.get(name) is versions[name]]
+                names.update([(name, originals[name]) for name in own])
+            bound_names.restore()
+            plain_arrays.uninstall()
+            python_classes.uninstall()
