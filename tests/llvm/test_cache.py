@@ -369,7 +369,7 @@ def test_a_home_for_reading_only(folder, fresh, monkeypatch):
 
 KILLED = """
 import os, signal
-from archimedes.backends.llvm import cache
+from archimedes.backends.llvm.runtime import cache
 def die(*args): os.kill(os.getpid(), signal.SIGKILL)
 cache.os.replace = die
 """

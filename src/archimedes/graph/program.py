@@ -56,7 +56,7 @@ def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
     return (CONST, dtype, value)
 
 
-# NumPy's own, also while names in its module are replaced (``symbolic/creation.py``).
+# NumPy's own, also while names in its module are replaced (``symbolic/recorded/creation.py``).
 _array, _asarray = np.array, np.asarray
 #: Up to this many elements the ids of a constant array are kept.
 _KEPT_SIZE = 256
@@ -69,7 +69,7 @@ class Graph:
     of a constant to its Python number; ``regions`` maps the id of a region node to its region;
     ``tables`` are the constant arrays that ``lookup`` nodes read. ``inputs`` and ``outputs`` are
     lists of ids. ``lines`` are the user's lines each node was made at, kept on request
-    (``symbolic/lines.py``).
+    (``symbolic/core/lines.py``).
 
     >>> g = Graph()
     >>> x = g.input(F64)

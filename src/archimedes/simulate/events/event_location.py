@@ -7,7 +7,7 @@ the interpolant.
 
 Derivatives: the location is a constant. Where an event acts the state is moved to the event's
 own time, which depends on everything that g does, changed there, and moved back to the constant
-time along the new derivative (``function/flows.py``): to first order that is the jump of the
+time along the new derivative (``function/derivatives/flows.py``): to first order that is the jump of the
 variational equations (the saltation matrix), and it is right to any order.
 
 Symbols: theta in [0, 1] place in the step, t_e = t_old + h_e the time of the event.
