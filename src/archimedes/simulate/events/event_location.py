@@ -5,12 +5,11 @@ of each; the earliest wins, and all within rounding of it fire together. It is t
 real steps of the method up to the event, so that it is as accurate as the solution, not only as
 the interpolant.
 
-Derivatives: the location is a constant. Where an event acts the state is moved to the event's
-own time, which depends on everything that g does, changed there, and moved back to the constant
-time along the new derivative (``function/derivatives/flows.py``): to first order that is the jump of the
-variational equations (the saltation matrix), and it is right to any order.
-
-Symbols: theta in [0, 1] place in the step, t_e = t_old + h_e the time of the event.
+Derivatives: the location is a constant. Where an event acts the state is moved to the event's own
+time, which depends on everything that g does, changed there, and moved back to the constant time
+along the new derivative (``function/derivatives/flows.py``): to first order that is the jump of
+the variational equations (the saltation matrix), and it is right to any order. Symbols: theta in
+[0, 1] place in the step, t_e = t_old + h_e the time of the event.
 """
 
 from __future__ import annotations
