@@ -75,7 +75,7 @@ def test_the_variable_decides(group, monkeypatch):
 
 
 def test_batches_of_solves_ask_the_same_function(monkeypatch):
-    from archimedes.simulate.batches import batch_driver as batches
+    from archimedes.simulate.solves import batch_driver as batches
 
     asked = []
     monkeypatch.setattr(batches, "cpu_count", lambda: asked.append(1) or 3)

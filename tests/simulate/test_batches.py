@@ -159,8 +159,8 @@ def test_empty_batch():
 
 def test_what_a_chunk_is_given_is_made_once(monkeypatch):
     """Python between chunks holds up all threads: it is made anew only when an instance ends."""
-    from archimedes.simulate.batches import batch_driver as batches
-    from archimedes.simulate.batches import batch_outputs as collectors
+    from archimedes.simulate.solves import batch_driver as batches
+    from archimedes.simulate.solves import batch_outputs as collectors
 
     parts, chunks = [], []
     make, call = batches._Part.__init__, collectors.OutputCollector.call

@@ -10,8 +10,8 @@ import pytest
 import archimedes as arc
 from archimedes.simulate.dae import SMALL, InconsistentStart, solve_dae
 from archimedes.simulate.dae_residuals import residual_of
-from archimedes.simulate.problem.initial_values import Problem
 from archimedes.simulate.problem.state_layout import layout_of
+from archimedes.simulate.solves.initial_values import Problem
 from archimedes.simulate.statuses import INTERRUPTED, NON_FINITE, TOO_MANY_STEPS
 from archimedes.simulate.stepping import solve_kernels as kernels
 from archimedes.simulate.stepping.trial_step import Setup

@@ -14,12 +14,12 @@ import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.dae_residuals import Residual, residual_of
-from archimedes.simulate.methods.sundials import drive_residual
 from archimedes.simulate.problem import argument_checks as checks
-from archimedes.simulate.problem.initial_values import Problem
-from archimedes.simulate.problem.model import ATOL, MAX_STEPS, RTOL, Options, setup_of
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.solves.initial_values import Problem
+from archimedes.simulate.solves.model import ATOL, MAX_STEPS, RTOL, Options, setup_of
+from archimedes.simulate.solves.sundials import drive_residual
 from archimedes.simulate.statuses import message_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.symbolic.core.trace import is_tracing

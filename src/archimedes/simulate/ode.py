@@ -10,11 +10,11 @@ import numpy as np
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks as checks
-from archimedes.simulate.problem.hybrid import Hybrid, hybrid_of
-from archimedes.simulate.problem.initial_values import prepare, prepare_batch
-from archimedes.simulate.problem.model import ATOL, RTOL, Options
 from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
+from archimedes.simulate.solves.initial_values import prepare, prepare_batch
+from archimedes.simulate.solves.model import ATOL, RTOL, Options
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 __all__ = ["solve_ode"]

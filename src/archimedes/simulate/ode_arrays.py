@@ -16,9 +16,12 @@ from archimedes.function.former_options import former_options
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method, find_method
 from archimedes.simulate.problem import argument_checks as checks
-from archimedes.simulate.problem.hybrid import hybrid_of
-from archimedes.simulate.problem.initial_values import prepare, step_limit
-from archimedes.simulate.problem.model import (
+from archimedes.simulate.problem.sampled_parts import Sampled
+from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
+from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.solves.hybrid import hybrid_of
+from archimedes.simulate.solves.initial_values import prepare, step_limit
+from archimedes.simulate.solves.model import (
     ATOL,
     DEFAULT_METHOD,
     RTOL,
@@ -26,9 +29,6 @@ from archimedes.simulate.problem.model import (
     model_of,
     setup_of,
 )
-from archimedes.simulate.problem.sampled_parts import Sampled
-from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
-from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.statuses import (
     EVENT,
     FINISHED,

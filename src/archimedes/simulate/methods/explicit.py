@@ -13,8 +13,8 @@ import numpy as np
 from archimedes.function import stop_gradient
 from archimedes.simulate.methods.combinations import weighted
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
+from archimedes.simulate.methods.stiffness import estimate
 from archimedes.simulate.methods.tableaus import TABLEAUS, Row, Tableau
-from archimedes.simulate.stepping.stiffness import estimate
 
 __all__ = ["method_of"]
 

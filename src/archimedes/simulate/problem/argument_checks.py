@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.symbolic import is_traced
 from archimedes.symbolic.core.trace import is_tracing, trace_error
@@ -150,18 +149,6 @@ def check_step(name: str, value: Any) -> float:
     if not float(value) > 0.0:
         raise ValueError(f"{name} = {value!r} must be positive")
     return float(value)
-
-
-def check_fixed(method: Method, dt: Any) -> bool:
-    """Tell whether a solve is adaptive."""
-    if dt is not None:
-        return False
-    if method.error_order is None:
-        raise ValueError(
-            f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
-            "their size with dt=..., or choose an adaptive method such as 'dop853'"
-        )
-    return True
 
 
 def check_args(args: Any) -> tuple[Any, ...]:

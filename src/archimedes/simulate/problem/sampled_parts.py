@@ -23,7 +23,7 @@ from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
 from archimedes.simulate.problem.input_series import look_up
 from archimedes.simulate.problem.state_layout import Layout
-from archimedes.simulate.stepping.step_size import rounding
+from archimedes.simulate.problem.time_rounding import rounding
 
 __all__ = ["Clock", "Sampled", "check_sampled"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes.simulate.methods.method_table import Derivative, rms_norm
 
-__all__ = ["SMALLEST_LOG", "initial_step", "next_factor", "rounding", "smallest_step"]
+__all__ = ["SMALLEST_LOG", "initial_step", "next_factor", "smallest_step"]
 
 SAFETY = 0.9
 #: A step grows and shrinks by at most these factors.
@@ -60,15 +60,3 @@ def smallest_step(t: Any, span: Any) -> Any:
     as small as they can.
     """
     return np.minimum(16.0 * float(np.finfo(np.float64).eps) * np.abs(t), 1e-9 * span) + 1e-300
-
-
-def rounding(*times: Any) -> Any:
-    """Return a bound of the error of a time that is computed from these by a few operations.
-
-    >>> round(float(rounding(1.0, 1.7e9)), 8)  # seconds of Unix time
-    1.51e-06
-    """
-    largest = np.abs(times[0])
-    for t in times[1:]:
-        largest = np.maximum(largest, np.abs(t))
-    return 4.0 * float(np.finfo(np.float64).eps) * largest

@@ -22,18 +22,18 @@ from archimedes.function import cond, stop_gradient
 from archimedes.simulate.events.event import Watch
 from archimedes.simulate.events.event_location import settle
 from archimedes.simulate.methods.method_table import Derivative, Method, Step
+from archimedes.simulate.methods.stiffness import Suspicion, suspected
 from archimedes.simulate.problem.sampled_parts import Clock
 from archimedes.simulate.problem.state_layout import Layout
+from archimedes.simulate.problem.time_rounding import rounding
 from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, STEP_UNDERFLOW
 from archimedes.simulate.stepping.manifold import Projection
 from archimedes.simulate.stepping.step_size import (
     SMALLEST_LOG,
     initial_step,
     next_factor,
-    rounding,
     smallest_step,
 )
-from archimedes.simulate.stepping.stiffness import Suspicion, suspected
 from archimedes.tree import struct
 
 __all__ = ["Attempt", "Plan", "Run", "Setup", "attempt", "begin", "direction_of"]

@@ -17,6 +17,7 @@ import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.methods.method_table import Method, Step, register
+from archimedes.simulate.solves.driver import Monitor, Result
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -25,7 +26,6 @@ from archimedes.simulate.statuses import (
     STEP_UNDERFLOW,
     TOO_MANY_STEPS,
 )
-from archimedes.simulate.stepping.driver import Monitor, Result
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Setup
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, vmap
-from archimedes.simulate.stepping.driver import chunk_of, steps_in_call
+from archimedes.simulate.solves.dense_output import BatchDense, DenseOutput
+from archimedes.simulate.solves.driver import chunk_of, steps_in_call
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Run, Setup
-from archimedes.simulate.trajectory.dense_output import BatchDense, DenseOutput
 
 __all__ = ["FEW", "Mapped", "OutputCollector", "StepCollector"]
 
@@ -133,7 +133,7 @@ class OutputCollector:
 
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""
-        from archimedes.simulate.batches.batch_driver import BatchResult
+        from archimedes.simulate.solves.batch_driver import BatchResult
 
         self.t[...] = self.times
         for lane in np.flatnonzero(self.incomplete).tolist():
@@ -199,7 +199,7 @@ class StepCollector:
 
     def result(self, runs: Run, status: np.ndarray) -> Any:
         """Return what was collected."""
-        from archimedes.simulate.batches.batch_driver import BatchResult
+        from archimedes.simulate.solves.batch_driver import BatchResult
 
         rows = self.rows[:, : int(self.made.max(initial=0))]
         t = np.concatenate([np.full((len(rows), 1), self.t_start), rows[:, :, 1]], axis=1)

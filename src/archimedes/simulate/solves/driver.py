@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.solves.dense_output import DenseOutput
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Run, Setup
-from archimedes.simulate.trajectory.dense_output import DenseOutput
 from archimedes.tree import replace
 
 __all__ = [

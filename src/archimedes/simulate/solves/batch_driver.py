@@ -16,14 +16,14 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.cpus import check_threads, cpu_count
-from archimedes.simulate.batches.batch_outputs import FEW, Mapped, OutputCollector, StepCollector
-from archimedes.simulate.events.event_logs import BatchLog, EventRows
 from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.solves.batch_outputs import FEW, Mapped, OutputCollector, StepCollector
+from archimedes.simulate.solves.dense_output import BatchDense
+from archimedes.simulate.solves.driver import Monitor, Pace
+from archimedes.simulate.solves.event_logs import BatchLog, EventRows
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
-from archimedes.simulate.stepping.driver import Monitor, Pace
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Run, Setup
-from archimedes.simulate.trajectory.dense_output import BatchDense
 
 __all__ = ["Batch", "BatchResult", "batch_of", "solve_batch"]
 

@@ -10,14 +10,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.graph.environment import in_default_environment
-from archimedes.simulate.batches.batch_driver import Batch, BatchResult, batch_of, solve_batch
-from archimedes.simulate.events.event_logs import EventFinal, EventOutputs, EventSteps, batch_table
 from archimedes.simulate.methods.method_table import Method, find_method
+from archimedes.simulate.methods.stiffness import is_stiff
 from archimedes.simulate.problem import argument_checks as checks
-from archimedes.simulate.problem.model import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
 from archimedes.simulate.problem.state_layout import as_state, layout_of
-from archimedes.simulate.statuses import MANY_STEPS, message_of
-from archimedes.simulate.stepping.driver import (
+from archimedes.simulate.solves.batch_driver import Batch, BatchResult, batch_of, solve_batch
+from archimedes.simulate.solves.driver import (
     FIRST_CALL,
     Collector,
     Final,
@@ -27,8 +25,10 @@ from archimedes.simulate.stepping.driver import (
     Steps,
     solve,
 )
+from archimedes.simulate.solves.event_logs import EventFinal, EventOutputs, EventSteps, batch_table
+from archimedes.simulate.solves.model import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
+from archimedes.simulate.statuses import MANY_STEPS, message_of
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.stiffness import is_stiff
 from archimedes.simulate.stepping.trial_step import Setup
 from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
 from archimedes.symbolic.core.trace import is_tracing

@@ -80,7 +80,7 @@ class Model:
             layout=layout,
             method=method,
             project=projection(layout) if options.project else None,
-            adaptive=checks.check_fixed(method, options.dt),
+            adaptive=is_adaptive(method, options.dt),
             events=Watch(events, layout, self.full, log) if events else None,
             clock=options.clock,
             arguments=self.full,
@@ -90,7 +90,7 @@ class Model:
         self, layout: Layout, method: Method, options: Options, log: bool = False
     ) -> Kernels:
         """Return the kernels for states of this layout, kept from an earlier call if possible."""
-        adaptive = checks.check_fixed(method, options.dt)
+        adaptive = is_adaptive(method, options.dt)
         events = (
             ()
             if options.events is None
@@ -109,6 +109,18 @@ class Model:
         events = check_events(options.events)
         parts = () if options.clock is None else options.clock.parts
         return self.source, [(e.fn, e.reset) for e in events], [part.update for part in parts]
+
+
+def is_adaptive(method: Method, dt: Any) -> bool:
+    """Tell whether a solve chooses its steps; a method that cannot must be given ``dt``."""
+    if dt is not None:
+        return False
+    if method.error_order is None:
+        raise ValueError(
+            f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
+            "their size with dt=..., or choose an adaptive method such as 'dop853'"
+        )
+    return True
 
 
 def shared(func: Callable[..., Any]) -> Compiled:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.simulate.problem.state_layout import Layout
+from archimedes.simulate.solves.driver import Final, Outputs, Result, Steps
 from archimedes.simulate.statuses import RUNNING, SETTLED
-from archimedes.simulate.stepping.driver import Final, Outputs, Result, Steps
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Run, Setup
 

@@ -1,1 +1,0 @@
-"""Many solves at once, in lanes and threads."""

@@ -1,0 +1,1 @@
+"""Solves, one or many: prepared, driven, collected."""
