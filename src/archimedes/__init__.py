@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from archimedes.optimize import minimize, nlp_solver
     from archimedes.simulate import (
         Event,
         InconsistentStart,
@@ -133,7 +134,9 @@ __all__ = [
     "interpolant",
     "jac",
     "jvp",
+    "minimize",
     "monte_carlo",
+    "nlp_solver",
     "odeint",
     "ones",
     "ones_like",
@@ -185,6 +188,7 @@ _HOMES = {
     "archimedes.errors": "ArchimedesError CodegenError GraphError StructError TraceError",
     "archimedes.tree": "StructConfig UnionConfig field struct",
     "archimedes.embedded": "codegen",
+    "archimedes.optimize": "minimize nlp_solver",
     "archimedes.simulate": (
         "Event InconsistentStart InputSeries Sampled SimulationError SolveInfo Trajectory "
         "discretize integrator monte_carlo odeint solve_dae solve_ode"

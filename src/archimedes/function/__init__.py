@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from archimedes.function.derivatives.transforms import grad, hess, jac, jvp, vjp
     from archimedes.function.implicit_functions import ConvergenceError, RootInfo, implicit, root
     from archimedes.function.interpolation import Interpolant, interpolant
+    from archimedes.symbolic.array import is_traced
     from archimedes.symbolic.linalg.matrix_functions import expm
 
 _HOMES = {
@@ -44,6 +45,7 @@ _HOMES = {
     "archimedes.function.interpolation": "Interpolant interpolant",
     "archimedes.function.control_flow.loops": "fori_loop scan while_loop",
     "archimedes.function.derivatives.sparse": "SparsePattern coloring sparsity",
+    "archimedes.symbolic.array": "is_traced",
     "archimedes.symbolic.linalg.matrix_functions": "expm",
 }
 
@@ -67,6 +69,7 @@ __all__ = [
     "hess",
     "implicit",
     "interpolant",
+    "is_traced",
     "jac",
     "jvp",
     "ones",

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import compile, jac
+from archimedes.function import compile, is_traced, jac
 from archimedes.optimize.results import LMResult, LMStatus
-from archimedes.symbolic import is_traced
 
 __all__ = ["lm_solve"]
 

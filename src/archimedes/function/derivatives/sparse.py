@@ -81,6 +81,7 @@ class SparseDerivative:
         self.symmetric = symmetric
         self.triangle = triangle
         self.name = name
+        self._pattern: SparsePattern | None = None
         self._compiled = self._function(self._entries)
         self._compiled.inline_limit = sys.maxsize
         #: The entries as one array, in the order of ``pattern``.
@@ -149,7 +150,10 @@ class SparseDerivative:
         """Return where the entries are for arguments of this structure; values do not matter."""
         outs = self._compiled.recording(*args, **kwargs).outs
         rows, columns, shape = (np.asarray(out.spec.value) for out in outs[1:4])
-        return SparsePattern(rows, columns, tuple(shape.tolist()))
+        if self._pattern is None or self._pattern.rows is not rows:
+            # The same object as long as the recording is the same.
+            self._pattern = SparsePattern(rows, columns, tuple(shape.tolist()))
+        return self._pattern
 
     def colors(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of directions a sweep needs for these arguments."""

@@ -1,0 +1,127 @@
+"""Problems made of blocks: small functions of few unknowns, each used at many places.
+
+Symbols: x all unknowns (n,); block b has a function y = func(z, *data, *args) of local unknowns
+z = x[index[k]] (nz,), k = 0..N-1, with y (m,). Its number j at place k belongs to the row
+rows[k, j] of the constraints, or is a summand of the objective where rows[k, j] is -1.
+
+Only ``func`` is recorded and differentiated, so that setting up costs the same whatever N is;
+all places are evaluated by one native kernel over SIMD lanes. An ordinary problem is one block
+with one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import SparsePattern, compile, hess, jac, vmap
+
+__all__ = ["Block", "BlockPatterns"]
+
+
+@dataclass(eq=False)
+class Block:
+    """A function and the places where it is used; see the module's text.
+
+    ``data`` are arrays with one row for each place, given to ``func`` after z.
+    """
+
+    func: Callable[..., Any]
+    index: np.ndarray
+    rows: np.ndarray
+    data: tuple[np.ndarray, ...] = ()
+    name: str = "block"
+    kernels: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def places(self) -> int:
+        """How often the function is used."""
+        return len(self.index)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether z is x itself, so that nothing need be gathered."""
+        return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
+
+    @cached_property
+    def in_objective(self) -> np.ndarray:
+        """Which numbers of y (m,) are summands of the objective; the same at all places."""
+        return self.rows[0] < 0
+
+    def _call(self, kernel: Any, what: str, x: np.ndarray, more: tuple[Any, ...], args: Any) -> Any:
+        """Evaluate at all places: returns (N, ...)."""
+        if self.places == 1:
+            z = x if self.whole else x[self.index[0]]
+            one = (a[0] for a in (*more, *self.data))
+            return np.asarray(kernel(z, *one, *args))[None]
+        key = f"{what} of {len(args)}"
+        if key not in self.kernels:
+            mapped = 1 + len(more) + len(self.data)
+            self.kernels[key] = vmap(kernel, in_axes=(0,) * mapped + (None,) * len(args))
+        return self.kernels[key](x[self.index], *more, *self.data, *args)
+
+    @cached_property
+    def _value(self) -> Any:
+        return compile(self.func, name=self.name)
+
+    @cached_property
+    def _slope(self) -> Any:
+        return jac(self.func, name=f"jac_{self.name}", sparse=True)
+
+    @cached_property
+    def _curvature(self) -> Any:
+        func = self.func
+
+        def weighted(z: Any, w: Any, *rest: Any) -> Any:
+            return np.sum(w * func(z, *rest))
+
+        return hess(weighted, name=f"hess_{self.name}", sparse=True).lower
+
+    def values(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
+        """Return y at all places, (N, m)."""
+        return self._call(self._value, "values", x, (), args)
+
+    def slopes(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
+        """Return the entries of dy/dz at all places, (N, entries)."""
+        return self._call(self._slope.values, "slopes", x, (), args)
+
+    def curvatures(self, x: np.ndarray, weights: np.ndarray, args: Sequence[Any]) -> np.ndarray:
+        """Return the lower triangles of d2(weights . y)/dz2, weights (N, m): (N, entries)."""
+        return self._call(self._curvature.values, "curvatures", x, (weights,), args)
+
+    def patterns(self, args: Sequence[Any]) -> BlockPatterns:
+        """Return where the entries of slopes and curvatures belong in the whole problem."""
+        z = np.zeros(self.index.shape[1])
+        data = tuple(a[0] for a in self.data)
+        first = self._slope.pattern(z, *data, *args)
+        second = self._curvature.pattern(z, np.zeros(self.rows.shape[1]), *data, *args)
+        known = self.kernels.get("patterns")
+        # A function that was recorded anew brings other arrays.
+        if known is None or first is not known.first or second is not known.second:
+            known = self.kernels["patterns"] = BlockPatterns(self, first, second)
+        return known
+
+
+@dataclass(eq=False)
+class BlockPatterns:
+    """Rows and columns, in the whole problem, of the entries of a block's derivatives."""
+
+    block: Block
+    first: SparsePattern
+    second: SparsePattern
+
+    def __post_init__(self) -> None:
+        block, first, second = self.block, self.first, self.second
+        #: Which entries of a row of ``slopes`` belong to the gradient of the objective.
+        self.of_objective = block.in_objective[first.rows]
+        self.gradient_at = block.index[:, first.columns[self.of_objective]].ravel()
+        self.rows = block.rows[:, first.rows[~self.of_objective]].ravel()
+        self.columns = block.index[:, first.columns[~self.of_objective]].ravel()
+        above = block.index[:, second.rows].ravel()
+        left = block.index[:, second.columns].ravel()
+        # Local order need not be the global one: the lower triangle is what is wanted.
+        self.hess_rows, self.hess_columns = np.maximum(above, left), np.minimum(above, left)

@@ -1,0 +1,128 @@
+"""Evaluating a problem for a solver: objective, constraints, their derivatives, counted and timed.
+
+Symbols as in ``blocks.py``; f objective, g constraints (m,), sigma and lam the weights of the
+Lagrangian  sigma f + lam . g.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.optimize.blocks import Block, BlockPatterns
+
+__all__ = ["Evaluator", "Structure"]
+
+
+class Structure:
+    """Where the derivatives of a problem have entries.
+
+    An entry may be listed more than once: its value is then the sum.
+    """
+
+    def __init__(self, patterns: Sequence[BlockPatterns], n: int, m: int) -> None:
+        self.patterns, self.n, self.m = patterns, n, m
+
+        def joined(name: str) -> np.ndarray:
+            parts = [getattr(p, name) for p in self.patterns]
+            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+        self.jac_rows, self.jac_columns = joined("rows"), joined("columns")
+        self.hess_rows, self.hess_columns = joined("hess_rows"), joined("hess_columns")
+        self.gradient_at = joined("gradient_at")
+
+    def jac_matrix(self, entries: np.ndarray) -> Any:
+        """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""
+        from scipy.sparse import coo_array
+
+        places = (self.jac_rows, self.jac_columns)
+        return coo_array((entries, places), shape=(self.m, self.n)).tocsr()
+
+    def hess_matrix(self, entries: np.ndarray) -> Any:
+        """Return the whole Hessian (n, n) as a ``scipy.sparse.csr_array``."""
+        from scipy.sparse import coo_array
+
+        places = (self.hess_rows, self.hess_columns)
+        lower = coo_array((entries, places), shape=(self.n, self.n)).tocsr()
+        off = self.hess_rows != self.hess_columns
+        places = (self.hess_columns[off], self.hess_rows[off])
+        return lower + coo_array((entries[off], places), shape=(self.n, self.n)).tocsr()
+
+
+@dataclass
+class _Count:
+    calls: int = 0
+    seconds: float = 0.0
+
+
+class Evaluator:
+    """One problem with its arguments; remembers the last point, which solvers ask for twice."""
+
+    def __init__(self, blocks: Sequence[Block], structure: Structure, args: Sequence[Any]) -> None:
+        self.blocks, self.structure, self.args = blocks, structure, tuple(args)
+        self.counts = {"values": _Count(), "slopes": _Count(), "curvature": _Count()}
+        self._x: np.ndarray | None = None
+        self._values: tuple[float, np.ndarray] | None = None
+        self._slopes: tuple[np.ndarray, np.ndarray] | None = None
+        # Rows that only one number belongs to need no summing.
+        rows = [block.rows[:, ~block.in_objective].ravel() for block in blocks]
+        every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        self._rows = every
+        self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
+
+    def _move(self, x: np.ndarray) -> np.ndarray:
+        if self._x is None or not np.array_equal(x, self._x):
+            self._x, self._values, self._slopes = x.copy(), None, None
+        return self._x
+
+    def values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return f and g (m,)."""
+        x = self._move(x)
+        if self._values is None:
+            start = time.perf_counter()
+            total, parts = 0.0, []
+            for block in self.blocks:
+                y = block.values(x, self.args)
+                total += float(np.sum(y[:, block.in_objective]))
+                parts.append(y[:, ~block.in_objective].ravel())
+            flat = np.concatenate(parts)
+            if not self._single:
+                flat = np.bincount(self._rows, flat, minlength=self.structure.m)
+            self._values = total, flat
+            self._count("values", start)
+        return self._values
+
+    def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of f (n,) and the entries of the Jacobian of g."""
+        x = self._move(x)
+        if self._slopes is None:
+            start = time.perf_counter()
+            gradient, entries = [], []
+            for block, pattern in zip(self.blocks, self.structure.patterns):
+                made = block.slopes(x, self.args)
+                gradient.append(made[:, pattern.of_objective].ravel())
+                entries.append(made[:, ~pattern.of_objective].ravel())
+            at, n = self.structure.gradient_at, self.structure.n
+            whole = np.bincount(at, np.concatenate(gradient), minlength=n)
+            self._slopes = whole, np.concatenate(entries)
+            self._count("slopes", start)
+        return self._slopes
+
+    def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
+        """Return the entries of the lower triangle of the Lagrangian's Hessian."""
+        start = time.perf_counter()
+        parts = []
+        weights = np.append(lam, sigma)  # row -1 is the objective
+        for block in self.blocks:
+            parts.append(block.curvatures(x, weights[block.rows], self.args).ravel())
+        self._count("curvature", start)
+        return np.concatenate(parts)
+
+    def _count(self, what: str, start: float) -> None:
+        count = self.counts[what]
+        count.calls += 1
+        count.seconds += time.perf_counter() - start

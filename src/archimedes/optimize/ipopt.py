@@ -1,0 +1,199 @@
+"""Solving a task with IPOPT (Waechter, Biegler, Math. Program. 106, 2006)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.optimize.ipopt_library import Callbacks, library, solving
+from archimedes.optimize.statuses import Status
+from archimedes.optimize.tasks import Answer, Task
+
+__all__ = ["solve"]
+
+#: IPOPT's return codes (IpReturnCodes_inc.h): what they mean here, and IPOPT's words.
+_ENDS = {
+    0: (Status.SOLVED, ""),
+    1: (Status.ACCEPTABLE, "solved to acceptable level"),
+    2: (Status.INFEASIBLE, "converged to a point of local infeasibility"),
+    3: (Status.STALLED, "search direction becomes too small"),
+    4: (Status.UNBOUNDED, "iterates diverge"),
+    5: (Status.INTERRUPTED, ""),
+    6: (Status.SOLVED, "feasible point of a square problem"),
+    -1: (Status.ITERATION_LIMIT, ""),
+    -2: (Status.INFEASIBLE, "restoration failed"),
+    -3: (Status.STALLED, "error in step computation"),
+    -4: (Status.TIME_LIMIT, ""),
+    -5: (Status.TIME_LIMIT, ""),
+    -10: (Status.OVERDETERMINED, ""),
+    -11: (Status.FAILED, "invalid problem definition"),
+    -12: (Status.FAILED, "invalid option"),
+    -13: (Status.NOT_FINITE, ""),
+    -102: (Status.FAILED, "out of memory"),
+}
+#: Silent; limits are relaxed less than by default (1e-8), so that points satisfy them.
+_DEFAULTS = {"print_level": 0, "sb": "yes", "bound_relax_factor": 1e-10}
+
+
+def _view(address: int, size: int, kind: Any = ctypes.c_double) -> np.ndarray:
+    return np.frombuffer((kind * size).from_address(address), dtype=np.dtype(kind))
+
+
+class _Calls:
+    """The functions IPOPT calls. What they raise stops the solve and is raised after it."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.evaluator = task, task.evaluator
+        self.structure = task.evaluator.structure
+        self.at = task.start
+        made = {name: self._guarded(getattr(self, name)) for name in ("f", "g", "grad_f")}
+        made |= {name: self._guarded(getattr(self, name)) for name in ("jac_g", "h")}
+        made["intermediate"] = self._guarded(self.intermediate)
+        self.entries = {name: getattr(Callbacks, name)(call) for name, call in made.items()}
+
+    def _guarded(self, call: Callable[..., bool]) -> Callable[..., int]:
+        def run(*given: Any) -> int:
+            if self.task.monitor.stopped is not None:
+                return 0
+            try:
+                return int(call(*given))
+            except BaseException as error:
+                # Nothing may pass through C: it is kept, and raised when IPOPT has returned.
+                self.task.monitor.failed(error)
+                return 0
+
+        return run
+
+    def f(self, n: int, x: int, new: bool, out: Any, _: Any) -> bool:
+        value = self.evaluator.values(_view(x, n))[0]
+        out[0] = value
+        return bool(np.isfinite(value))
+
+    def g(self, n: int, x: int, new: bool, m: int, out: int, _: Any) -> bool:
+        if m:
+            values = self.evaluator.values(_view(x, n))[1]
+            _view(out, m)[:] = values
+            return bool(np.all(np.isfinite(values)))
+        return True
+
+    def grad_f(self, n: int, x: int, new: bool, out: int, _: Any) -> bool:
+        point = _view(x, n)
+        self.at = point.copy()
+        gradient = self.evaluator.slopes(point)[0]
+        _view(out, n)[:] = gradient
+        return bool(np.all(np.isfinite(gradient)))
+
+    def jac_g(self, n: int, x: int, new: bool, m: int, k: int, i: int, j: int, out: int, _: Any):
+        if not out:
+            return self._places(k, i, j, self.structure.jac_rows, self.structure.jac_columns)
+        entries = self.evaluator.slopes(_view(x, n))[1]
+        if k:
+            _view(out, k)[:] = entries
+        return bool(np.all(np.isfinite(entries)))
+
+    def h(
+        *given: Any,
+    ) -> bool:
+        self, n, x, _, sigma, m, lam, _, k, i, j, out, _ = given
+        if not out:
+            return self._places(k, i, j, self.structure.hess_rows, self.structure.hess_columns)
+        weights = _view(lam, m) if m else np.zeros(0)
+        entries = self.evaluator.curvature(_view(x, n), sigma, weights)
+        if k:
+            _view(out, k)[:] = entries
+        return bool(np.all(np.isfinite(entries)))
+
+    def _places(self, k: int, i: int, j: int, rows: np.ndarray, columns: np.ndarray) -> bool:
+        if k:
+            _view(i, k, ctypes.c_int)[:] = rows
+            _view(j, k, ctypes.c_int)[:] = columns
+        return True
+
+    def intermediate(self, mode: int, number: int, fun: float, *_: Any) -> bool:
+        f, g = self.evaluator.values(self.at)
+        return self.task.monitor.after(number, self.at, f, self.task.violation(self.at, g))
+
+
+def _options(task: Task) -> dict[str, Any]:
+    settings = task.settings
+    options: dict[str, Any] = {**_DEFAULTS, "tol": settings.tol}
+    if settings.maxiter is not None:
+        options["max_iter"] = settings.maxiter
+    if task.lam_g is not None:
+        options |= {
+            "warm_start_init_point": "yes",
+            "warm_start_bound_push": 1e-9,
+            "warm_start_bound_frac": 1e-9,
+            "warm_start_slack_bound_push": 1e-9,
+            "warm_start_slack_bound_frac": 1e-9,
+            "warm_start_mult_bound_push": 1e-9,
+            "mu_init": max(settings.tol, 1e-9),
+        }
+    return {**options, **settings.more}
+
+
+def _set_options(lib: ctypes.CDLL, problem: Any, options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        key = name.encode()
+        if isinstance(value, (bool, str)):
+            text = ("yes" if value else "no") if isinstance(value, bool) else value
+            accepted = lib.AddIpoptStrOption(problem, key, text.encode())
+        elif isinstance(value, (int, np.integer)):
+            accepted = lib.AddIpoptIntOption(problem, key, int(value))
+            accepted = accepted or lib.AddIpoptNumOption(problem, key, float(value))
+        elif isinstance(value, (float, np.floating)):
+            accepted = lib.AddIpoptNumOption(problem, key, float(value))
+        else:
+            accepted = False
+        if not accepted:
+            raise ValueError(
+                f"options: IPOPT takes no {name!r} = {value!r}; besides 'maxiter', 'maxtime' and "
+                "'tol' its own options can be given, see its list of options"
+            )
+
+
+def _pointer(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+def solve(task: Task) -> Answer:
+    """Minimise with IPOPT; raises what the functions or the callback raised."""
+    lib = library()
+    n, m = task.start.size, task.low.size
+    calls, structure = _Calls(task), task.evaluator.structure
+    limits = [np.ascontiguousarray(v) for v in (task.lower, task.upper, task.low, task.high)]
+    x, g, f = task.start.copy(), np.zeros(m), np.zeros(1)
+    lam_g = np.zeros(m) if task.lam_g is None else task.lam_g.copy()
+    lam_x = np.zeros(n) if task.lam_x is None else task.lam_x
+    z_low, z_high = np.maximum(-lam_x, 0.0), np.maximum(lam_x, 0.0)
+    with solving:
+        problem = lib.CreateIpoptProblem(
+            *(n, _pointer(limits[0]), _pointer(limits[1])),
+            *(m, _pointer(limits[2]), _pointer(limits[3])),
+            *(len(structure.jac_rows), len(structure.hess_rows), 0),
+            *(calls.entries[name] for name in ("f", "g", "grad_f", "jac_g", "h")),
+        )
+        if not problem:
+            raise ValueError("IPOPT refused the problem")
+        try:
+            _set_options(lib, problem, _options(task))
+            lib.SetIntermediateCallback(problem, calls.entries["intermediate"])
+            outs = (x, g, f, lam_g, z_low, z_high)
+            code = lib.IpoptSolve(problem, *(_pointer(a) for a in outs), None)
+        finally:
+            lib.FreeIpoptProblem(problem)
+    return _answer(task, code, x, lam_g, z_high - z_low)
+
+
+def _answer(task: Task, code: int, x: np.ndarray, lam_g: np.ndarray, lam_x: np.ndarray) -> Answer:
+    monitor = task.monitor
+    if monitor.error is not None:
+        raise monitor.error
+    status, words = _ENDS.get(code, (Status.FAILED, f"return code {code}"))
+    if monitor.stopped is not None:
+        status, words = monitor.stopped, ""
+        x = x if monitor.best is None else monitor.best
+    return Answer(x, lam_g, lam_x, status, monitor.iterations, words)

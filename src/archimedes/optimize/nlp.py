@@ -1,0 +1,333 @@
+"""``minimize`` and ``nlp_solver``: nonlinear programs over trees of unknowns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import Compiled, ConvergenceError
+from archimedes.function.implicit_functions import Fixed
+from archimedes.function.regions import any_traced
+from archimedes.function.signatures import Signature
+from archimedes.optimize import ipopt, scipy_methods
+from archimedes.optimize.constraints import (
+    constraint_limits,
+    joined_constraints,
+    residuals_by_name,
+)
+from archimedes.optimize.evaluation import Evaluator
+from archimedes.optimize.limits import limits, vector_like
+from archimedes.optimize.programs import Program, as_unknowns
+from archimedes.optimize.recorded_solutions import recorded_solution
+from archimedes.optimize.solutions import Iteration, Multipliers, OptimizeResult
+from archimedes.optimize.statuses import Status
+from archimedes.optimize.tasks import Answer, Monitor, Settings, Task
+
+__all__ = ["NlpSolver", "minimize", "nlp_solver"]
+
+
+def _unfixed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with static arguments taken out of their wrapping."""
+
+    def call(x: Any, *args: Any) -> Any:
+        return function(x, *(a.value if isinstance(a, Fixed) else a for a in args))
+
+    call.__name__ = getattr(function, "__name__", "function")
+    return call
+
+
+class NlpSolver:
+    """A nonlinear program that was set up once; made by :func:`nlp_solver`."""
+
+    def __init__(
+        self,
+        obj: Callable[..., Any],
+        constr: Any = None,
+        static_argnames: Any = None,
+        method: str = "ipopt",
+        options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not callable(obj):
+            raise TypeError(
+                f"obj must be a function, got {type(obj).__name__}: write minimize(f, x0), not "
+                "minimize(f(x0), x0)"
+            )
+        _check_method(method)
+        self.name = name or getattr(obj, "__name__", "nlp")
+        self.obj, self.constr = obj, constr
+        self.method, self.options = method, dict(options or {})
+        self.signature = Signature(obj, None, static_argnames)
+        joined = joined_constraints(constr)
+        self._obj = Compiled(_unfixed(obj), name=self.name)
+        self._constr = None
+        if joined is not None:
+            self._constr = Compiled(_unfixed(joined), name=f"{self.name}_constraints")
+        self._programs: dict[Any, Program] = {}
+
+    def __repr__(self) -> str:
+        return f"<nlp_solver {self.name}, method {self.method!r}>"
+
+    def __call__(self, x0: Any, *args: Any, bounds: Any = None, constr_bounds: Any = None) -> Any:
+        """Return the unknowns at the solution; no solution raises ConvergenceError.
+
+        In recorded code the solver is called when the code runs; the result has derivatives in
+        the arguments and limits, and is nan where there is no solution.
+        """
+        if any_traced((x0, args, bounds, constr_bounds)):
+            return self._recorded(x0, args, bounds, constr_bounds)
+        result = self.solve(x0, *args, bounds=bounds, constr_bounds=constr_bounds)
+        if not result.success:
+            raise ConvergenceError(f"{self.name}: {result.message}")
+        return result.x
+
+    def solve(
+        self,
+        x0: Any,
+        *args: Any,
+        bounds: Any = None,
+        constr_bounds: Any = None,
+        multipliers: Multipliers | None = None,
+        callback: Callable[[Iteration], Any] | None = None,
+    ) -> OptimizeResult:
+        """Solve from ``x0`` and return an :class:`OptimizeResult`, whatever came of it.
+
+        ``multipliers`` of an earlier result make it a warm start. ``callback`` is told of each
+        :class:`Iteration` and stops the solver by returning True.
+        """
+        began = time.perf_counter()
+        settings = Settings.of(self.options, self.method)
+        unknowns = as_unknowns(x0)
+        given = self._fix(args)
+        program = self.program(unknowns, given)
+        task = self._task(program, unknowns, given, bounds, constr_bounds, settings, callback)
+        if multipliers is not None:
+            task.lam_g = vector_like(
+                multipliers.constr, program.values_like, 0.0, "multipliers.constr"
+            )
+            task.lam_x = vector_like(multipliers.bounds, unknowns, 0.0, "multipliers.bounds")
+        answer = _answer(task, self.method)
+        return _result(program, task, answer, self.method, time.perf_counter() - began)
+
+    def _recorded(self, x0: Any, args: tuple[Any, ...], bounds: Any, constr_bounds: Any) -> Any:
+        start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
+        given = self._fix(args)
+        leaves, treedef = tree.flatten(given)
+        moving = [k for k, leaf in enumerate(leaves) if is_number(leaf)]
+        unknowns = tree.map(like, x0)
+        program = self.program(unknowns, treedef.unflatten([like(leaf) for leaf in leaves]))
+        lower, upper = limits(bounds, unknowns, "bounds")
+        low = high = np.zeros(0)
+        if self._constr is not None:
+            low, high = constraint_limits(constr_bounds, program.values_like, self.constr)
+
+        def together(p: list[Any]) -> Any:
+            whole = list(leaves)
+            for k, value in zip(moving, p):
+                whole[k] = value
+            return treedef.unflatten(whole)
+
+        def run(x0: Any, p: list[Any], edges: tuple[Any, ...]) -> Any:
+            settings = Settings.of(self.options, self.method)
+            args = together(p)
+            task = self._vector_task(program, x0, args, edges, settings, None)
+            answer = _answer(task, self.method)
+            parts = (answer.x, answer.lam_g, answer.lam_x)
+            return parts if answer.status.success else tree.map(lambda v: v * np.nan, parts)
+
+        func = program.func
+        x = recorded_solution(
+            run,
+            lambda x, p: func(x, *together(p)),
+            start,
+            [leaves[k] for k in moving],
+            (lower, upper, low, high),
+        )
+        return unravel(x)
+
+    def _fix(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        names = self.signature.positional[1:]
+        static = [name in self.signature.static for name in names[: len(args)]]
+        static += [False] * (len(args) - len(static))
+        return tuple(Fixed(a) if fix else a for a, fix in zip(args, static))
+
+    def program(self, unknowns: Any, args: tuple[Any, ...]) -> Program:
+        """Return the problem for unknowns and arguments of this structure."""
+        key = (*_form(unknowns), *_form(args))
+        if key not in self._programs:
+            self._programs[key] = Program(self._obj, self._constr, unknowns, args)
+        return self._programs[key]
+
+    def _task(
+        self,
+        program: Program,
+        unknowns: Any,
+        args: tuple[Any, ...],
+        bounds: Any,
+        constr_bounds: Any,
+        settings: Settings,
+        callback: Any,
+    ) -> Task:
+        lower, upper = limits(bounds, unknowns, "bounds")
+        if self._constr is None:
+            if constr_bounds is not None:
+                raise ValueError("constr_bounds are given, but there is no constr they are for")
+            low = high = np.zeros(0)
+        else:
+            low, high = constraint_limits(constr_bounds, program.values_like, self.constr)
+        start = tree.ravel(unknowns)[0] * 1.0
+        edges = (lower, upper, low, high)
+        return self._vector_task(program, start, args, edges, settings, callback)
+
+    def _vector_task(
+        self,
+        program: Program,
+        start: np.ndarray,
+        args: tuple[Any, ...],
+        edges: tuple[np.ndarray, ...],
+        settings: Settings,
+        callback: Any,
+    ) -> Task:
+        evaluator = Evaluator(program.blocks, program.structure(args), args)
+        monitor = Monitor(callback, program.unravel, settings.maxtime, settings.tol)
+        start = np.clip(start, edges[0], edges[1])
+        return Task(evaluator, start, *edges, settings, monitor)
+
+
+def is_number(leaf: Any) -> bool:
+    """Whether a leaf is traced in recorded code."""
+    return isinstance(leaf, (int, float, np.ndarray, np.generic)) and not isinstance(leaf, bool)
+
+
+def like(leaf: Any) -> Any:
+    """Return zeros of the shape and dtype of a leaf, which may be traced; others as they are."""
+    if not is_number(leaf):
+        return leaf
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return np.zeros(leaf.shape, leaf.dtype)[()]
+    return np.float64(0) if isinstance(leaf, float) else np.int64(0)
+
+
+def _form(value: Any) -> tuple[Any, ...]:
+    """Return what decides whether two trees need the same program."""
+    leaves, treedef = tree.flatten(value)
+    kinds = [
+        (np.shape(leaf), np.asarray(leaf).dtype.str, type(leaf) in (int, float))
+        if is_number(leaf)
+        else leaf
+        for leaf in leaves
+    ]
+    return (treedef, tuple(kinds))
+
+
+def _check_method(method: str) -> None:
+    if method != "ipopt" and method.lower() not in scipy_methods.METHODS:
+        names = ("ipopt", *(m.name for m in scipy_methods.METHODS.values()))
+        raise ValueError(f"method={method!r} is not one of {names}")
+
+
+def _answer(task: Task, method: str) -> Answer:
+    f, g = task.evaluator.values(task.start)
+    if not (np.isfinite(f) and np.all(np.isfinite(g))):
+        none = (np.zeros(task.low.size), np.zeros(task.start.size))
+        return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
+    return ipopt.solve(task) if method == "ipopt" else scipy_methods.solve(task, method)
+
+
+def _result(
+    program: Program, task: Task, answer: Answer, method: str, seconds: float
+) -> OptimizeResult:
+    f, g = task.evaluator.values(answer.x)
+    values = tree.ravel(program.values_like)[1] if program.constr is not None else None
+    counts = task.evaluator.counts
+    return OptimizeResult(
+        x=program.unravel(answer.x),
+        fun=f,
+        status=answer.status,
+        multipliers=Multipliers(
+            None if values is None else values(answer.lam_g), program.unravel(answer.lam_x)
+        ),
+        iterations=answer.iterations,
+        constr=None if values is None else values(g),
+        residuals=residuals_by_name(g, task.low, task.high, program.values_like),
+        violation=task.violation(answer.x, g),
+        evaluations={name: count.calls for name, count in counts.items()},
+        times={**{name: count.seconds for name, count in counts.items()}, "solve": seconds},
+        solver=method,
+        details=answer.details,
+    )
+
+
+def nlp_solver(
+    obj: Callable[..., Any],
+    constr: Any = None,
+    static_argnames: Any = None,
+    *,
+    method: str = "ipopt",
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> NlpSolver:
+    """Return a solver of  min obj(x, *args),  lower <= constr(x, *args) <= upper.
+
+    It is set up once and called as ``solver(x0, *args, bounds=..., constr_bounds=...)`` for the
+    unknowns, or as ``solver.solve(...)`` for an :class:`OptimizeResult`; other numbers in x0,
+    args and limits need no new compilation. Arguments are those of :func:`minimize`.
+
+    >>> solver = nlp_solver(lambda x, p: (x - p) ** 2, lambda x, p: x * p)
+    >>> round(float(solver(0.5, 2.0, constr_bounds=(None, 2.0))), 6)
+    1.0
+    >>> from archimedes.function import grad
+    >>> slope = grad(lambda p: solver(0.5, p, constr_bounds=(None, 2.0)))  # x = 2 / p
+    >>> round(float(slope(2.0)), 6)
+    -0.5
+    """
+    return NlpSolver(obj, constr, static_argnames, method, options, name)
+
+
+def minimize(
+    obj: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    static_argnames: Any = None,
+    constr: Any = None,
+    bounds: Any = None,
+    constr_bounds: Any = None,
+    method: str = "ipopt",
+    options: Mapping[str, Any] | None = None,
+    *,
+    multipliers: Multipliers | None = None,
+    callback: Callable[[Iteration], Any] | None = None,
+) -> OptimizeResult:
+    """Minimise ``obj(x, *args)`` over x, from ``x0``, any tree of numbers.
+
+    ``constr(x, *args)`` returns any tree of values that lie between ``constr_bounds = (lower,
+    upper)``, or are zero without them; a dict or list of functions is several constraints by
+    name, with limits by name. ``bounds = (lower, upper)`` are numbers or trees like x0, with None
+    where there is no limit. ``method`` is "ipopt" or one of SciPy's (SLSQP, trust-constr,
+    L-BFGS-B, ...). ``options``: "maxiter", "maxtime" (s), "tol", and those of the solver.
+    Gradients, sparse Jacobians and Hessians are exact. Errors of the caller raise; what the
+    numbers do is in the result's ``success``, ``status`` and ``message``.
+
+    >>> rosenbrock = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+    >>> minimize(rosenbrock, [-1.2, 1.0]).x.round(6)
+    array([1., 1.])
+    >>> result = minimize(lambda p: p["a"] + p["b"], {"a": 1.0, "b": 1.0},
+    ...     constr={"circle": lambda p: p["a"] ** 2 + p["b"] ** 2},
+    ...     constr_bounds={"circle": (None, 2.0)})
+    >>> result.success, {k: round(float(v), 6) for k, v in result.x.items()}
+    (True, {'a': -1.0, 'b': -1.0})
+    """
+    solver = NlpSolver(obj, constr, static_argnames, method, options)
+    given = args if isinstance(args, tuple) else (args,)
+    return solver.solve(
+        x0,
+        *given,
+        bounds=bounds,
+        constr_bounds=constr_bounds,
+        multipliers=multipliers,
+        callback=callback,
+    )

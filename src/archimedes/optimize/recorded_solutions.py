@@ -1,0 +1,95 @@
+"""Solutions in recorded code: a call of the solver, with derivatives in all it is given.
+
+The derivative does not go through the iterations. At a solution, with the limits that hold taken
+as equations (Fiacco, "Introduction to sensitivity and stability analysis in nonlinear
+programming", 1983, theorem 2.3.2):
+
+    H dx + A^T dlam = -(d2L/dx dp) dp,    A dx = dlimit - (dg/dp) dp,    dx_i = dbound_i,
+
+where L = f + lam . g, H its Hessian in x, A the Jacobian of g. A limit counts as holding where
+its multiplier is larger than the distance to it; this is where the solution has a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import callback, custom_jvp, grad, hess, jac, jvp, stop_gradient
+
+__all__ = ["recorded_solution"]
+
+#: ``(x0, p, limits) -> (x, lam_g, lam_x)``, nan where there is no solution.
+Solve = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def recorded_solution(
+    solve: Solve, func: Callable[..., Any], start: Any, p: list[Any], limits: tuple[Any, ...]
+) -> Any:
+    """Return x (n,) where ``func(x, p) = [f, *g]``, limits = (lower, upper, low, high)."""
+    n, m = start.size, limits[2].size
+    like = (np.zeros(n), np.zeros(m), np.zeros(n))
+    held = tree.map(stop_gradient, (start * 1.0, [q * 1 for q in p], limits))
+    x, lam_g, lam_x = callback(solve, like, *held)
+    return _attached(func, n, m)(x, lam_g, lam_x, p, limits)
+
+
+def _attached(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
+    """Return the function that gives x back, with the derivative of a solution."""
+
+    @custom_jvp
+    def solution(x: Any, lam_g: Any, lam_x: Any, p: Any, limits: Any) -> Any:
+        return x * 1.0
+
+    @solution.defjvp
+    def derivative(primals: Any, tangents: Any) -> Any:
+        x, lam_g, lam_x, p, limits = primals
+        _, _, _, dp, dlimits = tangents
+        dx = _moved(func, n, m, x, lam_g, lam_x, p, limits, dp, dlimits)
+        return solution(*primals), dx
+
+    return solution
+
+
+def _moved(
+    func: Any, n: int, m: int, x: Any, lam_g: Any, lam_x: Any, p: Any, limits: Any, dp: Any, dl: Any
+) -> Any:
+    """Return dx from the linear system above."""
+
+    def lagrangian(x: Any, p: Any) -> Any:
+        values = func(x, p)
+        return values[0] + (np.sum(lam_g * values[1:]) if m else 0.0)
+
+    def constraints(x: Any, p: Any) -> Any:
+        return func(x, p)[1:]
+
+    H = hess(lagrangian)(x, p)
+    right_x = -jvp(lambda p: grad(lagrangian)(x, p))(p, dp) if p else np.zeros(n)
+    held_x, moved_x = _holding(x, lam_x, limits[0], limits[1], dl[0], dl[1])
+    top = np.where(held_x[:, None], np.eye(n), H)
+    right = np.where(held_x, moved_x, right_x)
+    if m:
+        A = jac(constraints)(x, p)
+        g = constraints(x, p)
+        change = jvp(lambda p: constraints(x, p))(p, dp) if p else np.zeros(m)
+        held_g, moved_g = _holding(g, lam_g, limits[2], limits[3], dl[2], dl[3])
+        beside = np.where(held_x[:, None], 0.0, A.T)
+        below = np.where(held_g[:, None], A, 0.0)
+        corner = np.where(held_g[:, None], 0.0, np.eye(m))
+        top = np.concatenate(
+            [np.concatenate([top, beside], axis=1), np.concatenate([below, corner], axis=1)]
+        )
+        right = np.concatenate([right, np.where(held_g, moved_g - change, 0.0)])
+    return np.linalg.solve(top, right)[:n]
+
+
+def _holding(values: Any, lam: Any, low: Any, high: Any, dlow: Any, dhigh: Any) -> tuple[Any, Any]:
+    """Tell which limits hold, and how those move."""
+    equal = low == high
+    at_low = equal | (-lam > values - low)
+    at_high = lam > high - values
+    # Infinite limits do not move; their tangents are zero anyway.
+    return at_low | at_high, np.where(at_low, dlow, np.where(at_high, dhigh, 0.0))

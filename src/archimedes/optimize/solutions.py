@@ -1,0 +1,86 @@
+"""What a solver returns, whichever it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from archimedes.optimize.statuses import Status
+
+__all__ = ["Iteration", "Multipliers", "OptimizeResult"]
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """Multipliers of the constraints and bounds, in the signs of IPOPT, CasADi and SciPy.
+
+    ``constr`` has the structure of the constraints, ``bounds`` that of the unknowns. At the
+    solution grad f + A^T constr + bounds = 0, where A is the Jacobian of the constraints:
+    positive where an upper limit holds, negative where a lower one does. A limit that moves up
+    by d changes the minimum by -multiplier * d.
+    """
+
+    constr: Any
+    bounds: Any
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What a callback is told after each iteration; ``x`` has the structure of x0."""
+
+    number: int
+    x: Any
+    fun: float
+    violation: float
+
+
+@dataclass(frozen=True)
+class OptimizeResult:
+    """The outcome of a minimisation.
+
+    ``x`` has the structure of x0, ``constr`` that of the constraints' values. ``residuals`` names
+    each constraint and says by how much it is violated at most; ``violation`` is the largest of
+    those and of the bounds. ``evaluations`` and ``times`` (s) count the work: "values",
+    "slopes" (gradient and Jacobian), "curvature" (Hessian), in times also "solve".
+    """
+
+    x: Any
+    fun: float
+    status: Status
+    multipliers: Multipliers
+    iterations: int
+    constr: Any = None
+    residuals: dict[str, float] = field(default_factory=dict)
+    violation: float = 0.0
+    evaluations: dict[str, int] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    solver: str = ""
+    details: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether x is a solution."""
+        return self.status.success
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        text = self.status.message
+        if self.status is Status.INFEASIBLE and self.residuals:
+            name = max(self.residuals, key=self.residuals.__getitem__)
+            text += f"; farthest off is {name}, by {self.residuals[name]:.3g}"
+        return f"{text} ({self.solver}: {self.details})" if self.details else text
+
+    @property
+    def nit(self) -> int:
+        """SciPy's name of ``iterations``."""
+        return self.iterations
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'success' if self.success else 'FAILED'}: {self.message}",
+            f"fun = {self.fun:.10g} after {self.iterations} iterations, "
+            f"{self.times.get('solve', 0.0):.3g} s; violation {self.violation:.3g}",
+            f"x = {self.x}",
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,132 @@
+"""What a solver is given and what it gives back, as plain vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from archimedes.optimize.evaluation import Evaluator
+from archimedes.optimize.solutions import Iteration
+from archimedes.optimize.statuses import Status
+
+__all__ = ["Answer", "Monitor", "Settings", "Task", "violation"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options every solver understands; ``more`` are the solver's own."""
+
+    maxiter: int | None = None
+    maxtime: float | None = None
+    tol: float = 1e-8
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any] | None, solver: str) -> Settings:
+        """Read ``options``; a solver's own may stand in ``{"ipopt": {...}}`` or as "ipopt.name"."""
+        given: dict[str, Any] = {}
+        for name, value in dict(options or {}).items():
+            if name.lower() == solver.lower() and isinstance(value, Mapping):
+                given.update(value)
+            else:
+                given[name.removeprefix(f"{solver}.")] = value
+        maxiter, maxtime = given.pop("maxiter", None), given.pop("maxtime", None)
+        tol = given.pop("tol", 1e-8)
+        for name, value in (("maxiter", maxiter), ("maxtime", maxtime), ("tol", tol)):
+            if value is not None and not (np.isscalar(value) and value > 0):  # type: ignore[operator]
+                raise ValueError(f"options[{name!r}] = {value!r} must be a positive number")
+        return cls(None if maxiter is None else int(maxiter), maxtime, float(tol), given)
+
+
+@dataclass
+class Task:
+    """Minimise f with lower <= x <= upper and low <= g <= high, from ``start``.
+
+    ``lam_g`` and ``lam_x`` are multipliers to start from, or None.
+    """
+
+    evaluator: Evaluator
+    start: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    settings: Settings
+    monitor: Monitor
+    lam_g: np.ndarray | None = None
+    lam_x: np.ndarray | None = None
+
+    def violation(self, x: np.ndarray, g: np.ndarray) -> float:
+        """Return the largest violation of a constraint or bound."""
+        return max(violation(g, self.low, self.high), violation(x, self.lower, self.upper))
+
+
+@dataclass
+class Answer:
+    """How a solver ended; lam_x is positive at upper bounds, negative at lower ones."""
+
+    x: np.ndarray
+    lam_g: np.ndarray
+    lam_x: np.ndarray
+    status: Status
+    iterations: int
+    details: str = ""
+
+
+def violation(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+    """Return by how much values leave their limits at most; nan counts as infinite."""
+    if not values.size:
+        return 0.0
+    off = np.max(np.maximum(low - values, values - high), initial=0.0)
+    return np.inf if np.isnan(off) or np.any(np.isnan(values)) else float(off)
+
+
+class Monitor:
+    """Follows the iterations: limits of time, the user's callback, the best point so far."""
+
+    def __init__(
+        self,
+        callback: Callable[[Iteration], Any] | None,
+        unravel: Callable[[np.ndarray], Any],
+        maxtime: float | None,
+        tol: float,
+    ) -> None:
+        self.callback, self.unravel, self.maxtime, self.tol = callback, unravel, maxtime, tol
+        self.began = time.perf_counter()
+        self.iterations = 0
+        #: Why the solver was told to stop, and what a callback or function raised.
+        self.stopped: Status | None = None
+        self.error: BaseException | None = None
+        self.best: np.ndarray | None = None
+        self._rank = (np.inf, np.inf)
+
+    def failed(self, error: BaseException) -> None:
+        """Note what was raised while the solver was at work: it is told to stop."""
+        self.stopped = Status.INTERRUPTED
+        if not isinstance(error, KeyboardInterrupt):
+            self.error = self.error or error
+
+    def after(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
+        """Note an iteration; returns whether the solver shall go on."""
+        self.iterations = number
+        rank = (max(violation - self.tol, 0.0), fun if np.isfinite(fun) else np.inf)
+        if self.best is None or rank <= self._rank:
+            self.best, self._rank = x.copy(), rank
+        if self.stopped is None and self._wants_stop(number, x, fun, violation):
+            self.stopped = Status.INTERRUPTED
+        late = self.maxtime is not None and time.perf_counter() - self.began > self.maxtime
+        if late and self.stopped is None:
+            self.stopped = Status.TIME_LIMIT
+        return self.stopped is None
+
+    def _wants_stop(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
+        if self.callback is None:
+            return False
+        try:
+            return self.callback(Iteration(number, self.unravel(x), fun, violation)) is True
+        except StopIteration:
+            return True
