@@ -63,6 +63,7 @@ def _by_name(given: Any, like: Any, what: str, default: tuple[float, float]) -> 
 def vector_like(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
     """Return numbers or a tree, whose leaves may be broader or None, as a vector like ``like``."""
     leaves, treedef = tree.flatten(like)
+    parts: list[Any]
     numbers = (int, float, np.ndarray, np.generic)
     if given is None or (isinstance(given, numbers) and np.ndim(given) == 0):
         parts = [given] * len(leaves)

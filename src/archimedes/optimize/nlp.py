@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import Compiled, ConvergenceError
+from archimedes.function import Compiled, ConvergenceError, is_traced
 from archimedes.function.implicit_functions import Fixed
-from archimedes.function.regions import any_traced
 from archimedes.function.signatures import Signature
 from archimedes.optimize import ipopt, scipy_methods
 from archimedes.optimize.constraints import (
@@ -28,6 +27,9 @@ from archimedes.optimize.statuses import Status
 from archimedes.optimize.tasks import Answer, Monitor, Settings, Task
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver"]
+
+#: Lower and upper limits of the unknowns, then of the constraints.
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _unfixed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,7 +80,7 @@ class NlpSolver:
         In recorded code the solver is called when the code runs; the result has derivatives in
         the arguments and limits, and is nan where there is no solution.
         """
-        if any_traced((x0, args, bounds, constr_bounds)):
+        if any(map(is_traced, tree.leaves((x0, args, bounds, constr_bounds)))):
             return self._recorded(x0, args, bounds, constr_bounds)
         result = self.solve(x0, *args, bounds=bounds, constr_bounds=constr_bounds)
         if not result.success:
@@ -131,7 +133,7 @@ class NlpSolver:
                 whole[k] = value
             return treedef.unflatten(whole)
 
-        def run(x0: Any, p: list[Any], edges: tuple[Any, ...]) -> Any:
+        def run(x0: Any, p: list[Any], edges: Edges) -> Any:
             settings = Settings.of(self.options, self.method)
             args = together(p)
             task = self._vector_task(program, x0, args, edges, settings, None)
@@ -188,7 +190,7 @@ class NlpSolver:
         program: Program,
         start: np.ndarray,
         args: tuple[Any, ...],
-        edges: tuple[np.ndarray, ...],
+        edges: Edges,
         settings: Settings,
         callback: Any,
     ) -> Task:

@@ -47,8 +47,9 @@ METHODS = {method.name.lower(): method for method in _TABLE}
 
 def solve(task: Task, name: str) -> Answer:
     """Minimise with a method of SciPy; multipliers are those least squares gives at the end."""
-    from scipy.optimize import minimize
+    from scipy import optimize
 
+    minimize: Any = optimize.minimize
     method = METHODS[name.lower()]
     _check(task, method)
     evaluator, monitor, settings = task.evaluator, task.monitor, task.settings
