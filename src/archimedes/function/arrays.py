@@ -8,7 +8,8 @@ import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.symbolic import is_tracing, lift
-from archimedes.symbolic.recorded.recorded_array import as_recorded, holds_traced
+from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
 __all__ = ["array", "eye", "ones", "ones_like", "sym", "sym_like", "zeros", "zeros_like"]
 

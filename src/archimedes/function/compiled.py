@@ -32,7 +32,8 @@ from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.graph.program import origins
 from archimedes.symbolic import current_trace, is_tracing
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, holds_traced
+from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.tree.content import content_key
 
 if TYPE_CHECKING:

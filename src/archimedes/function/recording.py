@@ -24,8 +24,10 @@ from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing,
 from archimedes.symbolic.core.memory_order import axis_order, in_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, as_plain, holds_traced
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import array
-from archimedes.symbolic.recorded.recorded_array import holds_traced
+from archimedes.symbolic.core.traced_content import holds_traced
 
 __all__ = [
     "all_true",

@@ -8,8 +8,8 @@ import numpy as np
 
 from archimedes.graph.elementary import evaluate
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.numpy_functions.special_functions import record
-from archimedes.symbolic.recorded.recorded_array import holds_traced
 
 __all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", "psi"]
 

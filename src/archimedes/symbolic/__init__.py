@@ -1,19 +1,46 @@
 """NumPy-shaped arrays of graph nodes: what a function sees while it is being recorded."""
 
-from archimedes.symbolic.core.array import SymbolicArray, is_traced
+from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.scalars import SymbolicNumber, SymbolicScalar
-from archimedes.symbolic.core.trace import Trace, current_trace, is_tracing, trace_error
+from archimedes.symbolic.core.trace import (
+    Trace,
+    current_trace,
+    is_tracing,
+    trace_error,
+    while_recording,
+)
+from archimedes.symbolic.core.traced_content import holds_traced, is_traced, traced_or_same
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
 __all__ = [
+    "RecordedArray",
     "SymbolicArray",
     "SymbolicNumber",
     "SymbolicScalar",
     "Trace",
     "current_trace",
+    "holds_traced",
     "is_traced",
     "is_tracing",
     "lift",
     "trace_error",
+    "traced_or_same",
     "wrap",
 ]
+
+
+def _begin() -> None:
+    # Most of the package is needed for recording alone: it is imported when that begins.
+    from archimedes.symbolic import recording_context
+
+    recording_context.begin()
+
+
+def _end() -> None:
+    from archimedes.symbolic import recording_context
+
+    recording_context.end()
+
+
+while_recording(_begin, _end)

@@ -25,7 +25,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.core.subclasses import refuse_subclass
-from archimedes.symbolic.recorded.recorded_array import traced_or_same
+from archimedes.symbolic.core.traced_content import traced_or_same
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:

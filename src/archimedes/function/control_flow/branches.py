@@ -21,7 +21,7 @@ from archimedes.function.control_flow.region_bodies import (
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
-from archimedes.symbolic.recorded.recorded_array import traced_or_same
+from archimedes.symbolic.core.traced_content import traced_or_same
 
 __all__ = ["cond", "switch"]
 

@@ -15,7 +15,7 @@ from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
-from archimedes.symbolic.core.dispatch import cast, cast_ids
+from archimedes.symbolic.core.casting import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
 
 __all__ = [

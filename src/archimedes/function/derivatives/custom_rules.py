@@ -19,7 +19,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
-from archimedes.symbolic.recorded.recorded_array import traced_or_same
+from archimedes.symbolic.core.traced_content import traced_or_same
 
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
 

@@ -15,7 +15,7 @@ from archimedes.graph.dtypes import DTYPES, F64, is_float
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
-from archimedes.symbolic.core.dispatch import cast
+from archimedes.symbolic.core.casting import cast
 
 __all__ = [
     "blocks_of",

@@ -76,7 +76,8 @@ from archimedes.function.identity.spaces import NameSpace, SlotSpace, Space
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.list_arguments import Stand
 from archimedes.symbolic.recorded.randomness import is_generator
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, root_of
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.symbolic.recorded.recorded_memory import root_of
 from archimedes.tree.content import content_key
 
 __all__ = ["PARTS", "Same", "Walk", "is_atom"]

@@ -14,18 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, code_of
-from archimedes.graph.ops import CODES
-from archimedes.graph.program import Graph
-
-# Modules, not the classes in them: these files need each other.
-from archimedes.symbolic.core import array as arrays
+from archimedes.graph.dtypes import B8, DTYPES, F64, I64, code_of, is_float
+from archimedes.symbolic.core.casting import cast_ids, laid_out
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error, user_line
+from archimedes.symbolic.core.traced_content import HOLDERS, holds_traced
+from archimedes.symbolic.core.traced_value import TracedValue
 from archimedes.symbolic.core.ufuncs import UFUNCS, Loop
-from archimedes.symbolic.recorded import recorded_array as recorded
 
-__all__ = ["apply_ufunc", "cast", "cast_ids", "laid_like", "laid_out", "lift", "lift_many", "wrap"]
+__all__ = ["apply_ufunc", "as_float", "floats", "laid_like", "lift", "lift_many", "wrap"]
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
 _array, _asarray, _empty, _stack = np.array, np.asarray, np.empty, np.stack
@@ -36,61 +33,27 @@ _TOKENS: tuple[Any, ...] = (*DTYPES, float, int)
 _WEAK_FLOAT, _WEAK_INT = len(DTYPES), len(DTYPES) + 1
 #: Kinds of Python numbers by dtype code: a bool is as good as NumPy's.
 _WEAK_KINDS = {F64: _WEAK_FLOAT, I64: _WEAK_INT, B8: B8}
-_TO = {F64: CODES["f64"], F32: CODES["f32"], I64: CODES["i64"]}
 #: Integers of a recording are int64.
 _LIMIT = 2**63
 _COMPARISONS = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 )
-_TRUNCATE, _NE = CODES["truncate"], CODES["ne"]
-
-
-def cast(g: Graph, i: int, target: int) -> int:
-    """Emit the conversion of one node to a dtype, with NumPy's ``astype`` meaning."""
-    source = g.dtype[i]
-    if source == target:
-        return i
-    if target == B8:
-        return g.emit(_NE, i, g.const(0, source))
-    if target == I64 and source in (F64, F32):
-        return g.emit(_TRUNCATE, i)
-    return g.emit(_TO[target], i)
-
-
-def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
-    """Convert an array of ids from one dtype to another."""
-    if source == target:
-        return ids
-    flat = [cast(g, i, target) for i in ids.ravel().tolist()]
-    return laid_out(_array(flat, dtype=_ID).reshape(ids.shape), ids)
-
-
-def laid_out(ids: np.ndarray, *sources: np.ndarray) -> np.ndarray:
-    """Give fresh ids the memory order that NumPy's elementwise functions would choose.
-
-    The order decides whether a later ``reshape`` or ``ravel`` is a view, which shows when it is
-    written to. ``sources`` are the ids (one or two arrays) that the new ones were made from.
-    """
-    if ids.ndim < 2 or all(s.flags.c_contiguous for s in sources):
-        return ids
-    template = np.add(*sources) if len(sources) == 2 else np.positive(sources[0])
-    template[...] = ids
-    return template
 
 
 def laid_like(x: Any, like: Any) -> Any:
     """Return a traced array as fresh one in the memory order of another of its shape."""
     ids = np.empty_like(like.ids)
     ids[...] = x.ids
-    return arrays.SymbolicArray(ids, x.code, x.owner)
+    return TracedValue.array(ids, x.code, x.owner)
 
 
 def wrap(ids: Any, dtype: int, trace: Trace | None = None, weak: bool = False) -> Any:
     """Make a traced array of ids; without axes a NumPy scalar, or a Python number if ``weak``."""
     trace = trace or current_trace()
     ids = _asarray(ids, dtype=_ID)
-    forms = arrays.SymbolicArray
-    form = forms.array if ids.ndim else forms.number if weak else forms.scalar
+    if ids.ndim:
+        return TracedValue.array(ids, dtype, trace)
+    form = TracedValue.number if weak else TracedValue.scalar
     return form(ids, dtype, trace)
 
 
@@ -99,18 +62,18 @@ def lift(x: Any) -> Any:
 
     A Python number becomes the scalar that NumPy makes of it.
     """
-    if isinstance(x, arrays.SymbolicArray):
-        return arrays.SymbolicArray.scalar(x.ids, x.code, x.owner) if x.weak else x
+    if isinstance(x, TracedValue):
+        return TracedValue.scalar(x.ids, x.code, x.owner) if x.weak else x
     trace = current_trace()
     if isinstance(x, (list, tuple)):
         array = _from_sequence(x)
-        if isinstance(array, arrays.SymbolicArray):
+        if isinstance(array, TracedValue):
             return array
-    elif type(x) is recorded.RecordedArray:
-        found = recorded.traced_form(x)
+    elif (holder := HOLDERS.get(type(x))) is not None:
+        found = holder.traced(x)
         if found is not None:
             return found
-        array = recorded.as_plain(x)
+        array = holder.plain(x)
     else:
         if type(x) is not np.ndarray and isinstance(x, np.ndarray):
             refuse_subclass(x, lambda: "a value", user_line)
@@ -123,15 +86,15 @@ def lift(x: Any) -> Any:
             f"arrays of dtype {array.dtype} cannot be traced",
             "Use float64, float32, int64 or bool: for example x.astype(float).",
         )
-    forms = arrays.SymbolicArray
-    form = forms.array if isinstance(x, np.ndarray) or array.ndim else forms.scalar
+    is_array = isinstance(x, np.ndarray) or array.ndim
+    form = TracedValue.array if is_array else TracedValue.scalar
     return form(trace.graph.constants(array), code, trace)
 
 
 def _from_sequence(x: Sequence[Any]) -> Any:
     """Build an array from a nested list; traced parts make it traced."""
     parts = [_from_sequence(item) if isinstance(item, (list, tuple)) else item for item in x]
-    if recorded.holds_traced(parts):
+    if holds_traced(parts):
         lifted = lift_many(parts)
         shapes = {a.shape for a in lifted}
         if len(shapes) > 1:
@@ -148,7 +111,7 @@ def _from_objects(array: np.ndarray, trace: Trace) -> Any:
     """Lift NumPy's object arrays, which is how it stores traced scalars."""
     items = array.ravel().tolist()
     for item in items:
-        if not isinstance(item, (arrays.SymbolicArray, int, float, np.generic)):
+        if not isinstance(item, (TracedValue, int, float, np.generic)):
             raise trace_error(
                 f"an array holds a {type(item).__name__}, which cannot be traced",
                 "Traced arrays hold numbers only.",
@@ -161,7 +124,7 @@ def _from_objects(array: np.ndarray, trace: Trace) -> Any:
 
 def _kind(x: Any) -> int:
     """The kind of a traced array or of a Python number."""
-    if isinstance(x, arrays.SymbolicArray):
+    if isinstance(x, TracedValue):
         return _WEAK_KINDS[x.code] if x.weak else x.code
     return _WEAK_FLOAT if type(x) is float else _WEAK_INT
 
@@ -192,19 +155,33 @@ def lift_many(items: Sequence[Any], weak: bool = False) -> list[Any]:
         return []
     code = _common_dtype(frozenset([_kind(x) for x in ready]), weak)
     trace = current_trace()
-    return [arrays.SymbolicArray(_ids(trace, x, code), code, trace) for x in ready]
+    return [TracedValue.array(_ids(trace, x, code), code, trace) for x in ready]
+
+
+def as_float(x: Any) -> Any:
+    """Lift to a traced floating-point array: ints and bools become float64, as NumPy's do."""
+    x = lift(x)
+    if is_float(x.code):
+        return x
+    trace = current_trace()
+    return wrap(cast_ids(trace.graph, trace.ids_of(x), x.code, F64), F64, trace)
+
+
+def floats(*arrays: Any) -> list[Any]:
+    """Lift to traced arrays of one floating dtype: ints become float64, float32 alone stays."""
+    return lift_many([as_float(a) for a in arrays])
 
 
 def _operand(x: Any) -> Any:
     """Return Python numbers as they are and anything else as a traced array."""
-    if isinstance(x, arrays.SymbolicArray) or type(x) is float or type(x) is int:
+    if isinstance(x, TracedValue) or type(x) is float or type(x) is int:
         return x
     return lift(x)
 
 
 def _ids(trace: Trace, x: Any, code: int) -> np.ndarray:
     """Return the ids of an operand, converted to a dtype."""
-    if isinstance(x, arrays.SymbolicArray):
+    if isinstance(x, TracedValue):
         ids = x.ids if x.owner is trace else trace.ids_of(x)
         return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
     if code == I64 and not -_LIMIT <= x < _LIMIT:
@@ -295,6 +272,7 @@ def _result(
     ids = _array(flat, dtype=_ID).reshape(shape)
     if len(shape) > 1:
         ids = laid_out(ids, *operands)
-    forms = arrays.SymbolicArray
-    form = forms.array if shape else forms.number if number else forms.scalar
+    if shape:
+        return TracedValue.array(ids, code, trace)
+    form = TracedValue.number if number else TracedValue.scalar
     return form(ids, code, trace)

@@ -1,4 +1,4 @@
-"""Entry point of ``__array_function__``: the table, its modules, and the error for the rest."""
+"""Entry point of ``__array_function__``: the table, and the error for what is not in it."""
 
 from __future__ import annotations
 
@@ -6,46 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.registry import FUNCTIONS, known
+from archimedes.symbolic.core.registry import FUNCTIONS
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.linalg import functions as linalg
-from archimedes.symbolic.numpy_functions import (
-    calculus,
-    construction,
-    fourier,
-    inspection,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    rounding,
-    selection,
-    sorting,
-    statistics,
-    structural,
-)
-from archimedes.symbolic.recorded.recorded_array import traced_or_same
+from archimedes.symbolic.core.traced_content import known, traced_or_same
+from archimedes.symbolic.core.traced_value import TracedValue
 
 __all__ = ["call_function"]
-
-#: Imported for their rows.
-MODULES = (
-    calculus,
-    construction,
-    fourier,
-    inspection,
-    linalg,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    rounding,
-    selection,
-    sorting,
-    statistics,
-    structural,
-)
 
 #: Functions whose result without axes is an array.
 _ARRAYS = (
@@ -104,16 +70,16 @@ def _in_form(function: Any, args: tuple[Any, ...], result: Any) -> Any:
     """Return results without axes as what NumPy gives: a scalar, of a few functions an array."""
     if type(result) in (tuple, list):
         return type(result)(_in_form(function, args, part) for part in result)
-    if not isinstance(result, SymbolicArray) or result.ids.ndim or function in _ATTRIBUTES:
+    if not isinstance(result, TracedValue) or result.ids.ndim or function in _ATTRIBUTES:
         return result
     array = function in _ARRAY_FUNCTIONS
-    if function in _SCALARS_STAY_SCALARS and args and isinstance(args[0], SymbolicArray):
-        array = args[0].weak or args[0].form() is SymbolicArray.array
-    form = SymbolicArray.array if array else SymbolicArray.scalar
+    if function in _SCALARS_STAY_SCALARS and args and isinstance(args[0], TracedValue):
+        array = args[0].weak or args[0].form() is TracedValue.array
+    form = TracedValue.array if array else TracedValue.scalar
     return result if type(result) is form else form(result.ids, result.code, result.owner)
 
 
 def _any_traced(items: Any) -> bool:
     if isinstance(items, (list, tuple)):
         return any(_any_traced(i) for i in items)
-    return isinstance(items, SymbolicArray)
+    return isinstance(items, TracedValue)

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CODES
-
-# The module, not the class in it: each of the two files needs the other.
-from archimedes.symbolic.core import array as arrays
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
-
-if TYPE_CHECKING:
-    from archimedes.symbolic.core.array import SymbolicArray
+from archimedes.symbolic.core.traced_value import TracedValue
 
 __all__ = ["put", "static_key", "take"]
 
@@ -31,13 +26,13 @@ _SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", 
 
 
 def _traced(x: Any) -> bool:
-    return isinstance(x, arrays.SymbolicArray)
+    return isinstance(x, TracedValue)
 
 
 def static_key(key: Any) -> tuple[Any] | None:
     """Return ``(key,)`` with known traced values made concrete, or None if some are not known."""
     parts = key if isinstance(key, tuple) else (key,)
-    if not any(isinstance(part, (arrays.SymbolicArray, list)) for part in parts):
+    if not any(isinstance(part, (TracedValue, list)) for part in parts):
         return (key,)
     known = []
     for part in parts:
@@ -97,10 +92,10 @@ class _Places:
     """Where each element of ``x[key]`` comes from, for a key with traced integers.
 
     ``shape`` is the result's; iteration yields, in the result's order, the coordinates of an
-    element, one an axis of x: an int, or the id of a traced one in ``traced_axes``.
+    element, one per axis of x: an int, or the id of a traced one in ``traced_axes``.
     """
 
-    def __init__(self, x: SymbolicArray, key: Any, trace: Trace) -> None:
+    def __init__(self, x: TracedValue, key: Any, trace: Trace) -> None:
         placed = _parts(key, x.ndim)
         self.traced_axes = [axis for part, axis in placed if _traced(part)]
         positions: dict[int, np.ndarray] = {}
@@ -127,7 +122,7 @@ class _Places:
         return zip(*self.coordinates)
 
 
-def _wrapped(trace: Trace, index: SymbolicArray, size: int) -> np.ndarray:
+def _wrapped(trace: Trace, index: TracedValue, size: int) -> np.ndarray:
     """Count negative positions from the end, as NumPy does."""
     g = trace.graph
     zero, n = g.const(0, I64), g.const(size, I64)
@@ -138,7 +133,7 @@ def _wrapped(trace: Trace, index: SymbolicArray, size: int) -> np.ndarray:
     return np.array(flat, dtype=np.int64)
 
 
-def take(x: SymbolicArray, key: Any) -> SymbolicArray:
+def take(x: TracedValue, key: Any) -> Any:
     """Read at traced integer positions; positions outside the array are clamped to its ends."""
     trace = current_trace()
     ids = trace.ids_of(x)
@@ -153,7 +148,7 @@ def take(x: SymbolicArray, key: Any) -> SymbolicArray:
 
 
 def _choose(trace: Trace, choices: np.ndarray, positions: list[int], dtype: Any) -> int:
-    """Select one element of an array by a traced position an axis."""
+    """Select one element of an array by one traced position per axis."""
     g = trace.graph
     if choices.ndim > 1:
         inner = [_choose(trace, row, positions[1:], dtype) for row in choices]
@@ -172,7 +167,7 @@ def _choose(trace: Trace, choices: np.ndarray, positions: list[int], dtype: Any)
     return chosen
 
 
-def put(x: SymbolicArray, key: Any, ids: np.ndarray) -> None:
+def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
     """Write at traced integer positions (none outside the array), or under a traced mask."""
     trace = current_trace()
     if _traced(key) and key.code == B8:
@@ -198,7 +193,7 @@ def put(x: SymbolicArray, key: Any, ids: np.ndarray) -> None:
             x.ids[tuple(where)] = g.emit(_SELECT, test, value, int(x.ids[tuple(where)]))
 
 
-def _put_masked(trace: Trace, x: SymbolicArray, mask: SymbolicArray, ids: np.ndarray) -> None:
+def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray) -> None:
     rows = x.shape[mask.ndim :]
     pairs = zip(reversed(ids.shape), reversed((1, *rows)))
     fits = ids.ndim <= len(rows) + 1 and all(n in (1, wanted) for n, wanted in pairs)

@@ -1,47 +1,50 @@
-"""The table of NumPy functions that work on traced arrays; modules add rows by decorator."""
+"""The tables in which NumPy's protocols look up what a call means for traced arrays.
+
+The modules that know (``numpy_functions/``, ``linalg/``) add rows by decorator. Nothing in this
+folder imports them: ``recording_context.py`` does, before the first recording begins.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from archimedes.symbolic.core.dispatch import cast_ids, lift, wrap
-from archimedes.symbolic.core.trace import current_trace
+__all__ = [
+    "ADOPTERS",
+    "FUNCTIONS",
+    "GUFUNCS",
+    "UFUNC_METHODS",
+    "implements",
+    "ufunc_method",
+]
 
-__all__ = ["FUNCTIONS", "implements", "known"]
+_Implementation = Callable[..., Any]
+_Decorator = Callable[[_Implementation], _Implementation]
 
 #: NumPy function -> implementation with the same signature.
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+FUNCTIONS: dict[Any, _Implementation] = {}
+#: Ufunc with core dimensions (``np.matmul``) -> implementation, ``out=`` apart.
+GUFUNCS: dict[Any, _Implementation] = {}
+#: Method of a ufunc ("reduce") -> implementation, which takes the ufunc first.
+UFUNC_METHODS: dict[str, _Implementation] = {}
+#: Asked about a ufunc without a row in ``UFUNCS``: each may add one, and tells whether it did.
+ADOPTERS: list[Callable[[Any], bool]] = []
 
 
-def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register an implementation of NumPy functions for traced arrays."""
-
-    def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
-        for function in functions:
-            FUNCTIONS[function] = implementation
+def _adding_to(table: dict[Any, _Implementation], keys: tuple[Any, ...]) -> _Decorator:
+    def register(implementation: _Implementation) -> _Implementation:
+        for key in keys:
+            table[key] = implementation
         return implementation
 
     return register
 
 
-def known(x: Any) -> Any:
-    """Return traced arrays whose values are known as NumPy arrays; anything else unchanged."""
-    from archimedes.symbolic.core.array import SymbolicArray
-
-    if isinstance(x, SymbolicArray):
-        value = x.constant()
-        return x if value is None else value
-    if isinstance(x, (list, tuple)) and any(isinstance(i, (SymbolicArray, list, tuple)) for i in x):
-        items = [known(i) for i in x]
-        return type(x)(items) if type(x) in (list, tuple) else x
-    return x
+def implements(*functions: Any) -> _Decorator:
+    """Register an implementation of NumPy functions for traced arrays."""
+    return _adding_to(FUNCTIONS, functions)
 
 
-def as_float(x: Any) -> Any:
-    """Lift to a traced floating-point array: ints and bools become float64, as NumPy's do."""
-    x = lift(x)
-    if x.code in (0, 1):
-        return x
-    trace = current_trace()
-    return wrap(cast_ids(trace.graph, trace.ids_of(x), x.code, 0), 0, trace)
+def ufunc_method(name: str) -> _Decorator:
+    """Register how a method of ufuncs (``np.add.reduce``) works on traced arrays."""
+    return _adding_to(UFUNC_METHODS, (name,))

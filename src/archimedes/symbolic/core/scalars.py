@@ -24,6 +24,7 @@ from archimedes.symbolic.core.decimal_rounding import round_to_digits
 from archimedes.symbolic.core.dispatch import apply_ufunc
 from archimedes.symbolic.core.operators import DIRECT, OPERATORS, Operators
 from archimedes.symbolic.core.trace import current_trace, is_user_code, trace_error
+from archimedes.symbolic.core.traced_value import TracedValue
 
 __all__ = ["SymbolicNumber", "SymbolicScalar"]
 
@@ -134,8 +135,8 @@ def _hidden(name: str) -> property:
 for _name in ("shape", "dtype", "ndim", "size", "itemsize", "nbytes", "T", "mT", "flat"):
     setattr(SymbolicNumber, _name, _hidden(_name))
 
-SymbolicArray.scalar = SymbolicScalar
-SymbolicArray.number = SymbolicNumber
+TracedValue.scalar = SymbolicScalar
+TracedValue.number = SymbolicNumber
 DIRECT.update((SymbolicScalar, SymbolicNumber))
 
 

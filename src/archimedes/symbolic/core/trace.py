@@ -9,17 +9,14 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from archimedes.errors import GraphError, IntegerRangeError, TraceError
 from archimedes.graph.program import CONST, Graph
-
-if TYPE_CHECKING:
-    from archimedes.symbolic.core.array import SymbolicArray
 
 __all__ = [
     "Trace",
@@ -34,6 +31,7 @@ __all__ = [
     "trace_error",
     "trace_number",
     "user_line",
+    "while_recording",
 ]
 
 
@@ -46,6 +44,20 @@ class _Stack(threading.local):
 
 _stack = _Stack()
 _numbers = itertools.count(1)
+#: What to do when a thread begins to record, and to undo when it has ended.
+_surroundings: list[tuple[Callable[[], None], Callable[[], None]]] = []
+
+
+def while_recording(begin: Callable[[], None], end: Callable[[], None]) -> None:
+    """Have ``begin`` called when the outermost trace of a thread is entered, ``end`` at its end."""
+    _surroundings.append((begin, end))
+
+
+class _Owned(Protocol):
+    """What a trace needs to know of a traced value."""
+
+    ids: np.ndarray
+    owner: Trace
 
 
 class Trace:
@@ -73,19 +85,15 @@ class Trace:
         self.parent = _stack.traces[-1] if _stack.traces else None
         _stack.traces.append(self)
         if len(_stack.traces) == 1:
-            from archimedes.symbolic.recorded import creation, randomness
-
-            randomness.install()
-            creation.install()
+            for begin, _ in _surroundings:
+                begin()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
         _stack.traces.pop()
         if not _stack.traces:
-            from archimedes.symbolic.recorded import creation, randomness
-
-            creation.uninstall()
-            randomness.uninstall()
+            for _, end in reversed(_surroundings):
+                end()
         if error is not None:
             _explain(error, where)
         elif self.refused is not None:
@@ -95,7 +103,7 @@ class Trace:
                 "except Exception: ...), or write what it says."
             )
 
-    def ids_of(self, array: SymbolicArray) -> np.ndarray:
+    def ids_of(self, array: _Owned) -> np.ndarray:
         """Return ids in this trace's graph of an array of this or an enclosing trace."""
         if array.owner is self:
             return array.ids

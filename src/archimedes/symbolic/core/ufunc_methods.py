@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from archimedes.graph.dtypes import B8
-from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import apply_ufunc, lift, wrap
 from archimedes.symbolic.core.indexing import static_key
+from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, UFUNC_METHODS, ufunc_method
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_content import HOLDERS
+from archimedes.symbolic.core.traced_value import TracedValue
 from archimedes.symbolic.core.ufuncs import UFUNCS
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, writable
 
 __all__ = ["call_ufunc", "finish", "fold_axis", "target"]
-
-
-@cache
-def _late(name: str) -> Any:
-    """Return a module of this package that needs this one first."""
-    return import_module(f"archimedes.symbolic.{name}")
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Handle ``__array_ufunc__`` for traced arrays."""
     out = kwargs.pop("out", None)
-    if ufunc.signature is not None and ufunc in _late("numpy_functions.products").GUFUNCS:
-        result = _late("numpy_functions.products").GUFUNCS[ufunc](*inputs, **kwargs)
-    elif ufunc not in UFUNCS and not _late("numpy_functions.special_functions").adopt(ufunc):
+    if ufunc.signature is not None and ufunc in GUFUNCS:
+        result = GUFUNCS[ufunc](*inputs, **kwargs)
+    elif ufunc not in UFUNCS and not any(adopt(ufunc) for adopt in ADOPTERS):
         own = getattr(np, ufunc.__name__, None) == ufunc  # or what stands for it
         raise trace_error(
             f"{'np.' if own else 'the ufunc '}{ufunc.__name__} cannot be traced",
@@ -40,12 +33,12 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
         )
     elif method == "__call__":
         result = _call(ufunc, inputs, out, kwargs)
-    elif method in _METHODS:
-        result = _METHODS[method](ufunc, *inputs, **kwargs)
+    elif method in UFUNC_METHODS:
+        result = UFUNC_METHODS[method](ufunc, *inputs, **kwargs)
     else:
         raise trace_error(
             f"np.{ufunc.__name__}.{method} cannot be traced",
-            f"Use one of {', '.join(_METHODS)}.",
+            f"Use one of {', '.join(UFUNC_METHODS)}.",
         )
     return result if out is None else _write(out, result)
 
@@ -82,12 +75,13 @@ def _in_order(result: Any, order: str, inputs: Sequence[Any]) -> Any:
     return result if result.ids.ndim < 2 else result.copy(order)
 
 
-def target(x: Any, what: str = "out=, or an operator such as a += x") -> SymbolicArray:
+def target(x: Any, what: str = "out=, or an operator such as a += x") -> Any:
     """Return the traced array to write to, which must have been made in the recording."""
-    if isinstance(x, SymbolicArray):
+    if isinstance(x, TracedValue):
         return x
-    if type(x) is RecordedArray:
-        return writable(x)
+    holder = HOLDERS.get(type(x))
+    if holder is not None:
+        return holder.writable(x)
     raise trace_error(
         "a traced result cannot be written into a plain NumPy array made outside the "
         f"trace ({what})",
@@ -125,7 +119,7 @@ def finish(out: Any, result: Any) -> Any:
 
 
 def fold_axis(
-    x: SymbolicArray, axis: Any, keepdims: bool, combine: Callable[[Any, Any], Any], start: Any
+    x: Any, axis: Any, keepdims: bool, combine: Callable[[Any, Any], Any], start: Any
 ) -> Any:
     """Combine the slices of an array along one or several axes, pairwise where there are many.
 
@@ -161,21 +155,7 @@ def _pairwise(items: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
     return total
 
 
-def _reduce(
-    ufunc: np.ufunc,
-    x: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-    out: Any = None,
-) -> Any:
-    from archimedes.symbolic.numpy_functions.reductions import reduce_ufunc
-
-    return reduce_ufunc(ufunc, lift(x), axis, dtype, keepdims, initial, where)
-
-
+@ufunc_method("accumulate")
 def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     x = lift(x) if dtype is None else lift(x).astype(dtype)
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
@@ -189,14 +169,16 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: 
     joined: Any = np.stack(totals)
     ids = np.empty_like(x.ids)
     ids[...] = np.moveaxis(joined.ids, 0, axis)
-    return SymbolicArray(ids, joined.code, joined.owner)
+    return TracedValue.array(ids, joined.code, joined.owner)
 
 
+@ufunc_method("outer")
 def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
     a, b = lift(a), lift(b)
     return ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
 
 
+@ufunc_method("reduceat")
 def _reduceat(
     ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
 ) -> Any:
@@ -210,6 +192,7 @@ def _reduceat(
     return np.moveaxis(np.stack(parts), 0, axis)
 
 
+@ufunc_method("at")
 def _at(ufunc: np.ufunc, x: Any, indices: Any, *values: Any) -> None:
     """Apply a ufunc in place, once for every time a static index names an element."""
     into = target(x)
@@ -224,12 +207,3 @@ def _at(ufunc: np.ufunc, x: Any, indices: Any, *values: Any) -> None:
     for k, number in enumerate(numbers.ravel().tolist()):
         place = np.unravel_index(number, into.shape)
         into[place] = ufunc(into[place], *(v[k] for v in operands))
-
-
-_METHODS: dict[str, Callable[..., Any]] = {
-    "reduce": _reduce,
-    "accumulate": _accumulate,
-    "outer": _outer,
-    "reduceat": _reduceat,
-    "at": _at,
-}

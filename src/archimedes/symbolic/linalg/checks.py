@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.dispatch import lift_many, wrap
-from archimedes.symbolic.core.registry import as_float
+from archimedes.symbolic.core.dispatch import wrap
 from archimedes.symbolic.core.trace import current_trace, trace_error
 
 __all__ = [
@@ -16,7 +15,6 @@ __all__ = [
     "LinAlgError",
     "check_square",
     "check_stacked",
-    "floats",
     "over_stack",
     "values_of",
 ]
@@ -25,11 +23,6 @@ LinAlgError = np.linalg.LinAlgError
 
 #: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations a sweep.
 MAX_SPECTRAL = 16
-
-
-def floats(*arrays: Any) -> list[Any]:
-    """Lift to traced arrays of one floating dtype: ints become float64, float32 alone stays."""
-    return lift_many([as_float(a) for a in arrays])
 
 
 def check_stacked(*arrays: Any) -> None:

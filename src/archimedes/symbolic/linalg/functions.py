@@ -1,7 +1,7 @@
 """Linear algebra on small traced matrices: unrolled where small, regions where not.
 
 This file holds solving, inverting, determinants and products of matrices; its siblings
-``linalg_*.py`` hold factorisations, the spectral functions and norms. Unlike NumPy's, the
+hold factorisations, the spectral functions and norms. Unlike NumPy's, the
 functions do not raise for a matrix that turns out to be singular when the program runs: its
 results are inf or nan. One that its literal zeros make singular raises while recording.
 """
@@ -12,18 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.dispatch import lift, lift_many
+from archimedes.symbolic.core.dispatch import floats, lift, lift_many
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.linalg import factors as linalg_factors
-from archimedes.symbolic.linalg import general_eigenvalues as linalg_general
-from archimedes.symbolic.linalg import norms as linalg_norms
-from archimedes.symbolic.linalg import spectral as linalg_spectral
 from archimedes.symbolic.linalg.block_structure import block_triangular, permutation_sign
 from archimedes.symbolic.linalg.checks import (
     LinAlgError,
     check_square,
     check_stacked,
-    floats,
     over_stack,
     values_of,
 )
@@ -32,10 +27,7 @@ from archimedes.symbolic.linalg.elimination import INVERSE, divide, solve_dense
 from archimedes.symbolic.linalg.matrix_calls import call
 from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = ["MODULES"]
-
-#: Imported for their rows.
-MODULES = (linalg_factors, linalg_general, linalg_norms, linalg_spectral)
+__all__: list[str] = []  # it fills the table
 
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
-from archimedes.symbolic.linalg.checks import check_square, floats, over_stack
+from archimedes.symbolic.linalg.checks import check_square, over_stack
 from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call, repeat_while
 from archimedes.symbolic.linalg.scaling import power_of_two
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair

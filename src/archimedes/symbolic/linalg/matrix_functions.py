@@ -10,12 +10,11 @@ from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.dtypes import I64
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import wrap
-from archimedes.symbolic.core.registry import known
+from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.trace import current_trace, is_tracing
-from archimedes.symbolic.linalg.checks import check_square, floats, over_stack
+from archimedes.symbolic.core.traced_content import known, traced_or_same
+from archimedes.symbolic.linalg.checks import check_square, over_stack
 from archimedes.symbolic.linalg.matrix_calls import emitting, repeat_while
-from archimedes.symbolic.recorded.recorded_array import traced_or_same
 
 __all__ = ["expm"]
 

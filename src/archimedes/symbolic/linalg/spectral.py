@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.linalg.checks import (
     MAX_SPECTRAL,
     check_square,
     check_stacked,
-    floats,
     over_stack,
 )
 from archimedes.symbolic.linalg.jacobi import singular, symmetric_eigen

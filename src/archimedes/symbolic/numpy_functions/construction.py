@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
-from archimedes.symbolic.core.registry import as_float, implements, known
+from archimedes.symbolic.core.dispatch import as_float, lift, lift_many, wrap
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import target
 
 __all__: list[str] = []

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.symbolic.core.dispatch import floats
 from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.linalg.checks import floats
 from archimedes.symbolic.numpy_functions.complex_pairs import PAIR_FUNCTIONS, ComplexPair
 
 __all__: list[str] = []

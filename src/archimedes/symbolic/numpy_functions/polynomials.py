@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.dispatch import lift, lift_many
-from archimedes.symbolic.core.registry import as_float, implements
+from archimedes.symbolic.core.dispatch import as_float, lift, lift_many
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
 
 __all__: list[str] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
-from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.ufunc_methods import finish
 
-__all__ = ["GUFUNCS", "einsum", "matmul"]
+__all__ = ["einsum", "matmul"]
 
 _ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
 
@@ -103,10 +102,9 @@ def _vecmat(a: Any, b: Any, **kwargs: Any) -> Any:
     return matmul(lift(a)[..., None, :], b)[..., 0, :]
 
 
-#: Generalised ufuncs, by function (newer ones only where NumPy has them).
-GUFUNCS: dict[Any, Callable[..., Any]] = {np.matmul: matmul}
+GUFUNCS[np.matmul] = matmul
 for _name, _function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _vecmat)):
-    if hasattr(np, _name):
+    if hasattr(np, _name):  # newer releases have them
         GUFUNCS[getattr(np, _name)] = _function
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.registry import as_float, implements, known
+from archimedes.symbolic.core.dispatch import as_float, lift
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish
 from archimedes.symbolic.numpy_functions.sorting import sort
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8
-from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.registry import as_float, implements
+from archimedes.symbolic.core.dispatch import as_float, lift
+from archimedes.symbolic.core.registry import implements, ufunc_method
 from archimedes.symbolic.core.ufunc_methods import finish, fold_axis
 
 __all__ = ["reduce_ufunc"]
@@ -46,6 +46,20 @@ def reduce_ufunc(
     if start is None and x.size == 0 and identity is not None:
         start = np.asarray(identity).astype(x.dtype)
     return fold_axis(x, axis, bool(_given(keepdims, False)), ufunc, start)
+
+
+@ufunc_method("reduce")
+def _reduce(
+    ufunc: np.ufunc,
+    x: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+    out: Any = None,
+) -> Any:
+    return reduce_ufunc(ufunc, lift(x), axis, dtype, keepdims, initial, where)
 
 
 def _reduction(ufunc: np.ufunc) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import I64, is_float
-from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.registry import as_float, implements
+from archimedes.symbolic.core.dispatch import as_float, lift
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.ufunc_methods import finish
 
 __all__: list[str] = []

@@ -8,9 +8,11 @@ import numpy as np
 
 from archimedes.graph.ops import CODES
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import cast_ids, lift, lift_many, wrap
-from archimedes.symbolic.core.registry import implements, known
+from archimedes.symbolic.core.casting import cast_ids
+from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish
 
 __all__ = ["where"]

@@ -18,8 +18,9 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
-from archimedes.symbolic.core.registry import implements, known
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.core.traced_content import known
 
 __all__ = ["count_below", "exchanges", "sort_keys"]
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.ops import CODES
-from archimedes.symbolic.core.dispatch import lift_many, wrap
-from archimedes.symbolic.core.registry import as_float
+from archimedes.symbolic.core.dispatch import floats, wrap
+from archimedes.symbolic.core.registry import ADOPTERS
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.ufuncs import UFUNCS, Loop
 
-__all__ = ["adopt", "record"]
+__all__ = ["record"]
 
 
 def record(name: str, *operands: Any) -> Any:
     """Record an op of that name for each element; ints become float64, float32 alone stays."""
-    arrays = lift_many([as_float(x) for x in operands])
+    arrays = floats(*operands)
     trace = current_trace()
     ids = np.broadcast_arrays(*(trace.ids_of(x) for x in arrays))
     emit, code = trace.graph.emit, CODES[name]
@@ -39,7 +39,7 @@ _SCIPY: dict[str, Any] = {
 }
 
 
-def adopt(ufunc: np.ufunc) -> bool:
+def _adopt(ufunc: np.ufunc) -> bool:
     """Give a ufunc of scipy.special its row in the table, if it is one that can be recorded."""
     scipy = sys.modules.get("scipy.special")  # imported, if the caller holds one of its ufuncs
     what = _SCIPY.get(ufunc.__name__)
@@ -47,3 +47,6 @@ def adopt(ufunc: np.ufunc) -> bool:
         return False
     UFUNCS[ufunc] = (what, what, None, None)
     return True
+
+
+ADOPTERS.append(_adopt)

@@ -10,9 +10,10 @@ import numpy as np
 
 from archimedes.graph.dtypes import I64, is_float
 from archimedes.graph.ops import CODES
-from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
-from archimedes.symbolic.core.registry import as_float, implements, known
+from archimedes.symbolic.core.dispatch import as_float, lift, lift_many, wrap
+from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish
 
 __all__ = ["first_extreme"]

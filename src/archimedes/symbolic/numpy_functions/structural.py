@@ -13,11 +13,12 @@ import numpy as np
 
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import cast_ids, lift, lift_many, wrap
-from archimedes.symbolic.core.registry import FUNCTIONS, implements, known
+from archimedes.symbolic.core.casting import cast_ids
+from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
+from archimedes.symbolic.core.registry import FUNCTIONS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.traced_content import holds_traced, known
 from archimedes.symbolic.core.ufunc_methods import finish, target
-from archimedes.symbolic.recorded.recorded_array import holds_traced
 
 __all__: list[str] = []
 

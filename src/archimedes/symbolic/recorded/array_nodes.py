@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# The module, not the class in it: these files need each other.
-from archimedes.symbolic.core import array as arrays
+from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.trace import current_trace, trace_error
 
 __all__ = ["Nodes"]
@@ -33,7 +32,7 @@ class Nodes:
         ids = np.empty_like(plain, dtype=np.int64)
         ids[...] = trace.graph.constants(plain)
         self.memory = ids.ravel("K")
-        self.array: Any = arrays.SymbolicArray(ids, code, trace)
+        self.array: Any = SymbolicArray(ids, code, trace)
         self.array.ids.flags.writeable = plain.flags.writeable
         self.poison = self.fill(plain)
 
@@ -65,7 +64,7 @@ class Nodes:
             )
         ids = self.place(_view(x, ndarray))
         ids.flags.writeable = x.flags.writeable
-        return arrays.SymbolicArray(ids, self.code, self.array.owner)
+        return SymbolicArray(ids, self.code, self.array.owner)
 
     def _take_in(self, plain: np.ndarray) -> None:
         """Make constants of numbers that other code wrote into the poisoned memory."""

@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core import function_calls as functions
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.registry import known
 from archimedes.symbolic.core.trace import (
     current_trace,
     is_internal,
@@ -29,14 +27,14 @@ from archimedes.symbolic.core.trace import (
     is_tracing,
     trace_error,
 )
-
-# functions.py is imported for its tables, which list NumPy's own functions.
+from archimedes.symbolic.core.traced_content import holds_traced, known
 from archimedes.symbolic.recorded import bound_names, plain_arrays, python_classes
 from archimedes.symbolic.recorded.list_arguments import stands, with_arrays
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, as_recorded, holds_traced
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.symbolic.recorded.recorded_memory import as_recorded
 from archimedes.symbolic.recorded.recorded_results import claimed
 
-__all__ = ["functions", "install", "uninstall"]
+__all__ = ["install", "uninstall"]
 
 _lock = threading.Lock()
 _active = 0

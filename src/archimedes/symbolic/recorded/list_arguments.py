@@ -18,7 +18,7 @@ import numpy as np
 
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_internal, is_tracing
-from archimedes.symbolic.recorded.recorded_array import holds_traced
+from archimedes.symbolic.core.traced_content import holds_traced
 
 __all__ = ["Stand", "stands", "with_arrays"]
 

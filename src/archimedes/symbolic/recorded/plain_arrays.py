@@ -25,7 +25,8 @@ import numpy as np
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_internal, is_tracing, trace_error
-from archimedes.symbolic.recorded.recorded_array import UNTRACED, as_recorded, holds_traced
+from archimedes.symbolic.core.traced_content import UNTRACED, holds_traced
+from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
 __all__ = ["install", "uninstall"]
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_tracing
-from archimedes.symbolic.recorded.recorded_array import as_recorded, holds_traced
+from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
 __all__ = ["install", "uninstall"]
 

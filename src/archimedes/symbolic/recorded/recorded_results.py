@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.recorded.recorded_array import RecordedArray, as_plain, as_recorded
+from archimedes.symbolic.recorded.recorded_memory import RecordedMemory, as_plain, as_recorded
 
 __all__ = ["call_plainly", "claimed"]
 
@@ -54,7 +54,7 @@ def _result(result: Any, given: list[tuple[Any, Any]]) -> Any:
             return original
     owner = _owner(result)
     for plain, original in given:
-        if _owner(plain) is owner and type(original) is not RecordedArray:
+        if _owner(plain) is owner and not isinstance(original, RecordedMemory):
             return result
     return as_recorded(result)
 

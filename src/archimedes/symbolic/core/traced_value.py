@@ -1,0 +1,259 @@
+"""What every traced value is: a NumPy integer array of node ids, a dtype, and its trace.
+
+This is the part of the traced array that stands on traces alone. What computes, lifts and indexes
+is built on it; ``array.py`` puts the whole together.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, ClassVar
+
+import numpy as np
+
+from archimedes.graph.dtypes import DTYPES, I64
+from archimedes.symbolic.core.trace import (
+    Trace,
+    current_trace,
+    is_user_code,
+    outside_numpy,
+    trace_error,
+)
+
+__all__ = ["TracedValue"]
+
+# NumPy's own, also while names in its module are replaced (``creation.py``).
+_asarray = np.asarray
+
+
+class TracedValue:
+    """The nodes of a value, what they look like, and what Python may ask of them.
+
+    ``ids`` are node ids, ``code`` the dtype code, ``owner`` the trace it belongs to. ``weak``
+    says that it stands for a Python number, which does not widen the arrays it meets.
+    """
+
+    __slots__ = ("__weakref__", "code", "ids", "owner")
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+    weak: ClassVar[bool] = False
+    #: The classes of the three forms, for those who make one; ``array.py`` and ``scalars.py``
+    #: enter theirs.
+    array: ClassVar[Any]
+    scalar: ClassVar[Any]
+    number: ClassVar[Any]
+
+    def __init__(self, ids: np.ndarray, code: int, trace: Trace) -> None:
+        self.ids = ids
+        self.code = code
+        self.owner = trace
+
+    # ---- description -------------------------------------------------------------------
+
+    @property
+    def holds_traced_values(self) -> bool:
+        """True: checks of numbers have nothing to look at."""
+        return True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape, as a tuple of ints; assigning one reshapes in place, where no copy is needed."""
+        return self.ids.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        ids = self.ids.reshape(shape)
+        if not np.may_share_memory(ids, self.ids):
+            raise AttributeError(
+                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
+                "with the desired shape."
+            )
+        self.ids = ids
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.ids.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.ids.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy dtype."""
+        return DTYPES[self.code]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the elements take."""
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis, as of NumPy's array."""
+        return tuple(s // self.ids.itemsize * self.itemsize for s in self.ids.strides)
+
+    @property
+    def flags(self) -> Any:
+        """Order in memory, and whether it can be written to."""
+        return self.ids.flags
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+        return self._like(self.ids.T)
+
+    @property
+    def mT(self) -> Any:
+        """The array with its last two axes swapped."""
+        return self._like(self.ids.mT)
+
+    @property
+    def real(self) -> Any:
+        """The array itself: traced arrays are real."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """Zeros of the same shape and dtype."""
+        zero = current_trace().graph.const(0, self.code)
+        return type(self)(np.full_like(self.ids, zero), self.code, current_trace())
+
+    def __repr__(self) -> str:
+        value = self.constant()
+        if value is not None:
+            return f"Traced({value!r})"
+        return f"Traced({self.dtype}, shape={self.shape})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        value = self.constant()
+        if value is not None:
+            return format(value[()], spec)
+        if not spec:
+            return repr(self)
+        raise trace_error(
+            f"format(x, {spec!r}) needs the value of a traced {self.dtype}",
+            "Print results of the compiled function, or use arc.callback to print while it runs.",
+        )
+
+    # ---- conversion to plain values ----------------------------------------------------
+
+    def constant(self) -> np.ndarray | None:
+        """Return the values as a NumPy array where all are known, else None."""
+        values = self.owner.graph.value
+        try:
+            flat = [values[i] for i in self.ids.ravel().tolist()]
+        except KeyError:
+            return None
+        return np.array(flat, dtype=self.dtype).reshape(self.shape)
+
+    def _scalar(self, what: str, remedy: str) -> Any:
+        if self.size == 1:
+            value = self.owner.graph.value.get(int(self.ids.ravel()[0]))
+            if value is not None:
+                return value
+        elif self.size != 1 and what != "bool(x)":
+            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        raise trace_error(f"{what} needs the value of a traced {self.dtype}", remedy)
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            raise trace_error(
+                "the truth value of a traced array with more than one element is ambiguous",
+                "Use np.all(x) or np.any(x), and np.where or arc.cond to choose by it.",
+            )
+        return bool(
+            self._scalar(
+                "bool(x)",
+                "A branch on a value cannot be recorded. Write np.where(test, a, b) to choose "
+                "between values, arc.cond(test, f, g, *args) to choose between computations, "
+                "arc.while_loop to repeat while a test holds, np.logical_and/or (& |) instead of "
+                "and/or, or declare the argument static.",
+            )
+        )
+
+    _NUMBER = (
+        "Keep it an array: np.sin(x) instead of math.sin(x), arc.special.erf(x) instead of "
+        "math.erf(x), x[()] or x.astype(...) instead of "
+        "float(x) or int(x), np.zeros(3, like=x) or np.zeros_like(x) to fill by assignment; for "
+        "Python code that needs numbers use arc.callback; for a setting, declare it static."
+    )
+
+    def __float__(self) -> float:
+        return float(self._scalar("float(x)", self._NUMBER))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int(x)", self._NUMBER))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex(x)", self._NUMBER))
+
+    def __index__(self) -> int:
+        if self.code != I64:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(
+            self._scalar(
+                "use as an index or a count",
+                "Sizes and loop counts are fixed when a function is recorded: declare the "
+                "argument static (static_argnames), index a traced array, or use "
+                "arc.fori_loop / arc.while_loop.",
+            )
+        )
+
+    @property
+    def __array__(self) -> Any:
+        # NumPy asks for this attribute; only arrays of known values have it. NumPy's own code may
+        # go on with an array of objects, which is lifted again; a statement of the user's cannot.
+        value = self.constant()
+        if value is None:
+            if is_user_code(sys._getframe(1)):
+                raise trace_error(
+                    f"the values of a traced {self.dtype} array are needed (to index or fill a "
+                    "plain NumPy array, or to enter compiled code)",
+                    "Make the array inside the function or from np.array(table), which can hold "
+                    "and take traced values; or call the code through arc.callback.",
+                )
+            if is_user_code(outside_numpy(sys._getframe(1))):
+                raise trace_error(
+                    "a list that holds traced values was given to a NumPy function that was kept "
+                    "(in a variable, a default, a dict) before the recording began",
+                    "Make an array of the list, np.array([...]), or call the function by its name "
+                    "(np.sum).",
+                )
+            raise AttributeError("__array__")
+
+        def convert(dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return value if dtype is None else value.astype(dtype)
+
+        return convert
+
+    # ---- what NumPy makes of the ids ---------------------------------------------------
+
+    def _like(self, ids: Any) -> Any:
+        """Wrap ids made from this array's by NumPy: a view belongs where the array does."""
+        # Where NumPy gives a scalar of the ids, it would give one of the values.
+        form = TracedValue.array if isinstance(ids, np.ndarray) else TracedValue.scalar
+        if not self.ids.ndim and self.form() is not TracedValue.array:
+            ids = np.array(ids)  # a scalar cannot be written to, also not through a view
+        made = form(_asarray(ids, dtype=np.int64), self.code, self.owner)
+        if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
+            return made
+        return made.copy()
+
+    def copy(self, order: Any = "C") -> Any:
+        """Return a copy that can be written to."""
+        trace = current_trace()
+        return self.form()(trace.ids_of(self).copy(order), self.code, trace)
+
+    def form(self) -> Any:
+        """Return the class of what NumPy's methods make of it: an array's an array."""
+        return TracedValue.array
