@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from archimedes.function.derivatives.transforms import grad, hess, jac, jvp, vjp
     from archimedes.function.implicit_functions import ConvergenceError, RootInfo, implicit, root
     from archimedes.function.interpolation import Interpolant, interpolant
-    from archimedes.symbolic.core.array import is_traced
+    from archimedes.symbolic.core.traced_content import is_traced
     from archimedes.symbolic.linalg.matrix_functions import expm
 
 _HOMES = {
@@ -45,7 +45,7 @@ _HOMES = {
     "archimedes.function.interpolation": "Interpolant interpolant",
     "archimedes.function.control_flow.loops": "fori_loop scan while_loop",
     "archimedes.function.derivatives.sparse": "SparsePattern coloring sparsity",
-    "archimedes.symbolic.core.array": "is_traced",
+    "archimedes.symbolic.core.traced_content": "is_traced",
     "archimedes.symbolic.linalg.matrix_functions": "expm",
 }
 
