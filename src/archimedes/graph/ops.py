@@ -1,6 +1,6 @@
 """The table of scalar operations.
 
-One row an op: name, arity, the rule for its result's dtype, the dtypes it takes, and what it
+One row per op: name, arity, the rule for its result's dtype, the dtypes it takes, and what it
 means in NumPy. Derivatives (``derivatives/rules.py``) and renderers are tables keyed by the same
 names, so that a new op is one row in each and is tested everywhere by being listed.
 
@@ -20,7 +20,19 @@ import numpy as np
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.fused_multiply_add import fused_multiply_add
 
-__all__ = ["BY_NAME", "CODES", "TABLE", "Op"]
+__all__ = [
+    "ARITY",
+    "BY_NAME",
+    "CODES",
+    "CONST",
+    "INPUT",
+    "LOOKUP",
+    "OPERANDS",
+    "OUT",
+    "REGION",
+    "TABLE",
+    "Op",
+]
 
 FLOATS = (F64, F32)
 NUMBERS = (F64, F32, I64)
@@ -180,3 +192,9 @@ def _table() -> tuple[Op, ...]:
 TABLE = _table()
 BY_NAME = {op.name: op for op in TABLE}
 CODES = {op.name: op.code for op in TABLE}
+#: Structural nodes: everything else computes a value from the values of its operands.
+CONST, INPUT, REGION, OUT, LOOKUP = (CODES[row[0]] for row in _STRUCTURAL)
+#: How many of ``a``, ``b``, ``c`` are ids, by code.
+ARITY = tuple(op.arity for op in TABLE)
+#: The same, but 0 for structural nodes, which need treatment of their own.
+OPERANDS = tuple(0 if op.code < len(_STRUCTURAL) else op.arity for op in TABLE)

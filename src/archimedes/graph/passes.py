@@ -6,13 +6,25 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
-from archimedes.graph.regions import Region
+from archimedes.graph.ops import ARITY
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Region
+from archimedes.graph.walk import Outputs, Walk
 
 __all__ = ["copy_into", "inline", "prune", "with_outputs"]
 
-_ARITY = tuple(op.arity for op in TABLE)
+#: Puts something of its own making in the place of a region, which reads ids of the new graph
+#: already; returns the outputs' ids.
+Place = Callable[[int, Region], Sequence[int]]
+
+
+class _Copy(Walk):
+    place: Place | None = None
+
+    def region(self, i: int, region: Region) -> Outputs:
+        if self.place is None:
+            return super().region(i, region)
+        return list(self.place(i, self.moved(region)))
 
 
 def copy_into(
@@ -20,43 +32,19 @@ def copy_into(
     src: Graph,
     inputs: Sequence[int] | np.ndarray,
     nodes: Sequence[int],
-    place: Callable[[int, Region], Sequence[int]] | None = None,
+    place: Place | None = None,
 ) -> list[int]:
     """Re-emit the given nodes of ``src`` (ascending, closed under operands) into ``dst``.
 
-    ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. ``place`` may put a
-    region of its own making in the place of one of ``src`` (given with its inputs already moved);
-    it returns the outputs' ids. Returns a list that maps ids of ``src`` to ids of ``dst`` (-1
-    where not copied).
+    ``inputs`` are the ids in ``dst`` that take the place of ``src.inputs``. ``place`` may put
+    something else in the place of a region of ``src``. Returns a list that maps ids of ``src`` to
+    ids of ``dst`` (-1 where not copied).
     """
-    to = [-1] * len(src.op)
     first = len(dst.op)
-    op, a, b, c, dtype = src.op, src.a, src.b, src.c, src.dtype
-    emit = dst.emit
-    given = [int(i) for i in inputs]
-    outs: dict[int, list[int]] = {}
-    for i in nodes:
-        code = op[i]
-        arity = _ARITY[code]
-        if code == OUT:
-            to[i] = outs[a[i]][b[i]]
-        elif code == LOOKUP:
-            to[i] = dst.lookup(src.tables[b[i]], to[a[i]])
-        elif arity == 2:
-            to[i] = emit(code, to[a[i]], to[b[i]])
-        elif arity == 1:
-            to[i] = emit(code, to[a[i]])
-        elif arity == 3:
-            to[i] = emit(code, to[a[i]], to[b[i]], to[c[i]])
-        elif code == CONST:
-            to[i] = dst.const(src.value[i], dtype[i])
-        elif code == INPUT:
-            to[i] = given[a[i]]
-        elif code == REGION:
-            region = src.regions[i]
-            ids = [to[j] for j in region.inputs.tolist()]
-            moved = region.with_inputs(ids)
-            outs[i] = list(place(i, moved)) if place else dst.region(moved).tolist()
+    walk = _Copy(dst, src, inputs)
+    walk.place = place
+    walk.run(nodes)
+    to = walk.to
     if src.lines is not None and dst.lines is not None:
         for i in nodes:
             if to[i] >= first:
@@ -79,7 +67,7 @@ def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
     to = dict(zip(live, range(len(live))))
     dst = Graph()
     dst.op = [src.op[i] for i in live]
-    arity = [_ARITY[code] for code in dst.op]
+    arity = [ARITY[code] for code in dst.op]
     # Operands move; what is stored in their place (an input's position) does not.
     dst.a = [to[src.a[i]] if n > 0 else src.a[i] for i, n in zip(live, arity)]
     dst.b = [to[src.b[i]] if n > 1 else src.b[i] for i, n in zip(live, arity)]

@@ -16,22 +16,28 @@ import numpy as np
 
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64
-from archimedes.graph.ops import CODES, TABLE
+from archimedes.graph.ops import ARITY, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.text import render
 
 if TYPE_CHECKING:
     from archimedes.graph.regions import Region
 
-__all__ = ["LONG_TABLE", "MAX_NODES", "Graph"]
+__all__ = [
+    "CONST",
+    "INPUT",
+    "LONG_TABLE",
+    "LOOKUP",
+    "MAX_NODES",
+    "OUT",
+    "REGION",
+    "Graph",
+]
 
 #: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
 MAX_NODES = 8_000_000
 #: Tables of so many entries are data: machine code is the same whatever they hold.
 LONG_TABLE = 16
 
-CONST, INPUT, REGION, OUT, LOOKUP = (
-    CODES[n] for n in ("const", "input", "region", "out", "lookup")
-)
-_ARITY = tuple(op.arity for op in TABLE)
 _COMMUTES = tuple(op.commutative for op in TABLE)
 #: The dtype code of an op's result, -1 where it is that of the last operand.
 _RESULT = tuple(op.result if isinstance(op.result, int) else -1 for op in TABLE)
@@ -71,6 +77,7 @@ class Graph:
     lists of ids. ``lines`` are the user's lines each node was made at, kept on request
     (``symbolic/core/lines.py``).
 
+    >>> from archimedes.graph.ops import CODES
     >>> g = Graph()
     >>> x = g.input(F64)
     >>> g.outputs = [g.emit(CODES["mul"], x, g.const(1.0))]
@@ -252,7 +259,7 @@ class Graph:
         op = self.op[i]
         if op == REGION:
             return self.regions[i].inputs.tolist()
-        arity = _ARITY[op]
+        arity = ARITY[op]
         if arity == 2:
             return (self.a[i], self.b[i])
         if arity == 1:
@@ -279,7 +286,7 @@ class Graph:
         for i in range(top, -1, -1):
             if not wanted[i]:
                 continue
-            arity = _ARITY[op[i]]
+            arity = ARITY[op[i]]
             if arity:
                 wanted[a[i]] = 1
                 if arity > 1:
@@ -340,6 +347,4 @@ class Graph:
         return [self.dtype[i] for i in self.outputs]
 
     def __repr__(self) -> str:
-        from archimedes.graph.text import render
-
         return render(self)

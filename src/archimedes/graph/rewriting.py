@@ -3,70 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
-from archimedes.graph.regions import Call, Map, Region, Scan, Switch, While
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Region
+from archimedes.graph.walk import Outputs, Walk
 
 __all__ = ["Emit", "rewrite"]
 
 #: ``emit(dst, i, operands)`` returns what takes the place of node i on operands in ``dst``.
 Emit = Callable[[Graph, int, tuple[int, ...]], int]
-
-_ARITY = tuple(op.arity for op in TABLE)
-_REBUILD: dict[type[Region], Callable[[Any, Callable[[Graph], Graph]], Region]] = {
-    # A derivative rule has done its work by now, and is no part of the kernel.
-    Call: lambda r, to: replace(r, body=to(r.body), derivative=None),
-    Scan: lambda r, to: replace(r, body=to(r.body)),
-    Map: lambda r, to: replace(r, body=to(r.body)),
-    While: lambda r, to: replace(r, condition=to(r.condition), body=to(r.body)),
-    Switch: lambda r, to: replace(r, branches=tuple(to(body) for body in r.branches)),
-}
+Emitter = Callable[[Graph], Emit]
 
 
-def rewrite(
-    src: Graph, emitter: Callable[[Graph], Emit], known: dict[str, Graph] | None = None
-) -> Graph:
+class _Rewriting(Walk):
+    """Writes the operations by another hand, and rewrites bodies in the same way."""
+
+    def __init__(self, src: Graph, emitter: Emitter, known: dict[str, Graph]) -> None:
+        dst = Graph()
+        super().__init__(dst, src, [dst.input(dtype) for dtype in src.input_dtypes])
+        self.emit, self.emitter, self.known = emitter(src), emitter, known
+
+    def operation(self, i: int, operands: tuple[int, ...]) -> int:
+        return self.emit(self.dst, i, operands)
+
+    def region(self, i: int, region: Region) -> Outputs:
+        bodies = [rewrite(body, self.emitter, self.known) for body in region.bodies]
+        return self.dst.region(self.moved(region).with_bodies(bodies)).tolist()
+
+
+def rewrite(src: Graph, emitter: Emitter, known: dict[str, Graph] | None = None) -> Graph:
     """Return the live part of a program with its operations put down by another hand.
 
     ``emitter(graph)`` is asked for each graph (``src`` and every body in it) and returns the
     function that writes its operations. All inputs stay. ``known`` holds bodies done already.
+    Derivative rules are left out: they have done their work, and are no part of a kernel.
     """
     known = {} if known is None else known
     found = known.get(src.digest())
     if found is not None:
         return found
-    emit, dst = emitter(src), Graph()
-    inputs = [dst.input(src.dtype[i]) for i in src.inputs]
-    to = [-1] * len(src.op)
-    outs: dict[int, list[int]] = {}
-    op, a, b, c = src.op, src.a, src.b, src.c
-    for i in src.live():
-        code = op[i]
-        arity = _ARITY[code]
-        if code == OUT:
-            to[i] = outs[a[i]][b[i]]
-        elif code == LOOKUP:
-            to[i] = dst.lookup(src.tables[b[i]], to[a[i]])
-        elif arity == 2:
-            to[i] = emit(dst, i, (to[a[i]], to[b[i]]))
-        elif arity == 1:
-            to[i] = emit(dst, i, (to[a[i]],))
-        elif arity == 3:
-            to[i] = emit(dst, i, (to[a[i]], to[b[i]], to[c[i]]))
-        elif code == CONST:
-            to[i] = dst.const(src.value[i], src.dtype[i])
-        elif code == INPUT:
-            to[i] = inputs[a[i]]
-        elif code == REGION:
-            region = src.regions[i].with_inputs([to[j] for j in src.regions[i].inputs.tolist()])
-            rebuild = _REBUILD.get(type(region))
-            if rebuild is not None:
-                region = rebuild(region, lambda body: rewrite(body, emitter, known))
-            outs[i] = dst.region(region).tolist()
-    dst.outputs = [to[i] for i in src.outputs]
+    walk = _Rewriting(src, emitter, known)
+    walk.run(src.live())
+    dst = walk.dst
+    dst.outputs = walk.outputs()
     dst.input_names, dst.output_names = src.input_names, src.output_names
     known[src.digest()] = dst
     return dst

@@ -14,14 +14,10 @@ Passes and derivative rules must keep these; ``validate`` is run on every graph 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import B8, DTYPE_NAMES, DTYPES, F32, F64, I64
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
-from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
+from archimedes.graph.ops import CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.program import Graph
 
 __all__ = ["validate"]
 
@@ -83,7 +79,8 @@ def _check_node(g: Graph, i: int) -> None:
                 validate(body)
             except GraphError as error:
                 raise _fail(i, g, f"has an invalid body {k}: {error}") from None
-        _REGIONS[type(region)](g, i, region)
+        for fault in region.faults(g):
+            raise _fail(i, g, fault)
     elif row.arity:
         _check_types(g, i)
 
@@ -99,87 +96,3 @@ def _check_types(g: Graph, i: int) -> None:
     wanted = kinds[-1] if row.result == "same" else row.result
     if dtype != wanted:
         raise _fail(i, g, f"is stored as {DTYPE_NAMES[dtype]}, its rule gives another dtype")
-
-
-def _match(g: Graph, i: int, ids: Any, body: Graph, what: str) -> None:
-    given = [g.dtype[j] for j in ids]
-    if given != body.input_dtypes:
-        raise _fail(i, g, f"gives its {what} other inputs than it takes")
-
-
-def _slices(g: Graph, i: int, region: Scan | Map, first: int) -> None:
-    if region.length < 0 or region.slices < 0 or first < 0:
-        raise _fail(i, g, "has a negative count")
-    if len(region.inputs) < first + region.length * region.slices:
-        raise _fail(i, g, f"has too few operands for {region.length} x {region.slices} slices")
-
-
-def _loop(g: Graph, i: int, body: Graph, carry: int) -> None:
-    if len(body.outputs) < carry or body.output_dtypes[:carry] != body.input_dtypes[:carry]:
-        raise _fail(i, g, "has a body that changes the dtypes of the carry")
-
-
-def _call(g: Graph, i: int, region: Call) -> None:
-    _match(g, i, region.inputs.tolist(), region.body, "body")
-
-
-def _scan(g: Graph, i: int, region: Scan) -> None:
-    _slices(g, i, region, region.carry)
-    carry, stacked, shared = region.parts()
-    for row in stacked:
-        _match(g, i, [*carry.tolist(), *row.tolist(), *shared.tolist()], region.body, "body")
-    _loop(g, i, region.body, region.carry)
-
-
-def _while(g: Graph, i: int, region: While) -> None:
-    for body, what in ((region.condition, "condition"), (region.body, "body")):
-        _match(g, i, region.inputs.tolist(), body, what)
-    _loop(g, i, region.body, region.carry)
-    if len(region.body.outputs) != region.carry:
-        raise _fail(i, g, "has a body that returns more than the carry")
-    if region.condition.output_dtypes != [B8]:
-        raise _fail(i, g, "has a condition that does not return one bool")
-    if region.limit < 0:
-        raise _fail(i, g, "has a negative limit")
-
-
-def _switch(g: Graph, i: int, region: Switch) -> None:
-    if not region.branches:
-        raise _fail(i, g, "has no branches")
-    if not len(region.inputs) or g.dtype[region.inputs[0]] != I64:
-        raise _fail(i, g, "has an index that is not int64")
-    for k, body in enumerate(region.branches):
-        _match(g, i, region.inputs[1:].tolist(), body, f"branch {k}")
-        if body.output_dtypes != region.out_dtypes:
-            raise _fail(i, g, f"has a branch {k} that returns other dtypes than the first")
-
-
-def _map(g: Graph, i: int, region: Map) -> None:
-    _slices(g, i, region, 0)
-    stacked, shared = region.parts()
-    for row in stacked:
-        _match(g, i, [*row.tolist(), *shared.tolist()], region.body, "body")
-
-
-def _solve(g: Graph, i: int, region: Solve) -> None:
-    expected = region.size * (region.size + region.columns)
-    if len(region.inputs) != expected or region.dtype not in (F64, F32):
-        raise _fail(i, g, f"needs {expected} floating-point operands")
-    if any(g.dtype[j] != region.dtype for j in region.inputs.tolist()):
-        raise _fail(i, g, "has operands of mixed dtypes")
-
-
-def _host(g: Graph, i: int, region: Host) -> None:
-    if not callable(region.function):
-        raise _fail(i, g, "has no function to call")
-
-
-_REGIONS: dict[type[Region], Callable[[Graph, int, Any], None]] = {
-    Call: _call,
-    Scan: _scan,
-    While: _while,
-    Switch: _switch,
-    Map: _map,
-    Solve: _solve,
-    Host: _host,
-}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archimedes.graph.dtypes import DTYPE_NAMES
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import CONST, INPUT, LOOKUP, OUT, REGION, Graph
+from archimedes.graph.ops import CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+
+if TYPE_CHECKING:
+    from archimedes.graph.program import Graph
 
 __all__ = ["Statistics", "render", "statistics"]
 

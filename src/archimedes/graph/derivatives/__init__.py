@@ -1,1 +1,26 @@
-"""Derivatives of graphs: rules of ops and regions, sweeps, sparsity, colouring, Jacobians."""
+"""Derivatives of graphs: rules of ops and regions, sweeps, sparsity, colouring, Jacobians.
+
+Whatever is imported from here, the derivatives of all regions are registered.
+"""
+
+from archimedes.graph.derivatives import (
+    call_derivative,
+    map_derivative,
+    own_rules,
+    scan_derivative,
+    solve_derivative,
+    switch_derivative,
+    while_derivative,
+)
+
+__all__: list[str] = []
+
+_ = (
+    call_derivative,
+    map_derivative,
+    own_rules,
+    scan_derivative,
+    solve_derivative,
+    switch_derivative,
+    while_derivative,
+)

@@ -1,26 +1,23 @@
 """Bodies of regions, extended by derivatives.
 
 Legend. A *pair* is (position, direction): the tangent or adjoint of one value along one
-direction. Bodies are extended by one input or output a pair; which pairs are not structurally
+direction. Bodies are extended by one input or output per pair; which pairs are not structurally
 zero is found by propagating them through the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from archimedes.graph.derivatives.sweeps import (
-    Directions,
-    forward_sweep,
-    reverse_by_rows,
-    reverse_sweep,
-)
+from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.reverse import reverse_by_rows, reverse_sweep
 from archimedes.graph.derivatives.whole import whole_outputs
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map, Scan
+from archimedes.graph.regions.base import Directions
 
 __all__ = ["Extended", "Pair", "adjoint_body", "tangent_body"]
 
@@ -90,7 +87,7 @@ def adjoint_body(body: Graph, pairs: Sequence[Pair], inputs_wanted: Sequence[boo
 
 
 def split(outs: Sequence[int] | np.ndarray, count: int, pairs: Sequence[Pair]) -> list[Directions]:
-    """Sort the ids of pair outputs into one dict a position."""
+    """Sort the ids of pair outputs into one dict per position."""
     values: list[Directions] = [{} for _ in range(count)]
     for (k, d), i in zip(pairs, outs):
         values[k][d] = int(i)
@@ -103,6 +100,38 @@ def ids_of_pairs(given: list[Directions], pairs: Sequence[Pair]) -> list[int]:
 
 def union(*groups: Sequence[Pair]) -> list[Pair]:
     return sorted({p for group in groups for p in group})
+
+
+def settled(
+    sweep: Callable[[list[Pair]], Extended], carry: list[Pair], count: int
+) -> tuple[list[Pair], Extended]:
+    """Return the pairs of ``count`` carried values that any number of steps may reach.
+
+    ``sweep`` extends the body of a loop for the pairs it is given; what it finds is carried to
+    the next step. Returned with the body extended for the last, which gives nothing new.
+    """
+    while True:
+        extended = sweep(carry)
+        grown = union(carry, [p for p in extended.found if p[0] < count])
+        if grown == carry:
+            return carry, extended
+        carry = grown
+
+
+def beside(own: Sequence[int], added: Sequence[int]) -> list[int]:
+    """Return the order that puts groups of added values behind the groups they belong to.
+
+    ``own`` and ``added`` are sizes of groups; all added values come after all others at first.
+
+    >>> beside([2, 1], [1, 2])
+    [0, 1, 3, 2, 4, 5]
+    """
+    order: list[int] = []
+    at, more = 0, sum(own)
+    for mine, extra in zip(own, added):
+        order += [*range(at, at + mine), *range(more, more + extra)]
+        at, more = at + mine, more + extra
+    return order
 
 
 def stacked_with(dst: Graph, stacked: np.ndarray, given: list[Directions], pairs, first: int):

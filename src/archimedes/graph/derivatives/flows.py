@@ -36,17 +36,19 @@ import numpy as np
 
 from archimedes.graph.derivatives.bodies import (
     adjoint_body,
+    beside,
     pairs_of,
     reordered,
     tangent_body,
 )
+from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.derivatives.sparsity import through
-from archimedes.graph.derivatives.sweeps import Directions, forward_sweep
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
+from archimedes.graph.regions.base import Directions
 
 __all__ = ["cross", "move"]
 
@@ -158,13 +160,7 @@ class _Move:
         others = pairs_of(tangents)
         pairs = [*((1 + k, d) for k, d in states), *((1 + n + k, d) for k, d in others)]
         body = tangent_body(self.field, pairs).with_pairs(states)
-        first = 1 + n + m
-        order = [
-            *range(1 + n),
-            *range(first, first + len(states)),
-            *range(1 + n, first),
-            *range(first + len(states), first + len(pairs)),
-        ]
+        order = beside([1 + n, m], [len(states), len(others)])
         larger = reordered(body, order, range(n + len(states)))
         v = [i for start in starts.values() for i in start]
         moved = move(g, larger, a, b, [*x, *v], [*p, *(tangents[k][d] for k, d in others)])

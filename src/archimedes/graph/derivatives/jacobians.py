@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archimedes.graph.derivatives import regions as _regions  # registers the rules of regions
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
+from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import dependence, region_size, work
-from archimedes.graph.derivatives.sweeps import Directions, forward_sweep, reverse_sweep
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Directions
 
 __all__ = ["Entries", "forward_graph", "jacobian_graph", "pattern", "reverse_graph"]
-
-_ = _regions
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.sparsity import region_size
-from archimedes.graph.derivatives.sweeps import forward_sweep
-from archimedes.graph.ops import CODES, TABLE
+from archimedes.graph.ops import CODES, CONST
 from archimedes.graph.passes import prune
-from archimedes.graph.program import CONST, LOOKUP, OUT, REGION, Graph
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
+from archimedes.graph.walk import Walk
 
 __all__ = ["along"]
-
-_ARITY = tuple(op.arity for op in TABLE)
 
 
 def along(
@@ -55,39 +54,26 @@ def _between(g: Graph, sources: Sequence[int], target: int) -> tuple[Graph | Non
     """Return the program from some nodes to another, and the nodes it reads: sources first."""
     moving = set(sources)
     for i in g.live([target]):
-        if i not in moving and any(j in moving for j in _reads(g, i)):
+        if i not in moving and any(j in moving for j in g.operands(i)):
             moving.add(i)
     if target not in moving:
         return None, []
     part = Graph()
-    to = {i: part.input(g.dtype[i]) for i in sources}
-
-    def moved(j: int) -> int:
-        if j not in to:
-            constant = g.op[j] == CONST
-            to[j] = part.const(g.value[j], g.dtype[j]) if constant else part.input(g.dtype[j])
-        return to[j]
-
-    outs: dict[int, np.ndarray] = {}
+    walk, reads = Walk(part, g, ()), list(sources)
+    for i in sources:
+        walk.to[i] = part.input(g.dtype[i])
     for i in sorted(moving - set(sources)):
-        code = g.op[i]
-        if code == OUT:
-            to[i] = int(outs[g.a[i]][g.b[i]])
-        elif code == REGION:
-            region = g.regions[i]
-            outs[i] = part.region(region.with_inputs([moved(j) for j in region.inputs.tolist()]))
-        elif code == LOOKUP:
-            to[i] = part.lookup(g.tables[g.b[i]], moved(g.a[i]))
-        else:
-            ids = (g.a[i], g.b[i], g.c[i])[: _ARITY[code]]
-            to[i] = part.emit(code, *(moved(j) for j in ids))
-    part.outputs = [to[target]]
-    back = {k: i for i, k in to.items()}
-    return part, [back[k] for k in part.inputs]
-
-
-def _reads(g: Graph, i: int) -> Sequence[int]:
-    return (g.a[i],) if g.op[i] == OUT else tuple(g.operands(i))
+        for j in g.operands(i):
+            if walk.to[j] >= 0 or j in moving:
+                continue
+            if g.op[j] == CONST:
+                walk.to[j] = walk.constant(j)
+            else:
+                walk.to[j] = part.input(g.dtype[j])
+                reads.append(j)
+        walk.run((i,))
+    part.outputs = [walk.to[target]]
+    return part, reads
 
 
 def _derivatives(part: Graph, speeds: Sequence[float]) -> Graph:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
-from archimedes.graph.derivatives.sweeps import Directions, reverse_sweep
+from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule, Host
+from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
 
 __all__ = ["rule_forward", "rule_reverse"]
 
@@ -108,3 +109,6 @@ def _transposed(dst, rule: DerivativeRule, region, outs, rows, *, forward: bool)
             answer[k] = adjoint.get(0)
         answers.append(answer)
     return answers
+
+
+register_derivative(Host, RegionDerivative(rule_forward, rule_reverse))

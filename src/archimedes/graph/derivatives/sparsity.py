@@ -10,18 +10,16 @@ pattern is kept, and the sets that come in are put in the place of its bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.dtypes import is_float
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import INPUT, OUT, REGION, Graph
-from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
+from archimedes.graph.ops import INPUT, OUT, REGION, TABLE
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Region
 
 __all__ = ["dependence", "through", "work"]
 
 _SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
-_ARITY = tuple(op.arity for op in TABLE)
 
 
 def region_size(region: Region) -> int:
@@ -39,7 +37,7 @@ def _propagate(g: Graph, seeds: Sequence[int], visit: Callable[[int, int], None]
         elif op == REGION:
             region = g.regions[i]
             given = [sets[j] for j in region.inputs.tolist()]
-            outs[i] = _REGIONS[type(region)](region, given)
+            outs[i] = region.dependence(given, through)
             if visit is not None:
                 visit(_union(given), region_size(region))
             mine = 0
@@ -81,10 +79,6 @@ def _union(sets: list[int]) -> int:
     return union
 
 
-def _all(region: Region, sets: list[int]) -> list[int]:
-    return [_union(sets)] * len(region.out_dtypes)
-
-
 def through(body: Graph, given: Sequence[int]) -> list[int]:
     """Return what each output of a body depends on where its inputs stand for these sets."""
     if body._pattern is None:
@@ -103,66 +97,3 @@ def _substitute(mask: int, given: Sequence[int]) -> int:
         total |= given[low.bit_length() - 1]
         mask ^= low
     return total
-
-
-def _scan(region: Scan, sets: list[int]) -> list[int]:
-    n, m, s = region.carry, region.length * region.slices, region.slices
-    carry, shared = sets[:n], sets[n + m :]
-    steps = range(region.length)
-    rows: dict[int, list[int]] = {}
-    for step in reversed(steps) if region.reverse else steps:
-        slices = sets[n + step * s : n + (step + 1) * s]
-        out = through(region.body, [*carry, *slices, *shared])
-        stable = out[:n] == carry and not s
-        carry, rows[step] = out[:n], out[n:]
-        if stable:
-            # Nothing new can enter: all later steps look the same.
-            return carry + [x for k in steps for x in rows.get(k, out[n:])]
-    return carry + [x for step in steps for x in rows[step]]
-
-
-def _while(region: While, sets: list[int]) -> list[int]:
-    # A loop that may stop at any step passes the union of what each step gives.
-    n = region.carry
-    carry, shared = sets[:n], sets[n:]
-    while True:
-        out = through(region.body, [*carry, *shared])
-        grown = [a | b for a, b in zip(carry, out)]
-        if grown == carry:
-            return carry
-        carry = grown
-
-
-def _switch(region: Switch, sets: list[int]) -> list[int]:
-    rows = [through(body, sets[1:]) for body in region.branches]
-    merged = rows[0]
-    for row in rows[1:]:
-        merged = [a | b for a, b in zip(merged, row)]
-    return merged
-
-
-def _map(region: Map, sets: list[int]) -> list[int]:
-    s, m = region.slices, region.length * region.slices
-    shared = sets[m:]
-    result: list[int] = []
-    for k in range(region.length):
-        result.extend(through(region.body, [*sets[k * s : (k + 1) * s], *shared]))
-    return result
-
-
-def _call(region: Call, sets: list[int]) -> list[int]:
-    if region.derivative is not None:
-        own = region.derivative.pattern
-        return _all(region, sets) if own is None else own(sets)
-    return through(region.body, sets)
-
-
-_REGIONS: dict[type[Region], Callable[[Any, list[int]], list[int]]] = {
-    Call: _call,
-    Scan: _scan,
-    While: _while,
-    Switch: _switch,
-    Map: _map,
-    Solve: _all,
-    Host: _all,
-}

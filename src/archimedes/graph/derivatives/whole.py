@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from archimedes.graph.ops import INPUT, OUT
 from archimedes.graph.passes import copy_into, inline
-from archimedes.graph.program import INPUT, OUT, Graph
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Region
 
 __all__ = ["MAX_ROWS", "opened", "whole_outputs"]

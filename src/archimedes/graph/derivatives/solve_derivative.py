@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from archimedes.graph.derivatives.rules import Emit
-from archimedes.graph.derivatives.sweeps import Directions
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
+from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
 
-__all__ = ["solve_forward", "solve_reverse"]
+__all__: list[str] = []
 
 
 def _columns(dst: Graph, blocks: list[np.ndarray]) -> np.ndarray:
@@ -42,7 +42,7 @@ def _solve(dst: Graph, matrix: np.ndarray, right: np.ndarray, dtype: int) -> np.
     return outs.reshape(n, m)
 
 
-def solve_forward(dst: Graph, region: Solve, given: list[Directions]):
+def _forward(dst: Graph, region: Solve, given: list[Directions]):
     """A dX = dB - dA X."""
     n, m, dtype = region.size, region.columns, region.dtype
     outs = dst.region(region)
@@ -63,7 +63,7 @@ def solve_forward(dst: Graph, region: Solve, given: list[Directions]):
     return outs, tangents
 
 
-def solve_reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
+def _reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
     """A^T L = Xbar; Bbar = L, Abar = -L X^T."""
     n, m, dtype = region.size, region.columns, region.dtype
     a, x = region.inputs[: n * n].reshape(n, n), outs.reshape(n, m)
@@ -81,3 +81,6 @@ def solve_reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
             for p, i in enumerate(_product(dst, lam, x.T, dtype).reshape(-1).tolist()):
                 inputs[p][d] = e.neg(i)
     return inputs
+
+
+register_derivative(Solve, RegionDerivative(_forward, _reverse))

@@ -1,0 +1,143 @@
+"""The forward sweep of automatic differentiation: a program with its tangents beside it.
+
+A tangent of a node is a dict ``{direction: id}``; a direction that is missing is zero, so that
+structural zeros cost nothing. Directions are small ints chosen by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archimedes.graph.derivatives.reverse import (
+    LINEAR_RULES,
+    PARTIAL_RULES,
+    add_term,
+    reverse_sweep,
+)
+from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.derivatives.whole import MAX_ROWS, opened, whole_outputs
+from archimedes.graph.dtypes import is_float
+from archimedes.graph.ops import OUT
+from archimedes.graph.passes import with_outputs
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Directions, Region
+from archimedes.graph.walk import Outputs, Walk
+
+__all__ = ["forward_sweep"]
+
+
+class _Forward(Walk):
+    """Writes a graph together with tangents; ``seeds`` are those of its inputs."""
+
+    def __init__(
+        self, dst: Graph, src: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
+    ) -> None:
+        super().__init__(dst, src, inputs)
+        self.seeds = seeds
+        self.tangents: list[Directions] = [{}] * len(src.op)
+        self.of_outputs: dict[int, list[Directions]] = {}
+
+    def sweep(self) -> tuple[list[int], list[Directions]]:
+        """Return the ids of the outputs and their tangents."""
+        src = self.src
+        live = src.live()
+        self.read = {src.a[i] for i in live if src.op[i] == OUT} if src.regions else set()
+        self.run(live)
+        return self.outputs(), [self.tangents[i] for i in src.outputs]
+
+    def operation(self, i: int, operands: tuple[int, ...]) -> int:
+        src, tangents = self.src, self.tangents
+        code = src.op[i]
+        out = self.dst.emit(code, *operands)
+        active = [tangents[j] for j in (src.a[i], src.b[i], src.c[i])[: len(operands)]]
+        if any(active) and is_float(src.dtype[i]) and out not in self.dst.value:
+            tangents[i] = _node_tangent(self.dst, code, out, operands, active)
+        return out
+
+    def input(self, i: int) -> int:
+        self.tangents[i] = self.seeds[self.src.a[i]]
+        return super().input(i)
+
+    def region(self, i: int, region: Region) -> Outputs:
+        given = [self.tangents[j] for j in region.inputs.tolist()]
+        moved = self.moved(region)
+        if any(given) and i in self.read:
+            placed, self.of_outputs[i] = moved.push_forward(self.dst, given)
+        else:
+            placed = self.dst.region(moved)
+            self.of_outputs[i] = [{}] * len(placed)
+        return [int(k) for k in placed]
+
+    def out(self, i: int) -> int:
+        self.tangents[i] = self.of_outputs[self.src.a[i]][self.src.b[i]]
+        return super().out(i)
+
+
+def forward_sweep(
+    dst: Graph, src: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
+) -> tuple[list[int], list[Directions]]:
+    """Copy ``src`` into ``dst`` together with its tangents.
+
+    ``inputs`` are ids in ``dst`` in place of ``src.inputs``, ``seeds`` their tangents. Returns
+    the ids of the outputs and their tangents.
+    """
+    src = opened(src)
+    rows = whole_outputs(src, [bool(seed) for seed in seeds])
+    if 0 < len(rows) <= MAX_ROWS:
+        return _forward_by_rows(dst, src, inputs, seeds, rows)
+    return _Forward(dst, src, inputs, seeds).sweep()
+
+
+def _forward_by_rows(
+    dst: Graph,
+    src: Graph,
+    inputs: Sequence[int],
+    seeds: Sequence[Directions],
+    rows: list[int],
+) -> tuple[list[int], list[Directions]]:
+    """Sweep forward, but take the tangents of the outputs ``rows`` from their gradients."""
+    rest = [k for k in range(len(src.outputs)) if k not in set(rows)]
+    outs = [-1] * len(src.outputs)
+    tangents: list[Directions] = [{} for _ in outs]
+    plain = with_outputs(src, [src.outputs[k] for k in rest])
+    for k, out, found in zip(rest, *forward_sweep(dst, plain, inputs, seeds)):
+        outs[k], tangents[k] = out, found
+    part = with_outputs(src, [src.outputs[k] for k in rows])
+    ones = [{n: dst.const(1.0, part.dtype[i])} for n, i in enumerate(part.outputs)]
+    made, gradients = reverse_sweep(dst, part, inputs, ones, [bool(seed) for seed in seeds])
+    for n, k in enumerate(rows):
+        outs[k] = made[n]
+        for gradient, seed in zip(gradients, seeds):
+            if n in gradient:
+                e = Emit(dst, dst.dtype[gradient[n]])
+                for d, tangent in seed.items():
+                    add_term(dst, e, tangents[k], d, e.mul(gradient[n], tangent))
+    return outs, tangents
+
+
+def _node_tangent(
+    g: Graph, code: int, out: int, ids: tuple[int, ...], active: list[Directions]
+) -> Directions:
+    e = Emit(g, g.dtype[out])
+    result: Directions = {}
+    linear = LINEAR_RULES[code]
+    if linear is not None:
+        for d in dict.fromkeys(d for t in active for d in t):
+            given = [t[d] if d in t else _zero_like(g, j) for t, j in zip(active, ids)]
+            add_term(g, e, result, d, linear[0](g, ids, given))
+        return result
+    partials = PARTIAL_RULES[code]
+    if partials is None:
+        return result
+    first, second = ids[0], ids[1] if len(ids) > 1 else -1
+    for k, t in enumerate(active):
+        if not t:
+            continue
+        p = partials[k](e, out, first, second)
+        for d, tangent in t.items():
+            add_term(g, e, result, d, e.mul(p, tangent))
+    return result
+
+
+def _zero_like(g: Graph, i: int) -> int:
+    return g.const(0.0, g.dtype[i]) if is_float(g.dtype[i]) else -1

@@ -1,0 +1,164 @@
+"""Derivatives of scans: a scan that carries its tangents along, or runs back over its adjoints.
+
+Legend. In a body n values are carried, s come from the slice of the step, h are shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from archimedes.graph.derivatives.bodies import (
+    Pair,
+    adjoint_body,
+    beside,
+    copy_inputs,
+    pairs_of,
+    reordered,
+    settled,
+    split,
+    stacked_outs,
+    stacked_with,
+    tangent_body,
+)
+from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.dtypes import is_float
+from archimedes.graph.passes import inline, prune
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Scan
+from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+
+__all__ = ["scan_record", "scan_reverse"]
+
+
+def _input_pairs(region: Scan, given: list[Directions]) -> tuple[list[Pair], ...]:
+    """Pairs of a scan's inputs as positions in its body: carry, slice (any step), shared."""
+    n, m = region.carry, region.length * region.slices
+    carry = pairs_of(given[:n])
+    slices = sorted({(n + k % region.slices, d) for k in range(m) for d in given[n + k]})
+    shared = [(n + region.slices + k, d) for k, d in pairs_of(given[n + m :])]
+    return carry, slices, shared
+
+
+def _forward(
+    dst: Graph, region: Scan, given: list[Directions]
+) -> tuple[list[int], list[Directions]]:
+    init, stacked, shared_ids = region.parts()
+    n, s, m = region.carry, region.slices, region.length * region.slices
+    carry, slices, shared = _input_pairs(region, given)
+    carry, extended = settled(
+        lambda pairs: tangent_body(region.body, [*pairs, *slices, *shared]), carry, n
+    )
+    outs_found = [p for p in extended.found if p[0] >= n]
+    nc, ns, wide_outs = len(carry), len(slices), region.outs
+    body = reordered(
+        extended.with_pairs([*carry, *outs_found]),
+        beside([n, s, len(shared_ids)], [nc, ns, len(shared)]),
+        beside([n, wide_outs], [nc, len(outs_found)]),
+    )
+    wide = stacked_with(dst, stacked, given[n : n + m], slices, n)
+    zeros = {k: dst.const(0.0, dst.dtype[init[k]]) for k, _ in carry}
+    carry_tangents = [given[k].get(d, zeros[k]) for k, d in carry]
+    shared_tangents = [given[k - s + m][d] for k, d in shared]
+    inputs = [*init, *carry_tangents, *wide.reshape(-1), *shared_ids, *shared_tangents]
+    outs = dst.region(Scan(inputs, body, region.length, n + nc, s + ns, region.reverse))
+    rows = outs[n + nc :].reshape(region.length, wide_outs + len(outs_found))
+    values = [*outs[:n], *rows[:, :wide_outs].reshape(-1)]
+    tangents = split(outs[n : n + nc], n, carry)
+    local = [(k - n, d) for k, d in outs_found]
+    for row in rows:
+        tangents.extend(split(row[wide_outs:], wide_outs, local))
+    return [int(i) for i in values], tangents
+
+
+def scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
+    """Run a scan that also puts out the carry each step starts from."""
+    g, inputs = copy_inputs(region.body)
+    outs = inline(g, region.body, inputs)
+    g.outputs = [*outs, *inputs[: region.carry]]
+    new = Scan(region.inputs, prune(g), region.length, region.carry, region.slices, region.reverse)
+    ids = dst.region(new)
+    n, wide = region.carry, region.outs
+    rows = ids[n:].reshape(region.length, wide + n)
+    return np.concatenate([ids[:n], rows[:, :wide].reshape(-1)]), rows[:, wide:]
+
+
+def _wanted_in_body(region: Scan, wanted: Sequence[bool]) -> list[bool]:
+    """Which inputs of the body have adjoints: all floats carried, and what is wanted of a step."""
+    n, s = region.carry, region.slices
+    floats = [is_float(dtype) for dtype in region.body.input_dtypes[:n]]
+    steps = range(region.length)
+    slices = [any(wanted[n + step * s + k] for step in steps) for k in range(s)]
+    return [*floats, *slices, *wanted[n + region.length * s :]]
+
+
+def _backward_body(
+    region: Scan,
+    body: Graph,
+    carry: list[Pair],
+    out_pairs: list[Pair],
+    slices: int,
+    shared: list[Pair],
+) -> Graph:
+    """(carry adjoints, shared sums | carry, slice, out adjoints | shared) -> one step back.
+
+    ``body`` is (inputs, carry adjoints, out adjoints) -> adjoints of carry, slice and shared.
+    """
+    first_shared, nc = region.carry + region.slices, len(carry)
+    dtypes = region.body.input_dtypes
+    g = Graph()
+    bars = [g.input(dtypes[k]) for k, _ in carry]
+    sums = [g.input(dtypes[k]) for k, _ in shared]
+    primal = [g.input(dtype) for dtype in dtypes[:first_shared]]
+    out_bars = [g.input(region.body.output_dtypes[k]) for k, _ in out_pairs]
+    common = [g.input(dtype) for dtype in dtypes[first_shared:]]
+    results = inline(g, body, [*primal, *common, *bars, *out_bars])
+    totals = [
+        Emit(g, g.dtype[total]).add(total, more)
+        for total, more in zip(sums, results[nc + slices :])
+    ]
+    g.outputs = [*results[:nc], *totals, *results[nc : nc + slices]]
+    return prune(g)
+
+
+def scan_reverse(
+    dst: Graph,
+    region: Scan,
+    adjoints: list[Directions],
+    carries: np.ndarray,
+    wanted: Sequence[bool],
+) -> list[Directions]:
+    """Return adjoints of the inputs; ``carries`` are what each step started from."""
+    _, stacked, shared_ids = region.parts()
+    n, s, wide = region.carry, region.slices, region.outs
+    outs = range(region.length * wide)
+    out_pairs = sorted({(n + k % wide, d) for k in outs for d in adjoints[n + k]})
+    body_wanted = _wanted_in_body(region, wanted)
+    carry, back = settled(
+        lambda pairs: adjoint_body(region.body, [*pairs, *out_pairs], body_wanted),
+        pairs_of(adjoints[:n]),
+        n,
+    )
+    slices = [p for p in back.found if n <= p[0] < n + s]
+    shared = [p for p in back.found if p[0] >= n + s]
+    body = back.with_pairs([*carry, *slices, *shared])
+    step = _backward_body(region, body, carry, out_pairs, len(slices), shared)
+    rows = stacked_outs(dst, region, adjoints[n:], out_pairs)
+    steps = np.concatenate([carries, stacked, rows], axis=1)
+    dtypes = region.body.input_dtypes
+    bars = [adjoints[k][d] if d in adjoints[k] else dst.const(0.0, dtypes[k]) for k, d in carry]
+    sums = [dst.const(0.0, dtypes[k]) for k, _ in shared]
+    inputs = [*bars, *sums, *steps.reshape(-1), *shared_ids]
+    count, width = len(carry) + len(shared), steps.shape[1]
+    found = dst.region(Scan(inputs, step, region.length, count, width, not region.reverse))
+    results = split(found[: len(carry)], n, carry)
+    local = [(k - n, d) for k, d in slices]
+    for row in found[count:].reshape(region.length, len(slices)):
+        results.extend(split(row, s, local))
+    of_shared = [(k - n - s, d) for k, d in shared]
+    results.extend(split(found[len(carry) : count], len(shared_ids), of_shared))
+    return results
+
+
+register_derivative(Scan, RegionDerivative(_forward, scan_reverse, scan_record))

@@ -1,0 +1,28 @@
+"""Regions: nodes with bodies, for what a straight line of scalars should not spell out.
+
+One file per region, which describes it wholly (see ``base.py``). Two regions of the plan are
+something simpler: a lookup (a constant table read at a computed index) is a plain node, see
+``Graph.lookup``; an implicit function is a ``Call`` with a derivative of its own.
+"""
+
+from archimedes.graph.regions.base import DerivativeRule, OneBody, Region
+from archimedes.graph.regions.call import Call
+from archimedes.graph.regions.host import Host
+from archimedes.graph.regions.map import Map
+from archimedes.graph.regions.scan import Scan
+from archimedes.graph.regions.solve import Solve
+from archimedes.graph.regions.switch import Switch
+from archimedes.graph.regions.while_loop import While
+
+__all__ = [
+    "Call",
+    "DerivativeRule",
+    "Host",
+    "Map",
+    "OneBody",
+    "Region",
+    "Scan",
+    "Solve",
+    "Switch",
+    "While",
+]

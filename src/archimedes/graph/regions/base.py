@@ -1,0 +1,245 @@
+"""What a region is: a node that runs bodies, and everything that anybody asks of one.
+
+A region is described by its class and nowhere else. ``Region`` has an answer for each question,
+right for a region without bodies that must stay whole; a class overrides those that differ.
+Adding a region is one such class, and its lowering (``backends/``). Its derivatives are methods
+as well; those of the regions here are written in ``graph/derivatives/``, above this layer, and
+registered with ``register_derivative``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from archimedes.errors import GraphError
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.cutting import Cut, Cutter, same_number
+
+__all__ = [
+    "DerivativeRule",
+    "Directions",
+    "OneBody",
+    "Region",
+    "RegionDerivative",
+    "register_derivative",
+]
+
+#: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
+Pass = Callable[[Graph, np.ndarray, np.ndarray, list[list[int | None]]], Any]
+#: Tangents or adjoints of one value: an id per direction; a direction that is missing is zero.
+Directions = dict[int, int]
+#: Runs a body on values.
+Run = Callable[[Graph, Sequence[Any]], list[Any]]
+#: Says what each output of a body depends on where its inputs stand for these sets.
+Through = Callable[[Graph, Sequence[int]], list[int]]
+
+
+class DerivativeRule(Protocol):
+    """A derivative that a ``Call`` brings with it instead of differentiating its body.
+
+    ``forward`` gets the graph to emit into, the ids of inputs and outputs, and for each direction
+    one tangent id (or None for zero) per input; it returns one list of output tangents per
+    direction. ``reverse`` is its transpose. A rule may have only one of them (``None`` there).
+    ``pattern`` returns what each output depends on, from the sets of inputs that each input
+    stands for; where it is None, every output depends on every input.
+    A rule may say that some outputs are ``whole`` (a set of positions): only ``reverse`` knows
+    their derivatives, of functions that use them as a whole.
+    """
+
+    name: str
+
+    @property
+    def forward(self) -> Pass | None: ...
+
+    @property
+    def reverse(self) -> Pass | None: ...
+
+    @property
+    def pattern(self) -> Callable[[list[int]], list[int]] | None: ...
+
+
+@dataclass(frozen=True)
+class RegionDerivative:
+    """Derivatives of the regions of one class, as functions: see the methods of ``Region``."""
+
+    push_forward: Callable[[Graph, Any, list[Directions]], tuple[Any, list[Directions]]]
+    pull_back: Callable[[Graph, Any, list[Directions], Any, Sequence[bool]], list[Directions]]
+    record: Callable[[Graph, Any], tuple[np.ndarray, Any]] | None = None
+
+
+_DERIVATIVES: dict[type[Region], RegionDerivative] = {}
+
+
+def register_derivative(kind: type[Region], derivative: RegionDerivative) -> None:
+    """Say how regions of a class are differentiated, where the class does not say so itself."""
+    _DERIVATIVES[kind] = derivative
+
+
+def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array.
+
+    ``line`` is the user's line that made it, where that is known; it serves errors only.
+    """
+
+    inputs: Any
+    line: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", _ids(self.inputs))
+
+    # ---- what it is --------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """Name of the region in text and tables."""
+        return type(self).__name__.lower()
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        """The graphs it runs."""
+        return ()
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        """Dtype codes of its outputs."""
+        raise NotImplementedError
+
+    @cached_property
+    def has_effects(self) -> bool:
+        """Whether running it may do more than compute its outputs."""
+        return any(body.effects() for body in self.bodies)
+
+    def settings(self) -> tuple[Any, ...]:
+        """Everything but inputs and bodies that makes two regions different."""
+        return ()
+
+    def computed(self) -> tuple[Any, ...]:
+        """Those of the settings that make results different."""
+        return self.settings()
+
+    def summary(self) -> str:
+        """Return the settings as words, for printing."""
+        return " ".join(str(s) for s in self.settings())
+
+    def key(self, lasting: bool = False, data: bool = True) -> tuple[Any, ...]:
+        """Content of the region, for sharing equal ones.
+
+        ``lasting``: what it computes only; without ``data``: not what is in longer tables.
+        """
+        if not data:
+            digests = [body.form_digest() for body in self.bodies]
+        else:
+            digests = [body.lasting_digest() if lasting else body.digest() for body in self.bodies]
+        settings = self.computed() if lasting else self.settings()
+        return (self.kind, self.inputs.tobytes(), tuple(digests), settings)
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        """Say what makes it invalid in a graph, as ends of a sentence that begins with its name."""
+        yield from ()
+
+    # ---- another one like it -----------------------------------------------------------
+
+    def with_inputs(self, inputs: Sequence[int] | np.ndarray) -> Any:
+        """Return the same region reading other ids."""
+        return replace(self, inputs=_ids(inputs))
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        """Return the same region running other bodies, to be run: derivative rules are left out."""
+        if bodies:
+            raise NotImplementedError
+        return self
+
+    def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
+        """Return the same region with other dtypes: ``body`` and ``dtype`` give the new ones."""
+        return self.with_bodies([body(b) for b in self.bodies])
+
+    def within(self, g: Graph) -> Region:
+        """Return the region without what cannot happen on the values it reads in a graph."""
+        return self
+
+    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+        """Say how it is cut down to what some of its outputs need (default: it stays whole)."""
+        return Cut(tuple(range(len(self.inputs))), self.with_inputs, same_number)
+
+    # ---- what it computes --------------------------------------------------------------
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        """Return its outputs for NumPy scalars or arrays over a batch: what the region means."""
+        raise NotImplementedError
+
+    def count(
+        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+    ) -> Counter[str]:
+        """Return by name the most operations it takes; ``operations`` counts those of a body.
+
+        ``weight`` says what counts cost, for choosing the longest of several.
+        """
+        return sum((operations(body) for body in self.bodies), Counter[str]())
+
+    def dependence(self, given: list[int], through: Through) -> list[int]:
+        """Return what each output depends on, as a set of bits; ``given`` are those of inputs."""
+        every = 0
+        for inputs in given:
+            every |= inputs
+        return [every] * len(self.out_dtypes)
+
+    # ---- its derivatives ---------------------------------------------------------------
+
+    def push_forward(self, dst: Graph, given: list[Directions]) -> tuple[Any, list[Directions]]:
+        """Emit the region with its tangents: ids of the outputs, and a tangent of each.
+
+        Its inputs are ids in ``dst``, ``given`` are their tangents.
+        """
+        return self._derivative().push_forward(dst, self, given)
+
+    def record(self, dst: Graph) -> tuple[np.ndarray, Any]:
+        """Emit the region, keeping what ``pull_back`` needs: ids of the outputs, and that."""
+        record = self._derivative().record
+        if record is not None:
+            return record(dst, self)
+        outs = dst.region(self)
+        return outs, outs
+
+    def pull_back(
+        self, dst: Graph, adjoints: list[Directions], saved: Any, wanted: Sequence[bool]
+    ) -> list[Directions]:
+        """Emit the way back: adjoints of the inputs (those ``wanted``) from those of the outputs.
+
+        ``saved`` is what ``record`` kept.
+        """
+        return self._derivative().pull_back(dst, self, adjoints, saved, wanted)
+
+    def _derivative(self) -> RegionDerivative:
+        found = _DERIVATIVES.get(type(self))
+        if found is None:
+            raise GraphError(
+                f"regions of kind {self.kind!r} have no derivative: give {type(self).__name__} "
+                "the methods push_forward and pull_back"
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class OneBody(Region):
+    """A region that runs one body."""
+
+    body: Graph
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return (self.body,)
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        (body,) = bodies
+        return replace(self, body=body)
