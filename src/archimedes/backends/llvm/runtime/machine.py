@@ -13,8 +13,14 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 __all__ = ["NativeCode", "Target", "host_target"]
 
 
+#: LLVM orders runs of loads and stores in quadratic time below this many of them. The default
+#: of 1000 takes most of the compilation of wide outputs; 50 is as fast in what it compiles.
+_HUGE_REGION = 50
+
+
 @lru_cache(maxsize=1)
 def _initialise() -> None:
+    llvm.set_option("archimedes", f"-dag-maps-huge-region={_HUGE_REGION}")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
