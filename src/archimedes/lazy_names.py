@@ -1,33 +1,59 @@
-"""Packages whose names are imported when first used, so that importing them costs little."""
+"""Packages whose names are imported when first used, so that importing them costs little.
+
+The names of such a package stand once, in its ``__init__.pyi``, one line per name::
+
+    from archimedes.function.batching.vmap_calls import vmap as vmap
+
+Editors and type checkers read that file, and so does :func:`lazy_names`.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # importing it from ``typing`` would take longer than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["lazy_names"]
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that has a stub.
 
-    ``homes`` lists, a line a module (its full name), the names that it gives to users, with
-    spaces between them.
-
-    >>> get = lazy_names("archimedes.function", {"archimedes.function.batching.vmap_calls": "vmap"})
-    >>> get("vmap").__name__
-    'vmap'
+    >>> get, names, public = lazy_names("archimedes.random")
+    >>> get("uniform").__name__, "uniform" in names(), "uniform" in public
+    ('uniform', True, True)
     """
-    home = {name: module for module, names in homes.items() for name in names.split()}
+    home = _homes(package)
+    public = sorted(home)
 
     def get(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if home[name] == package:  # a package or module inside it
+            return import_module(f"{package}.{name}")
         value = getattr(import_module(home[name]), name)
         # Found without this function from now on.
         setattr(sys.modules[package], name, value)
         return value
 
-    return get
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public})
+
+    return get, names, public
+
+
+def _homes(package: str) -> dict[str, str]:
+    """Read the stub of a package: which module each name is from."""
+    spec: Any = sys.modules[package].__spec__
+    # The loader also reads packages that are imported from an archive.
+    text = spec.loader.get_data(f"{spec.origin}i").decode()
+    home: dict[str, str] = {}
+    for line in text.replace("(\n", "").replace(",\n)", "").splitlines():  # long lines wrap
+        words = line.split()
+        if words and words[0] == "from":
+            home.update(dict.fromkeys(words[5::3], words[1]))
+    return home

@@ -8,45 +8,6 @@
 (True, array([2., 1.]))
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from archimedes.lazy_names import lazy_names
 
-if TYPE_CHECKING:
-    from archimedes.function import implicit, root
-    from archimedes.optimize.fitting import least_squares
-    from archimedes.optimize.levenberg_marquardt import lm_solve
-    from archimedes.optimize.nlp import NlpSolver, minimize, nlp_solver
-    from archimedes.optimize.results import LMResult, LMStatus
-    from archimedes.optimize.solutions import Iteration, Multipliers, OptimizeResult
-    from archimedes.optimize.statuses import Status
-
-_HOMES = {
-    "archimedes.function": "implicit root",
-    "archimedes.optimize.fitting": "least_squares",
-    "archimedes.optimize.levenberg_marquardt": "lm_solve",
-    "archimedes.optimize.nlp": "NlpSolver minimize nlp_solver",
-    "archimedes.optimize.results": "LMResult LMStatus",
-    "archimedes.optimize.solutions": "Iteration Multipliers OptimizeResult",
-    "archimedes.optimize.statuses": "Status",
-}
-
-__all__ = [
-    "Iteration",
-    "LMResult",
-    "LMStatus",
-    "Multipliers",
-    "NlpSolver",
-    "OptimizeResult",
-    "Status",
-    "implicit",
-    "least_squares",
-    "lm_solve",
-    "minimize",
-    "nlp_solver",
-    "root",
-]
-
-__getattr__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,0 +1,13 @@
+from archimedes.function import implicit as implicit
+from archimedes.function import root as root
+from archimedes.optimize.fitting import least_squares as least_squares
+from archimedes.optimize.levenberg_marquardt import lm_solve as lm_solve
+from archimedes.optimize.nlp import NlpSolver as NlpSolver
+from archimedes.optimize.nlp import minimize as minimize
+from archimedes.optimize.nlp import nlp_solver as nlp_solver
+from archimedes.optimize.results import LMResult as LMResult
+from archimedes.optimize.results import LMStatus as LMStatus
+from archimedes.optimize.solutions import Iteration as Iteration
+from archimedes.optimize.solutions import Multipliers as Multipliers
+from archimedes.optimize.solutions import OptimizeResult as OptimizeResult
+from archimedes.optimize.statuses import Status as Status

@@ -1,0 +1,12 @@
+from archimedes.random.continuous import exponential as exponential
+from archimedes.random.continuous import multivariate_normal as multivariate_normal
+from archimedes.random.continuous import normal as normal
+from archimedes.random.continuous import uniform as uniform
+from archimedes.random.discrete import bernoulli as bernoulli
+from archimedes.random.discrete import bits as bits
+from archimedes.random.discrete import choice as choice
+from archimedes.random.discrete import integers as integers
+from archimedes.random.discrete import permutation as permutation
+from archimedes.random.keys import fold_in as fold_in
+from archimedes.random.keys import key as key
+from archimedes.random.keys import split as split
