@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.python_entry import entry as calling
+from archimedes.backends.memory_guard import known_layout
 from archimedes.function import compiled
 from archimedes.function.identity import code_names
 from archimedes.function.identity import memory_words as memory
@@ -48,7 +48,7 @@ def recordings(f):
 # ---- the native check ------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not calling.supported(), reason="another interpreter")
+@pytest.mark.skipif(not known_layout(), reason="another interpreter")
 def test_the_layout_of_this_interpreter_is_known():
     assert memory.trusted()
 

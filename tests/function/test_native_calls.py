@@ -12,13 +12,13 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.python_entry import entry as calling
-from archimedes.function import execution, shortcuts
+from archimedes.function.execution import shortcuts, tiers
 
 
 @pytest.fixture(autouse=True)
 def entries_at_once(monkeypatch):
     """Make native entries at the first call, not after a few."""
-    monkeypatch.setattr(execution, "FIRST_CALLS", 0)
+    monkeypatch.setattr(tiers, "FIRST_CALLS", 0)
 
 
 @arc.struct
@@ -176,7 +176,7 @@ def test_arguments_left_out_or_too_many():
 def test_only_brief_kernels_keep_the_gil(monkeypatch):
     flags = []
     make = calling.make_entry
-    monkeypatch.setattr(calling, "make_entry", lambda *a: flags.append(a[7]) or make(*a))
+    monkeypatch.setattr(calling, "make_entry", lambda *a: flags.append(a[4]) or make(*a))
     step = lambda x, _: (x * 1.5, None)
     more = lambda x: x < 1e9
     for function, brief in (

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.function import execution
+from archimedes.function.execution import tiers
 
 
 @pytest.fixture(autouse=True, params=["at once", "later"])
 def entries(request, monkeypatch):
     """Native entries made at the first call, and after a few."""
-    monkeypatch.setattr(execution, "FIRST_CALLS", 0 if request.param == "at once" else 2)
+    monkeypatch.setattr(tiers, "FIRST_CALLS", 0 if request.param == "at once" else 2)
     return request.param
 
 

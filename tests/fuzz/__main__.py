@@ -13,7 +13,7 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from archimedes.function.execution import NUMERICS
+from archimedes.function.execution.tiers import NUMERICS
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check

@@ -11,7 +11,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.function import compiled
-from archimedes.function.batching import vmap_calls as batching
+from archimedes.function.batching import recorded_maps
 from archimedes.graph.derivatives.jacobians import (
     forward_graph,
     jacobian_graph,
@@ -30,7 +30,7 @@ X = np.array([0.7, 0.4, 1.2])
 def keep_regions(monkeypatch):
     """Small bodies are normally written out: keep them as regions."""
     monkeypatch.setattr(compiled, "INLINE_LIMIT", 0)
-    monkeypatch.setattr(batching, "UNROLL_LIMIT", 0)
+    monkeypatch.setattr(recorded_maps, "UNROLL_LIMIT", 0)
 
 
 def _call(x):

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import check_backend
 from archimedes.errors import ShapeDtypeError, TraceError
-from archimedes.function.execution import BACKENDS, NUMERICS, Executor, default_backend
+from archimedes.function.execution.outputs import result_arrays
+from archimedes.function.execution.shortcut_holder import ShortcutHolder
+from archimedes.function.execution.tiers import NUMERICS, SINGLE, CallForm, Tiers
 from archimedes.function.former_options import former_options
 from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
 from archimedes.function.identity.hosts import collecting, note_hosts
 from archimedes.function.identity.reads import PARTS, Walk, is_atom
 from archimedes.function.identity.states import Identity, State
-from archimedes.function.outputs import result_arrays
 from archimedes.function.recording import (
     LeafSpec,
     Recording,
@@ -27,7 +29,6 @@ from archimedes.function.recording import (
     out_array,
     record,
 )
-from archimedes.function.shortcuts import shortcut
 from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
 from archimedes.graph.program import origins
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compile"]
 
-#: How many specialisations of a function keep a generated call path.
-SHORTCUTS = 4
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
 #: Recordings that ``explain`` tells about besides the last.
@@ -62,7 +61,7 @@ class _UnderWay(threading.local):
 _under_way = _UnderWay()
 
 
-class Compiled:
+class Compiled(ShortcutHolder):
     """A function that is recorded once for each structure, shape and dtype of its arguments.
 
     Made by :func:`compile` and by the derivative functions. Call it like the original; called
@@ -87,6 +86,7 @@ class Compiled:
                 f"compile needs a function, got {type(function).__name__}: write "
                 "arc.compile(f), not arc.compile(f(x))"
             )
+        super().__init__()
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.name = str(name or getattr(function, "__name__", type(function).__name__))
@@ -94,9 +94,7 @@ class Compiled:
         self.return_names = tuple(return_names) if return_names is not None else None
         self.signature = Signature(function, static_argnums, static_argnames)
         self.__signature__ = self.signature.parameters
-        self.backend = default_backend() if backend is None else backend
-        if self.backend not in BACKENDS:
-            raise ValueError(f"compile: backend={backend!r} is not one of {BACKENDS}")
+        self.backend = check_backend("compile", backend)
         if numerics not in NUMERICS:
             raise ValueError(f"compile: numerics={numerics!r} is not one of {NUMERICS}")
         self.numerics = numerics
@@ -105,14 +103,28 @@ class Compiled:
         #: Whether it may change what it reads, though not keep traced values there.
         self.lenient = bool(freeze)
         self.frozen = Frozen(self) if freeze else None
-        self._cache: OrderedDict[Any, tuple[Recording, Executor]] = OrderedDict()
-        #: Generated call paths of recent specialisations, newest first.
-        self._shortcuts: tuple[Callable[..., Any], ...] = ()
-        self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
+        self._cache: OrderedDict[Any, tuple[Recording, Tiers]] = OrderedDict()
         self._lock = threading.Lock()
         self._log: list[str] = []
         #: Called from another recording, it is copied into it up to this many operations.
         self.inline_limit = INLINE_LIMIT
+
+    def on_backend(self, caller: str, backend: str) -> Compiled:
+        """Return this function for another backend, or itself; ``caller`` is named in errors."""
+        if check_backend(caller, backend) == self.backend:
+            return self
+        made = Compiled(
+            self.function,
+            return_names=self.return_names,
+            name=self.name,
+            backend=backend,
+            numerics=self.numerics,
+            freeze=self.identity.frozen,
+            watch=self.identity.roots,
+        )
+        made.signature, made.__signature__ = self.signature, self.__signature__
+        made.lenient, made.inline_limit = self.lenient, self.inline_limit
+        return made
 
     @property
     def arg_names(self) -> tuple[str, ...]:
@@ -146,11 +158,12 @@ class Compiled:
                 result = fast(*args)
                 if result is not NotImplemented:
                     return result
-        leaves, recording, executor = self._lookup(args, kwargs)
-        if executor is not None and not _has_traced(leaves):
-            result = executor(leaves)
-            if executor.native is not None and not kwargs:
-                self._remember(args, executor)
+        leaves, recording, tiers = self._lookup(args, kwargs)
+        if tiers is not None and not _has_traced(leaves):
+            tiers = tiers.where(leaves, recording.names)
+            result = tiers(leaves)
+            if tiers.often and not kwargs and self._takes_shortcuts:
+                self._offer(tiers, SINGLE, args)
             return result
         return apply_recording(recording, leaves, self.inline_limit)
 
@@ -160,35 +173,24 @@ class Compiled:
             for fast in self._into_shortcuts:
                 if fast(*args, out) is not NotImplemented:
                     return out
-        leaves, recording, executor = self._lookup(args, kwargs)
-        if executor is None or _has_traced(leaves):
+        leaves, recording, tiers = self._lookup(args, kwargs)
+        if tiers is None or _has_traced(leaves):
             raise TraceError(
                 f"{self.name}: out= takes numbers; inside a recorded function there is nothing "
-                "to save, leave it away"
+                "to save, leave it out"
             )
-        executor.into(leaves, result_arrays(self.name, recording, out))
-        if executor.native is not None and not kwargs:
-            self._remember(args, executor, into=True)
+        tiers = tiers.where(leaves, recording.names)
+        tiers.into(leaves, result_arrays(self.name, recording, out, tiers.result_kind))
+        if tiers.often and not kwargs and self._takes_shortcuts:
+            self._offer(tiers, CallForm(into=True), args)
         return out
 
-    def _remember(self, args: tuple[Any, ...], executor: Executor, into: bool = False) -> None:
-        """Let the next calls of this form go straight to the native entry."""
-        if any(spec.array or spec.order for spec in executor.recording.leaves):
-            return  # the native entry takes scalars and arrays in C order: other recordings
-        if self.signature.plain and not self.signature.static and into not in executor.shortcuts:
-            executor.shortcuts.add(into)
-            entry = executor.entry(into=into)
-            if entry is None or not executor.finished:
-                return
-            out_tree = executor.recording.out_tree if into else None
-            fast = shortcut(entry, tree.structure(args), out_tree)
-            executor.paths.append(fast)
-            if fast is not None and into:
-                self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
-            elif fast is not None:
-                self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
+    @property
+    def _takes_shortcuts(self) -> bool:
+        """Whether arguments reach the function as they are given."""
+        return self.signature.plain and not self.signature.static
 
-    def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Executor | None]:
+    def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Tiers | None]:
         values = self.signature.bind(args, kwargs)
         static = self.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in static} if static else values
@@ -262,22 +264,16 @@ class Compiled:
 
     def _keep(
         self, key: Any, recording: Recording, names: list[str], state: State
-    ) -> tuple[Recording, Executor]:
+    ) -> tuple[Recording, Tiers]:
         with self._lock:
             if key not in self._cache:
                 why = _reason(self.name, key, list(self._cache), names, state.reason)
                 self._log = [*self._log[-LOGGED:], why]
-                executor = Executor(recording, self.backend, self.numerics, state)
-                self._cache[key] = (recording, executor)
+                tiers = Tiers(recording, self.backend, self.numerics, state)
+                self._cache[key] = (recording, tiers)
                 while len(self._cache) > RECORDINGS:
-                    self._forget(self._cache.popitem(last=False)[1][1])
+                    self._withdraw(self._cache.popitem(last=False)[1][1])
             return self._cache[key]
-
-    def _forget(self, executor: Executor) -> None:
-        """Let go of the call paths of a recording, which hold its code."""
-        paths = executor.paths
-        self._shortcuts = tuple(f for f in self._shortcuts if f not in paths)
-        self._into_shortcuts = tuple(f for f in self._into_shortcuts if f not in paths)
 
     def _record(
         self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
@@ -315,23 +311,27 @@ class Compiled:
         return statistics(self.graph(*args, **kwargs))
 
     def source(self, kind: str, *args: Any, **kwargs: Any) -> str:
-        """Return the native code for these arguments as text: ``kind`` is "llvm" or "asm"."""
-        if kind not in ("llvm", "asm"):
-            raise ValueError(f"source: kind={kind!r} is not one of 'llvm', 'asm'")
-        kernel = self._executor(args, kwargs).kernel()
-        return kernel.llvm_ir if kind == "llvm" else kernel.asm
+        """Return the code for these arguments as text; ``kind`` is "llvm" or "asm" by default.
+
+        Backends have kinds of their own.
+        """
+        kernel = self._tiers(args, kwargs).kernel()
+        if kind not in kernel.sources:
+            known = ", ".join(map(repr, kernel.sources)) or "none: this backend shows no code"
+            raise ValueError(f"source: kind={kind!r} is not one of {known}")
+        return kernel.source(kind)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Compile for these arguments, time it, and return the figures."""
         from archimedes.function.reporting import measure
 
-        return measure(self.name, self._executor(args, kwargs), self._lookup(args, kwargs)[0])
+        return measure(self.name, self._tiers(args, kwargs), self._lookup(args, kwargs)[0])
 
-    def _executor(self, args: Any, kwargs: Any) -> Executor:
-        executor = self._lookup(args, kwargs)[2]
-        if executor is None:
+    def _tiers(self, args: Any, kwargs: Any) -> Tiers:
+        leaves, recording, tiers = self._lookup(args, kwargs)
+        if tiers is None:
             raise TraceError(f"{self.name} uses values of the function that is being recorded")
-        return executor
+        return tiers.where(leaves, recording.names)
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Run the function as plain Python on these numbers, with the checks it makes of values.
@@ -349,7 +349,7 @@ class Compiled:
         return check(self.name, self.function, self, args, kwargs)
 
     def explain(self) -> str:
-        """Say what was recorded and why, one line a recording."""
+        """Say what was recorded and why, one line per recording."""
         if not self._log:
             return f"{self.name}: nothing recorded yet"
         return "\n".join(f"{k + 1}. {line}" for k, line in enumerate(self._log))
@@ -359,7 +359,7 @@ class Compiled:
         with self._lock:
             self._cache.clear()
             self.identity.forget()
-            self._shortcuts = self._into_shortcuts = ()
+            self._withdraw()
             self._log.clear()
 
 

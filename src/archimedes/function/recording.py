@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import backend_of
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError
 from archimedes.graph.dtypes import DTYPES, F64, I64, code_of
 from archimedes.graph.environment import in_default_environment
@@ -76,13 +77,25 @@ def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec
         if holds_traced(x):
             traced = lift(x)
             return LeafSpec(traced.code, traced.shape)
-        raise ShapeDtypeError(
-            f"argument {path()} has dtype {x.dtype}, which cannot be traced: convert it to "
-            "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
-        )
+        raise _untraceable(x.dtype, path)
     if not x.shape:
         return LeafSpec(code, array=isinstance(x, np.ndarray))
     return LeafSpec(code, x.shape, order=axis_order(as_plain(x)))
+
+
+def _device_spec(shape: tuple[int, ...], dtype: np.dtype, path: Callable[[], str]) -> LeafSpec:
+    """Describe an array that lies elsewhere: in C order when it is computed with."""
+    code = code_of(dtype)
+    if code is None:
+        raise _untraceable(dtype, path)
+    return LeafSpec(code, shape)
+
+
+def _untraceable(dtype: np.dtype, path: Callable[[], str]) -> ShapeDtypeError:
+    return ShapeDtypeError(
+        f"argument {path()} has dtype {dtype}, which cannot be traced: convert it to "
+        "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
+    )
 
 
 def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
@@ -116,6 +129,9 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
             f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
             "parts as two arguments."
         )
+    home = backend_of(x)
+    if home is not None:
+        return _device_spec(*home.arrays.describe(x), path)
     try:
         return LeafSpec(-1, key=(kind, content_key(x)), value=x)
     except TypeError as error:
@@ -179,6 +195,8 @@ class Recording:
     outs: list[OutLeaf]
     captured: list[int]
     memo: dict[Any, Any] = field(default_factory=dict)
+    #: The argument leaves as messages name them.
+    names: Sequence[str] = ()
 
     def offsets(self) -> list[int]:
         """Position of each leaf's first input (static leaves take none)."""
@@ -219,7 +237,7 @@ def record(
     graph = prune(trace.graph)
     if names is not None:
         graph.input_names = input_names(leaves, names, len(trace.captured))
-    return Recording(graph, tuple(leaves), out_tree, outs, trace.captured)
+    return Recording(graph, tuple(leaves), out_tree, outs, trace.captured, names=names or ())
 
 
 def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:

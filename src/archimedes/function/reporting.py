@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from archimedes.function.execution import Executor, canonical
+from archimedes.function.execution.tiers import Tiers, canonical
 from archimedes.graph.text import statistics
 
 __all__ = ["Report", "measure"]
 
-#: Operations that count as floating-point work.
-_FLOPS = ("add", "sub", "mul", "div", "neg", "sqrt", "min", "max", "abs")
-
 
 @dataclass(frozen=True)
 class Report:
-    """Figures about one recording and its native code; times are medians."""
+    """Figures about one recording and the code that its backend runs; times are medians."""
 
     name: str
     operations: int
@@ -30,6 +27,7 @@ class Report:
     from_disk: bool
     lanes: int
     call_seconds: float
+    backend: str
 
     def __str__(self) -> str:
         origin = "read from disk" if self.from_disk else "compiled"
@@ -47,13 +45,13 @@ class Report:
     __repr__ = __str__
 
 
-def measure(name: str, executor: Executor, leaves: Sequence[Any]) -> Report:
-    """Compile an executor's recording if needed and time calls of it."""
-    kernel, entry = executor.kernel(), executor.entry()
-    ready = list(map(canonical, leaves, executor.recording.leaves))
+def measure(name: str, tiers: Tiers, leaves: Sequence[Any]) -> Report:
+    """Compile a recording if needed and time calls of it."""
+    kernel, entry = tiers.kernel(), tiers.entry()
+    ready = [] if entry is None else list(map(canonical, leaves, tiers.recording.leaves))
 
     def call() -> Any:
-        return executor(leaves) if entry is None else executor.from_entry(entry(*ready))
+        return tiers(leaves) if entry is None else tiers.from_entry(entry(*ready))
 
     times = []
     for _ in range(9):
@@ -61,16 +59,16 @@ def measure(name: str, executor: Executor, leaves: Sequence[Any]) -> Report:
         for _ in range(200):
             call()
         times.append((time.perf_counter() - start) / 200)
-    stats = kernel.stats
-    expanded = statistics(kernel.graph)
+    figures = kernel.figures()
     return Report(
         name=name,
-        operations=statistics(executor.recording.graph).total,
-        native_operations=stats.nodes,
-        flops=sum(expanded.by_op.get(op, 0) for op in _FLOPS),
-        code_bytes=stats.code_bytes,
-        compile_seconds=stats.compile_seconds,
-        from_disk=stats.cached > 0,
-        lanes=stats.lanes,
+        operations=statistics(tiers.recording.graph).total,
+        native_operations=figures.operations,
+        flops=figures.flops,
+        code_bytes=figures.code_bytes,
+        compile_seconds=figures.compile_seconds,
+        from_disk=figures.from_disk,
+        lanes=figures.lanes,
         call_seconds=median(times),
+        backend=tiers.backend.name,
     )

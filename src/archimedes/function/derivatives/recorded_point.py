@@ -65,6 +65,7 @@ class Derivative:
         #: What counts as part of the function, see ``Compiled``.
         self.watch = function.identity.roots if isinstance(function, Compiled) else (base,)
         self.freeze = isinstance(function, Compiled) and function.identity.frozen
+        self.backend = function.backend if isinstance(function, Compiled) else None
         self.numerics = function.numerics if isinstance(function, Compiled) else "strict"
         if isinstance(function, Compiled):
             self.signature = function.signature

@@ -87,6 +87,7 @@ def _as_compiled(
     compiled = Compiled(
         run,
         name=name,
+        backend=derivative.backend,
         numerics=derivative.numerics,
         freeze=derivative.freeze,
         watch=derivative.watch,

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends.memory_guard import known_layout
+
 __all__ = ["Unseen", "Words", "trusted"]
 
 _ALL = 2**64 - 1
@@ -209,10 +211,8 @@ def _values_offset() -> int:
 @functools.cache
 def trusted() -> bool:
     """Tell whether this interpreter keeps things where ``Words`` looks: every kind is tried."""
-    from archimedes.backends.llvm.python_entry.entry import supported
-
     try:
-        return supported() and all(_notices(*trial) for trial in _trials())
+        return known_layout() and all(_notices(*trial) for trial in _trials())
     except (Unseen, ValueError, AttributeError, IndexError):
         return False
 

@@ -12,17 +12,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from archimedes.backends.memory_guard import Guard
 from archimedes.errors import TraceError
 from archimedes.function.identity.data_places import MovingPlace
 from archimedes.function.identity.memory_words import Unseen, Words, trusted
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.reads import Same, Walk
 from archimedes.symbolic import is_tracing
-
-if TYPE_CHECKING:
-    from archimedes.backends.llvm.python_entry.unchanged import Guard
 
 __all__ = ["Fingerprint", "Identity", "State", "content_of", "fingerprint"]
 
@@ -72,8 +70,6 @@ class State:
     def guard(self) -> Guard:
         """Return what native code checks before it uses a recording of this state."""
         if self._guard is None:
-            from archimedes.backends.llvm.python_entry.unchanged import Guard
-
             self._guard = Guard()
             self._write()
         return self._guard

@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from archimedes.backends.registry import check_backend, resolved
 from archimedes.function import Compiled, jac, vmap
 from archimedes.function.batching.sorted_runs import over_runs
-from archimedes.function.execution import default_backend
 from archimedes.simulate.stepping import solve_loops as loops
 from archimedes.simulate.stepping import trial_step as stepping
 from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
@@ -30,8 +30,7 @@ def native(function: Callable[..., Any], name: str, watch: Sequence[Any] = ()) -
     Whoever keeps it knows by fingerprints when it is out of date. ``watch`` are functions of users
     that it calls: they must not change state while they are recorded.
     """
-    backend = default_backend()
-    backend = "llvm" if backend == "auto" else backend
+    backend = resolved(check_backend("solve_ode", None))
     made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
     made.lenient = False
     return made

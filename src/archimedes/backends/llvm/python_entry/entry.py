@@ -13,74 +13,46 @@ axis of the batched arguments, and a kernel for what instances share runs first.
 from __future__ import annotations
 
 import ctypes
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from archimedes.backends.llvm.python_entry.entry_text import NAME, Argument, Batch, entry_text
-from archimedes.backends.llvm.python_entry.results import Form, Known, Leaf, Result, Struct, Tuple
-from archimedes.backends.llvm.python_entry.unchanged import Guard, checker
+from archimedes.backends.entry_forms import EntryRequest
+from archimedes.backends.llvm.python_entry.entry_text import NAME, Batch, entry_text
+from archimedes.backends.llvm.python_entry.unchanged import checker, unchanged
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 
-__all__ = [
-    "Argument",
-    "Batch",
-    "Form",
-    "Known",
-    "Leaf",
-    "Result",
-    "Struct",
-    "Tuple",
-    "make_entry",
-    "supported",
-]
+__all__ = ["Batch", "make_entry"]
 
 _METH_FASTCALL = 0x0080
 
 
-def supported() -> bool:
-    """Tell whether this interpreter lays out objects as assumed."""
-    free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
-    return (
-        sys.implementation.name == "cpython"
-        and ctypes.sizeof(ctypes.c_void_p) == 8
-        and not free_threaded
-        and not hasattr(sys, "gettotalrefcount")
-    )
-
-
 def make_entry(
-    kernel: int,
-    arguments: Sequence[Argument],
-    results: Sequence[Result],
-    form: Form,
-    keep: Any,
-    batch: Batch | None = None,
-    into: bool = False,
-    brief: bool = False,
-    guard: Guard | None = None,
+    request: EntryRequest, kernel: int, keep: Any, batch: Batch | None = None, brief: bool = False
 ) -> Callable[..., Any]:
     """Make the builtin ``f(*leaves) -> results in their form, or NotImplemented``.
 
     ``kernel`` is the address of a scalar kernel (of a batch kernel, where ``batch`` is given),
-    ``keep`` what holds its code. With ``into`` the arrays for the results are further arguments,
-    and None is returned. A ``brief`` kernel runs under the GIL. Where what ``guard`` describes has
-    changed, the builtin returns NotImplemented.
+    ``keep`` what holds its code. A ``brief`` kernel runs under the GIL. Where what the request's
+    guard describes has changed, the builtin returns NotImplemented.
 
     The builtin owns all it needs (its ``__self__``): code, definition, and the objects it compares
     with and builds from. CPython drops that only after its last look at the definition, in
     whatever order a garbage collection takes things apart.
     """
-    checks = None if guard is None else (checker().address, guard.address)
-    text = entry_text(kernel, arguments, results, form, batch, into, brief, checks)
+    guard = None if request.guard is None else request.guard()
+    checks = None
+    if guard is not None:
+        guard.check = unchanged
+        checks = (checker().address, guard.address)
+    text = entry_text(request, kernel, batch, brief, checks)
     code = NativeCode(host_target(None).compile(text), NAME, {})
     # struct PyMethodDef {name, function, flags, doc}, in an array: the garbage collector frees
     # the memory of a ctypes structure while others still point to it, an array's it does not.
     label = np.frombuffer(b"kernel\0", np.uint8)
     definition = np.array([label.ctypes.data, code.address, _METH_FASTCALL, 0], np.uint64)
-    owned = (keep, code, label, definition, tuple(arguments), form, guard)
+    owned = (keep, code, label, definition, request.arguments, request.form, guard)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

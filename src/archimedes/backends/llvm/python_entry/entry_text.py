@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from archimedes.backends.entry_forms import Argument, EntryRequest, Result
 from archimedes.backends.llvm.python_entry.results import (
-    Form,
-    Result,
     drops,
     is_array,
     make_results,
@@ -24,26 +23,13 @@ from archimedes.backends.llvm.python_entry.text_lines import Text, address, lite
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph.dtypes import DTYPES, I64
 
-__all__ = ["NAME", "Argument", "Batch", "entry_text"]
+__all__ = ["NAME", "Batch", "entry_text"]
 
 NAME = "arc_python"
 
 #: C_CONTIGUOUS | ALIGNED, and WRITEABLE
 _PLAIN_MEMORY = 0x1 | 0x100
 _WRITEABLE = 0x400
-
-
-class Argument(NamedTuple):
-    """An argument leaf: dtype code (-1: must be this very object), shape, Python number or not.
-
-    A batched one has an axis of instances in front of its shape.
-    """
-
-    code: int
-    shape: tuple[int, ...] = ()
-    weak: bool = False
-    value: Any = None
-    batched: bool = False
 
 
 class Batch(NamedTuple):
@@ -177,17 +163,15 @@ def _give_back(t: Text, obj: str) -> None:
 
 
 def entry_text(
+    request: EntryRequest,
     kernel: int,
-    arguments: Sequence[Argument],
-    results: Sequence[Result],
-    form: Form,
     batch: Batch | None = None,
-    into: bool = False,
     brief: bool = False,
     guard: tuple[int, int] | None = None,
 ) -> str:
     """Write the module of an entry; ``guard`` are the addresses of a check and of its data."""
     t = Text()
+    arguments, results, into = request.arguments, request.results, request.into
     traced = sum(a.code >= 0 for a in arguments)
     table = traced + (len(batch.sizes) if batch else 0)
     t.line(f"%in = alloca [{max(table, 1)} x ptr], align 8")
@@ -217,7 +201,7 @@ def entry_text(
     if into:
         _give_back(t, literal(id(None)))
     else:
-        return_results(t, form, results, made)
+        return_results(t, request.form, results, made)
         drops(t, results, made)
     t.lines.append("other:")
     _give_back(t, literal(id(NotImplemented)))

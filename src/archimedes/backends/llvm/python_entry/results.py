@@ -4,66 +4,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from archimedes.backends.entry_forms import Form, Known, Leaf, Result, Struct, Tuple
 from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = [
-    "Form",
-    "Known",
-    "Leaf",
-    "Result",
-    "Struct",
-    "Tuple",
-    "drops",
-    "make_results",
-    "return_results",
-]
+__all__ = ["drops", "is_array", "make_results", "return_results"]
 
 # Positions in NumPy's C API table, fixed by its ABI.
 _NEW, _SCALAR = 93, 60
 _TYPE_NUMBERS = {"float64": 12, "float32": 11, "int64": np.dtype(np.int64).num, "bool": 0}
 #: Py_tp_new of CPython's stable ABI.
 _TP_NEW = 65
-
-
-class Result(NamedTuple):
-    """A result leaf: dtype code and shape (of one instance)."""
-
-    code: int
-    shape: tuple[int, ...] = ()
-
-
-class Leaf(NamedTuple):
-    """The form of a result that is a leaf: its place among the leaves."""
-
-    place: int
-
-
-class Known(NamedTuple):
-    """The form of a part that is always this object."""
-
-    value: Any
-
-
-class Tuple(NamedTuple):
-    """The form of a tuple: those of its items."""
-
-    parts: tuple[Form, ...]
-
-
-class Struct(NamedTuple):
-    """The form of an object with attributes, made without calling its ``__init__``."""
-
-    cls: type
-    fields: tuple[str, ...]
-    parts: tuple[Form, ...]
-
-
-Form = Leaf | Known | Tuple | Struct
 
 
 def is_array(t: Text, result: Result) -> bool:

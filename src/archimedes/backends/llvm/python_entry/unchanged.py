@@ -1,8 +1,6 @@
 """Native checks that memory is as it was: what lets a call skip looking at what it reads.
 
-A guard is four words: how many rows of words there are and where, how many rows of blocks and
-where. A row of words is (address, mask, value): the word there, masked, must be the value. A row
-of blocks is (address, address of a copy, bytes).
+What is looked at is laid out by ``backends/memory_guard.py``.
 """
 
 from __future__ import annotations
@@ -10,15 +8,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from archimedes.backends.llvm.python_entry.text_lines import literal
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 
-__all__ = ["Guard", "checker"]
+__all__ = ["checker", "unchanged"]
 
 _NAME = "arc_unchanged"
 _TEXT = """
@@ -104,39 +99,6 @@ def _check() -> Any:
     return ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(checker().address)
 
 
-class Guard:
-    """What must be unchanged, at an address that stays; at first nothing is ever unchanged."""
-
-    def __init__(self) -> None:
-        self.head = np.zeros(4, np.uint64)
-        self.address = int(self.head.ctypes.data)
-        self._held: Any = None
-        self._lock = threading.Lock()
-        self.clear()
-
-    def clear(self) -> None:
-        """Let nothing pass."""
-        never = np.array([[self.address, 0, 1]], np.uint64)
-        self._put(never, np.zeros((0, 3), np.uint64), ())
-
-    def set(
-        self,
-        words: Sequence[tuple[int, int, int]],
-        blocks: Sequence[tuple[int, int, int]],
-        copies: Any,
-    ) -> None:
-        """Describe what must be unchanged; ``copies`` are kept as long as that holds."""
-        rows = np.array(words, np.uint64).reshape(-1, 3)
-        self._put(rows, np.array(blocks, np.uint64).reshape(-1, 3), copies)
-
-    def _put(self, words: np.ndarray, blocks: np.ndarray, copies: Any) -> None:
-        # One thread at a time: the head must never point to what another has let go of.
-        with self._lock:
-            before = self._held  # freed only after nobody reads it any more
-            self._held = (words, blocks, copies)
-            self.head[:] = (len(words), words.ctypes.data, len(blocks), blocks.ctypes.data)
-            del before
-
-    def holds(self) -> bool:
-        """Tell whether all is unchanged."""
-        return bool(_check()(self.address))
+def unchanged(address: int) -> bool:
+    """Tell whether what the guard at this address describes is unchanged."""
+    return bool(_check()(address))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from archimedes.backends.llvm.python_entry.entry import Form, Known, Leaf, Struct, Tuple
+from archimedes.backends.entry_forms import Form, Known, Leaf, Struct, Tuple
+from archimedes.function.execution.shortcuts import SIMPLE, is_plain_struct
 from archimedes.function.recording import Recording
-from archimedes.function.shortcuts import SIMPLE, is_plain_struct
 from archimedes.tree.specialise import field_names
 from archimedes.tree.treedef import LEAF, TreeDef
 

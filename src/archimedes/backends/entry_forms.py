@@ -1,0 +1,83 @@
+"""What a direct entry is made for: its arguments, and the form of what it returns.
+
+A *direct entry* is a builtin that Python calls with the leaves of one kind of arguments and that
+returns the finished result, without a detour through arrays and trees. Not every backend makes
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from archimedes.backends.memory_guard import Guard
+
+__all__ = ["Argument", "EntryRequest", "Form", "Known", "Leaf", "Result", "Struct", "Tuple"]
+
+
+class Argument(NamedTuple):
+    """An argument leaf: dtype code (-1: must be this very object), shape, Python number or not.
+
+    A batched one has an axis of instances in front of its shape.
+    """
+
+    code: int
+    shape: tuple[int, ...] = ()
+    weak: bool = False
+    value: Any = None
+    batched: bool = False
+
+
+class Result(NamedTuple):
+    """A result leaf: dtype code and shape (of one instance)."""
+
+    code: int
+    shape: tuple[int, ...] = ()
+
+
+class Leaf(NamedTuple):
+    """The form of a result that is a leaf: its place among the leaves."""
+
+    place: int
+
+
+class Known(NamedTuple):
+    """The form of a part that is always this object."""
+
+    value: Any
+
+
+class Tuple(NamedTuple):
+    """The form of a tuple: those of its items."""
+
+    parts: tuple[Form, ...]
+
+
+class Struct(NamedTuple):
+    """The form of an object with attributes, made without calling its ``__init__``."""
+
+    cls: type
+    fields: tuple[str, ...]
+    parts: tuple[Form, ...]
+
+
+Form = Leaf | Known | Tuple | Struct
+
+
+@dataclass(frozen=True)
+class EntryRequest:
+    """A kind of call that a direct entry is wanted for.
+
+    ``batch``: the arguments marked so have an axis of instances, computed in ``threads`` threads
+    (None: as the backend finds best). ``into``: arrays for the results are further arguments, and
+    None is returned. ``guard`` makes what must be unchanged for the entry to run (None: nothing).
+    """
+
+    arguments: tuple[Argument, ...]
+    results: tuple[Result, ...]
+    form: Form
+    batch: bool = False
+    threads: int | None = None
+    into: bool = False
+    guard: Callable[[], Guard] | None = None

@@ -1,0 +1,133 @@
+"""LLVM as a backend: scalar and lane kernels, threads, direct entries, a cache on disk.
+
+Nothing of LLVM is imported before a program is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.backends.cpus import cpu_count
+from archimedes.backends.entry_forms import EntryRequest
+from archimedes.backends.memory_guard import known_layout
+from archimedes.backends.protocol import Backend, Figures, Kernel, Program
+from archimedes.backends.registry import register
+from archimedes.backends.work import EVERYTHING, operations
+from archimedes.graph.text import statistics
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.runtime.kernel import Kernel as NativeKernel
+
+__all__ = ["LLVM", "NativeProgram"]
+
+#: Batches below this many operations run in one thread: starting others costs more.
+THREADING = 2_000_000
+#: Larger values that the instances of a batch share do not go on a thread's stack.
+SHARED_BYTES = 65_536
+#: Kernels of fewer operations keep the GIL: giving it away takes longer than they do.
+BRIEF = 1_000
+#: Operations that count as floating-point work.
+_FLOPS = ("add", "sub", "mul", "div", "neg", "sqrt", "min", "max", "abs")
+
+
+class NativeProgram(Kernel):
+    """A program as machine code."""
+
+    sources = ("llvm", "asm")
+
+    def __init__(self, program: Program) -> None:
+        from archimedes.backends.llvm.runtime.kernel import build
+
+        self.program = program
+        self._work = operations(program.graph)
+        sizes = [[(int(np.prod(shape)), code) for code, shape in types] for types in program[1:]]
+        self.kernel: NativeKernel = build(program.graph, *sizes)
+
+    def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Compute one instance."""
+        self.kernel.call(inputs, outputs)
+
+    def call_batch(
+        self,
+        inputs: Sequence[np.ndarray],
+        batched: Sequence[bool],
+        outputs: Sequence[np.ndarray],
+        count: int,
+        threads: int | None = None,
+    ) -> None:
+        """Compute many instances, in lanes and threads."""
+        if threads is None:
+            threads = 1 if count <= self._alone(None) else cpu_count()
+        self.kernel.call_batch(inputs, batched, outputs, count, threads)
+
+    def _alone(self, threads: int | None) -> int:
+        """Return how many instances one thread takes on before others help (0: none)."""
+        if threads is None:
+            return THREADING // self._work if self._work else EVERYTHING
+        return EVERYTHING if threads == 1 else 0
+
+    def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
+        """Return a builtin that CPython calls directly."""
+        # Callbacks may have effects: a kernel that has them is never run twice to find an error.
+        if not known_layout() or self.kernel.has_host:
+            return None
+        from archimedes.backends.llvm.python_entry import entry as calling
+
+        address, batch = self.kernel.address, None
+        if request.batch:
+            limit = self._alone(request.threads)
+            flags = [argument.batched for argument in request.arguments if argument.code >= 0]
+            if not limit:
+                return None
+            address, shared, sizes = self.kernel.batch_addresses(flags)
+            if sum(sizes) > SHARED_BYTES:
+                return None
+            batch = calling.Batch(limit, shared, sizes)
+        brief = batch is None and operations(self.program.graph, EVERYTHING) < BRIEF
+        return calling.make_entry(request, address, self.kernel, batch, brief)
+
+    def sorted_runs(self) -> Any:
+        """Return the kernel over sorted items, each with the row it belongs to."""
+        from archimedes.backends.llvm.runtime.runs import Runs
+
+        return Runs(self.kernel)
+
+    def source(self, kind: str) -> str:
+        """Return the scalar kernel as LLVM IR or assembly."""
+        return self.kernel.llvm_ir if kind == "llvm" else self.kernel.asm
+
+    def figures(self) -> Figures:
+        """Return what the code made so far costs."""
+        stats = self.kernel.stats
+        expanded = statistics(self.kernel.graph).by_op
+        return Figures(
+            operations=stats.nodes,
+            flops=sum(expanded.get(op, 0) for op in _FLOPS),
+            code_bytes=stats.code_bytes,
+            compile_seconds=stats.compile_seconds,
+            lanes=stats.lanes,
+            from_disk=stats.cached > 0,
+        )
+
+
+class LLVM(Backend):
+    """Native code for this machine's CPUs."""
+
+    name = "llvm"
+
+    def build(self, program: Program) -> Kernel:
+        """Compile, or read from the cache."""
+        return NativeProgram(program)
+
+    def cache_folder(self) -> Path | None:
+        """Return the folder of object code."""
+        from archimedes.backends.llvm.runtime.cache import cache_folder
+
+        return cache_folder()
+
+
+register(LLVM())

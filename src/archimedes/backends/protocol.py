@@ -1,0 +1,140 @@
+"""What a backend is: all that functions and solvers know of the thing that runs their graphs.
+
+A backend turns a :class:`Program` into a :class:`Kernel` and says which arrays it computes with.
+It is made known by ``registry.register`` and then chosen by name (``arc.compile(f,
+backend="name")``) or by the arrays that a function is called with. Only ``Backend.build``,
+``Kernel.call`` and ``Kernel.call_batch`` have to be written; ``docs/backends.md`` shows one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archimedes.backends.array_kinds import HOST, Arrays
+from archimedes.graph.program import Graph
+
+if TYPE_CHECKING:
+    from archimedes.backends.entry_forms import EntryRequest
+
+__all__ = ["ArrayType", "Backend", "Figures", "GroupSizes", "Kernel", "Program"]
+
+
+class ArrayType(NamedTuple):
+    """Dtype code and shape of one array (of one instance, in batches)."""
+
+    code: int
+    shape: tuple[int, ...]
+
+
+class Program(NamedTuple):
+    """A graph, and the arrays that hold its inputs and outputs, one after the other."""
+
+    graph: Graph
+    inputs: tuple[ArrayType, ...]
+    outputs: tuple[ArrayType, ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a kernel costs, as ``f.report()`` shows it; what a backend does not know stays 0.
+
+    ``operations``: in the form that runs, ``flops`` of them floating-point work; ``code_bytes``
+    and ``compile_seconds`` of all code made so far; ``lanes``: instances computed at once in a
+    batch; ``from_disk``: whether code came from the backend's cache.
+    """
+
+    operations: int = 0
+    flops: int = 0
+    code_bytes: int = 0
+    compile_seconds: float = 0.0
+    lanes: int = 1
+    from_disk: bool = False
+
+
+class GroupSizes(NamedTuple):
+    """How many solves of a batch a backend wants to have together in its kernels.
+
+    ``group``: instances that go together; ``keeping``: where their steps are kept, which takes
+    memory. At least ``shares`` groups for each thread, so that none waits long for the last, and
+    no fewer instances than ``least``. ``chunk``: runs of a campaign that are computed together.
+    """
+
+    group: int = 2048
+    keeping: int = 1024
+    shares: int = 2
+    least: int = 16
+    chunk: int = 256
+
+
+class Kernel(ABC):
+    """A program made ready to run. Calls keep no state and may come from several threads."""
+
+    #: What ``source`` knows.
+    sources: tuple[str, ...] = ()
+
+    @abstractmethod
+    def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Compute one instance into ``outputs``; all are arrays of the backend's, as its
+        ``arrays.take`` and ``arrays.empty`` make them.
+        """
+
+    @abstractmethod
+    def call_batch(
+        self,
+        inputs: Sequence[Any],
+        batched: Sequence[bool],
+        outputs: Sequence[Any],
+        count: int,
+        threads: int | None = None,
+    ) -> None:
+        """Compute ``count`` instances.
+
+        Inputs marked in ``batched`` and all outputs have a leading axis of that length, other
+        inputs are shared. ``threads`` is what the user asked for (None: as you find best);
+        results may not depend on it.
+        """
+
+    def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
+        """Return a builtin for one kind of call, or None where there is none.
+
+        It returns NotImplemented for arguments of any other kind.
+        """
+        return None
+
+    def sorted_runs(self) -> Any:
+        """Return ``function.batching.sorted_runs.Over`` of this kernel, or None."""
+        return None
+
+    def source(self, kind: str) -> str:
+        """Return the code as text; ``kind`` is one of ``sources``."""
+        raise NotImplementedError(kind)
+
+    def figures(self) -> Figures:
+        """Return what it costs."""
+        return Figures()
+
+
+class Backend(ABC):
+    """A way to run graphs: see the module's docstring."""
+
+    #: What ``backend=`` says.
+    name: str
+    #: The arrays it computes with.
+    arrays: Arrays = HOST
+    #: How many solves it wants to have together.
+    sizes: GroupSizes = GroupSizes()
+
+    @abstractmethod
+    def build(self, program: Program) -> Kernel:
+        """Make a program ready to run, or take it from the cache."""
+
+    def cache_folder(self) -> Path | None:
+        """Return where what was built is kept for other processes, or None."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}>"

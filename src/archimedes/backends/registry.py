@@ -1,0 +1,179 @@
+"""The backends there are: by name, by the arrays that a function is called with, by default.
+
+``arc.compile(f, backend=name)`` and ``ARCHIMEDES_BACKEND=name`` take the names of registered
+backends and "auto": the reference at first, the default backend once that is worth compiling.
+Other arrays than NumPy's decide for themselves: calls run where these lie.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from archimedes.backends.array_kinds import HOST
+from archimedes.backends.protocol import Backend
+from archimedes.errors import ShapeDtypeError
+
+__all__ = [
+    "AUTO",
+    "backend_of",
+    "check_backend",
+    "default_backend",
+    "get_backend",
+    "home_of",
+    "names",
+    "reference_backend",
+    "register",
+    "resolved",
+    "unregister",
+]
+
+AUTO = "auto"
+VARIABLE = "ARCHIMEDES_BACKEND"
+#: What "auto" compiles with, and what it interprets with before: every other must give its bits.
+_DEFAULT, _REFERENCE = "llvm", "interpreter"
+#: Backends of this package and the modules that make them known; imported when first needed.
+_BUILT_IN = {
+    "llvm": "archimedes.backends.llvm.backend",
+    "interpreter": "archimedes.backends.interpreter_backend",
+}
+
+_registered: dict[str, Backend] = {}
+_lock = threading.Lock()
+#: Whether arrays of other kinds than NumPy's were ever met: until then nobody looks for them.
+_met_others = False
+
+
+def register(backend: Backend) -> Backend:
+    """Make a backend known under its name, and return it.
+
+    A second one of the same name takes the place of the first, for functions made from then on.
+    """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"register needs a Backend, got {type(backend).__name__}: pass an instance of a "
+            "subclass of archimedes.backends.protocol.Backend"
+        )
+    if backend.name == AUTO or not backend.name.isidentifier():
+        raise ValueError(f"register: {backend.name!r} cannot be the name of a backend")
+    with _lock:
+        _registered[backend.name] = backend
+    return backend
+
+
+def unregister(name: str) -> None:
+    """Forget a backend that was registered; functions made with it keep it."""
+    with _lock:
+        if _registered.pop(name, None) is None:
+            raise ValueError(f"unregister: {name!r} is not a registered backend")
+
+
+def names() -> tuple[str, ...]:
+    """Return all names that ``backend=`` takes.
+
+    >>> names()[:3]
+    ('auto', 'llvm', 'interpreter')
+    """
+    return tuple(dict.fromkeys((AUTO, *_BUILT_IN, *_registered)))
+
+
+def check_backend(caller: str, name: str | None) -> str:
+    """Return a name that a user gave, checked; None stands for the environment's, or "auto".
+
+    >>> check_backend("compile", None)
+    'auto'
+    """
+    if name is None:
+        name = os.environ.get(VARIABLE, AUTO)
+        if name != AUTO and name not in names():
+            raise ValueError(f"{VARIABLE}={name!r} is not one of {names()}")
+    elif name not in names():
+        raise ValueError(f"{caller}: backend={name!r} is not one of {names()}")
+    return name
+
+
+def resolved(name: str) -> str:
+    """Return the name of the backend that compiles: "auto" stands for the default one."""
+    return _DEFAULT if name == AUTO else name
+
+
+def get_backend(name: str) -> Backend:
+    """Return a backend by its name ("auto": the default one).
+
+    >>> get_backend("interpreter")
+    <backend interpreter>
+    """
+    name = resolved(name)
+    found = _registered.get(name)
+    if found is None:
+        if name not in _BUILT_IN:
+            raise ValueError(f"backend={name!r} is not one of {names()}")
+        # The module registers its backend; two threads may import it, one runs it.
+        import_module(_BUILT_IN[name])
+        found = _registered[name]
+    return found
+
+
+def default_backend() -> Backend:
+    """Return the backend that compiles where nobody chose one."""
+    return get_backend(_DEFAULT)
+
+
+def reference_backend() -> Backend:
+    """Return the backend that runs at once and that every other must equal bit for bit."""
+    return get_backend(_REFERENCE)
+
+
+# ---- by arrays -------------------------------------------------------------------------
+
+
+def backend_of(value: Any) -> Backend | None:
+    """Return the backend whose arrays a value is one of, other than NumPy's; None for all else."""
+    for name in names()[1:]:
+        backend = get_backend(name)
+        if backend.arrays is not HOST and backend.arrays.owns(value):
+            global _met_others
+            _met_others = True
+            return backend
+    return None
+
+
+def home_of(leaves: Sequence[Any], names: Sequence[str]) -> Backend | None:
+    """Return the backend whose arrays the leaves of a call are, None for NumPy's and numbers.
+
+    Numbers go with any arrays; arrays of two kinds are an error, by the names of the leaves.
+    """
+    if not _met_others:
+        return None
+    homes = [_numpy if _is_array(leaf) else backend_of(leaf) for leaf in leaves]
+    found = {home: k for k, home in reversed(list(enumerate(homes))) if home is not None}
+    if len(found) > 1:
+        raise _mixed([(names[k], _kind(home)) for home, k in found.items()], found)
+    home = next(iter(found), None)
+    return home if isinstance(home, Backend) else None
+
+
+#: Stands for all backends that compute with NumPy's arrays.
+_numpy = object()
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and leaf.ndim > 0
+
+
+def _kind(home: Any) -> str:
+    return home.arrays.kind if isinstance(home, Backend) else HOST.kind
+
+
+def _mixed(arguments: list[tuple[str, str]], homes: Iterable[Any]) -> ShapeDtypeError:
+    said = " and ".join(f"{name} is a {kind} array" for name, kind in sorted(arguments))
+    remedies = [h.arrays.remedy for h in homes if isinstance(h, Backend) and h.arrays.remedy]
+    return ShapeDtypeError(
+        f"argument {said}: a call runs where its arrays lie, so that all must be of one kind; "
+        f"{'; '.join(remedies) or 'move one of them'}"
+    )

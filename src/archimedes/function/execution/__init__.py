@@ -1,0 +1,1 @@
+"""Running recordings on numbers: the tiers of the call path."""

@@ -1,0 +1,314 @@
+"""The call path: one object per recording, on which every call runs as high as it has come.
+
+A *kind of call* (:class:`CallForm`) is a single one or a batch with instances in certain leaves,
+into new arrays or into the caller's. It runs on one of four tiers, which give the same bits:
+
+=========== ========================================= ==========================================
+tier        what runs                                 when a kind of call moves up to it
+=========== ========================================= ==========================================
+interpreted the graph, node by node, by the reference at once, where ``backend="auto"``
+kernel      code of the backend, on arrays            after ``WARM_UP`` operations of the
+                                                      recording; at once where a backend was named
+entry       the kernel, behind a builtin that takes   after ``FIRST_CALLS`` calls of the kernel,
+            the leaves themselves                     where the backend makes entries
+shortcut    generated Python: structs to the entry    with the entry, where arguments and results
+                                                      are leaves, tuples and structs
+=========== ========================================= ==========================================
+
+Shortcuts are tried first, by the function itself (``shortcut_holder.py``). Nothing moves down; what
+a tier does not take (an entry returns NotImplemented) goes to the one below it in that call.
+
+In "fast" numerics the recording's graph is first rewritten (``graph/fast.py``); what runs is the
+result, in every backend the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archimedes.backends.array_kinds import HOST, Arrays
+from archimedes.backends.entry_forms import Argument, EntryRequest, Form, Leaf, Result, Tuple
+from archimedes.backends.protocol import ArrayType, Backend, Kernel, Program
+from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
+from archimedes.backends.work import operations
+from archimedes.errors import ShapeDtypeError
+from archimedes.function.execution.result_forms import result_form
+from archimedes.function.execution.shortcuts import shortcut
+from archimedes.function.recording import LeafSpec, Recording
+from archimedes.graph.dtypes import I64
+from archimedes.graph.program import Graph
+from archimedes.tree.treedef import TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.function.identity.states import State
+
+__all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "canonical"]
+
+#: Operations that are interpreted before a recording is compiled: that takes tens of milliseconds.
+WARM_UP = 20_000
+#: Calls of a kernel on arrays, before an entry of its own is made.
+FIRST_CALLS = 3
+NUMERICS = ("strict", "fast")
+
+
+class CallForm(NamedTuple):
+    """A kind of call of a recording.
+
+    ``batched`` marks the leaves with an axis of instances (None: a single call), which are to run
+    in ``threads``; ``into``: results go to arrays of the caller.
+    """
+
+    batched: tuple[bool, ...] | None = None
+    threads: int | None = None
+    into: bool = False
+
+
+SINGLE = CallForm()
+
+
+class Tiers:
+    """Runs one recording: on single arguments, or on a batch along leading axes.
+
+    Arguments are leaves that match the recording. Results are arrays of the kind the arguments
+    are: NumPy's, or those of a device (see :meth:`where`).
+    """
+
+    __slots__ = (
+        *("__weakref__", "_calls", "_entries", "_form", "_kernel", "_lock", "_operations"),
+        *("_others", "_reference", "_work", "arrays", "backend", "finished", "graph", "name"),
+        *("program", "recording", "state", "stays"),
+    )
+
+    def __init__(
+        self,
+        recording: Recording,
+        backend: str,
+        numerics: str = "strict",
+        state: State | None = None,
+    ) -> None:
+        graph = _in_mode(recording.graph, numerics)
+        self._begin(recording, backend, get_backend(backend), graph, state)
+        #: Runs until the kernel is worth compiling.
+        self._reference = reference_backend().build(self.program) if backend == AUTO else None
+        #: Whether results stay arrays of the backend.
+        self.stays = False
+
+    def _begin(
+        self, recording: Recording, name: str, backend: Backend, graph: Graph, state: State | None
+    ) -> None:
+        self.recording, self.name, self.backend, self.graph = recording, name, backend, graph
+        #: What the function read when it was recorded; entries check that it still holds.
+        self.state = state
+        self.arrays = backend.arrays
+        self.program = Program(
+            graph,
+            tuple(ArrayType(s.code, s.shape) for s in recording.leaves if s.code >= 0),
+            tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.code >= 0),
+        )
+        self._operations = operations(graph)
+        self._work = self._calls = 0
+        self._lock = threading.Lock()
+        self._kernel: Kernel | None = None
+        self._entries: dict[CallForm, Callable[..., Any] | None] = {}
+        form = result_form(recording)
+        #: Whether entries return the result itself, not a tuple of its traced leaves.
+        self.finished = form is not None
+        self._form: Form = form or Tuple(tuple(map(Leaf, range(len(self.program.outputs)))))
+        self._others: dict[str, Tiers] = {}
+
+    # ---- where ---------------------------------------------------------------------------
+
+    def where(self, leaves: Sequence[Any], names: Sequence[str]) -> Tiers:
+        """Return what runs a call with these leaves (and their names): it runs where they lie."""
+        home = home_of(leaves, names)
+        if home is None:
+            return self
+        if self.name not in (AUTO, home.name):
+            raise ShapeDtypeError(
+                f"the function was made with backend={self.name!r}, but is called with "
+                f"{home.arrays.kind} arrays, which backend {home.name!r} takes: "
+                f"{home.arrays.remedy or 'move them'}, or leave backend= out"
+            )
+        with self._lock:
+            if home.name not in self._others:
+                there = Tiers.__new__(Tiers)
+                there._begin(self.recording, home.name, home, self.graph, self.state)
+                there._reference, there.stays = None, True
+                self._others[home.name] = there
+            return self._others[home.name]
+
+    @property
+    def result_kind(self) -> Arrays:
+        """The arrays that results are returned in."""
+        return self.arrays if self.stays else HOST
+
+    # ---- moving up -----------------------------------------------------------------------
+
+    def _kernel_for(self, instances: int) -> Kernel:
+        """Count work about to be done and return what should do it."""
+        if self._reference is not None:
+            self._work += instances * self._operations
+            if self._work <= WARM_UP:
+                return self._reference
+        self._calls += 1
+        return self.kernel()
+
+    def kernel(self) -> Kernel:
+        """Return the compiled kernel, making it if needed."""
+        if self._kernel is None:
+            with self._lock:
+                if self._kernel is None:
+                    self._kernel = self.backend.build(self.program)
+        return self._kernel
+
+    @property
+    def often(self) -> bool:
+        """Whether the kernel was called often enough to make entries for it."""
+        return self._calls > FIRST_CALLS
+
+    def entry(self, form: CallForm = SINGLE) -> Callable[..., Any] | None:
+        """Return the builtin that takes leaves and returns the result (see ``finished``).
+
+        With ``into`` it takes arrays for the results too, and returns None. None where the
+        backend makes no entry for this kind of call.
+        """
+        if form not in self._entries:
+            kernel = self.kernel()
+            with self._lock:
+                # Made once: another thread may be running the one that is there.
+                if form not in self._entries:
+                    self._entries[form] = kernel.direct_entry(self._request(form))
+        return self._entries[form]
+
+    def _request(self, form: CallForm) -> EntryRequest:
+        leaves = self.recording.leaves
+        marks = form.batched or (False,) * len(leaves)
+        watched = self.state is not None and self.state.places
+        return EntryRequest(
+            tuple(Argument(s.code, s.shape, s.weak, s.value, m) for s, m in zip(leaves, marks)),
+            tuple(Result(*kind) for kind in self.program.outputs),
+            self._form,
+            form.batched is not None,
+            form.threads,
+            form.into,
+            self.state.guard if self.state is not None and watched else None,
+        )
+
+    def shortcut(self, form: CallForm, treedef: TreeDef) -> Callable[..., Any] | None:
+        """Return generated Python from a tuple of arguments to the entry, None where none can."""
+        if any(spec.array or spec.order for spec in self.recording.leaves):
+            return None  # entries take scalars and arrays in C order: other recordings
+        entry = self.entry(form)
+        if entry is None or not self.finished:
+            return None
+        return shortcut(entry, treedef, self.recording.out_tree if form.into else None)
+
+    # ---- single calls --------------------------------------------------------------------
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """Evaluate one instance and rebuild the result tree."""
+        kernel = self._kernel_for(1)
+        entry = self.entry() if self.often else None
+        if entry is not None:
+            values = entry(*map(canonical, leaves, self.recording.leaves))
+            if values is not NotImplemented:
+                return self.from_entry(values)
+        return self.finish(self._call(kernel, leaves))
+
+    def _call(self, kernel: Kernel, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        arrays, specs = self.arrays, self.recording.leaves
+        given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, specs) if s.code >= 0]
+        outs = [arrays.empty(*kind) for kind in self.program.outputs]
+        kernel.call(given, outs)
+        return tuple(map(arrays.result, outs)) if self.stays else self._moved(outs)
+
+    def _moved(self, outs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return results as NumPy's: what the arguments were."""
+        return tuple(HOST.result(self.arrays.to_host(out)) for out in outs)
+
+    def into(self, leaves: Sequence[Any], out: Sequence[Any]) -> None:
+        """Evaluate into the arrays of the traced result leaves."""
+        kernel = self._kernel_for(1)
+        entry = self.entry(CallForm(into=True)) if self.often else None
+        if entry is None or entry(*map(canonical, leaves, self.recording.leaves), *out) is not None:
+            # Interpreted, or an array that overlaps another: compute apart, then copy.
+            self._copy(self._call(kernel, leaves), out)
+
+    def _copy(self, values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]:
+        """Copy results into the caller's arrays."""
+        for value, place in zip(values, outs):
+            self.result_kind.copy_into(value, place)
+        return tuple(outs)
+
+    def from_entry(self, values: Any) -> Any:
+        """Return the result of what an entry returned."""
+        return values if self.finished else self.finish(values)
+
+    def finish(self, values: tuple[Any, ...]) -> Any:
+        """Build the result tree from the traced leaves in order."""
+        r = self.recording
+        if len(values) == len(r.outs):
+            return r.out_tree.unflatten(values)
+        ready = iter(values)
+        return r.rebuild(lambda out: next(ready))
+
+    # ---- batches -------------------------------------------------------------------------
+
+    def batch(
+        self,
+        leaves: Sequence[Any],
+        batched: Sequence[bool],
+        count: int,
+        threads: int | None = None,
+        out: Sequence[Any] | None = None,
+    ) -> tuple[Any, ...]:
+        """Evaluate ``count`` instances; batched leaves have a leading axis of that length.
+
+        Returns the traced result leaves with a leading axis, in ``out`` where given. ``threads``
+        defaults to what the backend finds best.
+        """
+        kernel = self._kernel_for(count)
+        arrays = self.arrays
+        given, flags = [], []
+        for leaf, spec, many in zip(leaves, self.recording.leaves, batched):
+            if spec.code >= 0:
+                shape = (count, *spec.shape) if many else spec.shape
+                given.append(arrays.take(leaf, spec.code, shape))
+                flags.append(many)
+        ours = arrays is HOST or self.stays
+        places: Sequence[Any]
+        if out is None or not ours or overlapping(arrays, out, given):
+            places = [arrays.empty(code, (count, *shape)) for code, shape in self.program.outputs]
+        else:
+            places = out
+        kernel.call_batch(given, flags, places, count, threads)
+        if places is out:
+            return tuple(places)
+        values = places if ours else [arrays.to_host(place) for place in places]
+        return tuple(values) if out is None else self._copy(values, out)
+
+
+def overlapping(arrays: Arrays, outs: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Tell whether a result array shares memory with an argument."""
+    return any(arrays.may_overlap(a, b) for a in outs for b in given)
+
+
+def _in_mode(graph: Graph, numerics: str) -> Graph:
+    if numerics == "strict":
+        return graph
+    from archimedes.graph.fast import fast
+
+    return fast(graph)
+
+
+def canonical(leaf: Any, spec: LeafSpec) -> Any:
+    """Return a leaf in the one form that entries take."""
+    if spec.code < 0:
+        return spec.value
+    if spec.shape:
+        return HOST.take(leaf, spec.code, spec.shape)
+    if spec.weak:
+        return int(leaf) if spec.code == I64 else float(leaf)
+    return HOST.take(leaf, spec.code, ())[()]
