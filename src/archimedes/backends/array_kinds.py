@@ -62,6 +62,10 @@ class Arrays(ABC):
     def may_overlap(self, a: Any, b: Any) -> bool:
         """Tell whether two arrays may share memory."""
 
+    def first(self, batch: Any) -> Any:
+        """Return the first instance of a batch."""
+        return batch[0]
+
     def result(self, array: Any) -> Any:
         """Return what users get for a result array of one instance."""
         return array

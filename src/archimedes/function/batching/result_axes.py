@@ -11,7 +11,6 @@ from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.function.batching.batch_axes import spread_axes
 from archimedes.function.recording import Recording
 from archimedes.graph.dtypes import code_of
-from archimedes.symbolic import SymbolicArray
 
 __all__ = ["place_results"]
 
@@ -36,7 +35,7 @@ def place_results(
                     f"vmap: out_axes is None for {path}, which differs between instances: "
                     "give it an axis"
                 )
-            placed.append(_shared(leaf, count, path) if out.spec.code >= 0 else leaf)
+            placed.append(_shared(leaf, count, path, arrays) if out.spec.code >= 0 else leaf)
             continue
         if out.spec.code < 0:
             leaf = _repeated(leaf, count, arrays)
@@ -45,8 +44,7 @@ def place_results(
                 f"vmap: out_axes={axis} is out of range for {path}, which with the batch has "
                 f"{np.ndim(leaf)} axes"
             )
-        moved = np.moveaxis if isinstance(leaf, SymbolicArray) else arrays.move_axis
-        placed.append(moved(leaf, 0, axis) if axis else leaf)
+        placed.append(arrays.move_axis(leaf, 0, axis) if axis else leaf)
     return treedef.unflatten(placed)
 
 
@@ -70,8 +68,8 @@ def _varies(recording: Recording, batched: list[bool]) -> list[bool]:
     return [reached[i] for i in g.outputs]
 
 
-def _shared(leaf: Any, count: int, path: str) -> Any:
+def _shared(leaf: Any, count: int, path: str, arrays: Arrays) -> Any:
     """Return the value that all instances share."""
     if not count:
         raise ValueError(f"vmap: out_axes is None for {path}, but an empty batch has no value")
-    return leaf[0]
+    return arrays.first(leaf)

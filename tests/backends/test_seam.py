@@ -1,0 +1,239 @@
+"""The seam for backends: what is registered runs by name or by arrays, unknown to src."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.backends import registry
+from archimedes.backends.protocol import Backend
+from archimedes.function.batching.sorted_runs import over_runs
+from tests.backends.toy_backends import FAR, TOY, FarArray
+
+
+@pytest.fixture(autouse=True)
+def diaries():
+    TOY.diary.clear()
+    FAR.diary.clear()
+
+
+@arc.struct
+class Body:
+    x: np.ndarray
+    v: np.ndarray
+
+
+def spring(body, k):
+    return Body(x=body.v * 1.0, v=-k * body.x + np.sin(body.v))
+
+
+BODY = Body(x=np.array([0.1, 0.2]), v=np.array([0.3, -0.4]))
+
+
+def same(a, b):
+    assert arc.tree.structure(a) == arc.tree.structure(b)
+    for x, y in zip(arc.tree.leaves(a), arc.tree.leaves(b)):
+        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+
+# ---- by name -----------------------------------------------------------------------------------
+
+
+def test_compile_by_name():
+    f = arc.compile(spring, backend="toy")
+    for _ in range(6):
+        same(f(BODY, 2.0), arc.compile(spring, backend="interpreter")(BODY, 2.0))
+    assert TOY.diary == ["build"] + ["call"] * 6
+
+
+def test_numerics_are_part_of_the_program():
+    f = arc.compile(lambda x, y: x * y + 0.1, backend="toy", numerics="fast")
+    g = arc.compile(lambda x, y: x * y + 0.1, backend="interpreter", numerics="fast")
+    assert f(1.1, 1.3).tobytes() == g(1.1, 1.3).tobytes()
+
+
+@pytest.mark.parametrize("make", [arc.jac, arc.grad, arc.hess])
+def test_derivatives_use_the_functions_backend(make):
+    f = lambda x: np.sum(np.sin(x) * x[0])
+    x = np.array([0.5, 1.5])
+    same(make(arc.compile(f, backend="toy"))(x), make(f)(x))
+    assert TOY.diary == ["build", "call"]
+
+
+def test_vmap_by_name():
+    many = arc.tree.map(lambda x: np.stack([x, 2 * x, 3 * x]), BODY)
+    wanted = arc.vmap(spring, in_axes=(0, None))(many, 2.0)
+    for f in (arc.vmap(spring, (0, None), backend="toy"),):
+        for _ in range(5):
+            same(f(many, 2.0), wanted)
+    same(arc.vmap(arc.compile(spring, backend="toy"), (0, None))(many, 2.0), wanted)
+    same(arc.vmap(arc.compile(spring), (0, None), backend="toy")(many, 2.0), wanted)
+    assert TOY.diary.count("build") == 3 and set(TOY.diary) == {"build", "batch of 3"}
+
+
+def test_an_empty_batch_and_other_axes():
+    f = arc.vmap(lambda x: (x * 2.0, 7.0), in_axes=1, out_axes=(1, 0), backend="toy")
+    doubled, constant = f(np.arange(6.0).reshape(2, 3))
+    assert doubled.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]] and constant.shape == (3,)
+    assert arc.vmap(lambda x: x * 2.0, backend="toy")(np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_out_by_name():
+    f, out = arc.compile(lambda x: x + 1.0, backend="toy"), np.empty(2)
+    for _ in range(5):
+        assert f(np.array([1.0, 2.0]), out=out) is out and out.tolist() == [2.0, 3.0]
+    v, many = arc.vmap(f), np.empty((1, 2))
+    assert v(np.array([[1.0, 2.0]]), out=many) is many and many.tolist() == [[2.0, 3.0]]
+
+
+def test_sorted_runs_without_code_of_their_own():
+    over = over_runs(arc.compile(lambda row, item: (row[1] + item)[None], backend="toy"), 2)
+    rows, items = np.array([[[1.0, 10.0], [2.0, 20.0]]]), np.array([0.5, 1.0, 1.5, 3.0])
+    done, results = np.array([0]), np.zeros((1, 4, 1))
+    over.bound(0, items, 1.0, results)(rows, np.array([0]), done)
+    assert done.tolist() == [3] and results[0, :3, 0].tolist() == [10.5, 11.0, 21.5]
+
+
+def test_report_and_source():
+    f = arc.compile(lambda x: x * 2.0, backend="toy")
+    report = f.report(1.0)
+    assert report.backend == "toy" and report.code_bytes == 0 and "one call" in str(report)
+    assert f.source("toy", 1.0).startswith("toy ")
+    with pytest.raises(ValueError, match="source: kind='asm' is not one of 'toy'"):
+        f.source("asm", 1.0)
+
+
+def test_the_environment_chooses(monkeypatch):
+    monkeypatch.setenv("ARCHIMEDES_BACKEND", "toy")
+    assert arc.compile(lambda x: x * 2.0)(1.5) == 3.0 and TOY.diary == ["build", "call"]
+    monkeypatch.setenv("ARCHIMEDES_BACKEND", "fortran")
+    with pytest.raises(ValueError, match=r"ARCHIMEDES_BACKEND='fortran' is not one of \('auto', "):
+        arc.compile(lambda x: x)
+
+
+def test_unknown_names_list_the_known_ones():
+    known = r"'auto', 'llvm', 'interpreter'.*'toy', 'far'"
+    with pytest.raises(ValueError, match=rf"compile: backend='fpga' is not one of \({known}\)"):
+        arc.compile(spring, backend="fpga")
+    with pytest.raises(ValueError, match=rf"vmap: backend='fpga' is not one of \({known}\)"):
+        arc.vmap(spring, backend="fpga")
+    with pytest.raises(ValueError, match="vmap: backend='fpga' is not one of"):
+        arc.vmap(arc.compile(spring), backend="fpga")
+
+
+class _Named(Backend):
+    def __init__(self, name):
+        self.name = name
+
+    def build(self, program):
+        raise AssertionError
+
+
+def test_registering():
+    with pytest.raises(TypeError, match="register needs a Backend, got ABCMeta"):
+        registry.register(_Named)
+    for name in ("auto", "two words"):
+        with pytest.raises(ValueError, match="cannot be the name of a backend"):
+            registry.register(_Named(name))
+    registry.register(_Named("passing"))
+    assert "passing" in registry.names()
+    registry.unregister("passing")
+    assert "passing" not in registry.names()
+    with pytest.raises(ValueError, match="'passing' is not a registered backend"):
+        registry.unregister("passing")
+
+
+def test_names_alone_load_no_backend():
+    code = (
+        "import sys; import archimedes as arc; from archimedes.backends import registry; "
+        "arc.compile(lambda x: x, backend='llvm'); registry.names(); "
+        "assert not any('llvm' in m for m in sys.modules), 'loaded'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- by arrays ---------------------------------------------------------------------------------
+
+
+def far(value):
+    return arc.tree.map(FarArray, value)
+
+
+def near(value):
+    return arc.tree.map(lambda x: x.get() if isinstance(x, FarArray) else x, value)
+
+
+def test_arrays_decide():
+    f = arc.compile(spring)
+    there = f(far(BODY), 2.0)
+    assert isinstance(there, Body) and isinstance(there.x, FarArray)
+    same(near(there), f(BODY, 2.0))
+    assert FAR.diary == ["build", "call"] and TOY.diary == []
+    assert len(f.explain().splitlines()) == 1, "one recording for both"
+
+
+def test_batches_of_device_arrays():
+    many = arc.tree.map(lambda x: np.stack([x, 2 * x, 3 * x], axis=1), BODY)
+    f = arc.vmap(spring, in_axes=(1, None), out_axes=1)
+    for _ in range(5):
+        there = f(far(many), 2.0)
+        same(near(there), f(many, 2.0))
+    assert FAR.diary == ["build"] + ["batch of 3"] * 5
+    constant = arc.vmap(lambda x: (x, np.ones(2)))(FarArray(np.ones(3)))[1]
+    assert isinstance(constant, FarArray) and constant.shape == (3, 2)
+    shared = arc.vmap(lambda x, y: y * 2.0, in_axes=(0, None), out_axes=None)
+    assert shared(FarArray(np.ones(3)), FarArray([2.0])).get().tolist() == [4.0]
+
+
+def test_derivatives_of_device_arrays():
+    f = lambda x: np.sum(np.sin(x) * x[0])
+    x = np.array([0.5, 1.5])
+    same(arc.jac(f)(FarArray(x)).get(), arc.jac(f)(x))
+    same(arc.vmap(arc.grad(f))(FarArray([x])).get(), arc.vmap(arc.grad(f))(x[None]))
+
+
+def test_out_on_the_device():
+    f, out = arc.compile(lambda x: x + 1.0), FarArray(np.empty(2))
+    assert f(FarArray([1.0, 2.0]), out=out) is out and out.get().tolist() == [2.0, 3.0]
+    many = FarArray(np.empty((1, 2)))
+    assert arc.vmap(f)(FarArray([[1.0, 2.0]]), out=many) is many
+    assert many.get().tolist() == [[2.0, 3.0]]
+    with pytest.raises(TypeError, match=r"out is a ndarray, it must be .* far array of shape"):
+        f(FarArray([1.0, 2.0]), out=np.empty(2))
+
+
+def test_numbers_go_with_any_arrays_and_arrays_do_not_mix():
+    f = arc.compile(lambda x, y: x + y)
+    assert f(FarArray([1.0]), np.float64(2.0)).get().tolist() == [3.0]
+    message = (
+        r"argument x is a far array and y is a NumPy array: a call runs where its arrays lie, so "
+        r"that all must be of one kind; move them with FarArray\(x\) or x.get\(\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        f(FarArray([1.0]), np.array([2.0]))
+    with pytest.raises(ValueError, match="argument x is a NumPy array and y is a far array"):
+        arc.vmap(f)(np.array([2.0]), FarArray([1.0]))
+
+
+def test_a_named_device_moves_numpy_arrays_there_and_back():
+    f = arc.compile(spring, backend="far")
+    same(f(BODY, 2.0), arc.compile(spring)(BODY, 2.0))
+    out = np.empty(2)
+    g = arc.compile(lambda x: x + 1.0, backend="far")
+    assert g(np.array([1.0, 2.0]), out=out) is out and out.tolist() == [2.0, 3.0]
+    v, many = arc.vmap(g), np.empty((1, 2))
+    assert v(np.array([[1.0, 2.0]]), out=many) is many and many.tolist() == [[2.0, 3.0]]
+    assert isinstance(g(FarArray([1.0])), FarArray), "its own arrays stay there"
+
+
+def test_another_named_backend_does_not_take_them():
+    f = arc.compile(spring, backend="toy")
+    with pytest.raises(ValueError, match="made with backend='toy', but is called with far arrays"):
+        f(far(BODY), 2.0)
+
+
+def test_dtypes_of_device_arrays_are_checked():
+    with pytest.raises(ValueError, match="argument x has dtype complex128, which cannot be traced"):
+        arc.compile(lambda x: x)(FarArray([1j]))
