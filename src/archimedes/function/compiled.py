@@ -191,7 +191,13 @@ class Compiled(ShortcutHolder):
         return self.signature.plain and not self.signature.static
 
     def _lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Tiers | None]:
-        values = self.signature.bind(args, kwargs)
+        return self._specialisation(self.signature.bind(args, kwargs))
+
+    def recording_of(self, values: dict[str, Any]) -> Recording:
+        """Return the recording used for arguments as the signature binds them."""
+        return self._specialisation(values)[1]
+
+    def _specialisation(self, values: dict[str, Any]) -> tuple[list[Any], Recording, Tiers | None]:
         static = self.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in static} if static else values
         leaves, treedef = tree.flatten(tuple(dynamic.values()))

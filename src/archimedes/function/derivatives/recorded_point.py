@@ -12,7 +12,7 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.recording import Recording, describe_leaves, leaf_ids, record
-from archimedes.function.signatures import Signature
+from archimedes.function.signatures import Bound, Signature
 from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.tree.treedef import TreeDef
@@ -61,6 +61,8 @@ class Derivative:
             )
         base = function.function if isinstance(function, Compiled) else function
         self.function = base
+        #: Where recordings of the function are kept, if it is compiled: it is not called again.
+        self.compiled = function if isinstance(function, Compiled) else None
         self.what = what
         #: What counts as part of the function, see ``Compiled``.
         self.watch = function.identity.roots if isinstance(function, Compiled) else (base,)
@@ -94,16 +96,27 @@ class Derivative:
                     "choose another with argnums, or do not declare it static"
                 )
             values[name] = tree.map(differentiable, values[name])
-        fixed = self.signature.fixed(values) - set(chosen)
+        # A default that is differentiated in is an argument like the others.
+        defaulted = getattr(values, "defaulted", set()) - set(chosen)
+        values = Bound(values, defaulted)
+        fixed = self.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in fixed}
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
+        recording = self._recording(values, dynamic, leaves, treedef)
+        return self._locate(recording, leaves, dynamic, chosen, treedef)
+
+    def _recording(
+        self, values: dict[str, Any], dynamic: dict[str, Any], leaves: list[Any], treedef: TreeDef
+    ) -> Recording:
+        """Return the recording of a compiled function, or record a plain one."""
+        if self.compiled is not None:
+            return self.compiled.recording_of(values)
         specs = describe_leaves(leaves, treedef, list(dynamic))
 
         def build(symbols: list[Any]) -> Any:
             return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
-        recording = record(self.function, specs, build)
-        return self._locate(recording, leaves, dynamic, chosen, treedef)
+        return record(self.function, specs, build)
 
     def _chosen(self, values: dict[str, Any]) -> list[str]:
         """Return the names of the arguments to differentiate in; ``argnums`` counts positions."""
@@ -161,7 +174,7 @@ def leaves_of(dynamic: dict[str, Any], chosen: list[str]) -> list[Any]:
 
 def differentiable(x: Any) -> Any:
     """Return a leaf as floating point where it is a number; other leaves unchanged."""
-    if isinstance(x, bool):
+    if isinstance(x, bool) or (isinstance(x, SymbolicArray) and is_float(x.code)):
         return x
     if isinstance(x, (int, float, np.ndarray, np.generic, SymbolicArray)):
         weak = type(x) in (int, float) or getattr(x, "weak", False)
