@@ -8,8 +8,8 @@ import socket
 import numpy as np
 import pytest
 
+from archimedes import xml_elements
 from archimedes.vehicles import dave_ml
-from archimedes.vehicles.dave_ml import xml_elements
 
 from . import dave_ml_files as F
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.vehicles.dave_ml.numbers_in_text import number
-from archimedes.vehicles.dave_ml.xml_elements import Element
+from archimedes.numbers_in_text import number
+from archimedes.xml_elements import Element
 
 __all__ = ["increasing", "new_key", "optional_number", "range_of"]
 

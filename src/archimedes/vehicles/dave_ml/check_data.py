@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from archimedes.numbers_in_text import number
 from archimedes.vehicles.dave_ml.definitions import Definitions, Shot, Signal
-from archimedes.vehicles.dave_ml.numbers_in_text import number
-from archimedes.vehicles.dave_ml.xml_elements import Element
+from archimedes.xml_elements import Element
 
 __all__ = ["read_check_data"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes.vehicles.dave_ml.expressions import Expression, Reference
 from archimedes.vehicles.dave_ml.lookups import Lookup
-from archimedes.vehicles.dave_ml.xml_elements import Element
+from archimedes.xml_elements import Element
 
 __all__ = ["Definitions", "Shot", "Signal", "Variable"]
 

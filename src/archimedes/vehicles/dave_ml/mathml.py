@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from archimedes.numbers_in_text import number
 from archimedes.vehicles.dave_ml.expressions import (
     OPERATIONS,
     Apply,
@@ -14,8 +15,7 @@ from archimedes.vehicles.dave_ml.expressions import (
     Piecewise,
     Reference,
 )
-from archimedes.vehicles.dave_ml.numbers_in_text import number
-from archimedes.vehicles.dave_ml.xml_elements import Element
+from archimedes.xml_elements import Element
 
 __all__ = ["parse"]
 

@@ -15,10 +15,11 @@ from archimedes.vehicles.dave_ml.expressions import Expression
 from archimedes.vehicles.dave_ml.ordering import in_order
 from archimedes.vehicles.dave_ml.reading import read_definitions
 from archimedes.vehicles.dave_ml.reports import CheckReport, ImportReport, import_report, run_shots
-from archimedes.vehicles.dave_ml.xml_elements import read_elements
+from archimedes.xml_elements import read_elements
 
 __all__ = ["DaveModel", "read"]
 
+NAMESPACES = ("http://daveml.org/2010/DAVEML", "http://www.w3.org/1998/Math/MathML")
 #: Marks of variables that come from outside, and of those that go there.
 GIVEN = {"isInput", "isControl", "isDisturbance", "isState"}
 WANTED = {"isOutput", "isStateDeriv"}
@@ -43,7 +44,7 @@ def read(path: str | os.PathLike[str]) -> DaveModel:
     >>> float(model(x=3.0)["z"]), model.variables["z"].units
     (6.0, 'm')
     """
-    return DaveModel(read_definitions(read_elements(path)))
+    return DaveModel(read_definitions(read_elements(path, NAMESPACES)))
 
 
 class DaveModel:

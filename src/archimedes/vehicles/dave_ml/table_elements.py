@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.numbers_in_text import numbers
 from archimedes.vehicles.dave_ml.definitions import Definitions
-from archimedes.vehicles.dave_ml.numbers_in_text import numbers
-from archimedes.vehicles.dave_ml.xml_elements import Element
+from archimedes.xml_elements import Element
 
 __all__ = ["TABLES", "read_table"]
 

@@ -14,8 +14,6 @@ __all__ = ["Element", "read_elements"]
 
 #: What a model may take at most: bytes of the file, elements, and elements inside each other.
 LARGEST, MOST, DEEPEST = 64 * 2**20, 500_000, 100
-#: Namespaces whose elements are known by their plain names.
-NAMESPACES = ("http://daveml.org/2010/DAVEML", "http://www.w3.org/1998/Math/MathML")
 
 
 @dataclass(slots=True)
@@ -60,9 +58,11 @@ class Element:
         return ValueError(f"{self.place}: {message}")
 
 
-def read_elements(path: str | os.PathLike[str]) -> Element:
+def read_elements(path: str | os.PathLike[str], namespaces: tuple[str, ...] | None = ()) -> Element:
     """Return the root element of an XML file.
 
+    Elements of the `namespaces` are known by their plain names, those of others as "{space}name".
+    None takes names as they are written, for files with prefixes that nothing declares.
     A DOCTYPE that only names a DTD is skipped, the DTD is not fetched. Refused with a ValueError:
     entities and all other declarations of the file's own, XInclude, files of more than 64 MiB, of
     more than 500,000 elements or more than 100 inside each other, and what is not well-formed.
@@ -75,7 +75,7 @@ def read_elements(path: str | os.PathLike[str]) -> Element:
         raise ValueError(
             f"{name}: {state.st_size} bytes are too much for a model; at most {LARGEST}"
         )
-    builder = _Builder(name)
+    builder = _Builder(name, namespaces)
     try:
         builder.parser.Parse(Path(path).read_bytes(), True)
     except expat.ExpatError as error:
@@ -92,12 +92,13 @@ def read_elements(path: str | os.PathLike[str]) -> Element:
 class _Builder:
     """Makes elements of what the parser meets."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, namespaces: tuple[str, ...] | None) -> None:
         self.name = name
+        self.namespaces = () if namespaces is None else namespaces
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
-        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser = expat.ParserCreate(namespace_separator=None if namespaces is None else " ")
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
@@ -123,7 +124,7 @@ class _Builder:
             raise ValueError(
                 f"{self.place()}: XInclude is not followed: put the text into the file itself"
             )
-        known = not space or space in NAMESPACES
+        known = not space or space in self.namespaces
         element = Element(plain if known else f"{{{space}}}{plain}", attributes, self.place())
         if self.open:
             self.open[-1].content.append(element)

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from archimedes.vehicles.dave_ml.xml_elements import Element
+from archimedes.xml_elements import Element
 
 __all__ = ["number", "numbers"]
 

@@ -1,0 +1,69 @@
+"""Multibody dynamics: robots from files or a builder, and Featherstone's algorithms on them.
+
+Spatial vectors have their linear part first, quaternions their scalar. `q` (nq,) and `v` (nv,)
+follow ``model.joint_names``, the base first; a floating base has q = (position, quaternion) and
+v = (linear, angular) in its own axes. Plain NumPy: compile, differentiate and batch any of it.
+"""
+
+from __future__ import annotations
+
+from archimedes.multibody.builder import Builder
+from archimedes.multibody.centroidal import (
+    center_of_mass,
+    centroidal_matrix,
+    centroidal_momentum,
+)
+from archimedes.multibody.configurations import (
+    coordinate_rates,
+    difference,
+    integrate,
+    neutral,
+    random_configuration,
+)
+from archimedes.multibody.coriolis import coriolis_matrix
+from archimedes.multibody.energies import kinetic_energy, potential_energy
+from archimedes.multibody.forward_dynamics import aba
+from archimedes.multibody.inverse_dynamics import gravity_torque, rnea
+from archimedes.multibody.jacobians import frame_jacobian, frame_jacobian_rate
+from archimedes.multibody.kinematics import frame_acceleration, frame_pose, frame_twist
+from archimedes.multibody.loading import load, read
+from archimedes.multibody.mass_matrix import crba
+from archimedes.multibody.model import Model
+from archimedes.multibody.parts import Mimic
+from archimedes.multibody.passive_forces import passive_torque
+from archimedes.multibody.regressor import inertial_parameters, torque_regressor
+from archimedes.multibody.reports import Report
+from archimedes.multibody.user_joints import user_joint
+
+__all__ = [
+    "Builder",
+    "Mimic",
+    "Model",
+    "Report",
+    "aba",
+    "center_of_mass",
+    "centroidal_matrix",
+    "centroidal_momentum",
+    "coordinate_rates",
+    "coriolis_matrix",
+    "crba",
+    "difference",
+    "frame_acceleration",
+    "frame_jacobian",
+    "frame_jacobian_rate",
+    "frame_pose",
+    "frame_twist",
+    "gravity_torque",
+    "inertial_parameters",
+    "integrate",
+    "kinetic_energy",
+    "load",
+    "neutral",
+    "passive_torque",
+    "potential_energy",
+    "random_configuration",
+    "read",
+    "rnea",
+    "torque_regressor",
+    "user_joint",
+]

@@ -1,0 +1,42 @@
+"""What an importer did with each element of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Report"]
+
+
+@dataclass
+class Report:
+    """Elements of a file by what became of them; each entry says where and why.
+
+    `used` counts elements by name. `approximated` and `ignored` are texts "file:line: ...";
+    ``load(..., strict=True)`` raises where there are any.
+    """
+
+    used: dict[str, int] = field(default_factory=dict)
+    approximated: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+    def use(self, tag: str) -> None:
+        """Count an element that is in the model."""
+        self.used[tag] = self.used.get(tag, 0) + 1
+
+    def check(self) -> None:
+        """Raise where something was left out or changed."""
+        lost = [*self.approximated, *self.ignored]
+        if lost:
+            shown = "\n  ".join(lost[:10])
+            more = f"\n  and {len(lost) - 10} more" if len(lost) > 10 else ""
+            raise ValueError(
+                f"strict=True: {len(lost)} elements are not in the model as they are in the "
+                f"file:\n  {shown}{more}"
+            )
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{n} {tag}" for tag, n in sorted(self.used.items()))
+        lines = [f"used: {counts or 'nothing'}"]
+        for title, entries in (("approximated", self.approximated), ("ignored", self.ignored)):
+            lines += [f"{title}:"] + [f"  {entry}" for entry in entries] if entries else []
+        return "\n".join(lines)

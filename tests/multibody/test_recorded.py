@@ -1,0 +1,98 @@
+"""Recorded, differentiated, mapped and generated as C: the same numbers as plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+from archimedes.multibody.regressor import inertial_parameters
+
+from .random_trees import random_state, random_tree
+
+MODEL = random_tree(11, kinds=("revolute", "spherical", "helical", "planar", "mimic", "universal"))
+STATE = random_state(MODEL, 5)
+FUNCTIONS = {
+    "rnea": lambda q, v, a: mb.rnea(MODEL, q, v, a),
+    "aba": lambda q, v, a: mb.aba(MODEL, q, v, a),
+    "crba": lambda q, v, a: mb.crba(MODEL, q),
+    "coriolis_matrix": lambda q, v, a: mb.coriolis_matrix(MODEL, q, v),
+    "integrate": lambda q, v, a: mb.integrate(MODEL, q, v),
+    "frame_acceleration": lambda q, v, a: mb.frame_acceleration(MODEL, q, v, a, "body2"),
+    "centroidal_momentum": lambda q, v, a: mb.centroidal_momentum(MODEL, q, v),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_interpreted_and_native(name):
+    function = FUNCTIONS[name]
+    eager = function(*STATE)
+    interpreted = arc.compile(function, backend="interpreter")(*STATE)
+    native = arc.compile(function, backend="llvm")(*STATE)
+    assert np.array_equal(interpreted, native)
+    np.testing.assert_allclose(native, eager, atol=1e-11)
+
+
+def test_mapped_rows_are_single_calls():
+    rnea = arc.compile(FUNCTIONS["rnea"], backend="llvm")
+    rows = [np.stack(x) for x in zip(*(random_state(MODEL, k) for k in range(20)))]
+    together = arc.vmap(rnea)(*rows)
+    singly = np.stack([rnea(*(x[k] for x in rows)) for k in range(20)])
+    assert np.array_equal(together, singly)
+
+
+def test_parameters_are_traced():
+    """Torques are linear in the masses: their derivative is the regressor's."""
+    model = random_tree(4, kinds=("revolute", "prismatic", "spherical"), armature=False)
+    state = random_state(model, 1)
+
+    def torques(masses):
+        return mb.rnea(model.replace(masses=masses), *state)
+
+    J = arc.jac(torques)(model.masses)
+    Y = mb.torque_regressor(model, *state)
+    parameters = inertial_parameters(model).reshape(-1, 10)
+    c = np.asarray(model.centers)
+    for i in range(3):
+        # m moves m c and the parallel-axis part of the inertia along
+        shift = (c[i] @ c[i]) * np.eye(3) - np.outer(c[i], c[i])
+        upper = shift[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+        expected = Y[:, 10 * i : 10 * i + 10] @ np.concatenate([[1.0], c[i], upper])
+        np.testing.assert_allclose(J[:, i], expected, atol=1e-10)
+    assert parameters[:, 0] == pytest.approx(model.masses)
+
+
+def test_a_model_is_an_argument():
+    model = random_tree(4, kinds=("revolute", "prismatic"))
+    state = random_state(model, 1)
+    rnea = arc.compile(mb.rnea, backend="llvm")
+    heavier = model.replace(masses=2.0 * model.masses)
+    for each in (model, heavier):
+        np.testing.assert_allclose(rnea(each, *state), mb.rnea(each, *state), atol=1e-12)
+
+
+def test_length_of_an_arm_is_differentiated():
+    """Reach of a two-link arm: its derivative in the length of the first link is exact."""
+
+    def reach(length):
+        b = mb.Builder()
+        b.add_body("upper", mass=1.0, inertia=[0.1, 0.1, 0.1])
+        b.attach("upper", joint="shoulder", axis=[0, 1, 0])
+        b.add_body("lower", mass=1.0, inertia=[0.1, 0.1, 0.1])
+        b.attach("lower", "upper", joint="elbow", axis=[0, 1, 0], position=[length, 0.0, 0.0])
+        return mb.frame_pose(b.build(), np.array([0.3, 0.4]), "lower").t
+
+    J = arc.jac(reach)(np.float64(0.5))
+    np.testing.assert_allclose(J, [np.cos(0.3), 0.0, -np.sin(0.3)], atol=1e-15)
+
+
+def test_derivatives_of_quaternions_ignore_their_length():
+    model = random_tree(2, kinds=("spherical", "free"))
+    q, v, a = random_state(model, 0)
+    J = arc.jac(lambda q: mb.rnea(model, q, v, a))(q)
+    for name in model.joint_names:
+        places = model.q_slice(name)
+        along = np.zeros(model.nq)
+        along[places.stop - 4 : places.stop] = q[places.stop - 4 : places.stop]
+        np.testing.assert_allclose(J @ along, 0.0, atol=1e-11)

@@ -1,0 +1,234 @@
+"""URDF files: what is read, what is reported, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from archimedes import multibody as mb
+
+BODY = (
+    '<inertial><origin xyz="0 0 0.1" rpy="0 0 0.3"/><mass value="2"/>'
+    '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/></inertial>'
+)
+
+
+def link(name, inside=BODY):
+    return f'<link name="{name}">{inside}</link>'
+
+
+def joint(name, parent, child, inside="", kind="continuous"):
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f"{inside}</joint>"
+    )
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*parts, head='<robot name="r">', tail="</robot>"):
+        file = tmp_path / "robot.urdf"
+        file.write_text(head + "\n".join(parts) + tail)
+        return file
+
+    return write
+
+
+def test_all_that_a_joint_has(write):
+    inside = (
+        '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><axis xyz="0 2 0"/>'
+        '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
+        '<dynamics damping="0.5" friction="0.25"/>'
+    )
+    model = mb.load(write(link("a"), link("b"), joint("j", "a", "b", inside, "revolute")))
+    assert model.links[0].screw.axis == (0.0, 1.0, 0.0)
+    np.testing.assert_array_equal(model.positions, [[1, 2, 3]])
+    np.testing.assert_array_equal(model.rotations[0], [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    assert [model.lower[0], model.upper[0]] == [-1, 2]
+    assert [model.speed_limits[0], model.effort_limits[0]] == [3, 4]
+    assert [model.damping[0], model.friction[0]] == [0.5, 0.25]
+    assert model.masses[0] == 2
+    c, s = np.cos(0.3), np.sin(0.3)
+    R = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    np.testing.assert_allclose(model.inertias[0], R @ np.diag([0.1, 0.2, 0.25]) @ R.T, atol=1e-16)
+    assert tuple(model.gravity) == (0, 0, -9.81)
+
+
+def test_every_type_of_joint(write):
+    kinds = {
+        "revolute": "revolute",
+        "continuous": "continuous",
+        "prismatic": "prismatic",
+        "planar": "planar",
+        "floating": "free",
+    }
+    for name, kind in kinds.items():
+        model = mb.load(write(link("a"), link("b"), joint("j", "a", "b", kind=name)))
+        assert model.links[0].kind.name == kind
+    model = mb.load(
+        write(
+            link("a"),
+            link("b"),
+            link("c"),
+            joint("j", "a", "b"),
+            joint("k", "b", "c", kind="fixed"),
+        )
+    )
+    assert model.joint_names == ("j",)
+    assert model.frame_names == ("a", "b", "c")
+    assert model.masses[0] == 4
+
+
+def test_order_is_that_of_other_tools(write):
+    """Depth first, joints of a link by name."""
+    model = mb.load(
+        write(
+            *(link(k) for k in "abcde"), joint("z", "a", "b"), joint("m", "a", "c"),
+            joint("a1", "b", "d"), joint("b1", "c", "e"),
+        )
+    )  # fmt: skip
+    assert model.joint_names == ("m", "b1", "z", "a1")
+
+
+def test_a_link_named_world(write):
+    file = write('<link name="world"/>', link("b"), joint("j", "world", "b"))
+    assert mb.load(file).frame_names == ("world", "b")
+    assert mb.load(file, base="floating").nv == 7
+
+
+def test_report_and_strict(write):
+    file = write(
+        link("a"),
+        link("b", BODY + '<visual><geometry><sphere radius="0.1"/></geometry></visual>'),
+        joint("j", "a", "b", '<safety_controller k_velocity="1"/>'),
+        "<gazebo/>",
+        '<transmission name="t"/>',
+    )
+    report = mb.read(file).report
+    assert report.used == {"link": 2, "inertial": 2, "joint": 1, "visual": 1}
+    assert [entry.split(": ", 1)[1] for entry in report.ignored] == [
+        "<gazebo> is no part of a robot",
+        "<transmission> is no part of a robot",
+        "<safety_controller> of joint 'j'",
+    ]
+    assert mb.load(file).nv == 1
+    with pytest.raises(ValueError, match="strict=True: 3 elements are not in the model"):
+        mb.load(file, strict=True)
+
+
+def test_geometry(write, tmp_path):
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "a.stl").write_text("solid")
+    parts = [
+        '<visual><origin xyz="1 0 0"/><geometry><box size="1 2 3"/></geometry></visual>',
+        '<collision><geometry><cylinder radius="1" length="2"/></geometry></collision>',
+        '<visual><geometry><mesh filename="meshes/a.stl" scale="2 2 2"/></geometry></visual>',
+        '<visual><geometry><mesh filename="package://robot/b.stl"/></geometry></visual>',
+    ]
+    builder = mb.read(write(link("a", BODY + "".join(parts)), link("b"), joint("j", "a", "b")))
+    box, cylinder, mesh, lost = builder.geometry
+    assert (box.kind, box.size, tuple(box.position)) == ("box", (1, 2, 3), (1, 0, 0))
+    assert (cylinder.role, cylinder.size) == ("collision", (1, 2))
+    assert mesh.file == tmp_path / "meshes" / "a.stl" and mesh.size == (2, 2, 2)
+    assert lost.file is None
+    assert "mesh 'package://robot/b.stl' was not found" in builder.report.ignored[0]
+
+
+def test_mimic_of_a_joint_that_is_not_there(write):
+    file = write(link("a"), link("b"), joint("j", "a", "b", '<mimic joint="nobody"/>'))
+    assert "joint 'j' mimics 'nobody', which is not there" in mb.read(file).report.approximated[0]
+    assert mb.load(file).nv == 1
+
+
+REFUSED = {
+    "entities": (
+        '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><robot name="&b;">',
+        [link("a")],
+        "DOCTYPE has declarations of its own",
+    ),
+    "no robot": ("<mujoco>", [], "a URDF file is a <robot>, this is a <mujoco>"),
+    "no links": ('<robot name="r">', [], "a robot without links"),
+    "two roots": (
+        '<robot name="r">',
+        [link("a"), link("b"), link("c"), joint("j", "a", "b")],
+        r"2 links are the child of no joint: \['a', 'c'\]",
+    ),
+    "a cycle": (
+        '<robot name="r">',
+        [link("a"), link("b"), link("c"), joint("i", "a", "b"), joint("j", "b", "a")],
+        "'a' already carries 'b'|'b' already carries 'a'",
+    ),
+    "two parents": (
+        '<robot name="r">',
+        [link("a"), link("b"), link("c"), joint("i", "a", "c"), joint("j", "b", "c")],
+        "'c' is attached already by joint 'i'",
+    ),
+    "two links": ('<robot name="r">', [link("a"), link("a")], "'a' is there already"),
+    "two joints": (
+        '<robot name="r">',
+        [link("a"), link("b"), joint("i", "a", "b"), joint("i", "a", "b")],
+        "a second joint 'i'",
+    ),
+    "no such link": ('<robot name="r">', [link("a"), joint("i", "a", "b")], "'b' is no body"),
+    "negative mass": (
+        '<robot name="r">',
+        [link("a"), link("b", BODY.replace('"2"', '"-2"')), joint("i", "a", "b")],
+        r"robot.urdf:2: body 'b': mass must be finite and not negative",
+    ),
+    "a mass that is no number": (
+        '<robot name="r">',
+        [link("a", BODY.replace('"2"', '"two"'))],
+        "mass is 'two', which is not a finite number",
+    ),
+    "negative inertia": (
+        '<robot name="r">',
+        [link("a"), link("b", BODY.replace('"0.1"', '"-0.1"')), joint("i", "a", "b")],
+        "inertia has negative moments",
+    ),
+    "no body's inertia": (
+        '<robot name="r">',
+        [link("a"), link("b", BODY.replace('"0.25"', '"2.5"')), joint("i", "a", "b")],
+        "has an inertia that no body has",
+    ),
+    "unknown joint": (
+        '<robot name="r">',
+        [link("a"), link("b"), joint("i", "a", "b", kind="hinge")],
+        "type 'hinge' is none of",
+    ),
+    "limits upside down": (
+        '<robot name="r">',
+        [link("a"), link("b"), joint("i", "a", "b", '<limit lower="1" upper="0"/>', "revolute")],
+        "the lower limit is above the upper one",
+    ),
+    "zero axis": (
+        '<robot name="r">',
+        [link("a"), link("b"), joint("i", "a", "b", '<axis xyz="0 0 0"/>')],
+        "the axis is zero",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(write, case):
+    head, parts, message = REFUSED[case]
+    tail = "</mujoco>" if head == "<mujoco>" else "</robot>"
+    with pytest.raises(ValueError, match=message):
+        mb.load(write(*parts, head=head, tail=tail))
+
+
+def test_damaged_and_unknown_files(tmp_path):
+    file = tmp_path / "robot.urdf"
+    file.write_text('<robot name="r"><link')
+    with pytest.raises(ValueError, match="not well-formed XML"):
+        mb.load(file)
+    with pytest.raises(ValueError, match=r"robots are read from files \.urdf"):
+        mb.load(tmp_path / "robot.stl")
+    with pytest.raises(FileNotFoundError):
+        mb.load(tmp_path / "nothing.urdf")
+
+
+def test_degrees_are_suspicious(write):
+    file = write(
+        link("a"), link("b"), joint("i", "a", "b", '<limit lower="-180" upper="180"/>', "revolute")
+    )
+    assert "look like degrees" in mb.read(file).report.approximated[0]
