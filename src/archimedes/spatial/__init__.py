@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from archimedes.spatial.attitudes.attitude import Attitude
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.dcm import dcm_angular_velocity, dcm_kinematics, dcm_normalize
 from archimedes.spatial.attitudes.estimation import Alignment, align_vectors, mean
 from archimedes.spatial.attitudes.euler import (
@@ -75,6 +76,7 @@ from archimedes.spatial.transformation import Transformation
 __all__ = [
     "Alignment",
     "Attitude",
+    "AttitudeBase",
     "EarthReferencedBody",
     "EulerAngles",
     "Force",

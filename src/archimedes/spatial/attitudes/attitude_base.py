@@ -1,222 +1,56 @@
-"""What all our representations of attitudes share.
+"""What all our attitude classes share: composition, comparison, components, containers.
 
-A representation defines its array, how to go to and from a quaternion, and its kinematics;
-everything else comes from `AttitudeBase`, by way of the quaternion.
+A class defines its array, how to go to and from a quaternion, and its kinematics; everything else
+comes from here and from `Representation`, by way of the quaternion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude import Attitude, rotate_vectors
-from archimedes.spatial.attitudes.components import (
-    as_array,
-    as_scalar,
-    components,
-    scaled_norm,
-    select,
-)
-from archimedes.spatial.attitudes.euler import euler_to_quaternion
-from archimedes.spatial.attitudes.mrp import mrp_to_quaternion
-from archimedes.spatial.attitudes.quaternions import (
-    dcm_to_quaternion,
-    quaternion_conjugate,
-    quaternion_exp,
-    quaternion_log,
-    quaternion_multiply,
-    quaternion_normalize,
-    quaternion_to_dcm,
-)
+from archimedes.spatial.attitudes.components import as_scalar, components, scaled_norm, select
+from archimedes.spatial.attitudes.quaternions import quaternion_conjugate, quaternion_multiply
+from archimedes.spatial.attitudes.representation import Representation, array_of, quaternion_of
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian, so3_right_jacobian
 from archimedes.spatial.validation import check_vector
 
-__all__ = ["AttitudeBase", "array_of", "compose", "quaternion_of"]
-
-#: The representations by name, each entered by its own module.
-REPRESENTATIONS: dict[str, Any] = {}
+__all__ = ["AttitudeBase"]
 
 
-def array_of(x: Any) -> Any:
-    """Return the array of an attitude (or of its rates), or `x` itself."""
-    return x.array if isinstance(x, AttitudeBase) else x
+def _angle(quaternion: Any, degrees: bool) -> Any:
+    """Return the angle of the rotation of a quaternion (..., 4), 0 to pi in rad or in degrees."""
+    w, *v = components(quaternion, 4)
+    angle = 2.0 * np.arctan2(scaled_norm(v), select(w < 0.0, -w, w))
+    return np.rad2deg(angle) if degrees else angle
 
 
-def quaternion_of(attitude: Any) -> Any:
-    """Return a quaternion (..., 4), of any length, of any attitude, a user's class included."""
-    if isinstance(attitude, AttitudeBase):
-        return attitude.quaternion()
-    if isinstance(attitude, Attitude):
-        return dcm_to_quaternion(attitude.as_matrix())
-    raise TypeError(
-        f"expected an attitude (Quaternion, EulerAngles, ...), got {type(attitude).__qualname__}"
-    )
+class AttitudeBase(Representation):
+    """Base of attitude classes; `array` holds one attitude or a batch (leading axes).
 
+    A class of your own needs `array`, `quaternion`, `of_quaternion` and `kinematics`, and is a
+    struct. With ``name=...`` every attitude converts to it by ``.to(name)``.
 
-def compose(first: Any, then: Any) -> Any:
-    """Return the attitude of C in E for the attitudes of B in E and of C in B.
-
-    A `Quaternion` for our own classes, since products of the others have singularities of their
-    own; a `RotationMatrix` where the first is one, or is of a user's class.
+    >>> import archimedes as arc
+    >>> from archimedes.spatial import AttitudeBase, Quaternion
+    >>> @arc.struct
+    ... class Conjugate(AttitudeBase, name="conjugate"):
+    ...     array: object
+    ...     def quaternion(self):
+    ...         return self.array * [1.0, -1.0, -1.0, -1.0]
+    ...     @classmethod
+    ...     def of_quaternion(cls, q):
+    ...         return cls(q * [1.0, -1.0, -1.0, -1.0])
+    ...     def kinematics(self, w_B):
+    ...         return self.of_quaternion(self.as_quat().kinematics(w_B).array)
+    >>> Quaternion([0.8, 0.6, 0.0, 0.0]).to("conjugate")
+    Conjugate([ 0.8 -0.6 -0.  -0. ])
     """
-    if isinstance(first, AttitudeBase) and first.item_ndim == 1:
-        return REPRESENTATIONS["Quaternion"].make(first.quaternion()).mul(then)
-    product = np.matmul(then.as_matrix(), first.as_matrix())
-    return REPRESENTATIONS["RotationMatrix"].make(product)
 
-
-class AttitudeBase:
-    """What all representations share; `array` holds one attitude or a batch (leading axes)."""
-
-    array: Any
     __array_ufunc__ = None  # so that `array * attitude` comes to __rmul__
-    item_ndim: ClassVar[int] = 1
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.__module__.startswith("archimedes.spatial."):
-            REPRESENTATIONS[cls.__name__] = cls
-
-    # ---- for each representation to define -----------------------------------------------
-
-    def quaternion(self) -> Any:
-        """Return a quaternion (..., 4) of this attitude, of any length but zero, as an array."""
-        raise NotImplementedError(f"{type(self).__name__} must define quaternion()")
-
-    @classmethod
-    def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a unit quaternion array (..., 4)."""
-        raise NotImplementedError(f"{cls.__name__} must define of_quaternion()")
-
-    def static(self) -> dict[str, Any]:
-        """Return the settings, beside the array, that attitudes made from this one keep."""
-        return {}
-
-    # ---- factories -----------------------------------------------------------------------
-
-    @classmethod
-    def make(cls, array: Any, **static: Any) -> Self:
-        """Make an attitude of an array known to be right, without the checks of the class."""
-        self = object.__new__(cls)
-        fields = self.__dict__
-        fields["array"] = array
-        if static:
-            fields.update(static)
-        return self
-
-    @classmethod
-    def identity(cls, **target: Any) -> Self:
-        """Return the attitude of a frame in itself."""
-        return cls.of_quaternion(np.array([1.0, 0.0, 0.0, 0.0]), **target)
-
-    @classmethod
-    def random(
-        cls, rng: np.random.Generator | int | None = None, shape: Any = (), **target: Any
-    ) -> Self:
-        """Return attitudes spread evenly over all rotations; `rng` is a generator or a seed."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        q = np.random.default_rng(rng).normal(size=(*shape, 4))
-        return cls.of_quaternion(q / np.linalg.norm(q, axis=-1, keepdims=True), **target)
-
-    @classmethod
-    def from_quat(cls, quat: Any, *target: Any, **named: Any) -> Self:
-        """Convert from a quaternion (..., 4), scalar first, or any attitude; it is normalised.
-
-        `target` is the sequence for `EulerAngles`; the other classes take none.
-        """
-        q = quaternion_of(quat) if hasattr(quat, "as_matrix") else as_array(quat, "quat")
-        return cls.of_quaternion(quaternion_normalize(q), *target, **named)
-
-    @classmethod
-    def from_matrix(cls, matrix: Any, *target: Any, **named: Any) -> Self:
-        """Convert from a passive rotation matrix R_BE (..., 3, 3), checked to be one."""
-        return cls.of_quaternion(dcm_to_quaternion(array_of(matrix)), *target, **named)
-
-    @classmethod
-    def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:
-        """Convert from Euler angles (..., n) of sequence `seq` ("xyz"), or from `EulerAngles`.
-
-        The latter bring their own sequence and unit: another one is an error.
-        """
-        if isinstance(angles, AttitudeBase):
-            own = angles.static()
-            if seq not in (None, own.get("seq")) or (degrees and not own.get("degrees")):
-                given = f"seq={seq!r}" if seq is not None else "degrees=True"
-                raise ValueError(
-                    f"from_euler was given {given} for {type(angles).__name__} that bring their "
-                    f"own ({own}): leave it out, or pass the array of angles"
-                )
-            return cls.of_quaternion(angles.as_quat().array)
-        angles = as_array(angles, "angles")
-        return cls.of_quaternion(
-            euler_to_quaternion(
-                np.deg2rad(angles) if degrees else angles, "xyz" if seq is None else seq
-            )
-        )
-
-    @classmethod
-    def from_rotvec(cls, rotvec: Any, *target: Any, degrees: bool = False, **named: Any) -> Self:
-        """Convert from a rotation vector (..., 3): axis times angle."""
-        if isinstance(rotvec, AttitudeBase):
-            return cls.of_quaternion(rotvec.as_quat().array, *target, **named)
-        v = as_array(rotvec, "rotvec")
-        return cls.of_quaternion(quaternion_exp(np.deg2rad(v) if degrees else v), *target, **named)
-
-    @classmethod
-    def from_mrp(cls, mrp: Any, *target: Any, **named: Any) -> Self:
-        """Convert from modified Rodrigues parameters (..., 3) of either set."""
-        return cls.of_quaternion(mrp_to_quaternion(array_of(mrp)), *target, **named)
-
-    @classmethod
-    def exp(cls, rotvec: Any, *target: Any, **named: Any) -> Self:
-        """Return the attitude reached by turning about `rotvec` (..., 3) by its length in rad."""
-        return cls.from_rotvec(rotvec, *target, **named)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make an attitude of plain data, as written by `to_dict` and read from JSON."""
-        fields = {name: value for name, value in data.items() if name != "type"}
-        kind = data.get("type", cls.__name__)
-        if kind != cls.__name__ or "array" not in fields:
-            raise ValueError(f"expected the data of a {cls.__name__} with its array, got {data!r}")
-        return cls(**fields)
-
-    # ---- accessors -----------------------------------------------------------------------
-
-    def as_matrix(self) -> Any:
-        """Return the passive rotation matrix R_BE (..., 3, 3)."""
-        return quaternion_to_dcm(self.quaternion())
-
-    def as_quat(self) -> Any:
-        """Return the `Quaternion`, of unit length."""
-        return REPRESENTATIONS["Quaternion"].make(self.quaternion())
-
-    def as_euler(self, seq: str = "xyz", degrees: bool = False) -> Any:
-        """Return the `EulerAngles` of a sequence of three letters, in rad or in degrees."""
-        return REPRESENTATIONS["EulerAngles"].of_quaternion(self.quaternion(), seq, degrees)
-
-    def as_rotvec(self, degrees: bool = False) -> Any:
-        """Return the `RotationVector`, of length at most pi (180 degrees)."""
-        return REPRESENTATIONS["RotationVector"].of_quaternion(self.quaternion(), degrees)
-
-    def as_mrp(self) -> Any:
-        """Return the `ModifiedRodrigues` parameters of length at most one."""
-        return REPRESENTATIONS["ModifiedRodrigues"].of_quaternion(self.quaternion())
-
-    def log(self) -> Any:
-        """Return the rotation vector (..., 3) as an array: the inverse of `exp`."""
-        return quaternion_log(self.quaternion())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON, from which `from_dict` makes an equal attitude."""
-        return {"type": type(self).__name__, "array": self.array.tolist(), **self.static()}
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the batch: () for one attitude."""
-        return tuple(self.array.shape[: self.array.ndim - self.item_ndim])
 
     # ---- operations ----------------------------------------------------------------------
 
@@ -241,14 +75,12 @@ class AttitudeBase:
 
     def magnitude(self, degrees: bool = False) -> Any:
         """Return the angle of the rotation, 0 to pi in rad, or in degrees."""
-        w, *v = components(self.quaternion(), 4)
-        angle = 2.0 * np.arctan2(scaled_norm(v), select(w < 0.0, -w, w))
-        return np.rad2deg(angle) if degrees else angle
+        return _angle(self.quaternion(), degrees)
 
     def angle_to(self, other: Any, degrees: bool = False) -> Any:
         """Return the angle, 0 to pi in rad or in degrees, of the turn from this to `other`."""
         turn = quaternion_multiply(quaternion_conjugate(self.quaternion()), quaternion_of(other))
-        return REPRESENTATIONS["Quaternion"].make(turn).magnitude(degrees)
+        return _angle(turn, degrees)
 
     def approx_equal(self, other: Any, atol: float = 1e-9) -> Any:
         """Tell whether `other` is the same rotation within `atol` rad, in any representation."""

@@ -23,7 +23,7 @@ __all__ = ["EulerAngles"]
 
 
 @struct
-class EulerAngles(AttitudeBase):
+class EulerAngles(AttitudeBase, name="euler"):
     """The attitude of frame B in frame E as angles (n,) about the axes of `seq`, or a batch.
 
     `seq` has one to three letters, lower case for extrinsic and upper case for intrinsic
@@ -67,7 +67,7 @@ class EulerAngles(AttitudeBase):
 
     @classmethod
     def of_quaternion(cls, q: Any, seq: str = "xyz", degrees: bool = False) -> Self:
-        """Make an attitude of a unit quaternion array (..., 4)."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
         angles = quaternion_to_euler(q, seq)
         return cls.make(np.rad2deg(angles) if degrees else angles, seq, degrees)
 

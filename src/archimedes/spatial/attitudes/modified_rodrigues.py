@@ -20,7 +20,7 @@ __all__ = ["ModifiedRodrigues"]
 
 
 @struct
-class ModifiedRodrigues(AttitudeBase):
+class ModifiedRodrigues(AttitudeBase, name="mrp"):
     """The attitude of frame B in frame E as axis times tan(angle/4), (3,) or a batch (..., 3).
 
     Three numbers without trigonometry, singular only at a full turn. `normalize` switches to the
@@ -43,7 +43,7 @@ class ModifiedRodrigues(AttitudeBase):
 
     @classmethod
     def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a unit quaternion array (..., 4)."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
         return cls.make(quaternion_to_mrp(q))
 
     def inv(self) -> ModifiedRodrigues:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from archimedes.spatial.attitudes.attitude_base import AttitudeBase, quaternion_of
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_inverse,
     quaternion_kinematics,
@@ -12,6 +12,7 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
     quaternion_to_dcm,
 )
+from archimedes.spatial.attitudes.representation import quaternion_of
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
@@ -19,7 +20,7 @@ __all__ = ["Quaternion"]
 
 
 @struct
-class Quaternion(AttitudeBase):
+class Quaternion(AttitudeBase, name="quat"):
     """The attitude of frame B in frame E as a quaternion [w, x, y, z], or a batch (..., 4).
 
     Construction takes any finite numbers as they are, since rates are held in this class too;
@@ -47,7 +48,7 @@ class Quaternion(AttitudeBase):
 
     @classmethod
     def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a unit quaternion array (..., 4)."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
         return cls.make(q)
 
     def as_matrix(self) -> Any:

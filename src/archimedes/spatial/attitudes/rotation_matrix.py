@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from archimedes.spatial.attitudes.attitude_base import AttitudeBase, array_of
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.spatial.attitudes.components import transpose
 from archimedes.spatial.attitudes.dcm import dcm_angular_velocity, dcm_kinematics, dcm_normalize
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaternion_to_dcm
+from archimedes.spatial.attitudes.representation import array_of
 from archimedes.spatial.validation import check_matrix
 from archimedes.tree import field, struct
 
@@ -17,7 +18,7 @@ __all__ = ["RotationMatrix"]
 
 
 @struct
-class RotationMatrix(AttitudeBase):
+class RotationMatrix(AttitudeBase, name="matrix"):
     """The attitude of frame B in frame E as R_BE (3, 3), or a batch (..., 3, 3).
 
     R_BE takes E-coordinates to B-coordinates. Construction takes any finite numbers, since rates
@@ -42,7 +43,7 @@ class RotationMatrix(AttitudeBase):
 
     @classmethod
     def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a unit quaternion array (..., 4)."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
         return cls.make(quaternion_to_dcm(q))
 
     def as_matrix(self) -> Any:

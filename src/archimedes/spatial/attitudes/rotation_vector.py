@@ -17,7 +17,7 @@ __all__ = ["RotationVector"]
 
 
 @struct
-class RotationVector(AttitudeBase):
+class RotationVector(AttitudeBase, name="rotvec"):
     """The attitude of frame B in frame E as the vector (3,) of the turn from E to B, or a batch.
 
     Its direction is the axis, the same in E and in B, and its length the angle, in rad or in
@@ -47,7 +47,7 @@ class RotationVector(AttitudeBase):
 
     @classmethod
     def of_quaternion(cls, q: Any, degrees: bool = False) -> Self:
-        """Make an attitude of a unit quaternion array (..., 4)."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
         v = quaternion_log(q)
         return cls.make(np.rad2deg(v) if degrees else v, degrees=degrees)
 
