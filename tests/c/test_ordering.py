@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.c.ordering import statements
-from archimedes.backends.schedule import Schedule, schedule
+from archimedes.backends.lowering.schedule import Schedule, schedule
+from archimedes.backends.lowering.statement_order import statements
 from archimedes.graph import Graph
 from archimedes.graph.program import CONST, INPUT, OUT
 

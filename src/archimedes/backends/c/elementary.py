@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from archimedes.backends.c.lowering import Lowering
-from archimedes.backends.c.memory import Binding
+from archimedes.backends.c.dialect import C99, PART
 from archimedes.backends.c.routines import Routine
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
+from archimedes.backends.lowering import Binding, Lowering
 from archimedes.graph.dtypes import F64
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
@@ -44,17 +44,18 @@ def library() -> dict[str, str]:
     found = dict(HELPERS)
     for name, g in programs.items():
         prefix = f"arc_{name}"
-        low = Lowering(prefix, list(programs.values()), routines=routines)
-        f = Function(prefix, low.frame(prefix, g))
+        c = C99(prefix)
+        low = Lowering(c, list(programs.values()), PART, routines)
+        f = Function(prefix, c.frame(prefix, large=False))
         names = ["x", "y"][: len(g.inputs)]
-        values = low.inline(f, g, [Binding(operand=x) for x in names], range(len(g.outputs)))
+        values = low.lower(f, g, [Binding(operand=x) for x in names], range(len(g.outputs)))
         arguments = [f"double {x}" for x in names]
         comment = "Sine and cosine of an angle" if name == "sincos" else PROGRAMS[name].doc
         if name == "sincos":
             arguments.append("double *cosine")
-            f.line(f"*cosine = {values[1].text()};")
-        f.line(f"return {values[0].text()};")
+            f.line(f"*cosine = {c.operand(f, values[1])};")
+        f.line(f"return {c.operand(f, values[0])};")
         f.head = f"/* {comment}. */\nstatic double {prefix}({', '.join(arguments)})"
-        low.add(f)
-        found |= {**low.tables.pieces, **low.pieces}
+        c.add(f)
+        found |= {**c.tables.pieces, **c.pieces}
     return found

@@ -1,81 +1,73 @@
-"""Where values live: in a variable, in an element of an array, in the text as a constant."""
+"""Arrays: how their elements are written, and where they are declared."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from archimedes.backends.c.spelling import BYTES, CTYPES, literal
+from archimedes.backends.c.spelling import BYTES, CTYPES
+from archimedes.backends.lowering import Binding, Place
 
-__all__ = ["Binding", "Frame", "Place"]
+__all__ = ["Array", "Frame", "address", "are_neighbours", "assignment", "moving", "read"]
 
 
-class Place(NamedTuple):
-    """An element of an array: ``base[steps + offset]``, ``steps`` an expression of loop counters.
+class Array(NamedTuple):
+    """An array, or one seen from a step of a loop: element ``k`` is ``base[steps + k]``.
 
-    ``narrow`` arrays are of int32_t, for values that are int64_t everywhere else.
+    ``steps`` is an expression of loop counters. ``narrow`` arrays are of int32_t, for values that
+    are int64_t everywhere else.
     """
 
     base: str
-    offset: int
-    dtype: int
     steps: str = ""
     narrow: bool = False
 
-    def at(self, k: int) -> Place:
-        """Return the place ``k`` elements further."""
-        return self._replace(offset=self.offset + k)
 
-    def moving(self, counter: str, stride: int) -> Place:
-        """Return the place ``counter * stride`` elements further."""
-        term = counter if stride == 1 else f"{stride} * {counter}"
-        return self._replace(steps=f"{self.steps} + {term}" if self.steps else term)
-
-    @property
-    def position(self) -> str:
-        """The index as an expression."""
-        if not self.steps:
-            return str(self.offset)
-        if not self.offset:
-            return self.steps
-        sign = "+" if self.offset > 0 else "-"
-        return f"{self.steps} {sign} {abs(self.offset)}"
-
-    @property
-    def element(self) -> str:
-        """The element as the left side of an assignment."""
-        return f"{self.base}[{self.position}]"
-
-    @property
-    def address(self) -> str:
-        """A pointer to the element."""
-        return self.base if self.position == "0" else f"&{self.element}"
-
-    def read(self) -> str:
-        """Write the element as an operand."""
-        return f"((int64_t){self.element})" if self.narrow else self.element
-
-    def write(self, value: str) -> str:
-        """Write an assignment to the element."""
-        if self.narrow:
-            return f"{self.element} = (int32_t){value};"
-        return f"{self.element} = {value};"
+def _position(place: Place) -> str:
+    """Write the index of an element."""
+    steps, offset = place.array.steps, place.offset
+    if not steps:
+        return str(offset)
+    if not offset:
+        return str(steps)
+    return f"{steps} {'+' if offset > 0 else '-'} {abs(offset)}"
 
 
-class Binding(NamedTuple):
-    """What is known of a value: an operand, its place in memory, its constant; one of them."""
+def _element(place: Place) -> str:
+    return f"{place.array.base}[{_position(place)}]"
 
-    operand: str | None = None
-    place: Place | None = None
-    constant: tuple[Any, int] | None = None
 
-    def text(self) -> str:
-        """Write the value as an operand."""
-        if self.operand is not None:
-            return self.operand
-        if self.place is not None:
-            return self.place.read()
-        assert self.constant is not None
-        return literal(*self.constant)
+def address(place: Place) -> str:
+    """Write a pointer to an element."""
+    return place.array.base if _position(place) == "0" else f"&{_element(place)}"
+
+
+def read(place: Place) -> str:
+    """Write an element as an operand."""
+    return f"((int64_t){_element(place)})" if place.array.narrow else _element(place)
+
+
+def assignment(place: Place, value: str) -> str:
+    """Write an assignment to an element."""
+    return f"{_element(place)} = {'(int32_t)' if place.array.narrow else ''}{value};"
+
+
+def moving(place: Place, counter: str, stride: int) -> Place:
+    """Return the place ``counter * stride`` elements further.
+
+    >>> read(moving(Place(Array("s1"), 3, 0), "i1", 2))
+    's1[2 * i1 + 3]'
+    """
+    term, steps = counter if stride == 1 else f"{stride} * {counter}", place.array.steps
+    return place._replace(array=place.array._replace(steps=f"{steps} + {term}" if steps else term))
+
+
+def are_neighbours(bindings: Sequence[Binding]) -> bool:
+    """Tell whether values lie one after the other in an array of their own type."""
+    first = bindings[0].place
+    if first is None or first.array.narrow:
+        return False
+    return all(b.place == first.at(k) for k, b in enumerate(bindings))
 
 
 class Frame:
@@ -98,7 +90,7 @@ class Frame:
         """Reserve an array and return its first element."""
         name = f"s{self._gap}{len(self._members) + 1}"
         self._members.append((dtype, name, count))
-        return Place(f"{self.pointer}->{name}" if self.in_struct else name, 0, dtype)
+        return Place(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
 
     def buffer(self, owner: str, dtype: int, count: int) -> Place:
         """Return an array for the arguments or results of a function, the same for all calls."""

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from archimedes.backends.c.counting import operations, primitives
+from archimedes.backends.c.dialect import C99, PART
 from archimedes.backends.c.elementary import library
-from archimedes.backends.c.lowering import PART, Lowering
-from archimedes.backends.c.memory import Binding, Place
+from archimedes.backends.c.memory import Array
 from archimedes.backends.c.source import Argument, CSource, Stats
 from archimedes.backends.c.spelling import CTYPES
 from archimedes.backends.c.support import with_dependencies
-from archimedes.backends.c.writer import Function, names_in
+from archimedes.backends.c.writer import Function, names_used
+from archimedes.backends.lowering import Binding, Lowering, Place, Store
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F32, F64, I64
 from archimedes.graph.program import Graph
@@ -79,14 +80,9 @@ def render(
     trimmed = trim(graph)
     origin |= trimmed.origin
     narrow = int_type == "int32_t"
-    low = Lowering(
-        name,
-        [trimmed.graph],
-        part=part,
-        workspace=scratch == "workspace",
-        annotate=_annotation(origin, lines),
-    )
-    entry = _Entry(low, name, trimmed.graph, [*inputs, *outputs], float_type == "float", narrow)
+    c = C99(name, workspace=scratch == "workspace", annotate=_annotation(origin, lines))
+    low = Lowering(c, [trimmed.graph], part)
+    entry = _Entry(c, low, name, trimmed.graph, [*inputs, *outputs], float_type == "float", narrow)
     entry.write(inputs, outputs)
     return entry.source()
 
@@ -96,6 +92,7 @@ class _Entry:
 
     def __init__(
         self,
+        c: C99,
         low: Lowering,
         name: str,
         graph: Graph,
@@ -103,37 +100,38 @@ class _Entry:
         single: bool,
         narrow: bool,
     ) -> None:
-        self.low, self.graph, self.single, self.narrow = low, graph, single, narrow
+        self.c, self.low, self.graph, self.single, self.narrow = c, low, graph, single, narrow
         taken = {a.name for a in arguments}
         gap = ""
         while any(_OWN.match(x) and x.count("_") == len(gap) for x in taken):
             gap += "_"
-        self.f = Function(name, low.frame(name, graph, f"work{gap}", gap), gap)
+        frame = c.frame(name, low.sizes.size(graph) > low.part, f"work{gap}", gap)
+        self.f = Function(name, frame, gap)
 
     def _dtype(self, argument: Argument) -> int:
         return F32 if self.single and argument.dtype == F64 else argument.dtype
 
     def _place(self, argument: Argument) -> Place:
         d = self._dtype(argument)
-        return Place(argument.name, 0, d, narrow=self.narrow and d == I64)
+        return Place(Array(argument.name, narrow=self.narrow and d == I64), 0, d)
 
     def _ctype(self, argument: Argument) -> str:
-        return "int32_t" if self._place(argument).narrow else CTYPES[self._dtype(argument)]
+        return "int32_t" if self._place(argument).array.narrow else CTYPES[self._dtype(argument)]
 
     def write(self, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> None:
         """Write the function and all that it calls."""
-        f, low = self.f, self.low
+        f, c = self.f, self.c
         given: list[Binding] = []
         for argument in inputs:
             start = self._place(argument)
             if argument.shape == ():
                 f.parameters[argument.name] = f"{self._ctype(argument)} {argument.name}"
-                value = f"((int64_t){argument.name})" if start.narrow else argument.name
+                value = f"((int64_t){argument.name})" if start.array.narrow else argument.name
                 given.append(Binding(operand=value))
             elif argument.size:
                 f.parameters[argument.name] = f"const {self._ctype(argument)} *{argument.name}"
                 given += [Binding(place=start.at(k)) for k in range(argument.size)]
-        stores: list[tuple[int, Place]] = []
+        stores: list[Store] = []
         for argument in outputs:
             if argument.size:
                 f.parameters[argument.name] = f"{self._ctype(argument)} *{argument.name}"
@@ -143,29 +141,29 @@ class _Entry:
         pointer = f.frame.pointer
         if f.frame.in_struct:
             f.parameters[pointer] = f"{f.frame.type} *{pointer}"
-        low.function(f, self.graph, given, stores)
-        if not (low.workspace and not f.frame.is_empty):
+        self.low.lower(f, self.graph, given, stores=stores)
+        if not (c.workspace and not f.frame.is_empty):
             f.parameters.pop(pointer, None)
         f.head = f"void {f.name}({', '.join(f.parameters.values()) or 'void'})"
-        used = names_in(f.lines)
-        low.add(f, [f"(void){x};" for x in own if x not in used])
+        used = names_used(f.lines)
+        c.add(f, [f"(void){x};" for x in own if x not in used])
 
     def source(self) -> CSource:
         """Put the pieces together."""
-        low, f = self.low, self.f
-        pieces = {**low.tables.pieces, **low.pieces}
+        c, f = self.c, self.f
+        pieces = {**c.tables.pieces, **c.pieces}
         trace: list[tuple[int, str]] = []
         at = 0
         for name, text in pieces.items():
-            trace += [(at + line, note) for line, note in low.traces.get(name, ())]
+            trace += [(at + line, note) for line, note in c.traces.get(name, ())]
             at += text.count("\n") + 1
         text = "\n".join(pieces.values())
-        has_workspace = low.workspace and not f.frame.is_empty
+        has_workspace = c.workspace and not f.frame.is_empty
         counts = operations(self.graph)
         return CSource(
             name=f.name,
             prototype=f.head,
-            types="\n".join(low.types.values()),
+            types="\n".join(c.types.values()),
             text=text,
             helpers=with_dependencies(text, library()),
             workspace_type=f.frame.type if has_workspace else "",
@@ -174,9 +172,9 @@ class _Entry:
                 operations=counts,
                 primitives=primitives(counts),
                 statements=text.count(";\n"),
-                functions=sum(")\n{" in piece for piece in low.pieces.values()),
-                tables=len(low.tables.pieces),
-                table_bytes=low.tables.bytes,
+                functions=sum(")\n{" in piece for piece in c.pieces.values()),
+                tables=len(c.tables.pieces),
+                table_bytes=c.tables.bytes,
             ),
             trace=tuple(trace),
         )

@@ -1,4 +1,4 @@
-"""Constant tables: ``static const`` arrays, one a content."""
+"""Constant tables: ``static const`` arrays, one per content."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.c.memory import Place
+from archimedes.backends.c.memory import Array
 from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
+from archimedes.backends.lowering import Place
 from archimedes.graph.dtypes import DTYPES, I64
 
 __all__ = ["Tables"]
@@ -39,7 +40,7 @@ class Tables:
             )
             self.pieces[name] = "\n".join([head, *_wrapped(items), "};\n"])
             self.bytes += (4 if narrow else BYTES[dtype]) * len(items)
-        return Place(name, 0, dtype, narrow=_is_narrow(array, dtype))
+        return Place(Array(name, narrow=_is_narrow(array, dtype)), 0, dtype)
 
 
 def _is_narrow(array: np.ndarray, dtype: int) -> bool:

@@ -9,13 +9,17 @@ from functools import cached_property
 
 import numpy as np
 
-from archimedes.backends.llvm.lowering.memory import Binding, Frame, Location, Pointer
+from archimedes.backends.llvm.lowering.memory import Frame, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
 from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.backends.lowering import Binding, Loop, Place
 from archimedes.graph.dtypes import B8
 from archimedes.graph.table_data import table_key
 
-__all__ = ["Function", "Loop", "Module"]
+__all__ = ["PARAMETERS", "Function", "Module"]
+
+#: What functions inside a module take and pass on: scratch memory and the arrays of the call.
+PARAMETERS = "ptr %frame, ptr %in, ptr %out"
 
 
 class Module:
@@ -56,8 +60,8 @@ class Module:
         """Return a new global name."""
         return f"@{stem}{next(self.serial)}"
 
-    def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Location:
-        """Return the location of a constant array, shared with an equal one."""
+    def table(self, values: Sequence[object] | np.ndarray, dtype: int) -> Place:
+        """Return the place of a constant array, shared with an equal one."""
         array = np.asarray(values)
         key = (dtype, array.tobytes())
         name = self.globals.get(key)
@@ -68,17 +72,17 @@ class Module:
             self.global_lines.append(
                 f"{name} = private unnamed_addr constant [{array.size} x {kind}] [{text}], align 64"
             )
-        return Location(Pointer("global", name, uniform=True), 0, dtype)
+        return Place(Pointer("global", name, uniform=True), 0, dtype)
 
-    def looked_up(self, table: np.ndarray, dtype: int) -> Location:
-        """Return the location of a table that a lookup reads: outside, or a constant of its own."""
+    def looked_up(self, table: np.ndarray, dtype: int) -> Place:
+        """Return the place of a table that a lookup reads: outside, or a constant of its own."""
         name = self.data.get(table_key(table))
         if name is None:
             return self.table(table, dtype)
         line = f"@{name} = external constant [{table.size} x {ITEM_MEMORY[dtype]}], align 8"
         if line not in self.global_lines:
             self.global_lines.append(line)
-        return Location(Pointer("global", f"@{name}", uniform=True), 0, dtype)
+        return Place(Pointer("global", f"@{name}", uniform=True), 0, dtype)
 
     def declare(self, name: str, result: str, parameters: str, attributes: str = "") -> None:
         """Declare an intrinsic or an imported function."""
@@ -89,15 +93,6 @@ class Module:
         head = [f'target triple = "{self.target.triple}"', *self.global_lines]
         tail = ['!0 = !{!"branch_weights", i32 1, i32 1000}']
         return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
-
-
-class Loop:
-    """A counted loop being written: its counter and the values it carries."""
-
-    def __init__(self, counter: str, carried: list[str]) -> None:
-        self.counter = counter
-        self.carried = carried
-        self.next: list[str] = carried
 
 
 class Function:
@@ -184,7 +179,7 @@ class Function:
         more = self.value(f"icmp slt i64 {counter}, {stop}")
         self.fork(more, body, end)
         self.start(body)
-        loop = Loop(counter, names)
+        loop = Loop(counter, names, names)
         yield loop
         following = self.value(f"add i64 {counter}, {step}")
         self.lines[at] = f"  {counter} = phi i64 [{start}, %{before}], [{following}, %{self.block}]"
@@ -214,33 +209,33 @@ class Function:
             self.entry.append(f"  {name} = load ptr, ptr {name}.at, align 8")
         return name, 0
 
-    def element_bytes(self, location: Location) -> int:
-        """Return the distance in bytes between neighbours in the location's array."""
-        item = ITEM_BYTES[location.dtype]
-        return item if location.pointer.uniform else item * self.spelling.lanes
+    def element_bytes(self, place: Place) -> int:
+        """Return the distance in bytes between neighbours in the place's array."""
+        item = ITEM_BYTES[place.dtype]
+        return item if place.array.uniform else item * self.spelling.lanes
 
-    def address(self, location: Location) -> str:
+    def address(self, place: Place) -> str:
         """Return the address of a value in memory."""
-        base, offset = self._base(location.pointer)
-        offset += location.offset * self.element_bytes(location)
+        base, offset = self._base(place.array)
+        offset += place.offset * self.element_bytes(place)
         return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
-    def moving(self, location: Location, index: str, stride: int) -> Location:
-        """Return the location ``index * stride`` elements further, for a computed index."""
-        step = self.value(f"mul i64 {index}, {stride * self.element_bytes(location)}")
-        base, offset = self._base(location.pointer)
+    def moving(self, place: Place, index: str, stride: int) -> Place:
+        """Return the place ``index * stride`` elements further, for a computed index."""
+        step = self.value(f"mul i64 {index}, {stride * self.element_bytes(place)}")
+        base, offset = self._base(place.array)
         if offset:
             base = self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         name = self.value(f"getelementptr i8, ptr {base}, i64 {step}")
-        return location._replace(pointer=Pointer("local", name, location.pointer.uniform))
+        return place._replace(array=Pointer("local", name, place.array.uniform))
 
-    def load(self, location: Location) -> str:
+    def load(self, place: Place) -> str:
         """Load a value; one that all lanes share is copied to each."""
-        dtype, spelling = location.dtype, self.spelling
-        address = self.address(location)
+        dtype, spelling = place.dtype, self.spelling
+        address = self.address(place)
         item = ITEM_BYTES[dtype]
-        if not location.pointer.uniform or spelling.lanes == 1:
-            align = item if location.pointer.uniform else spelling.sizes[dtype]
+        if not place.array.uniform or spelling.lanes == 1:
+            align = item if place.array.uniform else spelling.sizes[dtype]
             kind = spelling.memory[dtype]
             loaded = self.value(f"load {kind}, ptr {address}, align {align}")
             return self.to_bool(loaded) if dtype == B8 else loaded
@@ -261,14 +256,14 @@ class Function:
         zeros = f"<{self.spelling.lanes} x i32> zeroinitializer"
         return self.value(f"shufflevector {wide} {first}, {wide} poison, {zeros}")
 
-    def store(self, location: Location, operand: str) -> None:
+    def store(self, place: Place, operand: str) -> None:
         """Store a value."""
-        dtype, spelling = location.dtype, self.spelling
+        dtype, spelling = place.dtype, self.spelling
         if dtype == B8:
             operand = self.value(f"zext {spelling.types[B8]} {operand} to {spelling.memory[B8]}")
-        uniform = location.pointer.uniform
+        uniform = place.array.uniform
         align = ITEM_BYTES[dtype] if uniform else spelling.sizes[dtype]
-        address = self.address(location)
+        address = self.address(place)
         self.line(f"store {spelling.memory[dtype]} {operand}, ptr {address}, align {align}")
 
     def operand(self, binding: Binding) -> str:
@@ -277,5 +272,5 @@ class Function:
             return binding.operand
         if binding.constant is not None:
             return self.spelling.literal(*binding.constant)
-        assert binding.location is not None
-        return self.load(binding.location)
+        assert binding.place is not None
+        return self.load(binding.place)

@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.graph_lowering import PARAMETERS, PART, Lowering
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.dialect import PART, Llvm
 from archimedes.backends.llvm.lowering.guards import add_guarded
-from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Binding, Location, Pointer
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
@@ -31,7 +31,8 @@ from archimedes.backends.llvm.lowering.tiles import (
 )
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.schedule import cost
+from archimedes.backends.lowering import Binding, Lowering, Place
+from archimedes.backends.lowering.schedule import cost
 from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph
 
@@ -78,33 +79,34 @@ def fixed_leaves(g: Graph, fixed: Sequence[int]) -> list[Leaf]:
     return [Leaf(counts[d], d) for d in sorted(counts)]
 
 
-def _leaf_locations(kind: str, leaves: Sequence[Leaf], first: int = 0) -> list[list[Location]]:
+def _leaf_locations(kind: str, leaves: Sequence[Leaf], first: int = 0) -> list[list[Place]]:
     pointers = [Pointer(kind, first + k, uniform=True) for k in range(len(leaves))]
     return [
-        [Location(p, k, leaf.dtype) for k in range(leaf.size)] for p, leaf in zip(pointers, leaves)
+        [Place(p, k, leaf.dtype) for k in range(leaf.size)] for p, leaf in zip(pointers, leaves)
     ]
 
 
-def _flat(nested: Sequence[Sequence[Location]]) -> list[Location]:
+def _flat(nested: Sequence[Sequence[Place]]) -> list[Place]:
     return [x for row in nested for x in row]
 
 
 def _write_body(
     module: Module,
     g: Graph,
-    given: Sequence[Location],
-    to: Sequence[Location],
+    given: Sequence[Place],
+    to: Sequence[Place],
     part: int,
-    known: dict[int, Location],
+    known: dict[int, Place],
 ) -> list[HostCall]:
     """Write ``void body(frame, in, out)``, the computation itself."""
-    low = Lowering(module, g, part)
+    llvm = Llvm(module)
     f = Function(module, f"define internal void @body({PARAMETERS})")
-    bound = {i: Binding(location=x) for i, x in known.items()}
-    given_bound = [Binding(location=x) for x in given]
-    low.lower(f, g, given_bound, stores=list(zip(g.outputs, to)), known=bound)
+    bound = {i: Binding(place=x) for i, x in known.items()}
+    given_bound = [Binding(place=x) for x in given]
+    low = Lowering(llvm, [g], part)
+    low.lower(f, g, given_bound, stores=list(enumerate(to)), known=bound)
     f.finish()
-    return low.hosts
+    return llvm.hosts
 
 
 def _open_frame(f: Function, size: int) -> None:
@@ -178,7 +180,7 @@ def batch_program(
     frame = module.frame
     live = set(g.live())
     used = [i in live for i in g.inputs]
-    tiles_in: dict[int, tuple[Location, set[int]]] = {}
+    tiles_in: dict[int, tuple[Place, set[int]]] = {}
     given = _leaf_locations("in", inputs)
     position = 0
     for k, leaf in enumerate(inputs):
@@ -210,17 +212,17 @@ def batch_program(
 def _write_tile_moves(
     module: Module,
     inputs: Sequence[Leaf],
-    tiles_in: dict[int, tuple[Location, set[int]]],
+    tiles_in: dict[int, tuple[Place, set[int]]],
     outputs: Sequence[Leaf],
-    tiles_out: dict[int, Location],
+    tiles_out: dict[int, Place],
 ) -> None:
     """Write the moves between tiles and instances, whose addresses are in tables."""
 
     def begin(name: str) -> Function:
         return Function(module, f"define internal void @{name}({PARAMETERS})")
 
-    def base(kind: str, k: int, tile: Location) -> str:
-        return f.address(Location(Pointer(kind, k, uniform=True), 0, tile.dtype))
+    def base(kind: str, k: int, tile: Place) -> str:
+        return f.address(Place(Pointer(kind, k, uniform=True), 0, tile.dtype))
 
     f = begin("load_tile")
     if module.spelling.lanes > 1:
@@ -269,7 +271,7 @@ def _write_batch_loop(
     rooms = rooms or ["null"] * (len(inputs) + len(outputs))
 
     def rows(kind: str, leaves: dict[int, Leaf], mine: list[str]) -> list[Rows]:
-        bases = [f.address(Location(Pointer(kind, k, uniform=True), 0, F64)) for k in leaves]
+        bases = [f.address(Place(Pointer(kind, k, uniform=True), 0, F64)) for k in leaves]
         return [Rows(b, x.size, x.dtype, r) for b, x, r in zip(bases, leaves.values(), mine)]
 
     given = rows("in", inputs, rooms[: len(inputs)])

@@ -15,7 +15,7 @@ __all__ = ["lookup"]
 def lookup(f: Function, table: np.ndarray, dtype: int, index: str) -> str:
     """Read a constant table at an index clamped to it; lanes read one by one."""
     literal, lanes = f.spelling.literal, f.spelling.lanes
-    (base, _), item = f.module.looked_up(table, dtype).pointer[1:], ITEM_MEMORY[dtype]
+    (base, _), item = f.module.looked_up(table, dtype).array[1:], ITEM_MEMORY[dtype]
     size = ITEM_BYTES[dtype]
     low = intrinsic(f, "smax", I64, index, literal(0, I64))
     at = intrinsic(f, "smin", I64, low, literal(len(table) - 1, I64))

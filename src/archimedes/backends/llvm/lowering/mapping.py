@@ -4,32 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archimedes.backends.llvm.lowering.assembler import Function
-from archimedes.backends.llvm.lowering.copies import copy_all, stacked_outputs
-from archimedes.backends.llvm.lowering.graph_lowering import PARAMETERS, Lowering
-from archimedes.backends.llvm.lowering.memory import Binding, Location
-from archimedes.backends.llvm.lowering.scope import Reach, Scope
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.tiles import Rows, gather, load_tile, scatter, store_tile
+from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.graph.regions import Map
 
 __all__ = ["map_in_lanes"]
 
 
-def map_in_lanes(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:
-    """Compute a map tile by tile and bind its used outputs."""
+def map_in_lanes(
+    module: Module, wide: Lowering, scope: Scope, region: Map, outs: Sequence[int]
+) -> None:
+    """Compute a map tile by tile and bind its used outputs.
+
+    Tiles are functions of ``module``, whose values are vectors; ``wide`` lowers the body in it.
+    """
     f, body, width = scope.f, region.body, len(region.body.outputs)
     stacked, shared = region.parts()
     sources, columns = _sources(scope, region, stacked.tolist())
     kept = sorted({k % width for k in scope.numbers(outs)})
-    places, stride = stacked_outputs(f, [body.output_dtypes[k] for k in kept], region.length)
-    reach = Reach(f)
+    kinds = [body.output_dtypes[k] for k in kept]
+    stride = {d: kinds.count(d) for d in set(kinds)}
+    places = arrays(scope.dialect, f, kinds, region.length)
+    reach = FrameReach(f)
     dtypes = body.input_dtypes[region.slices :]
     pairs = zip(scope.bindings(shared.tolist()), dtypes)
     fixed = [_uniform(reach.binding(b, d)) for b, d in pairs]
     results = {d: next(p for p in places if p.dtype == d)._replace(offset=0) for d in stride}
-    name = _write_tile(low, region, columns, fixed, kept, places, stride)
-    arrays = [*sources.values(), *results.values()]
-    pointers = "".join(f", ptr {f.address(place)}" for place in arrays)
+    name = _write_tile(module, wide, region, columns, fixed, kept, places, stride)
+    moved = [*sources.values(), *results.values()]
+    pointers = "".join(f", ptr {f.address(place)}" for place in moved)
     with f.loop(0, region.length, step=f.module.target.lanes) as loop:
         f.line(
             f"call void {name}(ptr %frame, ptr %in, ptr %out, i64 {loop.counter}, "
@@ -38,20 +44,20 @@ def map_in_lanes(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) 
     column = dict(zip(kept, places))
     for i, number in zip(outs, scope.numbers(outs)):
         t, k = divmod(number, width)
-        scope.bind(i, Binding(location=column[k].at(t * stride[column[k].dtype])))
+        scope.bind(i, Binding(place=column[k].at(t * stride[column[k].dtype])))
 
 
 def _uniform(binding: Binding) -> Binding:
     """Return a scalar value in memory as one that lanes share."""
-    place = binding.location
+    place = binding.place
     if place is None:
         return binding
-    return Binding(location=place._replace(pointer=place.pointer._replace(uniform=True)))
+    return Binding(place=place._replace(array=place.array._replace(uniform=True)))
 
 
 def _sources(
     scope: Scope, region: Map, stacked: Sequence[Sequence[int]]
-) -> tuple[dict[int, Location], dict[int, list[int]]]:
+) -> tuple[dict[int, Place], dict[int, list[int]]]:
     """Return, by dtype, the array of all instances' slices and the columns it holds.
 
     Slices that lie in this order in memory already are read where they are.
@@ -62,26 +68,26 @@ def _sources(
     sources = {}
     for d, mine in columns.items():
         bindings = scope.bindings([row[j] for row in stacked for j in mine])
-        start = bindings[0].location
-        if start is None or any(b.location != start.at(k) for k, b in enumerate(bindings)):
+        start = bindings[0].place
+        if start is None or any(b.place != start.at(k) for k, b in enumerate(bindings)):
             start = f.module.frame.array(d, len(bindings))
-            copy_all(f, [(start.at(k), b) for k, b in enumerate(bindings)])
+            copy_all(scope.dialect, f, [(start.at(k), b) for k, b in enumerate(bindings)])
         sources[d] = start
     return sources, columns
 
 
 def _write_tile(
-    low: Lowering,
+    module: Module,
+    wide: Lowering,
     region: Map,
     columns: dict[int, list[int]],
     fixed: Sequence[Binding],
     kept: Sequence[int],
-    places: Sequence[Location],
+    places: Sequence[Place],
     stride: dict[int, int],
 ) -> str:
     """Write the function of one tile: ``(frame, in, out, first, end, slices ..., results ...)``."""
-    wide, body = low.wide(region.body), region.body
-    module = wide.module
+    body = region.body
     name = module.fresh("map")
     arguments = [f"%from{d}" for d in columns] + [f"%to{d}" for d in stride]
     pointers = "".join(f", ptr {x}" for x in arguments)
@@ -93,7 +99,7 @@ def _write_tile(
     given = [Binding()] * region.slices
     for d, mine in columns.items():
         for k, j in enumerate(mine):
-            given[j] = Binding(location=tiles[d].at(k))
+            given[j] = Binding(place=tiles[d].at(k))
 
     results = {d: module.frame.array(d, count) for d, count in stride.items()}
 
@@ -106,9 +112,7 @@ def _write_tile(
     reads, writes = gather(f, whole, "%first", "%end", sources, targets)
     for r, base in zip(sources, reads):
         load_tile(f, base, r.items, set(range(r.items)), tiles[r.dtype])
-    stores = [
-        (body.outputs[k], results[place.dtype].at(place.offset)) for k, place in zip(kept, places)
-    ]
+    stores = [(k, results[place.dtype].at(place.offset)) for k, place in zip(kept, places)]
     wide.lower(f, body, [*given, *fixed], stores=stores)
     for r, base in zip(targets, writes):
         store_tile(f, base, r.items, results[r.dtype])

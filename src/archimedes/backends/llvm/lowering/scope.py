@@ -1,34 +1,24 @@
-"""What is known of a graph's nodes while it is being lowered."""
+"""Values between registers and memory: what is loaded, and what other functions can reach."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from archimedes.backends.llvm.lowering.assembler import Function
-from archimedes.backends.llvm.lowering.memory import Binding, Location, Pointer
-from archimedes.backends.node_bindings import NodeBindings
-from archimedes.graph.program import Graph
+from archimedes.backends.llvm.lowering.memory import Pointer
+from archimedes.backends.lowering import Binding, Place, Reach, Scope
 
-__all__ = ["Reach", "Scope"]
+__all__ = ["FrameReach", "LoadingScope"]
 
 #: A value in memory is loaded again rather than kept for longer than this many lines.
 STALE = 64
 
 
-class Scope(NodeBindings):
+class LoadingScope(Scope):
     """A graph being lowered in a function; ``loaded`` are values read from memory, and where."""
 
-    kind = Binding
-
-    def __init__(
-        self,
-        f: Function,
-        graph: Graph,
-        given: Sequence[Binding],
-        outs: dict[int, list[int]],
-        known: dict[int, Binding],
-    ) -> None:
-        super().__init__(f, graph, given, outs, known)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.loaded: dict[int, tuple[int, str]] = {}
 
     def operand(self, i: int) -> str:
@@ -41,23 +31,23 @@ class Scope(NodeBindings):
             return name
         binding = self.binding(i)
         name = self.f.operand(binding)
-        if binding.operand is None and binding.location is not None:
+        if binding.operand is None and binding.place is not None:
             self.loaded[i] = self.f.count, name
         else:
             self.names[i] = name
         return name
 
 
-class Reach:
+class FrameReach(Reach):
     """Makes what only the current function can name known to others, through the frame."""
 
     def __init__(self, f: Function) -> None:
         self.f = f
         self.slots: dict[Pointer, Pointer] = {}
 
-    def location(self, place: Location) -> Location:
-        """Return the location by a pointer that any function can get."""
-        pointer, f = place.pointer, self.f
+    def place(self, place: Place) -> Place:
+        """Return the place by a pointer that any function can get."""
+        pointer, f = place.array, self.f
         if pointer.kind != "local":
             return place
         if pointer not in self.slots:
@@ -65,14 +55,14 @@ class Reach:
             self.slots[pointer] = Pointer("slot", offset, pointer.uniform)
             at = f.value(f"getelementptr i8, ptr %frame, i64 {offset}")
             f.line(f"store ptr {pointer.value}, ptr {at}, align 8")
-        return place._replace(pointer=self.slots[pointer])
+        return place._replace(array=self.slots[pointer])
 
     def binding(self, binding: Binding, dtype: int) -> Binding:
         """Return the binding of a value that any function can get."""
         if binding.constant is not None:
             return binding
-        place = binding.location
+        place = binding.place
         if place is None:
             place = self.f.module.frame.array(dtype)
             self.f.store(place, self.f.operand(binding))
-        return Binding(location=self.location(place))
+        return Binding(place=self.place(place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archimedes.backends.schedule import cost, has_host
+from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import CONST, INPUT, OUT, REGION, Graph
 

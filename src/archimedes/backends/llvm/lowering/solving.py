@@ -8,9 +8,10 @@ own pivot, so rows are swapped lane by lane.
 from __future__ import annotations
 
 from archimedes.backends.llvm.lowering.assembler import Function, Module
-from archimedes.backends.llvm.lowering.memory import Location, Pointer
+from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
 from archimedes.backends.llvm.lowering.vectors import choose, intrinsic
+from archimedes.backends.lowering import Place
 from archimedes.graph.dtypes import I64
 
 __all__ = ["solver"]
@@ -33,10 +34,10 @@ class _Matrix:
         self.f, self.n, self.m, self.dtype = f, n, m, dtype
         self.width = n + m
         self.kind = f.spelling.types[dtype]
-        self.start = Location(Pointer("local", "%matrix", uniform=False), 0, dtype)
+        self.start = Place(Pointer("local", "%matrix", uniform=False), 0, dtype)
 
-    def at(self, row: str, column: str) -> Location:
-        """Return the location of an entry at computed indices."""
+    def at(self, row: str, column: str) -> Place:
+        """Return the place of an entry at computed indices."""
         base = self.f.value(f"mul i64 {row}, {self.width}")
         return self.f.moving(self.start, self.f.value(f"add i64 {base}, {column}"), 1)
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import Function
-from archimedes.backends.llvm.lowering.memory import Location
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
+from archimedes.backends.lowering import Place
 
 __all__ = ["Rows", "announce_store", "gather", "load_tile", "scatter", "store_tile"]
 
@@ -54,9 +54,7 @@ def _interleaved(lanes: int, k: int) -> list[int]:
     return [x for j in range(0, lanes, 2) for x in (j + k, lanes + j + k)]
 
 
-def _load_block(
-    f: Function, starts: list[str], column: int | str, width: int, tile: Location
-) -> None:
+def _load_block(f: Function, starts: list[str], column: int | str, width: int, tile: Place) -> None:
     """Move ``width`` (1, 2 or 4) columns of all lanes into the tile."""
     item, size, lanes = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype], f.spelling.lanes
     kind = f.spelling.memory[tile.dtype]
@@ -98,25 +96,25 @@ def _pairs_of(f: Function, item: str, rows: list[str], width: int) -> list[str]:
     return [_shuffle(f, f.spelling.vector(item), a, b, order) for order in chosen]
 
 
-def _tile_at(f: Function, tile: Location, column: int | str, k: int) -> Location:
+def _tile_at(f: Function, tile: Place, column: int | str, k: int) -> Place:
     place = tile.at(column) if isinstance(column, int) else f.moving(tile, column, 1)
     return place.at(k)
 
 
-def _put(f: Function, place: Location, vector: str) -> None:
+def _put(f: Function, place: Place, vector: str) -> None:
     """Store a vector in its memory form."""
     align = f.spelling.sizes[place.dtype]
     kind = f.spelling.memory[place.dtype]
     f.line(f"store {kind} {vector}, ptr {f.address(place)}, align {align}")
 
 
-def _get(f: Function, place: Location) -> str:
+def _get(f: Function, place: Place) -> str:
     align = f.spelling.sizes[place.dtype]
     return f.value(f"load {f.spelling.memory[place.dtype]}, ptr {f.address(place)}, align {align}")
 
 
 def _store_block(
-    f: Function, starts: list[str], column: int | str, width: int, tile: Location
+    f: Function, starts: list[str], column: int | str, width: int, tile: Place
 ) -> None:
     """Move ``width`` (1, 2 or 4) columns of the tile to all lanes."""
     item, size, lanes = ITEM_MEMORY[tile.dtype], ITEM_BYTES[tile.dtype], f.spelling.lanes
@@ -163,7 +161,7 @@ def _by_blocks(
         first += width
 
 
-def load_tile(f: Function, base: str, count: int, columns: set[int], tile: Location) -> None:
+def load_tile(f: Function, base: str, count: int, columns: set[int], tile: Place) -> None:
     """Fill a tile with the used columns of the instances at ``base``."""
     starts = _lane_starts(f, base, count, tile.dtype)
     if count == 1:
@@ -189,7 +187,7 @@ def announce_store(f: Function, base: str, count: int, dtype: int) -> None:
         f.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 1, i32 3, i32 1)")
 
 
-def store_tile(f: Function, base: str, count: int, tile: Location) -> None:
+def store_tile(f: Function, base: str, count: int, tile: Place) -> None:
     """Write a whole tile to the instances at ``base``."""
     starts = _lane_starts(f, base, count, tile.dtype)
     if count == 1:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from archimedes.backends.llvm.lowering.dialect import PART
 from archimedes.backends.llvm.lowering.entries import (
     BATCH,
     NO_MEMORY,
@@ -23,14 +24,13 @@ from archimedes.backends.llvm.lowering.entries import (
     fixed_leaves,
     scalar_program,
 )
-from archimedes.backends.llvm.lowering.graph_lowering import PART
 from archimedes.backends.llvm.lowering.sharing import fixed_nodes
 from archimedes.backends.llvm.runtime import cache
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
 from archimedes.backends.llvm.runtime.threads import over_chunks
-from archimedes.backends.schedule import cost, has_host
+from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
 from archimedes.graph.environment import in_default_environment

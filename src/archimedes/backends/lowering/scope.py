@@ -1,54 +1,63 @@
-"""What is known of a graph's nodes while a backend writes it, whatever it writes."""
+"""What is known of a graph's nodes while it is being written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.program import CONST, INPUT, Graph
 
-__all__ = ["NodeBindings"]
+if TYPE_CHECKING:
+    from archimedes.backends.lowering.dialect import Dialect
+
+__all__ = ["Scope"]
 
 
-class NodeBindings:
+class Scope:
     """A graph being written in a function ``f``.
 
     ``given`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is what
-    is known of nodes computed so far (wherever that was), ``names`` are the operands that only
-    this function can use. Backends say what a binding is (``kind``): something made of an
-    ``operand=`` or of a ``constant=(value, dtype)``, with places of their own besides.
+    is known of nodes computed so far (wherever that was), ``waiting`` are the places that want a
+    node's value, ``names`` are the operands that only this function can use.
     """
-
-    kind: Any
 
     def __init__(
         self,
+        dialect: Dialect,
         f: Any,
         graph: Graph,
-        given: Sequence[Any],
+        given: Sequence[Binding],
         outs: dict[int, list[int]],
-        bound: dict[int, Any],
+        bound: dict[int, Binding],
+        waiting: dict[int, list[Place]],
     ) -> None:
+        self.dialect = dialect
         self.f = f
         self.graph = graph
         self.given = given
         self.outs = outs
         self.bound = bound
+        self.waiting = waiting
         self.names: dict[int, str] = {}
 
-    def binding(self, i: int) -> Any:
+    def operand(self, i: int) -> str:
+        """Return an operand with the value of a node."""
+        return self.dialect.operand(self.f, self.binding(i))
+
+    def binding(self, i: int) -> Binding:
         """Return what is known of a node."""
         name = self.names.get(i)
         if name is not None:
-            return self.kind(operand=name)
+            return Binding(operand=name)
         code = self.graph.op[i]
         if code == CONST:
-            return self.kind(constant=(self.graph.value[i], self.graph.dtype[i]))
+            return Binding(constant=(self.graph.value[i], self.graph.dtype[i]))
         if code == INPUT:
             return self.given[self.graph.a[i]]
         return self.bound[i]
 
-    def bindings(self, ids: Sequence[int]) -> list[Any]:
+    def bindings(self, ids: Sequence[int]) -> list[Binding]:
         """Return what is known of several nodes."""
         return [self.binding(i) for i in ids]
 
@@ -56,7 +65,7 @@ class NodeBindings:
         """Return which outputs of their region ``out`` nodes stand for."""
         return [self.graph.b[i] for i in outs]
 
-    def bind(self, i: int, binding: Any) -> None:
+    def bind(self, i: int, binding: Binding) -> None:
         """Record where a node's value is."""
         if binding.operand is not None:
             self.names[i] = binding.operand

@@ -5,7 +5,7 @@ among equals it is the one recorded first, where those that begin long chains co
 earlier: processors that look ahead find more to do at a time. Compilers keep the order of long
 functions more or less, and microcontrollers have few registers: in a large stack frame each access
 costs an instruction more. Depth first from the outputs, as machine code is written
-(``backends/schedule.py``), the articulated-body algorithm of a 7-joint arm has 208 values alive at
+(``schedule.py``), the articulated-body algorithm of a 7-joint arm has 208 values alive at
 a time; in this order it has 121.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from archimedes.backends.schedule import Schedule, used_outputs
+from archimedes.backends.lowering.schedule import Schedule, used_outputs
 from archimedes.graph.program import CONST, INPUT, OUT, Graph
 
 __all__ = ["statements"]

@@ -1,0 +1,89 @@
+"""Nodes as C statements: each op is one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
+from archimedes.backends.lowering import Scope
+from archimedes.graph.dtypes import B8, F64
+from archimedes.graph.ops import CODES, TABLE
+from archimedes.graph.program import LOOKUP, OUT, REGION, Graph
+from archimedes.graph.regions import Switch
+
+if TYPE_CHECKING:
+    from archimedes.backends.c.dialect import C99
+
+__all__ = ["NodeWriter"]
+
+_ARITY = tuple(op.arity for op in TABLE)
+_INT, _SIN, _COS = CODES["i64"], CODES["sin"], CODES["cos"]
+
+
+def _twins(g: Graph, order: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return, for each sine and cosine of one angle, the pair of them."""
+    sines = {g.a[i]: i for i in order if g.op[i] == _SIN}
+    pairs = [(sines[g.a[i]], i) for i in order if g.op[i] == _COS and g.a[i] in sines]
+    return {i: pair for pair in pairs for i in pair}
+
+
+class NodeWriter:
+    """Writes nodes of a scope; ``last`` are those with readers besides the nodes in ``order``."""
+
+    def __init__(self, c: C99, scope: Scope, order: Sequence[int], last: Sequence[int]) -> None:
+        self.c, self.scope = c, scope
+        g = scope.graph
+        self.uses = Counter(last)
+        for i in order:
+            if g.op[i] != OUT:
+                self.uses.update(g.operands(i))
+        regions = (g.regions[i] for i in order if g.op[i] == REGION)
+        self.tests = Counter(int(r.inputs[0]) for r in regions if isinstance(r, Switch))
+        self.twins = _twins(g, order)
+
+    def write(self, i: int) -> str | None:
+        """Write a node and return its operand, or None if it is in its place already."""
+        scope = self.scope
+        f, g, names, waiting = scope.f, scope.graph, scope.names, scope.waiting
+        if i in names:
+            return names[i]
+        if g.op[i] == _INT and g.dtype[g.a[i]] == B8 and self.uses[i] == self.tests[i]:
+            # Only branches ask for it: it is written as the condition that it is made of.
+            condition = scope.operand(g.a[i])
+            f.conditions[f"((int64_t){condition})"] = condition
+            return f"((int64_t){condition})"
+        self.c.note(f, g, i)
+        if i in self.twins:
+            self._pair(*self.twins[i])
+            return names[i]
+        expression, places = self._expression(i), waiting.get(i, [])
+        # A value that is only stored gets no name.
+        if len(places) == 1 and self.uses[i] == 1 and not places[0].array.narrow:
+            self.c.store(f, places[0], expression)
+            del waiting[i]
+            return None
+        return self.c.value(f, g.dtype[i], expression)
+
+    def _pair(self, sine: int, cosine: int) -> None:
+        """Write sine and cosine of one angle as one call."""
+        scope, c = self.scope, self.c
+        f, g = scope.f, scope.graph
+        held, dtype = c.variable(f, F64), g.dtype[sine]
+        first, second = spell_pair(dtype, scope.operand(g.a[sine]), held)
+        scope.names[sine] = c.value(f, dtype, first)
+        scope.names[cosine] = held if second == held else c.value(f, dtype, second)
+
+    def _expression(self, i: int) -> str:
+        g = self.scope.graph
+        code, operands = g.op[i], [self.scope.operand(j) for j in g.operands(i)]
+        if code == LOOKUP:
+            table = g.tables[g.b[i]]
+            base = self.c.tables.place(table, g.dtype[i]).array.base
+            return f"{base}[arc_index({operands[0]}, INT64_C({len(table) - 1}))]"
+        row = TABLE[code]
+        if row.elementary:
+            return spell_elementary(row.name, g.dtype[i], operands)
+        last = (g.a[i], g.b[i], g.c[i])[_ARITY[code] - 1]
+        return SPELLINGS[row.name][g.dtype[last]].format(*operands)

@@ -1,0 +1,51 @@
+"""Calls of Python: ``i32 callback(number, arguments, results)``, one slot of 8 bytes per value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archimedes.backends.llvm.lowering.assembler import Function
+from archimedes.backends.llvm.lowering.memory import Pointer
+from archimedes.backends.llvm.runtime.hosting import HostCall
+from archimedes.backends.lowering import Binding, Place, Scope
+from archimedes.graph.regions import Host
+
+__all__ = ["call_host", "still_fine"]
+
+
+def still_fine(f: Function) -> str:
+    """Return an i1 that tells whether no callback has failed so far."""
+    failed = f.value("load i32, ptr %frame, align 4")
+    return f.value(f"icmp eq i32 {failed}, 0")
+
+
+def call_host(scope: Scope, region: Host, outs: Sequence[int], number: int) -> HostCall:
+    """Call a function of Python, by its number in the module, and bind its used outputs.
+
+    Once a callback has failed (the status word is not zero) no other is called.
+    """
+    f: Function = scope.f
+    dtypes = [scope.graph.dtype[i] for i in region.inputs.tolist()]
+    frame = f.module.frame
+    arguments = frame.bytes(8 * len(region.inputs) + 8)
+    results = frame.bytes(8 * len(region.dtypes) + 8)
+
+    def slot(base: int, k: int, dtype: int) -> Place:
+        return Place(Pointer("frame", base + 8 * k, uniform=True), 0, dtype)
+
+    for k, i in enumerate(region.inputs.tolist()):
+        f.store(slot(arguments, k, dtypes[k]), scope.operand(i))
+    fine = still_fine(f)
+    this, end = f.label(), f.label()
+    f.fork(fine, this, end)
+    f.start(this)
+    f.module.declare("@arc_host", "i32", "i64, ptr, ptr")
+    at = f.value(f"getelementptr i8, ptr %frame, i64 {arguments}")
+    to = f.value(f"getelementptr i8, ptr %frame, i64 {results}")
+    status = f.value(f"call i32 @arc_host(i64 {number}, ptr {at}, ptr {to})")
+    f.line(f"store i32 {status}, ptr %frame, align 4")
+    f.jump(end)
+    for i in outs:
+        k = scope.graph.b[i]
+        scope.bind(i, Binding(operand=f.load(slot(results, k, region.dtypes[k]))))
+    return HostCall(region, dtypes)

@@ -1,0 +1,302 @@
+"""LLVM IR as a dialect of the lowering: values are registers, for one instance or for lanes.
+
+In lanes every branch that any lane takes runs for all, and loops go on until no lane is active;
+what lanes have that did not take part is blended in (``joins.py``, ``go_on``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.callbacks import call_host, still_fine
+from archimedes.backends.llvm.lowering.instructions import LOWERING
+from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
+from archimedes.backends.llvm.lowering.lookups import lookup
+from archimedes.backends.llvm.lowering.mapping import map_in_lanes
+from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
+from archimedes.backends.llvm.lowering.scope import FrameReach, LoadingScope
+from archimedes.backends.llvm.lowering.solving import solver
+from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
+from archimedes.backends.llvm.runtime.hosting import HostCall
+from archimedes.backends.lowering import (
+    FEW,
+    Binding,
+    Dialect,
+    Join,
+    Loop,
+    Lowering,
+    Place,
+    Reach,
+    Schedule,
+    Scope,
+)
+from archimedes.backends.lowering.copies import arrays, copy_all
+from archimedes.backends.lowering.schedule import has_host, schedule
+from archimedes.graph.dtypes import B8
+from archimedes.graph.ops import TABLE
+from archimedes.graph.program import LOOKUP, Graph
+from archimedes.graph.regions import Host, Map, Region, Solve
+
+__all__ = ["PART", "Llvm"]
+
+#: Operations a function, unless a caller says otherwise.
+PART = 1500
+
+_ARITY = tuple(op.arity for op in TABLE)
+_LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
+
+
+class Routine(NamedTuple):
+    """A function of a body: where it finds the arguments it uses, by number, and puts results."""
+
+    name: str
+    arguments: dict[int, Place]
+    results: list[Place]
+
+
+@dataclass
+class _Repeat(Loop):
+    """A loop that is left on a condition; ``mask`` are the lanes that are still in it."""
+
+    done: str = ""
+    hosted: bool = False
+
+
+class Llvm(Dialect):
+    """The functions of a module."""
+
+    large_bodies_are_functions = False
+    run = 16
+    # LLVM takes longer than linear in a block.
+    longest_block = 256
+    scope = LoadingScope
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.hosts: list[HostCall] = []
+        self._wide: dict[str, Lowering] = {}
+
+    # ---- nodes ---------------------------------------------------------------------------
+
+    def order(
+        self,
+        g: Graph,
+        stored: Sequence[int],
+        wanted: Sequence[int],
+        known: Mapping[int, Binding],
+        whole: bool,
+    ) -> Schedule:
+        """Return the order for machine code.
+
+        In parts, values that live longer would go through the frame.
+        """
+        return schedule(g, [*stored, *wanted], known, spread=whole)
+
+    def nodes(
+        self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
+    ) -> Callable[[int], str | None]:
+        """Return what writes a node as instructions."""
+        f, g, operand = scope.f, scope.graph, scope.operand
+        op, a, b, c, dtype = g.op, g.a, g.b, g.c, g.dtype
+
+        def write(i: int) -> str:
+            code = op[i]
+            if code == LOOKUP:
+                return lookup(f, g.tables[b[i]], dtype[i], operand(a[i]))
+            lower, arity = _LOWER[code], _ARITY[code]
+            assert lower is not None
+            if arity == 2:
+                return lower(f, dtype[b[i]], operand(a[i]), operand(b[i]))
+            if arity == 1:
+                return lower(f, dtype[a[i]], operand(a[i]))
+            return lower(f, dtype[c[i]], operand(a[i]), operand(b[i]), operand(c[i]))
+
+        return write
+
+    def literal(self, value: Any, dtype: int) -> str:
+        """Write a constant, the same in all lanes."""
+        return self.module.spelling.literal(value, dtype)
+
+    # ---- memory --------------------------------------------------------------------------
+
+    def array(self, f: Function, dtype: int, count: int) -> Place:
+        """Reserve an array in the frame, which is laid out as it is written."""
+        return self.module.frame.array(dtype, count)
+
+    def table(self, f: Function, values: Sequence[Any], dtype: int) -> Place:
+        """Return a constant array of the module."""
+        return self.module.table(values, dtype)
+
+    def load(self, f: Function, place: Place) -> str:
+        """Load a value."""
+        return f.load(place)
+
+    def store(self, f: Function, place: Place, operand: str) -> None:
+        """Store a value."""
+        f.store(place, operand)
+
+    def moving(self, f: Function, place: Place, counter: str, stride: int) -> Place:
+        """Compute an address."""
+        return f.moving(place, counter, stride)
+
+    def takes_columns(self, places: Sequence[Place]) -> bool:
+        """Refuse."""
+        return False
+
+    def copy_run(self, f: Function, to: Place, start: Place, count: int) -> None:
+        """Write a loop of loads and stores."""
+        copy_run(f, to, start, count)
+
+    def fill_run(self, f: Function, to: Place, operand: str, count: int) -> None:
+        """Write a loop of stores."""
+        fill_run(f, to, operand, count)
+
+    def interrupt(self, f: Function) -> None:
+        """Begin a block."""
+        f.jump(f.label())
+
+    # ---- control flow --------------------------------------------------------------------
+
+    def counted(
+        self, f: Function, length: int, carried: Sequence[tuple[int, str]]
+    ) -> AbstractContextManager[Loop]:
+        """Write a loop that carries registers."""
+        return f.loop(0, length, [(f.spelling.types[d], x) for d, x in carried])
+
+    @contextmanager
+    def repeated(
+        self, f: Function, limit: int, carried: Sequence[tuple[int, str]], hosted: bool
+    ) -> Iterator[Loop]:
+        """Write a loop that goes on while any lane does; the others keep their values."""
+        types, done = f.spelling.types, f.label()
+        pairs = [(types[B8], f.spelling.literal(True, B8)), *((types[d], x) for d, x in carried)]
+        with f.loop(0, limit, pairs) as inner:
+            active, *values = inner.carried
+            loop = _Repeat(inner.counter, values, values, active, done, hosted)
+            yield loop
+            fresh = blend(f, loop.mask, [d for d, _ in carried], loop.next, values)
+            inner.next = [loop.mask, *fresh]
+        f.jump(done)
+
+    def go_on(self, f: Function, loop: Loop, test: str) -> None:
+        """Leave if the test holds in no lane that is still active."""
+        assert isinstance(loop, _Repeat)
+        running = f.value(f"and {f.spelling.types[B8]} {loop.mask}, {test}")
+        if loop.hosted:
+            # After a failed callback its results mean nothing: leave.
+            running = f.value(f"and i1 {running}, {still_fine(f)}")
+        going, leaving = f.label(), f.label()
+        f.fork(any_lane(f, running), going, leaving)
+        # Values are those of the loop's head on both ways out.
+        f.start(leaving)
+        f.line(f"br label %{loop.done}")
+        f.start(going)
+        loop.mask = running
+
+    def renew(self, f: Function, loop: Loop, copies: Sequence[tuple[Place, Place]]) -> bool:
+        """Copy in active lanes only."""
+        if not loop.mask or f.spelling.lanes == 1:
+            return False
+        for to, new in copies:
+            f.store(to, choose(f, to.dtype, loop.mask, f.load(new), f.load(to)))
+        return True
+
+    def from_end(self, f: Function, counter: str, length: int) -> str:
+        """Count backwards."""
+        return f.value(f"sub i64 {length - 1}, {counter}")
+
+    def join(
+        self,
+        f: Function,
+        index: str,
+        costs: Sequence[int],
+        dtypes: Sequence[int],
+        places: Sequence[Place],
+    ) -> Join:
+        """Begin branches."""
+        kind = LaneJoin if f.spelling.lanes > 1 else ScalarJoin
+        return kind(self, f, index, costs, dtypes, places)
+
+    # ---- functions -----------------------------------------------------------------------
+
+    @contextmanager
+    def _function(self, stem: str) -> Iterator[Function]:
+        """Write a function of the frame and the arrays of the call."""
+        name = self.module.fresh(stem)
+        f = Function(self.module, f"define internal void {name}({PARAMETERS})")
+        f.name = name
+        yield f
+        f.finish()
+
+    @contextmanager
+    def part(self, f: Function, number: int) -> Iterator[Function]:
+        """Write a function with the same parameters."""
+        with self._function("part") as part:
+            yield part
+        f.line(f"call void {part.name}({PARAMETERS})")
+
+    def reach(self, f: Function) -> Reach:
+        """Return what puts values and addresses into the frame."""
+        return FrameReach(f)
+
+    def function(
+        self, low: Lowering, f: Function, region: Region, body: Graph, given: Sequence[Binding]
+    ) -> Routine:
+        """Write a function whose arguments and results are in the frame."""
+        arguments = arrays(self, f, body.input_dtypes)
+        results = arrays(self, f, body.output_dtypes)
+        with self._function("shared") as part:
+            inside = [Binding(place=place) for place in arguments]
+            low.lower(part, body, inside, stores=list(enumerate(results)))
+        live = set(body.live())
+        used = {k: arguments[k] for k, i in enumerate(body.inputs) if i in live}
+        return Routine(part.name, used, results)
+
+    def call(
+        self,
+        low: Lowering,
+        f: Function,
+        routine: Routine,
+        given: Sequence[Binding],
+        wanted: Sequence[int],
+    ) -> list[Binding]:
+        """Call a function; the next call overwrites its results, so they are taken along."""
+        name, arguments, results = routine
+        copy_all(self, f, [(to, given[k]) for k, to in arguments.items()])
+        f.line(f"call void {name}({PARAMETERS})")
+        if len(wanted) <= FEW:
+            return [Binding(operand=f.load(results[k])) for k in wanted]
+        own = arrays(self, f, [results[k].dtype for k in wanted])
+        copy_all(self, f, [(to, Binding(place=results[k])) for to, k in zip(own, wanted)])
+        return [Binding(place=to) for to in own]
+
+    # ---- regions -------------------------------------------------------------------------
+
+    def solve(self, f: Function, region: Solve, work: Place) -> None:
+        """Call the elimination for this size."""
+        name = solver(f.module, region.size, region.columns, region.dtype)
+        f.line(f"call void {name}(ptr {f.address(work)})")
+
+    def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
+        """Compute instances in lanes if the kernel is scalar."""
+        fits = region.length >= self.module.target.lanes
+        if self.module.spelling.lanes > 1 or not fits or has_host(region.body):
+            return False
+        map_in_lanes(self.module.wide, self._in_lanes(low, region.body), scope, region, outs)
+        return True
+
+    def _in_lanes(self, low: Lowering, body: Graph) -> Lowering:
+        """Return the lowering of a body in functions of vectors."""
+        found = self._wide.get(body.digest())
+        if found is None:
+            found = Lowering(Llvm(self.module.wide), [body], low.part)
+            self._wide[body.digest()] = found
+        return found
+
+    def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
+        """Call Python."""
+        self.hosts.append(call_host(scope, region, outs, len(self.hosts)))

@@ -1,0 +1,171 @@
+"""Moving many values at once: runs in memory become loops, not thousands of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from archimedes.backends.lowering.dialect import Dialect
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
+
+__all__ = [
+    "Column",
+    "arrays",
+    "copy_all",
+    "moved_together",
+    "slices_at",
+    "stack_columns",
+    "stacked_outputs",
+]
+
+Copy = tuple[Place, Binding]
+
+
+def arrays(d: Dialect, f: Any, dtypes: Sequence[int], length: int = 1) -> list[Place]:
+    """Reserve memory for values of mixed dtypes: one array per dtype, in order of position.
+
+    With a ``length`` the arrays hold so many rows of these values.
+    """
+    totals = {x: dtypes.count(x) for x in sorted(set(dtypes))}
+    bases = {x: d.array(f, x, total * length) for x, total in totals.items()}
+    taken = dict.fromkeys(totals, 0)
+    places = []
+    for x in dtypes:
+        places.append(bases[x].at(taken[x]))
+        taken[x] += 1
+    return places
+
+
+def _follows(copy: Copy, other: Copy) -> bool:
+    """Tell whether ``other`` reads and writes right behind ``copy``."""
+    (to, source), (to2, source2) = copy, other
+    if to2 != to.at(1):
+        return False
+    if source.place is not None and source2.place is not None:
+        return source2.place == source.place.at(1)
+    return source.constant is not None and source2.constant is not None
+
+
+def copy_all(d: Dialect, f: Any, copies: Sequence[Copy]) -> None:
+    """Store each binding at its place; runs from array to array are loops."""
+    k = written = 0
+    while k < len(copies):
+        end = k + 1
+        while end < len(copies) and _follows(copies[end - 1], copies[end]):
+            end += 1
+        if end - k >= d.run:
+            _copy_run(d, f, copies[k:end])
+        else:
+            for to, source in copies[k:end]:
+                d.store(f, to, d.operand(f, source))
+            written += end - k
+            if d.longest_block and written >= d.longest_block:
+                d.interrupt(f)
+                written = 0
+        k = end
+
+
+def _copy_run(d: Dialect, f: Any, run: Sequence[Copy]) -> None:
+    to, source = run[0]
+    start = source.place
+    if start is None:
+        if all(b.is_like(source) for _, b in run):
+            d.fill_run(f, to, d.operand(f, source), len(run))
+            return
+        start = d.table(f, [b.constant[0] for _, b in run if b.constant], to.dtype)
+    d.copy_run(f, to, start, len(run))
+
+
+# ---- what the steps of a loop read -------------------------------------------------------
+
+
+class Column(NamedTuple):
+    """One value of a loop's slices over the steps: shared, or at ``start + step * stride``."""
+
+    shared: Binding | None
+    start: Place | None = None
+    stride: int = 0
+
+
+def _column(d: Dialect, f: Any, bindings: Sequence[Binding], dtype: int) -> Column:
+    first = bindings[0]
+    if all(b.is_like(first) for b in bindings):
+        return Column(first)
+    start, second = first.place, bindings[1].place
+    if start is not None and second is not None:
+        stride = second.offset - start.offset
+        walks = stride > 0 or d.walks_back
+        if walks and all(b.place == start.at(k * stride) for k, b in enumerate(bindings)):
+            return Column(None, start, stride)
+    if all(b.constant is not None for b in bindings):
+        values = [b.constant[0] for b in bindings if b.constant]
+        return Column(None, d.table(f, values, dtype), 1)
+    start = d.array(f, dtype, len(bindings))
+    copy_all(d, f, [(start.at(k), b) for k, b in enumerate(bindings)])
+    return Column(None, start, 1)
+
+
+def stack_columns(
+    d: Dialect, f: Any, rows: Sequence[Sequence[Binding]], dtypes: Sequence[int]
+) -> list[Column]:
+    """Describe the slices of a loop column by column, given what each step reads."""
+    return [_column(d, f, [row[j] for row in rows], x) for j, x in enumerate(dtypes)]
+
+
+def moved_together(
+    d: Dialect, f: Any, places: Sequence[tuple[Place, int]], step: str
+) -> list[Place]:
+    """Return each place ``step * stride`` elements further; those of one array move as one."""
+    moved: dict[tuple[Any, int, int], Place] = {}
+    found = []
+    for place, stride in places:
+        key = (place.array, stride, place.dtype)
+        if key not in moved:
+            moved[key] = d.moving(f, place._replace(offset=0), step, stride)
+        found.append(moved[key].at(place.offset))
+    return found
+
+
+def slices_at(d: Dialect, f: Any, columns: Sequence[Column], step: str) -> list[Binding]:
+    """Return the bindings of one step's slices."""
+    walked = [(c.start, c.stride) for c in columns if c.start is not None]
+    places = iter(moved_together(d, f, walked, step))
+    return [c.shared if c.shared is not None else Binding(place=next(places)) for c in columns]
+
+
+# ---- what the steps of a loop put out ----------------------------------------------------
+
+
+def stacked_outputs(
+    scope: Scope, columns: Sequence[Sequence[int | None]], dtypes: Sequence[int]
+) -> list[tuple[Place, int]]:
+    """Return where the first step puts each of its outputs, and the stride to the next step.
+
+    ``columns`` are the nodes that stand for an output, step after step. One that is wanted in an
+    array as it is goes straight there; the others go to arrays of their own.
+    """
+    d, length = scope.dialect, len(columns[0]) if columns else 0
+    direct = [_direct(scope, column) for column in columns]
+    own = [x for x, found in zip(dtypes, direct) if found is None]
+    places = iter(arrays(d, scope.f, own, length))
+    return [
+        (next(places), own.count(x)) if found is None else found for x, found in zip(dtypes, direct)
+    ]
+
+
+def _direct(scope: Scope, column: Sequence[int | None]) -> tuple[Place, int] | None:
+    """Return start and stride of the array that wants a column, and note that it has it."""
+    first = [scope.waiting.get(i, []) if i is not None else [] for i in column]
+    if any(len(places) != 1 for places in first):
+        return None
+    places = [wanted[0] for wanted in first]
+    stride = places[1].offset - places[0].offset if len(places) > 1 else 1
+    if stride <= 0 or any(p != places[0].at(k * stride) for k, p in enumerate(places)):
+        return None
+    if not scope.dialect.takes_columns(places):
+        return None
+    for i in column:
+        if i is not None:
+            del scope.waiting[i]
+    return places[0], stride

@@ -1,0 +1,264 @@
+"""What a language must say of itself so that graphs can be written in it.
+
+A dialect spells; it decides nothing about graphs. ``f`` is a function being written, of whatever
+class the dialect makes; operands are text. Methods that raise ``NotImplementedError`` have to be
+spelled, the others are choices that most languages take as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from archimedes.backends.lowering.schedule import Schedule
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call, Host, Map, Region, Solve, Switch
+
+if TYPE_CHECKING:
+    from archimedes.backends.lowering.graph_lowering import Lowering
+
+__all__ = ["FEW", "Dialect", "Join", "Loop", "Reach"]
+
+#: More values than this that a loop carries or a region returns stay in memory.
+FEW = 64
+
+
+@dataclass
+class Loop:
+    """A loop being written: its counter, the operands it carries, and those of the next step.
+
+    ``carried`` are the values of this step inside the loop and the last ones behind it; whoever
+    writes the step sets ``next``. ``mask`` is the dialect's own.
+    """
+
+    counter: str
+    carried: list[str]
+    next: list[str] = field(default_factory=list)
+    mask: str = ""
+
+
+class Join:
+    """Branches being written, of which one is taken.
+
+    ``order`` is that in which they are written; ``branch(k)`` surrounds each, and ``give`` in it
+    takes its values. Then ``results`` returns one operand for each value, or none where values go
+    to places.
+    """
+
+    order: Sequence[int]
+
+    def branch(self, k: int) -> AbstractContextManager[None]:
+        """Surround what is written of branch ``k``."""
+        raise NotImplementedError
+
+    def give(self, values: Sequence[Binding]) -> None:
+        """Take the values of the branch being written."""
+        raise NotImplementedError
+
+    def results(self) -> list[str]:
+        """Return the values of the branch that was taken."""
+        raise NotImplementedError
+
+
+class Reach:
+    """Makes what one function knows known to the functions it is cut into."""
+
+    def binding(self, binding: Binding, dtype: int) -> Binding:
+        """Return the binding of a value as parts get at it."""
+        return binding
+
+    def place(self, place: Place) -> Place:
+        """Return a place as parts get at it."""
+        return place
+
+
+class Dialect:
+    """A language, and the file being written in it."""
+
+    #: Bodies of at least this many operations that occur more than once become functions.
+    shared: Mapping[type[Region], int] = {Call: 24, Switch: 24}
+    #: Whether a body too long for its function becomes a function, rather than parts of one.
+    large_bodies_are_functions = True
+    #: Shorter runs of copies are written out.
+    run = 8
+    #: Copies that are written out are interrupted after so many (0: never).
+    longest_block = 0
+    #: Whether arrays can be walked from their end.
+    walks_back = True
+    #: Whether ``scratch`` is used again, so that results have to be taken out of it at once.
+    reuses_scratch = False
+    #: What scopes are made of.
+    scope: type[Scope] = Scope
+
+    # ---- nodes ---------------------------------------------------------------------------
+
+    def order(
+        self,
+        g: Graph,
+        stored: Sequence[int],
+        wanted: Sequence[int],
+        known: Mapping[int, Binding],
+        whole: bool,
+    ) -> Schedule:
+        """Return the order of nodes, where ``stored`` and ``wanted`` are needed and ``known`` not.
+
+        ``whole`` tells that the graph is not cut into parts.
+        """
+        raise NotImplementedError
+
+    def nodes(
+        self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
+    ) -> Callable[[int], str | None]:
+        """Return what writes a node (no region, no output of one) and returns its operand.
+
+        ``order`` are the nodes to come, ``last`` those with readers elsewhere. None stands for a
+        node that the writer has put into its one place in ``scope.waiting`` itself.
+        """
+        raise NotImplementedError
+
+    def note(self, f: Any, g: Graph, i: int) -> None:
+        """Say where what follows comes from."""
+
+    def literal(self, value: Any, dtype: int) -> str:
+        """Write a constant."""
+        raise NotImplementedError
+
+    # ---- memory --------------------------------------------------------------------------
+
+    def array(self, f: Any, dtype: int, count: int) -> Place:
+        """Reserve an array and return its first element."""
+        raise NotImplementedError
+
+    def scratch(self, f: Any, owner: str, dtype: int, count: int) -> Place:
+        """Reserve an array, the same at each call with the same owner if there is reuse."""
+        return self.array(f, dtype, count)
+
+    def kept(self, f: Any, g: Graph, crossing: Sequence[int]) -> Mapping[int, Place | None]:
+        """Return places for values that cross cuts; None: an array at the value's turn."""
+        return dict.fromkeys(crossing)
+
+    def table(self, f: Any, values: Sequence[Any], dtype: int) -> Place:
+        """Return the first element of a constant array."""
+        raise NotImplementedError
+
+    def load(self, f: Any, place: Place) -> str:
+        """Return an operand with the value at a place."""
+        raise NotImplementedError
+
+    def store(self, f: Any, place: Place, operand: str) -> None:
+        """Put a value at a place."""
+        raise NotImplementedError
+
+    def moving(self, f: Any, place: Place, counter: str, stride: int) -> Place:
+        """Return the place ``counter * stride`` elements further."""
+        raise NotImplementedError
+
+    def takes_columns(self, places: Sequence[Place]) -> bool:
+        """Tell whether steps of a loop may write straight to places that wait for values."""
+        return True
+
+    def operand(self, f: Any, binding: Binding) -> str:
+        """Return an operand with the value of a binding."""
+        if binding.operand is not None:
+            return binding.operand
+        if binding.constant is not None:
+            return self.literal(*binding.constant)
+        assert binding.place is not None
+        return self.load(f, binding.place)
+
+    def taken(self, f: Any, binding: Binding, dtype: int) -> Binding:
+        """Take a value out of memory that will be overwritten."""
+        if binding.place is None:
+            return binding
+        return Binding(operand=self.load(f, binding.place))
+
+    def copy_run(self, f: Any, to: Place, start: Place, count: int) -> None:
+        """Copy a run of values from array to array."""
+        raise NotImplementedError
+
+    def fill_run(self, f: Any, to: Place, operand: str, count: int) -> None:
+        """Put one value into a run of places."""
+        raise NotImplementedError
+
+    def interrupt(self, f: Any) -> None:
+        """Begin anew between copies (``longest_block``)."""
+
+    # ---- control flow --------------------------------------------------------------------
+
+    def counted(
+        self, f: Any, length: int, carried: Sequence[tuple[int, str]]
+    ) -> AbstractContextManager[Loop]:
+        """Write a loop of ``length`` steps that carries (dtype, operand) pairs."""
+        raise NotImplementedError
+
+    def repeated(
+        self, f: Any, limit: int, carried: Sequence[tuple[int, str]], hosted: bool
+    ) -> AbstractContextManager[Loop]:
+        """Write a loop of at most ``limit`` steps; ``hosted``: with calls of Python in it."""
+        raise NotImplementedError
+
+    def go_on(self, f: Any, loop: Loop, test: str) -> None:
+        """Leave a loop of ``repeated`` unless a test holds."""
+        raise NotImplementedError
+
+    def renew(self, f: Any, loop: Loop, copies: Sequence[tuple[Place, Place]]) -> bool:
+        """Put carried values in memory into their places (to, from), if plain copies do not do."""
+        return False
+
+    def from_end(self, f: Any, counter: str, length: int) -> str:
+        """Return the operand ``length - 1 - counter``."""
+        raise NotImplementedError
+
+    def join(
+        self,
+        f: Any,
+        index: str,
+        costs: Sequence[int],
+        dtypes: Sequence[int],
+        places: Sequence[Place],
+    ) -> Join:
+        """Begin branches of these costs, chosen by a clamped index.
+
+        Their values, of these dtypes, go to ``places`` where there are any.
+        """
+        raise NotImplementedError
+
+    # ---- functions -----------------------------------------------------------------------
+
+    def part(self, f: Any, number: int) -> AbstractContextManager[Any]:
+        """Write a function that is a piece of ``f``, and its call there."""
+        raise NotImplementedError
+
+    def reach(self, f: Any) -> Reach:
+        """Return what makes values of a function known to its parts."""
+        return Reach()
+
+    def function(
+        self, low: Lowering, f: Any, region: Region, body: Graph, given: Sequence[Binding]
+    ) -> Any:
+        """Write the function of a body, whose inputs are ``given`` at its first call in ``f``."""
+        raise NotImplementedError
+
+    def call(
+        self, low: Lowering, f: Any, routine: Any, given: Sequence[Binding], wanted: Sequence[int]
+    ) -> list[Binding]:
+        """Call what ``function`` returned and return outputs by number."""
+        raise NotImplementedError
+
+    # ---- regions -------------------------------------------------------------------------
+
+    def solve(self, f: Any, region: Solve, work: Place) -> None:
+        """Solve linear equations: rows of matrix and right-hand sides, which solutions replace."""
+        raise NotImplementedError
+
+    def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
+        """Compute instances in a way of its own, if there is one; else they are a loop."""
+        return False
+
+    def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
+        """Call back into Python and bind the used outputs."""
+        raise NotImplementedError

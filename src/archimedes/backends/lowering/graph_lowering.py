@@ -1,0 +1,154 @@
+"""Graph to code: nodes in order, in one function or cut into several.
+
+Bodies of regions are blocks in the function of their graph, except those that are functions of
+their own. A function that is too long is cut into parts; values that cross a cut live in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from archimedes.backends.lowering.copies import copy_all
+from archimedes.backends.lowering.dialect import Dialect
+from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read
+from archimedes.backends.lowering.regions import REGIONS
+from archimedes.backends.lowering.schedule import Schedule
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place, Store, places_by_id
+from archimedes.graph.program import OUT, REGION, Graph
+from archimedes.graph.regions import Region
+
+__all__ = ["Lowering"]
+
+NOTHING: Mapping[int, Binding] = MappingProxyType({})
+
+
+class Lowering:
+    """The graphs of one file: what they share, and how they are written in a dialect."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        graphs: Sequence[Graph],
+        part: int,
+        routines: dict[str, Any] | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.part = part
+        self.sizes = Sizes(graphs, part, dialect.shared)
+        self.routines = {} if routines is None else routines
+
+    def is_function(self, region: Region, body: Graph) -> bool:
+        """Tell whether a body of a region is a function of its own."""
+        if self.dialect.large_bodies_are_functions and self.sizes.size(body) > self.part:
+            return True
+        return self.sizes.is_shared(region, body)
+
+    def block(
+        self,
+        f: Any,
+        region: Region,
+        body: Graph,
+        given: Sequence[Binding],
+        wanted: Sequence[int],
+        stores: Sequence[Store] = (),
+    ) -> list[Binding]:
+        """Compute a body of a region: return outputs (by number) and put some into places."""
+        if not self.is_function(region, body):
+            return self.lower(f, body, given, wanted, stores)
+        d, digest = self.dialect, body.digest()
+        if digest not in self.routines:
+            self.routines[digest] = d.function(self, f, region, body, given)
+        numbers = [*wanted, *(k for k, _ in stores)]
+        values = d.call(self, f, self.routines[digest], given, numbers)
+        copy_all(d, f, [(to, b) for (_, to), b in zip(stores, values[len(wanted) :])])
+        return values[: len(wanted)]
+
+    def lower(
+        self,
+        f: Any,
+        g: Graph,
+        given: Sequence[Binding],
+        wanted: Sequence[int] = (),
+        stores: Sequence[Store] = (),
+        known: Mapping[int, Binding] = NOTHING,
+    ) -> list[Binding]:
+        """Write a graph where the function is, with outputs by number as ``block`` has them.
+
+        ``known`` binds nodes that have been computed elsewhere, at places all functions know.
+        """
+        d = self.dialect
+        ids = [g.outputs[k] for k in wanted]
+        whole = self.sizes.size(g) <= self.part
+        plan = d.order(g, [g.outputs[k] for k, _ in stores], ids, known, whole)
+        if whole:
+            waiting = places_by_id(g, stores)
+            scope = d.scope(d, f, g, given, plan.outs, dict(known), waiting)
+            self._spine(scope, plan.order, {}, ids)
+        else:
+            scope = self._in_parts(f, g, plan, given, ids, stores, known)
+        # Places that nothing has been written to so far.
+        left = [(to, g.outputs[k]) for k, to in stores if g.outputs[k] in scope.waiting]
+        copy_all(d, f, [(to, scope.binding(i)) for to, i in left])
+        return scope.bindings(ids)
+
+    def _in_parts(
+        self,
+        f: Any,
+        g: Graph,
+        plan: Schedule,
+        given: Sequence[Binding],
+        wanted: Sequence[int],
+        stores: Sequence[Store],
+        known: Mapping[int, Binding],
+    ) -> Scope:
+        d = self.dialect
+        chunks = self.sizes.cut(g, plan.order)
+        keep = d.kept(f, g, crossing_nodes(g, chunks, wanted))
+        reach = d.reach(f)
+        inputs = list(given)
+        for k in inputs_read(g, plan.order):
+            inputs[k] = reach.binding(given[k], g.dtype[g.inputs[k]])
+        waiting = places_by_id(g, [(k, reach.place(to)) for k, to in stores])
+        bound = dict(known)
+        for number, chunk in enumerate(chunks):
+            with d.part(f, number + 1) as part:
+                inner = d.scope(d, part, g, inputs, plan.outs, bound, waiting)
+                self._spine(inner, chunk, keep)
+        return d.scope(d, f, g, given, plan.outs, bound, waiting)
+
+    def _spine(
+        self,
+        scope: Scope,
+        order: Sequence[int],
+        keep: Mapping[int, Place | None],
+        wanted: Sequence[int] = (),
+    ) -> None:
+        """Write nodes in order.
+
+        Values that wait to be stored are stored at once, and leave ``scope.waiting``; those in
+        ``keep`` are put there for other functions.
+        """
+        d, f, g = self.dialect, scope.f, scope.graph
+        op, names, waiting = g.op, scope.names, scope.waiting
+        write = d.nodes(self, scope, order, [*wanted, *keep, *waiting])
+        for i in order:
+            code = op[i]
+            if code == REGION:
+                region = g.regions[i]
+                d.note(f, g, i)
+                REGIONS[type(region)](self, scope, region, scope.outs.get(i, []))
+                continue
+            name = names.get(i) if code == OUT else write(i)
+            if name is None:
+                continue
+            names[i] = name
+            if i in waiting:
+                for to in waiting.pop(i):
+                    d.store(f, to, name)
+            if i in keep:
+                place = keep[i] or d.array(f, g.dtype[i], 1)
+                d.store(f, place, name)
+                scope.bound[i] = Binding(place=place)

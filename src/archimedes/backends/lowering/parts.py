@@ -1,0 +1,100 @@
+"""How long graphs are, which bodies become functions, and where a long function is cut.
+
+Compilers take longer than linear in the length of a function. Bodies of calls and branches that
+occur more than once are functions, whatever is longer than a part is cut; values that cross a cut
+live in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from archimedes.backends.lowering.schedule import cost
+from archimedes.graph.program import CONST, INPUT, OUT, Graph
+from archimedes.graph.regions import Region
+
+__all__ = ["Sizes", "crossing_nodes", "inputs_read"]
+
+
+class Sizes:
+    """What is known of the lengths of graphs, for functions of about ``part`` operations."""
+
+    def __init__(
+        self, graphs: Sequence[Graph], part: int, shared: Mapping[type[Region], int]
+    ) -> None:
+        self.part = part
+        self.shared = shared
+        self._costs: dict[int, int] = {}
+        self._sizes: dict[Graph, int] = {}
+        self._uses: Counter[str] = Counter()
+        for g in graphs:
+            self._count_uses(g)
+
+    def _count_uses(self, g: Graph) -> None:
+        regions = (g.regions[i] for i in g.live() if i in g.regions)
+        for region, body in ((r, body) for r in regions for body in r.bodies):
+            self._uses[body.digest()] += 1
+            count, least = self._uses[body.digest()], self.shared.get(type(region))
+            is_function = least is not None and self.cost(body) >= least
+            # What is in a function is written once; what is in other bodies, where they are.
+            if count == 1 or (count == 2 and not is_function):
+                self._count_uses(body)
+
+    def cost(self, g: Graph) -> int:
+        """Return the operations in a graph, all bodies included."""
+        return cost(g, self._costs)
+
+    def size(self, g: Graph) -> int:
+        """Return the operations that stand where a graph is written."""
+        found = self._sizes.get(g)
+        if found is None:
+            found = self._sizes[g] = sum(self.price(g, i) for i in g.live())
+        return found
+
+    def price(self, g: Graph, i: int) -> int:
+        """Return the operations that stand where a node is written."""
+        if g.op[i] in (CONST, INPUT, OUT):
+            return 0
+        region = g.regions.get(i)
+        if region is None:
+            return 1
+        blocks = (b for b in region.bodies if not self.is_shared(region, b))
+        return 1 + sum(size for size in map(self.size, blocks) if size <= self.part)
+
+    def is_shared(self, region: Region, body: Graph) -> bool:
+        """Tell whether a body occurs more than once and is worth a function."""
+        least = self.shared.get(type(region))
+        return least is not None and self._uses[body.digest()] > 1 and self.size(body) >= least
+
+    def cut(self, g: Graph, order: Sequence[int]) -> list[list[int]]:
+        """Cut a schedule into pieces of about equal size; outputs stay with their region."""
+        chunks: list[list[int]] = []
+        room = 0
+        for i in order:
+            price = self.price(g, i)
+            if price > room and g.op[i] != OUT:
+                chunks.append([])
+                room = self.part
+            chunks[-1].append(i)
+            room -= price
+        return chunks
+
+
+def crossing_nodes(
+    g: Graph, chunks: Sequence[Sequence[int]], wanted: Sequence[int] = ()
+) -> list[int]:
+    """Return the nodes that are read in another chunk than their own, or after all of them."""
+    home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
+    crossing = dict.fromkeys(i for i in wanted if i in home)
+    for k, chunk in enumerate(chunks):
+        for i in chunk:
+            if g.op[i] != OUT:
+                crossing.update((j, None) for j in g.operands(i) if home.get(j, k) != k)
+    return list(crossing)
+
+
+def inputs_read(g: Graph, order: Sequence[int]) -> list[int]:
+    """Return the numbers of the inputs that the nodes read."""
+    read = {j for i in order if g.op[i] != OUT for j in g.operands(i)}
+    return sorted(g.a[j] for j in read if g.op[j] == INPUT)

@@ -1,0 +1,82 @@
+"""Lowering of regions: a table keyed by region class.
+
+``lower(low, scope, region, outs)`` computes a region and binds its used outputs ``outs`` (ids of
+``out`` nodes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from archimedes.backends.lowering.copies import arrays, copy_all
+from archimedes.backends.lowering.dialect import FEW
+from archimedes.backends.lowering.loops import lower_map, lower_scan, lower_while
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding
+from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
+
+if TYPE_CHECKING:
+    from archimedes.backends.lowering.graph_lowering import Lowering
+
+__all__ = ["REGIONS"]
+
+
+def _call(low: Lowering, scope: Scope, region: Call, outs: Sequence[int]) -> None:
+    given = scope.bindings(region.inputs.tolist())
+    values = low.block(scope.f, region, region.body, given, scope.numbers(outs))
+    for i, binding in zip(outs, values):
+        scope.bind(i, binding)
+
+
+def _switch(low: Lowering, scope: Scope, region: Switch, outs: Sequence[int]) -> None:
+    d, f = low.dialect, scope.f
+    index, *rest = region.inputs.tolist()
+    given, wanted = scope.bindings(rest), scope.numbers(outs)
+    dtypes = [region.out_dtypes[k] for k in wanted]
+    places = arrays(d, f, dtypes) if len(wanted) > FEW else []
+    costs = [low.sizes.cost(body) for body in region.branches]
+    join = d.join(f, scope.operand(index), costs, dtypes, places)
+    for k in join.order:
+        with join.branch(k):
+            join.give(low.block(f, region, region.branches[k], given, wanted))
+    results = join.results()
+    for k, i in enumerate(outs):
+        scope.bind(i, Binding(place=places[k]) if places else Binding(operand=results[k]))
+
+
+def _solve(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> None:
+    d, f, n, m = low.dialect, scope.f, region.size, region.columns
+    width = n + m
+    few = len(outs) <= FEW and d.reuses_scratch
+    if few:
+        work = d.scratch(f, f"solve {n} {m}", region.dtype, n * width)
+    else:
+        work = d.array(f, region.dtype, n * width)
+    given = scope.bindings(region.inputs.tolist())
+    rows = [
+        given[r * n : (r + 1) * n] + given[n * n + r * m : n * n + (r + 1) * m] for r in range(n)
+    ]
+    values = [b for row in rows for b in row]
+    copy_all(d, f, [(work.at(k), b) for k, b in enumerate(values)])
+    d.solve(f, region, work)
+    for i, number in zip(outs, scope.numbers(outs)):
+        r, c = divmod(number, m)
+        found = Binding(place=work.at(r * width + n + c))
+        scope.bind(i, d.taken(f, found, region.dtype) if few else found)
+
+
+def _host(low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
+    low.dialect.host(low, scope, region, outs)
+
+
+#: Lowering of every region.
+REGIONS: dict[type[Region], Callable[..., None]] = {
+    Call: _call,
+    Scan: lower_scan,
+    While: lower_while,
+    Switch: _switch,
+    Map: lower_map,
+    Solve: _solve,
+    Host: _host,
+}

@@ -1,0 +1,148 @@
+"""A backend in 150 lines: graphs as Python source, through the shared lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.statements import FunctionText, StatementDialect
+from archimedes.graph import DTYPES, TABLE, Graph
+from archimedes.graph.program import LOOKUP
+from archimedes.graph.regions import Host, Solve
+
+__all__ = ["Toy", "build"]
+
+
+def solve(work: list, n: int, m: int) -> None:
+    """Eliminate with partial pivoting as ``Solve`` says; solutions are the last columns."""
+    rows = [work[r * (n + m) : (r + 1) * (n + m)] for r in range(n)]
+    for k in range(n):
+        pivot = k
+        for r in range(k + 1, n):
+            pivot = r if abs(rows[r][k]) > abs(rows[pivot][k]) else pivot
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for r in range(k + 1, n):
+            factor = rows[r][k] / rows[k][k]
+            for c in range(k + 1, n + m):
+                rows[r][c] = rows[r][c] - factor * rows[k][c]
+    for k in reversed(range(n)):
+        for c in range(n, n + m):
+            for j in range(k + 1, n):
+                rows[k][c] = rows[k][c] - rows[k][j] * rows[j][c]
+            rows[k][c] = rows[k][c] / rows[k][k]
+    work[:] = [x for row in rows for x in row]
+
+
+class PythonText(FunctionText):
+    """A function whose arrays are lists that its parts, functions inside it, see."""
+
+    opening, closing, nothing = ":", "", "pass"
+
+    def __init__(self, name: str, outer: PythonText | None = None) -> None:
+        super().__init__(name)
+        self.arrays: list[str] = outer.arrays if outer else []
+        self._counts = outer._counts if outer else self._counts
+
+    def text(self, parameters: Sequence[str]) -> list[str]:
+        return [f"def {self.name}({', '.join(parameters)}):", *self.arrays, *self.lines]
+
+
+class Toy(StatementDialect):
+    not_sign, else_if, leave, end, always = "not ", "elif", "break", "", "if True"
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.known: dict[str, Any] = {"inf": np.inf, "nan": np.nan, "solve": solve, "clip": np.clip}
+        self.known |= {f"op_{row.name}": row.numpy for row in TABLE}
+        self.known |= {f"dtype{d}": dtype.type for d, dtype in enumerate(DTYPES)}
+
+    def known_as(self, stem: str, value: Any) -> str:
+        self.known[f"{stem}{len(self.known)}"] = value
+        return list(self.known)[-1]
+
+    def nodes(self, low: Lowering, scope: Scope, order: Any, last: Any) -> Callable[[int], str]:
+        g = scope.graph
+
+        def write(i: int) -> str:
+            operands = ", ".join(scope.operand(j) for j in g.operands(i))
+            if g.op[i] != LOOKUP:
+                return self.value(scope.f, 0, f"op_{TABLE[g.op[i]].name}({operands})")
+            table = self.known_as("table", g.tables[g.b[i]])
+            return self.value(scope.f, 0, f"{table}[clip({operands}, 0, len({table}) - 1)]")
+
+        return write
+
+    def literal(self, value: Any, dtype: int) -> str:
+        return f"dtype{dtype}({value!r})"
+
+    def declaration(self, dtype: int, name: str, start: str, constant: bool) -> str:
+        return f"{name} = {start or None}"
+
+    def array(self, f: PythonText, dtype: int, count: int) -> Place:
+        name = f.fresh("s")
+        f.arrays.append(f"    {name} = [None] * {count}")
+        return Place((name, ""), 0, dtype)
+
+    def table(self, f: PythonText, values: Sequence[Any], dtype: int) -> Place:
+        return Place(
+            (self.known_as("table", [DTYPES[dtype].type(x) for x in values]), ""), 0, dtype
+        )
+
+    def load(self, f: PythonText, place: Place) -> str:
+        return f"{place.array[0]}[{place.array[1]}{place.offset}]"
+
+    def store(self, f: PythonText, place: Place, operand: str) -> None:
+        f.line(f"{self.load(f, place)} = {operand}")
+
+    def moving(self, f: PythonText, place: Place, counter: str, stride: int) -> Place:
+        name, steps = place.array
+        return place._replace(array=(name, f"{steps}{stride} * {counter} + "))
+
+    def for_head(self, counter: str, count: int) -> str:
+        return f"for {counter} in range({count})"
+
+    def from_end(self, f: PythonText, counter: str, length: int) -> str:
+        return f"({length - 1} - {counter})"
+
+    @contextmanager
+    def part(self, f: PythonText, number: int) -> Iterator[PythonText]:
+        part = PythonText(f"{f.name}_part{number}", f)
+        yield part
+        for line in (f"def {part.name}():", *part.lines, f"{part.name}()"):
+            f.line(line)
+
+    def function(self, low: Lowering, f: Any, region: Any, body: Graph, given: Any) -> str:
+        f = PythonText(f"{region.kind}{len(self.lines)}" if region else "main")
+        names = [f"a{k}" for k in range(len(body.inputs))]
+        values = low.lower(f, body, [Binding(x) for x in names], range(len(body.outputs)))
+        f.line(f"return [{', '.join(self.operand(f, b) for b in values)}]")
+        self.lines += f.text(names)
+        return f.name
+
+    def call(self, low: Any, f: Any, routine: Any, given: Any, wanted: Any) -> list[Binding]:
+        arguments = ", ".join(self.operand(f, b) for b in given)
+        name = self.value(f, 0, f"{routine}({arguments})")
+        return [Binding(operand=f"{name}[{k}]") for k in wanted]
+
+    def solve(self, f: PythonText, region: Solve, work: Place) -> None:
+        f.line(f"solve({work.array[0]}, {region.size}, {region.columns})")
+
+    def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
+        arguments = ", ".join(scope.operand(i) for i in region.inputs.tolist())
+        name = self.value(scope.f, 0, f"{self.known_as('host', region.function)}([{arguments}])")
+        for i, k in zip(outs, scope.numbers(outs)):
+            scope.bind(i, Binding(operand=f"{name}[{k}]"))
+
+
+def build(g: Graph, part: int = 1000) -> Callable[..., list[Any]]:
+    """Return a graph as a function of NumPy scalars; ``function.source`` is its text."""
+    toy = Toy()
+    toy.function(Lowering(toy, [g], part), None, None, g, ())
+    exec("\n".join(toy.lines), toy.known)
+    main = toy.known["main"]
+    main.source = "\n".join(toy.lines)
+    return np.errstate(all="ignore")(main)
