@@ -11,7 +11,7 @@ import numpy as np
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.statements import FunctionText, StatementDialect
 from archimedes.graph import DTYPES, TABLE, Graph
-from archimedes.graph.program import LOOKUP
+from archimedes.graph.ops import LOOKUP
 from archimedes.graph.regions import Host, Solve
 
 __all__ = ["Toy", "build"]

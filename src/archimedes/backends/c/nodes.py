@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
 from archimedes.backends.lowering import Scope
 from archimedes.graph.dtypes import B8, F64
-from archimedes.graph.ops import CODES, TABLE
-from archimedes.graph.program import LOOKUP, OUT, REGION, Graph
+from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeWriter"]
 
-_ARITY = tuple(op.arity for op in TABLE)
 _INT, _SIN, _COS = CODES["i64"], CODES["sin"], CODES["cos"]
 
 
@@ -85,5 +84,5 @@ class NodeWriter:
         row = TABLE[code]
         if row.elementary:
             return spell_elementary(row.name, g.dtype[i], operands)
-        last = (g.a[i], g.b[i], g.c[i])[_ARITY[code] - 1]
+        last = (g.a[i], g.b[i], g.c[i])[ARITY[code] - 1]
         return SPELLINGS[row.name][g.dtype[last]].format(*operands)

@@ -17,7 +17,8 @@ from archimedes.backends.lowering.regions import REGIONS
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place, Store, places_by_id
-from archimedes.graph.program import OUT, REGION, Graph
+from archimedes.graph.ops import OUT, REGION
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
 __all__ = ["Lowering"]

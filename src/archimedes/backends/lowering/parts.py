@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from archimedes.backends.lowering.schedule import cost
-from archimedes.graph.program import CONST, INPUT, OUT, Graph
+from archimedes.graph.ops import CONST, INPUT, OUT
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
 __all__ = ["Sizes", "crossing_nodes", "inputs_read"]

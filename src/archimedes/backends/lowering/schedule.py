@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import CONST, INPUT, OUT, REGION, Graph
+from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 
 __all__ = ["Schedule", "cost", "has_host", "schedule", "used_outputs"]
 
-_ARITY = tuple(op.arity for op in TABLE)
 #: Places by which a node is moved back for each operation that it stands on. A few more or less
 #: make no difference; none at all makes loops of some hundred operations a fifth slower.
 SPREAD = 20
@@ -130,7 +129,7 @@ def _needs(g: Graph, live: Sequence[int]) -> list[int]:
     op, a, b, c = g.op, g.a, g.b, g.c
     for i in live:
         code = op[i]
-        arity = _ARITY[code]
+        arity = ARITY[code]
         if arity == 2:
             x, y = need[a[i]], need[b[i]]
             need[i] = x + 1 if x == y else x if x > y else y

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from archimedes.backends.lowering.values import Binding, Place
-from archimedes.graph.program import CONST, INPUT, Graph
+from archimedes.graph.ops import CONST, INPUT
+from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.dialect import Dialect

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 from archimedes.backends.lowering.schedule import Schedule, used_outputs
-from archimedes.graph.program import CONST, INPUT, OUT, Graph
+from archimedes.graph.ops import CONST, INPUT, OUT
+from archimedes.graph.program import Graph
 
 __all__ = ["statements"]
 

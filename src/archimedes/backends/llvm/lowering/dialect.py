@@ -37,8 +37,8 @@ from archimedes.backends.lowering import (
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.schedule import has_host, schedule
 from archimedes.graph.dtypes import B8
-from archimedes.graph.ops import TABLE
-from archimedes.graph.program import LOOKUP, Graph
+from archimedes.graph.ops import ARITY, LOOKUP, TABLE
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Region, Solve
 
 __all__ = ["PART", "Llvm"]
@@ -46,7 +46,6 @@ __all__ = ["PART", "Llvm"]
 #: Operations a function, unless a caller says otherwise.
 PART = 1500
 
-_ARITY = tuple(op.arity for op in TABLE)
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 
 
@@ -107,7 +106,7 @@ class Llvm(Dialect):
             code = op[i]
             if code == LOOKUP:
                 return lookup(f, g.tables[b[i]], dtype[i], operand(a[i]))
-            lower, arity = _LOWER[code], _ARITY[code]
+            lower, arity = _LOWER[code], ARITY[code]
             assert lower is not None
             if arity == 2:
                 return lower(f, dtype[b[i]], operand(a[i]), operand(b[i]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archimedes.backends.lowering.schedule import cost, has_host
+from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import with_outputs
-from archimedes.graph.program import CONST, INPUT, OUT, REGION, Graph
+from archimedes.graph.program import Graph
 
 __all__ = ["fixed_nodes"]
 
