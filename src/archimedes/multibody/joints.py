@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.spatial_algebra import Pose, Spatial
-from archimedes.spatial.components import (
+from archimedes.spatial.attitudes.components import (
     components,
     cos,
     join,
@@ -25,7 +25,7 @@ from archimedes.spatial.components import (
     sin,
     transpose,
 )
-from archimedes.spatial.quaternions import (
+from archimedes.spatial.attitudes.quaternions import (
     quaternion_conjugate,
     quaternion_exp,
     quaternion_kinematics,
@@ -35,8 +35,8 @@ from archimedes.spatial.quaternions import (
     quaternion_normalize,
     quaternion_to_dcm,
 )
-from archimedes.spatial.rotvec import so3_left_jacobian
-from archimedes.spatial.stumpff import stumpff
+from archimedes.spatial.attitudes.rotvec import so3_left_jacobian
+from archimedes.spatial.attitudes.stumpff import stumpff
 
 __all__ = ["KINDS", "JointKind", "Screw"]
 
