@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from archimedes.backends.memory_guard import Guard
+from archimedes.graph.dtypes import STATIC
 
 __all__ = ["Argument", "EntryRequest", "Form", "Known", "Leaf", "Result", "Struct", "Tuple"]
 
 
 class Argument(NamedTuple):
-    """An argument leaf: dtype code (-1: must be this very object), shape, Python number or not.
+    """An argument leaf: dtype code, shape, Python number or not.
 
-    A batched one has an axis of instances in front of its shape.
+    The code is ``STATIC`` for one that must be this very object (``value``). A batched one has an
+    axis of instances in front of its shape.
     """
 
     code: int
@@ -27,6 +29,11 @@ class Argument(NamedTuple):
     weak: bool = False
     value: Any = None
     batched: bool = False
+
+    @property
+    def traced(self) -> bool:
+        """Whether its numbers are inputs of the graph."""
+        return self.code != STATIC
 
 
 class Result(NamedTuple):

@@ -155,7 +155,7 @@ def _check_arguments(arguments: dict[str, Any]) -> None:
 
 def _check_results(recording: Recording) -> None:
     for out, path in zip(recording.outs, recording.out_tree.paths("result")):
-        if out.spec.code >= 0:
+        if out.spec.traced:
             continue
         value = out.spec.value
         if not isinstance(value, (int, float, np.ndarray, np.generic)) or (

@@ -31,6 +31,7 @@ from archimedes.function.recording import (
 )
 from archimedes.function.signatures import Signature
 from archimedes.graph import Call, Graph, Statistics, inline, statistics
+from archimedes.graph.dtypes import STATIC
 from archimedes.graph.program import origins
 from archimedes.symbolic import current_trace, is_tracing
 from archimedes.symbolic.core.traced_content import holds_traced
@@ -426,7 +427,7 @@ PARTS[Frozen] = lambda frozen: ()
 def _statics(values: dict[str, Any], static: set[str], specs: Any, treedef: Any) -> tuple[Any, ...]:
     """Return the static arguments that can change: arguments, leaves, fields of structs."""
     found = [values[name] for name in values if name in static] if static else []
-    found += [spec.value for spec in specs if spec.code < 0]
+    found += [spec.value for spec in specs if spec.code == STATIC]
     if treedef.num_leaves or treedef.children:
         found += _fields(treedef)
     for value in found:
@@ -453,7 +454,7 @@ def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = IN
     graph = recording.graph
     inputs: list[int] = []
     for leaf, spec in zip(leaves, recording.leaves):
-        if spec.code >= 0:
+        if spec.traced:
             inputs.extend(leaf_ids(leaf, spec))
     inputs.extend(recording.captured)
     into = current_trace().graph

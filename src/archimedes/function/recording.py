@@ -17,7 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.registry import backend_of
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError
-from archimedes.graph.dtypes import DTYPES, F64, I64, code_of
+from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
@@ -39,7 +39,7 @@ __all__ = ["LeafSpec", "Recording", "describe_leaves", "record", "sym_leaf"]
 class LeafSpec:
     """What a recording needs to know of one argument leaf.
 
-    ``code`` is the dtype code of a traced leaf, or -1 for a static one, whose content is ``key``
+    ``code`` is the dtype code of a traced leaf, or ``STATIC``; a static leaf's content is ``key``
     (and ``value``, not compared). ``weak`` marks Python numbers, which do not widen arrays;
     ``array`` an array without axes, which unlike a scalar can be written to. ``order`` lists the
     axes as they lie in memory where that is not C order: ``x.ravel("K")`` depends on it.
@@ -54,12 +54,17 @@ class LeafSpec:
     order: tuple[int, ...] | None = None
 
     @property
+    def traced(self) -> bool:
+        """Whether its numbers are inputs or outputs of the graph."""
+        return self.code != STATIC
+
+    @property
     def size(self) -> int:
         """Number of scalars in the leaf."""
         return math.prod(self.shape)
 
     def __str__(self) -> str:
-        if self.code < 0:
+        if not self.traced:
             return f"static {self.value!r}"
         if self.weak:
             return "Python int" if self.code == I64 else "Python float"
@@ -133,7 +138,7 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
     if home is not None:
         return _device_spec(*home.arrays.describe(x), path)
     try:
-        return LeafSpec(-1, key=(kind, content_key(x)), value=x)
+        return LeafSpec(STATIC, key=(kind, content_key(x)), value=x)
     except TypeError as error:
         raise TraceError(
             f"argument {path()} is a {kind.__name__}, neither a number, an array nor a struct, "
@@ -158,7 +163,7 @@ def describe_leaves(leaves: Sequence[Any], treedef: TreeDef, names: Sequence[str
 
 def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
     """Append a leaf's inputs to a trace and return what stands for it in the function."""
-    if spec.code < 0:
+    if not spec.traced:
         return spec.value
     ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
     if spec.shape:
@@ -178,7 +183,7 @@ class OutLeaf:
     @property
     def stop(self) -> int:
         """End of the block in the graph's outputs."""
-        return self.start + (self.spec.size if self.spec.code >= 0 else 0)
+        return self.start + (self.spec.size if self.spec.traced else 0)
 
 
 @dataclass
@@ -203,13 +208,13 @@ class Recording:
         starts, at = [], 0
         for spec in self.leaves:
             starts.append(at)
-            at += spec.size if spec.code >= 0 else 0
+            at += spec.size if spec.traced else 0
         return starts
 
     def rebuild(self, values: Callable[[OutLeaf], Any]) -> Any:
         """Build the result tree, taking traced leaves from a function of their place."""
         return self.out_tree.unflatten(
-            [values(out) if out.spec.code >= 0 else _fresh(out.spec.value) for out in self.outs]
+            [values(out) if out.spec.traced else _fresh(out.spec.value) for out in self.outs]
         )
 
 
@@ -264,7 +269,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
             f"be taken out of it: decorate the class {name} with @arc.struct, or register it with "
             "arc.tree.register_dataclass or arc.tree.register_struct"
         )
-    return OutLeaf(LeafSpec(-1, value=leaf), start)
+    return OutLeaf(LeafSpec(STATIC, value=leaf), start)
 
 
 def input_names(
@@ -274,11 +279,11 @@ def input_names(
 
     Values of enclosing traces come last.
     """
-    if sum(spec.size for spec in leaves if spec.code >= 0) > 2000:
+    if sum(spec.size for spec in leaves if spec.traced) > 2000:
         return None
     result = []
     for spec, name in zip(leaves, names):
-        if spec.code < 0:
+        if not spec.traced:
             continue
         if spec.shape == ():
             result.append(name)

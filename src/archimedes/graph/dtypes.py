@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["B8", "DTYPES", "DTYPE_NAMES", "F32", "F64", "I64", "code_of", "is_float"]
+__all__ = ["B8", "DTYPES", "DTYPE_NAMES", "F32", "F64", "I64", "STATIC", "code_of", "is_float"]
 
 F64, F32, I64, B8 = range(4)
 
+#: Stands for a dtype code where a leaf is static: known by its content, and no part of the graph.
+STATIC = -1
 #: NumPy dtype of each code.
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_))
 DTYPE_NAMES = ("f64", "f32", "i64", "bool")

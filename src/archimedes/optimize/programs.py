@@ -124,7 +124,7 @@ def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: st
     found = []
     for out, path in zip(recording.outs, recording.out_tree.paths(what)):
         value = out.spec.value
-        if out.spec.code < 0 and not isinstance(value, (int, float, np.ndarray, np.generic)):
+        if not out.spec.traced and not isinstance(value, (int, float, np.ndarray, np.generic)):
             raise ValueError(f"{path} is a {type(value).__name__}, but numbers are needed")
-        found.append(np.zeros(out.spec.shape if out.spec.code >= 0 else np.shape(value))[()])
+        found.append(np.zeros(out.spec.shape if out.spec.traced else np.shape(value))[()])
     return recording.out_tree.unflatten(found)

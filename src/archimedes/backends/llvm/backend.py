@@ -80,7 +80,7 @@ class NativeProgram(Kernel):
         address, batch = self.kernel.address, None
         if request.batch:
             limit = self._alone(request.threads)
-            flags = [argument.batched for argument in request.arguments if argument.code >= 0]
+            flags = [argument.batched for argument in request.arguments if argument.traced]
             if not limit:
                 return None
             address, shared, sizes = self.kernel.batch_addresses(flags)

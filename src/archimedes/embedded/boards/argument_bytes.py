@@ -49,7 +49,7 @@ def _leaves(project: CProject, arguments: tuple[Any, ...], where: str) -> list[n
     bound = {place.number: place for place in model.parameters.places}
     result: list[np.ndarray] = []
     for leaf, wanted, spec, path in zip(flat, wanted_leaves, prepared.recording.leaves, paths):
-        if spec.code < 0:
+        if not spec.traced:
             if content_key(leaf) != content_key(wanted):
                 raise CodegenError(f"{where}: {path} is {leaf!r}, but {wanted!r} is in the code")
             continue

@@ -65,7 +65,7 @@ def argument_branches(prepared: Prepared) -> Arguments:
         numbered: list[tuple[int, LeafShape | None]] = []
         for leaf, path in zip(leaves, treedef.paths(name)):
             spec = next(specs)
-            if spec.code < 0:
+            if not spec.traced:
                 numbered.append((-1, None))
                 continue
             shape = LeafShape(spec.code, spec.shape)

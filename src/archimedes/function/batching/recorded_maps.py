@@ -26,7 +26,7 @@ def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], c
     later: list[int] = []
     offsets = recording.offsets()
     for leaf, spec, many, start in zip(leaves, recording.leaves, batched, offsets):
-        if spec.code < 0:
+        if not spec.traced:
             continue
         place = range(start, start + spec.size)
         if many:

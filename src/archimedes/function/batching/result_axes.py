@@ -19,7 +19,7 @@ def place_results(
     recording: Recording, result: Any, axes: Any, count: int, batched: list[bool], arrays: Arrays
 ) -> Any:
     """Move the batch axis of each result leaf to where ``axes`` wants it."""
-    if axes == 0 and all(out.spec.code >= 0 for out in recording.outs):
+    if axes == 0 and all(out.spec.traced for out in recording.outs):
         return result
     leaves, treedef = tree.flatten(result)
     if axes is None or isinstance(axes, int):
@@ -35,9 +35,9 @@ def place_results(
                     f"vmap: out_axes is None for {path}, which differs between instances: "
                     "give it an axis"
                 )
-            placed.append(_shared(leaf, count, path, arrays) if out.spec.code >= 0 else leaf)
+            placed.append(_shared(leaf, count, path, arrays) if out.spec.traced else leaf)
             continue
-        if out.spec.code < 0:
+        if not out.spec.traced:
             leaf = _repeated(leaf, count, arrays)
         if not -np.ndim(leaf) <= axis < np.ndim(leaf):
             raise ValueError(
@@ -60,7 +60,7 @@ def _varies(recording: Recording, batched: list[bool]) -> list[bool]:
     g = recording.graph
     reached = [False] * len(g.op)
     for spec, start, many in zip(recording.leaves, recording.offsets(), batched):
-        if many and spec.code >= 0:
+        if many and spec.traced:
             for i in g.inputs[start : start + spec.size]:
                 reached[i] = True
     for i in g.live():

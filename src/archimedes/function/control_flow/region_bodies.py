@@ -123,7 +123,7 @@ def record_body(
 
 def static_out_graph(recording: Recording) -> Recording:
     """Turn numbers known while recording into outputs, so that all leaves are in the graph."""
-    if all(out.spec.code >= 0 for out in recording.outs):
+    if all(out.spec.traced for out in recording.outs):
         return recording
     g = Graph()
     inputs = [g.input(dtype) for dtype in recording.graph.input_dtypes]
@@ -132,7 +132,7 @@ def static_out_graph(recording: Recording) -> Recording:
     outputs: list[int] = []
     for out, path in zip(recording.outs, recording.out_tree.paths("result")):
         start = len(outputs)
-        if out.spec.code >= 0:
+        if out.spec.traced:
             outputs.extend(ids[out.start : out.stop])
             outs.append(OutLeaf(out.spec, start))
             continue

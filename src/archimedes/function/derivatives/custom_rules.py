@@ -65,7 +65,7 @@ class Rule:
         """Build the argument tree from ids of the inputs; static leaves are what they were."""
         leaves = []
         for spec, start in zip(self.recording.leaves, self.recording.offsets()):
-            if spec.code < 0:
+            if not spec.traced:
                 leaves.append(spec.value)
                 continue
             block = np.asarray(ids[start : start + spec.size], dtype=np.int64)
@@ -123,7 +123,7 @@ class Rule:
         leaves = tree.flatten_up_to(treedef, result, what)
         row: list[Any] = []
         for leaf, spec, path in zip(leaves, specs, treedef.paths(what)):
-            if spec.code < 0:
+            if not spec.traced:
                 continue
             if not is_float(spec.code) or leaf is None:
                 row.extend([None] * spec.size)
@@ -165,7 +165,7 @@ class _Custom:
         rule = Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
         inputs: list[int] = []
         for leaf, spec in zip(leaves, recording.leaves):
-            if spec.code >= 0:
+            if spec.traced:
                 inputs.extend(leaf_ids(leaf, spec))
         ids = np.array([*inputs, *recording.captured], dtype=np.int64)
         region = Call(ids, recording.graph, rule, closure=len(recording.captured))

@@ -35,12 +35,13 @@ def float_outs(point: Point, what: str) -> list[OutLeaf]:
     """Return the leaves of the result, or say which of them has no derivative."""
     outs = []
     for out, path in zip(point.recording.outs, point.recording.out_tree.paths("result")):
-        code = out.spec.code
-        if code < 0 and not isinstance(out.spec.value, (int, float, np.ndarray, np.generic)):
+        code, value = out.spec.code, out.spec.value
+        numbers = out.spec.traced or isinstance(value, (int, float, np.ndarray, np.generic))
+        if not numbers:
             raise ShapeDtypeError(
-                f"{what}: {path} is a {type(out.spec.value).__name__}, which has no derivative"
+                f"{what}: {path} is a {type(value).__name__}, which has no derivative"
             )
-        if code >= 0 and not is_float(code):
+        if out.spec.traced and not is_float(code):
             raise ShapeDtypeError(
                 f"{what}: {path} is {DTYPES[code]}, which has no derivative: return floats, for "
                 "example x.astype(float)"
@@ -60,7 +61,7 @@ def _matrix(entries: Entries, ids: Sequence[int]) -> np.ndarray:
 def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
     """Return the dtype that holds all chosen arguments and the given results."""
     codes = {point.recording.leaves[k].code for k in point.wanted}
-    codes |= {out.spec.code for out in outs if out.spec.code >= 0}
+    codes |= {out.spec.code for out in outs if out.spec.traced}
     return F64 if F64 in codes else codes.pop()
 
 
@@ -104,12 +105,12 @@ def dense_jacobian(point: Point, graph: Graph) -> np.ndarray:
 
 def out_shape(out: OutLeaf) -> tuple[int, ...]:
     """Return the shape of a result leaf, traced or constant."""
-    return out.spec.shape if out.spec.code >= 0 else np.shape(out.spec.value)
+    return out.spec.shape if out.spec.traced else np.shape(out.spec.value)
 
 
 def rows_of(point: Point, dense: np.ndarray, out: OutLeaf) -> np.ndarray:
     """Rows of one result leaf; zeros where it does not depend on the arguments at all."""
-    if out.spec.code >= 0:
+    if out.spec.traced:
         return dense[out.start : out.stop]
     zero = current_trace().graph.const(0.0, result_dtype(point))
     return np.full((int(np.size(out.spec.value)), dense.shape[1]), zero, dtype=np.int64)

@@ -97,8 +97,8 @@ class Derivative:
                 )
             values[name] = tree.map(differentiable, values[name])
         # A default that is differentiated in is an argument like the others.
-        defaulted = getattr(values, "defaulted", set()) - set(chosen)
-        values = Bound(values, defaulted)
+        defaulted: set[str] = getattr(values, "defaulted", set())
+        values = Bound(values, defaulted - set(chosen))
         fixed = self.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in fixed}
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
@@ -150,7 +150,7 @@ class Derivative:
         for name in chosen:
             for k in spans[name]:
                 spec = recording.leaves[k]
-                if spec.code >= 0 and is_float(spec.code):
+                if spec.traced and is_float(spec.code):
                     wanted.append(k)
                     wrt.extend(range(offsets[k], offsets[k] + spec.size))
         if not wanted:
@@ -159,7 +159,7 @@ class Derivative:
             )
         inputs: list[int] = []
         for leaf, spec in zip(leaves, recording.leaves):
-            if spec.code >= 0:
+            if spec.traced:
                 inputs.extend(leaf_ids(leaf, spec))
         inputs.extend(recording.captured)
         trees = [tree.structure(dynamic[name]) for name in chosen]

@@ -168,8 +168,8 @@ def _places(point: Point) -> np.ndarray:
     rows: list[int] = []
     at = 0
     for out in point.recording.outs:
-        size = out.spec.size if out.spec.code >= 0 else int(np.size(out.spec.value))
-        if out.spec.code >= 0:
+        size = out.spec.size if out.spec.traced else int(np.size(out.spec.value))
+        if out.spec.traced:
             rows.extend(range(at, at + size))
         at += size
     return np.array(rows, dtype=np.int64)
@@ -177,7 +177,7 @@ def _places(point: Point) -> np.ndarray:
 
 def _height(point: Point) -> int:
     outs = point.recording.outs
-    return sum(o.spec.size if o.spec.code >= 0 else int(np.size(o.spec.value)) for o in outs)
+    return sum(o.spec.size if o.spec.traced else int(np.size(o.spec.value)) for o in outs)
 
 
 def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:

@@ -263,7 +263,7 @@ def jvp(
 def _rebuild(point: Point, ids: Sequence[int]) -> Any:
     leaves = []
     for out in point.recording.outs:
-        if out.spec.code < 0:
+        if not out.spec.traced:
             leaves.append(np.zeros(np.shape(out.spec.value))[()])
         else:
             block = np.array(ids[out.start : out.stop], dtype=np.int64)
@@ -296,7 +296,7 @@ def vjp(
         weights = _parts_like(out_tree, cotangent, "cotangent", "result")
         seeds: list[int] = []
         for leaf, out, path in zip(weights, outs, out_tree.paths("cotangent")):
-            if out.spec.code >= 0:
+            if out.spec.traced:
                 seeds.extend(_matching(leaf, out.spec, path))
         graph = reverse_graph(point.recording.graph, point.wrt)
         ids = inline(current_trace().graph, graph, point.inputs + seeds)

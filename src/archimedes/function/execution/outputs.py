@@ -30,7 +30,7 @@ def result_arrays(
         )
     found = []
     for leaf, result, path in zip(leaves, recording.outs, treedef.paths("out")):
-        if result.spec.code < 0:
+        if not result.spec.traced:
             if arrays.owns(leaf):
                 arrays.copy_into(result.spec.value, leaf)
             continue

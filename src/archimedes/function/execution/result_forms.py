@@ -16,7 +16,7 @@ __all__ = ["result_form"]
 
 def result_form(recording: Recording) -> Form | None:
     """Return the form of a result, or None where it has parts that the entry cannot build."""
-    if any(out.spec.code < 0 for out in recording.outs):
+    if any(not out.spec.traced for out in recording.outs):
         return None
     return _form(recording.out_tree, iter(range(len(recording.outs))))
 

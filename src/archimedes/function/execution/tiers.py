@@ -37,7 +37,7 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function.execution.result_forms import result_form
 from archimedes.function.execution.shortcuts import shortcut
 from archimedes.function.recording import LeafSpec, Recording
-from archimedes.graph.dtypes import I64
+from archimedes.graph.dtypes import I64, STATIC
 from archimedes.graph.program import Graph
 from archimedes.tree.treedef import TreeDef
 
@@ -104,8 +104,8 @@ class Tiers:
         self.arrays = backend.arrays
         self.program = Program(
             graph,
-            tuple(ArrayType(s.code, s.shape) for s in recording.leaves if s.code >= 0),
-            tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.code >= 0),
+            tuple(ArrayType(s.code, s.shape) for s in recording.leaves if s.traced),
+            tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.traced),
         )
         self._operations = operations(graph)
         self._work = self._calls = 0
@@ -219,7 +219,7 @@ class Tiers:
 
     def _call(self, kernel: Kernel, leaves: Sequence[Any]) -> tuple[Any, ...]:
         arrays, specs = self.arrays, self.recording.leaves
-        given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, specs) if s.code >= 0]
+        given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, specs) if s.code != STATIC]
         outs = [arrays.empty(*kind) for kind in self.program.outputs]
         kernel.call(given, outs)
         return tuple(map(arrays.result, outs)) if self.stays else self._moved(outs)
@@ -273,7 +273,7 @@ class Tiers:
         arrays = self.arrays
         given, flags = [], []
         for leaf, spec, many in zip(leaves, self.recording.leaves, batched):
-            if spec.code >= 0:
+            if spec.traced:
                 shape = (count, *spec.shape) if many else spec.shape
                 given.append(arrays.take(leaf, spec.code, shape))
                 flags.append(many)
@@ -305,7 +305,7 @@ def _in_mode(graph: Graph, numerics: str) -> Graph:
 
 def canonical(leaf: Any, spec: LeafSpec) -> Any:
     """Return a leaf in the one form that entries take."""
-    if spec.code < 0:
+    if spec.code == STATIC:
         return spec.value
     if spec.shape:
         return HOST.take(leaf, spec.code, spec.shape)

@@ -87,7 +87,7 @@ class Worker:
         if self.task.vectorize:
             made = self.recording()
             h.update(made.graph.lasting_digest().encode())
-            fixed = [out.spec.value for out in made.outs if out.spec.code < 0]
+            fixed = [out.spec.value for out in made.outs if not out.spec.traced]
             h.update(lasting_digest(fixed).encode())
             plain = has_host(made.graph)
         if plain:  # what Python code does, only its text and what it reads can tell

@@ -97,7 +97,7 @@ def _take_arguments(t: Text, arguments: Sequence[Argument]) -> list[tuple[str, s
     slot = 0
     for k, argument in enumerate(arguments):
         obj = _object(t, k)
-        if argument.code < 0:
+        if not argument.traced:
             t.is_object(obj, id(argument.value))
             continue
         if argument.shape or argument.batched:
@@ -172,7 +172,7 @@ def entry_text(
     """Write the module of an entry; ``guard`` are the addresses of a check and of its data."""
     t = Text()
     arguments, results, into = request.arguments, request.results, request.into
-    traced = sum(a.code >= 0 for a in arguments)
+    traced = sum(a.traced for a in arguments)
     table = traced + (len(batch.sizes) if batch else 0)
     t.line(f"%in = alloca [{max(table, 1)} x ptr], align 8")
     t.line(f"%out = alloca [{max(len(results), 1)} x ptr], align 8")
