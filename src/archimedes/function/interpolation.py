@@ -12,17 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic import is_traced
-from archimedes.symbolic.core.table_reads import read_table
+from archimedes.function.table_lookup import read_at
 
 __all__ = ["Interpolant", "interpolant"]
 
 _OUTSIDE = ("clamp", "extrapolate", "nan")
-
-
-def _read(table: np.ndarray, index: Any) -> Any:
-    """Read a constant table; NumPy offers no protocol for traced indices into plain arrays."""
-    return read_table(table, index) if is_traced(index) else np.take(table, index)
 
 
 class Axis:
@@ -52,11 +46,11 @@ class Axis:
         jump = 1 << max(last.bit_length() - 1, 0)
         while jump:
             ahead = np.minimum(index + jump, last)
-            index = np.where(x >= _read(self.grid, ahead), np.maximum(index, ahead), index)
+            index = np.where(x >= read_at(self.grid, ahead), np.maximum(index, ahead), index)
             jump //= 2
         # Jumps that were cut at the end may leave one step to take.
         ahead = np.minimum(index + 1, last)
-        return np.where(x >= _read(self.grid, ahead), ahead, index)
+        return np.where(x >= read_at(self.grid, ahead), ahead, index)
 
 
 class Interpolant:
@@ -124,7 +118,7 @@ class Interpolant:
         total: Any = 0.0
         for corner in itertools.product(*(range(len(w)) for w in weights)):
             offset = sum(c * stride for c, stride in zip(corner, strides))
-            term = _read(self._flat, base + offset)
+            term = read_at(self._flat, base + offset)
             for c, w in zip(corner, weights):
                 term = term * w[c]
             total = total + term
@@ -149,7 +143,7 @@ class Linear:
 
     def weights(self, x: Any, k: Any) -> list[Any]:
         """Return the weights of points k and k + 1."""
-        left, right = _read(self.grid, k), _read(self.grid, k + 1)
+        left, right = read_at(self.grid, k), read_at(self.grid, k + 1)
         s = (x - left) / (right - left)
         return [1.0 - s, s]
 
@@ -180,12 +174,12 @@ class Cubic:
 
     def start(self, k: Any) -> Any:
         """Return the first row of the table that interval k reads."""
-        return _read(self.first, k)
+        return read_at(self.first, k)
 
     def weights(self, x: Any, k: Any) -> list[Any]:
         """Return the four B-spline values at x."""
         first = self.start(k)
-        return _cubic_basis(x, [_read(self.knots, first + 1 + j) for j in range(6)])
+        return _cubic_basis(x, [read_at(self.knots, first + 1 + j) for j in range(6)])
 
 
 def _cubic_basis(x: Any, t: Sequence[Any]) -> list[Any]:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import array
-from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.function import array, holds_traced
 
 __all__ = [
     "all_true",

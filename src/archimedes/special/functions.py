@@ -6,23 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.elementary import evaluate
-from archimedes.symbolic.core.trace import trace_error
-from archimedes.symbolic.core.traced_content import holds_traced
-from archimedes.symbolic.numpy_functions.special_functions import record
+from archimedes.function.elementary_functions import apply_elementary, require_fixed
 
 __all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", "psi"]
-
-
-def _apply(name: str, *operands: Any) -> Any:
-    if any(holds_traced(x) for x in operands):
-        return record(name, *operands)
-    arrays = [np.asarray(x) for x in operands]
-    for x in arrays:
-        if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
-            raise TypeError(f"special.{name} takes real numbers, got an array of dtype {x.dtype}")
-    narrow = all(x.dtype == np.float32 for x in arrays)
-    return evaluate(name, *(x if narrow else x.astype(float) for x in arrays))
 
 
 def erf(x: Any) -> Any:
@@ -30,27 +16,27 @@ def erf(x: Any) -> Any:
 
     Elementwise; float32 stays, other real dtypes give float64. So do all functions here.
     """
-    return _apply("erf", x)
+    return apply_elementary("erf", x)
 
 
 def erfc(x: Any) -> Any:
     """Return 1 - erf(x), accurate where that is small."""
-    return _apply("erfc", x)
+    return apply_elementary("erfc", x)
 
 
 def gamma(x: Any) -> Any:
     """Return the gamma function; nan at the poles below zero, inf with the sign of x at zero."""
-    return _apply("gamma", x)
+    return apply_elementary("gamma", x)
 
 
 def gammaln(x: Any) -> Any:
     """Return the logarithm of the size of the gamma function."""
-    return _apply("gammaln", x)
+    return apply_elementary("gammaln", x)
 
 
 def digamma(x: Any) -> Any:
     """Return the derivative of gammaln; nan at the poles below zero."""
-    return _apply("digamma", x)
+    return apply_elementary("digamma", x)
 
 
 psi = digamma
@@ -64,15 +50,11 @@ def polygamma(n: int, x: Any) -> Any:
     >>> polygamma(1, 1.0)
     np.float64(1.6449340668482264)
     """
-    if holds_traced(n):
-        raise trace_error(
-            "the order of polygamma is fixed when a function is recorded",
-            "Declare the argument static (static_argnames).",
-        )
+    require_fixed(n, "the order of polygamma")
     if not isinstance(n, (int, np.integer)) or not 0 <= n <= 10:
         raise ValueError(f"polygamma: the order n must be a whole number from 0 to 10, got {n!r}")
     order = np.float32(n) if getattr(x, "dtype", None) == np.float32 else float(n)
-    return digamma(x) if n == 0 else _apply("polygamma", order, x)
+    return digamma(x) if n == 0 else apply_elementary("polygamma", order, x)
 
 
 def betaln(a: Any, b: Any) -> Any:

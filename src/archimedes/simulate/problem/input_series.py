@@ -8,26 +8,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function.interpolation import Axis
+from archimedes.function.table_lookup import look_up
 from archimedes.symbolic import is_traced
-from archimedes.symbolic.core.table_reads import read_table
 
-__all__ = ["InputSeries", "look_up"]
+__all__ = ["InputSeries"]
 
 METHODS = ("linear", "zoh")
-
-
-def look_up(table: np.ndarray, index: Any) -> Any:
-    """Return ``table[index]`` along the first axis, also for traced indices.
-
-    >>> look_up(np.array([[1.0, 2.0], [3.0, 4.0]]), 1)
-    array([3., 4.])
-    """
-    if not is_traced(index):
-        return table[index]
-    width = int(np.prod(table.shape[1:], dtype=int))
-    flat = np.ascontiguousarray(table, dtype=np.float64).reshape(-1)
-    places: Any = np.reshape(index * width, (*index.shape, 1)) + np.arange(width)
-    return np.reshape(read_table(flat, places), (*index.shape, *table.shape[1:]))
 
 
 class InputSeries:

@@ -19,9 +19,9 @@ from archimedes.function import cond
 from archimedes.function.control_flow.region_bodies import any_traced
 from archimedes.function.identity.states import fingerprint
 from archimedes.function.interpolation import Axis
+from archimedes.function.table_lookup import look_up
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
-from archimedes.simulate.problem.input_series import look_up
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.problem.time_rounding import rounding
 

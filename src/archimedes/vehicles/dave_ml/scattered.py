@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic import is_traced
-from archimedes.symbolic.core.table_reads import read_table
+from archimedes.function.table_lookup import read_at
 
 __all__ = ["Scattered", "read_at"]
 
@@ -63,8 +62,3 @@ class Scattered:
             total = sum(weights)
             weights = [w / total for w in weights]
         return sum(w * read_at(value, k) for w, value in zip(weights, self.corner_values))
-
-
-def read_at(table: np.ndarray, index: Any) -> Any:
-    """Read a constant table at a position that may be traced."""
-    return read_table(table, index) if is_traced(index) else np.take(table, index)
