@@ -12,7 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
     "ruff check": [sys.executable, "-m", "ruff", "check", "."],
     "ruff format": [sys.executable, "-m", "ruff", "format", "--check", "."],
-    "mypy": [sys.executable, "-m", "mypy"],
     "import contracts": [
         sys.executable,
         "-c",

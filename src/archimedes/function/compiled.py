@@ -6,7 +6,7 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compile"]
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R", covariant=True)
+S = TypeVar("S")
+
 #: Recordings that a function keeps; the one used longest ago is forgotten.
 RECORDINGS = 64
 #: Recordings that ``explain`` tells about besides the last.
@@ -62,7 +67,7 @@ class _UnderWay(threading.local):
 _under_way = _UnderWay()
 
 
-class Compiled(ShortcutHolder):
+class Compiled(ShortcutHolder, Generic[P, R]):
     """A function that is recorded once for each structure, shape and dtype of its arguments.
 
     Made by :func:`compile` and by the derivative functions. Call it like the original; called
@@ -71,7 +76,7 @@ class Compiled(ShortcutHolder):
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         *,
         static_argnums: int | Sequence[int] | None = None,
         static_argnames: str | Sequence[str] | None = None,
@@ -135,6 +140,12 @@ class Compiled(ShortcutHolder):
     def __repr__(self) -> str:
         return f"<compiled {self.name}{self.signature.parameters}, {len(self._cache)} recorded>"
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[S, Q], R], instance: S, owner: Any = None
+    ) -> CompiledMethod[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else CompiledMethod(self, instance)
 
@@ -144,6 +155,10 @@ class Compiled(ShortcutHolder):
 
     # ---- calling ---------------------------------------------------------------------------
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate; the first call with a new kind of arguments records the function.
 
@@ -370,8 +385,16 @@ class Compiled(ShortcutHolder):
             self._log.clear()
 
 
-class CompiledMethod(functools.partial):
+class CompiledMethod(functools.partial, Generic[P, R]):
     """A compiled function bound to its first argument: what ``model.method`` gives."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, /, *args: Any, out: Any, **kwargs: Any) -> R: ...
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
     @property
     def _compiled(self) -> Any:
@@ -492,6 +515,32 @@ def _describe(treedef: Any, specs: Sequence[LeafSpec], names: list[str]) -> list
     return [f"{path}: {spec}" for path, spec in zip(paths, specs)]
 
 
+@overload
+def compile(
+    func: Callable[P, S],
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    return_names: Sequence[str] | None = None,
+    name: str | None = None,
+    backend: str | None = None,
+    numerics: str = "strict",
+    freeze: bool = False,
+    **former: Any,
+) -> Compiled[P, S]: ...
+@overload
+def compile(
+    func: None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    return_names: Sequence[str] | None = None,
+    name: str | None = None,
+    backend: str | None = None,
+    numerics: str = "strict",
+    freeze: bool = False,
+    **former: Any,
+) -> Callable[[Callable[P, S]], Compiled[P, S]]: ...
 def compile(
     func: Callable[..., Any] | None = None,
     *,

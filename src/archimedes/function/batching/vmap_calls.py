@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["vmap"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Batched(ShortcutHolder):
+
+class Batched(ShortcutHolder, Generic[P, R]):
     """The result of :func:`vmap`."""
 
     def __init__(
@@ -71,6 +74,10 @@ class Batched(ShortcutHolder):
     def __repr__(self) -> str:
         return f"<{self.name}: {self.compiled!r} over axes {self.in_axes}>"
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate all instances; keyword arguments are shared by all of them.
 
@@ -177,14 +184,14 @@ class _Mark:
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     name: str | None = None,
     *,
     threads: int | None = None,
     backend: str | None = None,
-) -> Batched:
+) -> Batched[P, R]:
     """Return a function that maps ``func`` over an axis of its arguments.
 
     ``in_axes`` is one axis for all arguments, or a tuple with an axis, None (shared by all

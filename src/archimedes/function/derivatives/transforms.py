@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -39,6 +39,45 @@ def _named(function: Callable[..., Any], what: str, name: str | None) -> str:
     return name or f"{what}_{getattr(function, '__name__', 'function')}"
 
 
+P = ParamSpec("P")
+A = TypeVar("A")
+#: Arrays of numbers, for type checkers.
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+@overload
+def jac(
+    func: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    *,
+    flat: bool = False,
+    sparse: Literal[False] = False,
+) -> Compiled[Concatenate[Array, P], Array]: ...
+@overload
+def jac(
+    func: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    *,
+    flat: bool = False,
+    sparse: Literal[True],
+) -> SparseDerivative: ...
+@overload
+def jac(
+    func: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    *,
+    flat: bool = False,
+    sparse: Literal[False] = False,
+) -> Compiled[P, Any]: ...
 def jac(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -99,6 +138,22 @@ def _as_compiled(
     return compiled
 
 
+@overload
+def grad(
+    func: Callable[Concatenate[A, P], Any],
+    argnums: Literal[0] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+) -> Compiled[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    func: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+) -> Compiled[P, Any]: ...
 def grad(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -125,6 +180,39 @@ def grad(
     return _as_compiled(run, derivative, _named(func, "grad", name))
 
 
+@overload
+def hess(
+    func: Callable[Concatenate[Array, P], Any],
+    argnums: Literal[0] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    *,
+    flat: bool = False,
+    sparse: Literal[False] = False,
+) -> Compiled[Concatenate[Array, P], Array]: ...
+@overload
+def hess(
+    func: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    *,
+    flat: bool = False,
+    sparse: Literal[True],
+) -> SparseDerivative: ...
+@overload
+def hess(
+    func: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    name: str | None = None,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    *,
+    flat: bool = False,
+    sparse: Literal[False] = False,
+) -> Compiled[P, Any]: ...
 def hess(
     func: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
