@@ -173,18 +173,35 @@ def generated_code() -> dict[str, float]:
 
 
 def attitudes() -> dict[str, float]:
-    """Attitudes of plain numbers, one at a time."""
-    from archimedes.spatial import Quaternion
+    """Attitudes: one of plain numbers, and a million by native kernels."""
+    from benchmarks.attitudes import _batches, _single
 
-    q = Quaternion.from_euler(np.array([0.1, 0.2, 0.3]), "xyz")
-    v = np.array([1.0, 2.0, 3.0])
-    cases = {
-        "from_euler": lambda: Quaternion.from_euler(np.array([0.1, 0.2, 0.3]), "xyz"),
-        "as_matrix": lambda: q.as_matrix(),
-        "compose": lambda: q * q,
-        "rotate": lambda: q.rotate(v),
-    }
-    return {f"Quaternion, {name}": _best(run, 200) for name, run in cases.items()}
+    found = {f"attitude, {name}": _best(run, 200) for name, (run, _) in _single().items()}
+    many = {f"10^6 attitudes, {name}": _best(run) for name, (run, _) in _batches().items()}
+    return {**found, **many}
+
+
+def loops() -> dict[str, float]:
+    """RK4 of many bodies over many steps in one kernel, on one thread."""
+    from benchmarks.kernels_loops import BODIES, STEPS, _initial, _ours
+
+    x0, parameters = _initial()
+    found = {}
+    for numerics in ("strict", "fast"):
+        f = _ours(parameters, numerics)
+        f(x0[:8])
+        found[f"RK4, {numerics}, a body-step"] = _once(lambda f=f: f(x0)) / (BODIES * STEPS)
+    return found
+
+
+def flights() -> dict[str, float]:
+    """An F-16 flown for a minute: the first time, again, and many at once."""
+    from benchmarks.flights import RTOL, _f16, _Flight
+
+    flight = _Flight(_f16, 60.0)
+    first = _once(lambda: flight.solve(RTOL))
+    again = _best(lambda: flight.solve(RTOL))
+    return {"F-16, first flight": first, "F-16, again": again, "F-16, 1,000": flight.each(1000)}
 
 
 MEASUREMENTS = {
@@ -199,6 +216,8 @@ MEASUREMENTS = {
         solves,
         generated_code,
         attitudes,
+        loops,
+        flights,
     )
 }
 
