@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes.environment.ellipsoid import WGS84, Ellipsoid
 from archimedes.spatial import EulerAngles
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector
 
 __all__ = ["earth_attitude", "earth_rotation_angle", "ecef_to_eci", "eci_to_ecef"]

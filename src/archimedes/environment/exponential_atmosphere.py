@@ -8,7 +8,7 @@ import numpy as np
 
 from archimedes.environment.air import GAS_CONSTANT, Air
 from archimedes.environment.gravity import check_positive
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.ellipsoid import WGS84
-from archimedes.spatial.attitudes.components import as_array, cross, matvec
+from archimedes.spatial.components import as_array, cross, matvec
 from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
 

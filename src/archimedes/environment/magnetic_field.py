@@ -17,7 +17,7 @@ from archimedes.environment.gravity import (
     squared_length,
 )
 from archimedes.environment.spherical_harmonics import harmonic_gradient
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 
 __all__ = ["MagneticDipole", "MagneticField", "read_magnetic_coefficients"]

@@ -22,7 +22,7 @@ from archimedes.environment.gravity import (
     squared_length,
 )
 from archimedes.function import scan
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 

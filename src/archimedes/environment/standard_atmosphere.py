@@ -17,7 +17,7 @@ import numpy as np
 from archimedes.environment import upper_atmosphere_table as table
 from archimedes.environment.air import GAS_CONSTANT, Air
 from archimedes.function import interpolant
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.ellipsoid import WGS84
-from archimedes.spatial.attitudes.components import as_array, scaled_norm
+from archimedes.spatial.components import as_array, scaled_norm
 from archimedes.spatial.validation import check_vector
 
 __all__ = ["ASTRONOMICAL_UNIT", "SUN_RADIUS", "sun_position", "sunlit_fraction"]

@@ -20,7 +20,7 @@ from archimedes.environment.turbulence_scales import (
     intensities,
     lengths,
 )
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 

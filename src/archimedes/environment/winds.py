@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.environment.geodesy import ecef_to_geodetic
 from archimedes.environment.gravity import check_positive
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
 

@@ -10,7 +10,7 @@ from archimedes.multibody.joints import KINDS, JointKind, Screw
 from archimedes.multibody.model import Frame, Link, Model
 from archimedes.multibody.parts import Body, Joint, least_moment, triangle_excess
 from archimedes.multibody.spatial_algebra import Pose, compose
-from archimedes.spatial.attitudes.components import as_array, matvec, skew
+from archimedes.spatial.components import as_array, matvec, skew
 from archimedes.spatial.validation import concrete
 
 if TYPE_CHECKING:

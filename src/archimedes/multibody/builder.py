@@ -23,7 +23,7 @@ from archimedes.multibody.parts import (
 )
 from archimedes.multibody.reports import Report
 from archimedes.multibody.spatial_algebra import Pose, compose
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 
 __all__ = ["Builder"]
 

@@ -23,7 +23,7 @@ from archimedes.multibody.spatial_algebra import (
     rigid_sum,
     rigid_to_parent,
 )
-from archimedes.spatial.attitudes.components import matvec
+from archimedes.spatial.components import matvec
 
 __all__ = ["center_of_mass", "centroidal_matrix", "centroidal_momentum"]
 

@@ -34,7 +34,7 @@ from archimedes.multibody.spatial_algebra import (
     motion_to_parent,
     rigid_to_parent,
 )
-from archimedes.spatial.attitudes.components import cross, matvec, skew, transpose
+from archimedes.spatial.components import cross, matvec, skew, transpose
 
 __all__ = ["Bias", "Tree", "bias_of", "bias_sum", "bias_times", "bias_transposed", "in_common_axes"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes.multibody.links import check_coordinates, joined, speeds_of
 from archimedes.multibody.model import Link, Model
-from archimedes.spatial.attitudes.components import components
+from archimedes.spatial.components import components
 from archimedes.spatial.validation import concrete
 
 __all__ = ["coordinate_rates", "difference", "integrate", "neutral", "random_configuration"]

@@ -40,7 +40,7 @@ from archimedes.multibody.spatial_algebra import (
     rotated,
     symmetric,
 )
-from archimedes.spatial.attitudes.components import matvec, skew, transpose
+from archimedes.spatial.components import matvec, skew, transpose
 
 __all__ = ["aba"]
 

@@ -16,15 +16,6 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.spatial_algebra import Pose, Spatial
-from archimedes.spatial.attitudes.components import (
-    components,
-    cos,
-    join,
-    join_matrix,
-    matvec,
-    sin,
-    transpose,
-)
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_conjugate,
     quaternion_exp,
@@ -36,7 +27,16 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_to_dcm,
 )
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian
-from archimedes.spatial.attitudes.stumpff import stumpff
+from archimedes.spatial.components import (
+    components,
+    cos,
+    join,
+    join_matrix,
+    matvec,
+    sin,
+    transpose,
+)
+from archimedes.spatial.stumpff import stumpff
 
 __all__ = ["KINDS", "JointKind", "Screw"]
 

@@ -31,8 +31,8 @@ from archimedes.multibody.spatial_algebra import (
     motion_to_child,
     motion_to_parent,
 )
-from archimedes.spatial.attitudes.components import cross, matvec
 from archimedes.spatial.attitudes.rotation_matrix import RotationMatrix
+from archimedes.spatial.components import cross, matvec
 from archimedes.spatial.transformation import Transformation
 
 __all__ = ["AXES", "frame_acceleration", "frame_pose", "frame_twist"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes.multibody.model import Model
 from archimedes.multibody.spatial_algebra import Pose, Rigid, Spatial, compose, rigid
-from archimedes.spatial.attitudes.components import as_array, components, join
+from archimedes.spatial.components import as_array, components, join
 from archimedes.spatial.validation import check_last
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.joints import JointKind, Screw
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.joints import KINDS, JointKind, Screw
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_finite, check_rotation, check_vector, concrete
 
 __all__ = [

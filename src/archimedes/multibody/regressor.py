@@ -31,7 +31,7 @@ from archimedes.multibody.spatial_algebra import (
     force_to_parent,
     motion_to_child,
 )
-from archimedes.spatial.attitudes.components import components, cross, join
+from archimedes.spatial.components import components, cross, join
 
 __all__ = ["inertial_parameters", "torque_regressor"]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import (
+from archimedes.spatial.components import (
     components,
     cross,
     expand,

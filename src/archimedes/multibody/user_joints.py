@@ -11,7 +11,7 @@ from archimedes.function import jac
 from archimedes.multibody.joints import JointKind, Screw, straight
 from archimedes.multibody.model import Link
 from archimedes.multibody.spatial_algebra import Pose, Spatial
-from archimedes.spatial.attitudes.components import join
+from archimedes.spatial.components import join
 
 __all__ = ["column_rates", "user_joint"]
 

@@ -48,7 +48,6 @@ from archimedes.spatial.attitudes.rotvec import (
     so3_left_jacobian,
     so3_right_jacobian,
 )
-from archimedes.spatial.attitudes.splines import PoseSpline, QuaternionSpline
 from archimedes.spatial.earth_referenced import EarthReferencedBody
 from archimedes.spatial.kinematic_tree import KinematicTree
 from archimedes.spatial.pseudo_forces import (
@@ -71,6 +70,7 @@ from archimedes.spatial.se3 import (
     se3_right_jacobian,
 )
 from archimedes.spatial.spatial_vectors import Force, Motion, SpatialInertia
+from archimedes.spatial.splines import PoseSpline, QuaternionSpline
 from archimedes.spatial.transformation import Transformation
 
 __all__ = [

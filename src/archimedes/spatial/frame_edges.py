@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from archimedes import tree
-from archimedes.spatial.attitudes.components import cross
 from archimedes.spatial.attitudes.dcm import dcm_angular_velocity
+from archimedes.spatial.components import cross
 from archimedes.spatial.spatial_vectors import Motion
 from archimedes.spatial.transformation import Transformation
 

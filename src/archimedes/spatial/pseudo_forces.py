@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import as_array, as_scalar, cross, expand, matvec
+from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec
 
 __all__ = [
     "cm_velocity",

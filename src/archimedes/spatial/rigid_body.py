@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude import Attitude
-from archimedes.spatial.attitudes.class_methods import on_class_too
-from archimedes.spatial.attitudes.components import as_array, as_scalar, cross, expand, matvec
 from archimedes.spatial.attitudes.euler_angles import EulerAngles
 from archimedes.spatial.attitudes.quaternion import Quaternion
+from archimedes.spatial.class_methods import on_class_too
+from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec
 from archimedes.spatial.validation import check_inertia, check_mass, check_vector
 from archimedes.tree import field, struct
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import matvec, skew, transpose
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaternion_log
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
-from archimedes.spatial.attitudes.stumpff import stumpff
+from archimedes.spatial.components import matvec, skew, transpose
+from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.validation import check_matrix, check_vector
 
 __all__ = [

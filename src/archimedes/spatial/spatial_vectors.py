@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import as_array, as_scalar, cross, expand, matvec, skew
+from archimedes.spatial.components import as_array, as_scalar, cross, expand, matvec, skew
 from archimedes.spatial.validation import check_inertia, check_mass, check_vector
 from archimedes.tree import field, struct
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import FLOAT, as_array, as_scalar, components
+from archimedes.spatial.components import FLOAT, as_array, as_scalar, components
 
 __all__ = [
     "INFINITY",

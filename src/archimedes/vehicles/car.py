@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.environment.gravity import check_positive
 from archimedes.spatial import EulerAngles
-from archimedes.spatial.attitudes.components import as_array, cross
+from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, replace, struct
 from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part

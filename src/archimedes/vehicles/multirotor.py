@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.gravity import check_positive
-from archimedes.spatial.attitudes.components import as_array, cross
+from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import WORLD, check_flat, check_not_negative, check_part

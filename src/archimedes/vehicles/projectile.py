@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import as_array, matvec
+from archimedes.spatial.components import as_array, matvec
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct
 from archimedes.vehicles.surroundings import FlightState

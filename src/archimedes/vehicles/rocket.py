@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.gravity import check_positive
-from archimedes.spatial.attitudes.components import as_array, cross
+from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, replace, struct
 from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part, limited
 from archimedes.vehicles.parts.mass_properties import MassProperties, Tank, combined

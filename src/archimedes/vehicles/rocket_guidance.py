@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.environment import ned
 from archimedes.environment.geodesy import ecef_to_geodetic
-from archimedes.spatial.attitudes.components import cross
+from archimedes.spatial.components import cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_part
 from archimedes.vehicles.rocket import Rocket

@@ -19,7 +19,7 @@ from archimedes.environment import (
     earth_attitude,
     gravity_gradient_torque,
 )
-from archimedes.spatial.attitudes.components import as_array, cross, matvec
+from archimedes.spatial.components import as_array, cross, matvec
 from archimedes.spatial.rigid_body import attitude_rate
 from archimedes.spatial.validation import check_inertia, check_mass
 from archimedes.tree import field, struct

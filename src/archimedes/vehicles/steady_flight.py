@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import compile, jac, jvp
-from archimedes.spatial.attitudes.components import cross
+from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.surroundings import FlightState

@@ -22,7 +22,7 @@ from archimedes.environment import (
     ned,
 )
 from archimedes.spatial import EarthReferencedBody, EulerAngles, Quaternion, RigidBody
-from archimedes.spatial.attitudes.components import as_array, cross
+from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, replace, struct
 from archimedes.vehicles.surroundings import FlightState, Surroundings

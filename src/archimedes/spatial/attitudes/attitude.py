@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import as_array, matvec, transpose
+from archimedes.spatial.components import as_array, matvec, transpose
 
 __all__ = ["Attitude", "rotate_vectors"]
 

@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude import Attitude, rotate_vectors
-from archimedes.spatial.attitudes.components import as_scalar, components, scaled_norm, select
 from archimedes.spatial.attitudes.quaternions import quaternion_conjugate, quaternion_multiply
 from archimedes.spatial.attitudes.representation import Representation, array_of, quaternion_of
 from archimedes.spatial.attitudes.rotvec import so3_left_jacobian, so3_right_jacobian
+from archimedes.spatial.components import as_scalar, components, scaled_norm, select
 from archimedes.spatial.validation import check_vector
 
 __all__ = ["AttitudeBase"]

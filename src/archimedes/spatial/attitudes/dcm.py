@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import join, skew, transpose
+from archimedes.spatial.components import join, skew, transpose
 from archimedes.spatial.validation import check_matrix, check_vector
 
 __all__ = ["dcm_angular_velocity", "dcm_kinematics", "dcm_normalize"]

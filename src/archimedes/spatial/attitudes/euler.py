@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import (
+from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
+from archimedes.spatial.attitudes.sequences import parse_sequence
+from archimedes.spatial.components import (
     atan2,
     choose,
     components,
@@ -24,8 +26,6 @@ from archimedes.spatial.attitudes.components import (
     sin,
     sqrt,
 )
-from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
-from archimedes.spatial.attitudes.sequences import parse_sequence
 from archimedes.spatial.validation import (
     INFINITY,
     check_norm,

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.spatial.attitudes.components import as_array, matvec
 from archimedes.spatial.attitudes.euler import (
     check_angles,
     euler_kinematics,
@@ -16,6 +15,7 @@ from archimedes.spatial.attitudes.euler import (
     quaternion_to_euler,
 )
 from archimedes.spatial.attitudes.sequences import parse_sequence
+from archimedes.spatial.components import as_array, matvec
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.spatial.attitudes.components import as_scalar, expand
 from archimedes.spatial.attitudes.quaternions import (
     quaternion_exp,
     quaternion_inverse,
@@ -22,6 +21,7 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
 )
 from archimedes.spatial.attitudes.representation import quaternion_of
+from archimedes.spatial.components import as_scalar, expand
 from archimedes.spatial.validation import check_vector
 
 __all__ = ["slerp", "squad", "squad_controls"]

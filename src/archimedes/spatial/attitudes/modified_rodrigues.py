@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.spatial.attitudes.components import matvec
 from archimedes.spatial.attitudes.mrp import (
     mrp_kinematics,
     mrp_normalize,
@@ -13,6 +12,7 @@ from archimedes.spatial.attitudes.mrp import (
     mrp_to_quaternion,
     quaternion_to_mrp,
 )
+from archimedes.spatial.components import matvec
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from archimedes.spatial.attitudes.components import dot, join, join_matrix, select, sqrt
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion, quaternion_to_dcm
+from archimedes.spatial.components import dot, join, join_matrix, select, sqrt
 from archimedes.spatial.validation import check_norm, vector_components
 
 __all__ = [

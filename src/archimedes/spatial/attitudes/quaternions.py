@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from archimedes.spatial.attitudes.components import (
+from archimedes.spatial.components import (
     FLOAT,
     as_scalar,
     choose,
@@ -23,7 +23,7 @@ from archimedes.spatial.attitudes.components import (
     select,
     sqrt,
 )
-from archimedes.spatial.attitudes.stumpff import arctan_ratio, stumpff
+from archimedes.spatial.stumpff import arctan_ratio, stumpff
 from archimedes.spatial.validation import INFINITY, check_norm, check_rotation, vector_components
 
 __all__ = [

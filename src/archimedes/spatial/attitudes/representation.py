@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude import Attitude
-from archimedes.spatial.attitudes.components import as_array
 from archimedes.spatial.attitudes.euler import euler_to_quaternion
 from archimedes.spatial.attitudes.mrp import mrp_to_quaternion
 from archimedes.spatial.attitudes.quaternions import (
@@ -23,6 +22,7 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
     quaternion_to_dcm,
 )
+from archimedes.spatial.components import as_array
 
 __all__ = ["Representation", "array_of", "quaternion_of"]
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
-from archimedes.spatial.attitudes.components import matvec
 from archimedes.spatial.attitudes.quaternions import quaternion_exp, quaternion_log
 from archimedes.spatial.attitudes.rotvec import rotvec_kinematics
+from archimedes.spatial.components import matvec
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from archimedes.spatial.attitudes.components import dot, join_matrix, transpose
 from archimedes.spatial.attitudes.quaternions import (
     dcm_to_quaternion,
     quaternion_exp,
     quaternion_log,
     quaternion_to_dcm,
 )
-from archimedes.spatial.attitudes.stumpff import stumpff
+from archimedes.spatial.components import dot, join_matrix, transpose
+from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.validation import vector_components
 
 __all__ = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.environment.gravity import check_positive
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
 from archimedes.vehicles.parts.limits import check_part

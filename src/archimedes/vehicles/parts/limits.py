@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.errors import StructError
 from archimedes.spatial import RigidBody
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import concrete
 
 __all__ = ["check_axes", "check_flat", "check_not_negative", "check_part", "limited"]

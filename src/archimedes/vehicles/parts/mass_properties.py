@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.gravity import check_positive
-from archimedes.spatial.attitudes.components import as_array
+from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_matrix, check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import as_array, cross
+from archimedes.spatial.components import as_array, cross
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.parts.limits import check_axes, check_not_negative, limited

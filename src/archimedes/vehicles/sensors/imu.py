@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import random
-from archimedes.spatial.attitudes.components import as_array, cross
+from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, struct
 from archimedes.vehicles.sensors.triad_errors import TriadErrors
 

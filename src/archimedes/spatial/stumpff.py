@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import factorial
 from typing import Any
 
-from archimedes.spatial.attitudes.components import atan2, cos, polynomial, select, sin, sqrt
+from archimedes.spatial.components import atan2, cos, polynomial, select, sin, sqrt
 
 __all__ = ["arctan_ratio", "stumpff"]
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.spatial.attitudes.components import as_array, components, cross, dot, expand, matvec
 from archimedes.spatial.attitudes.interpolation import quaternion_array
 from archimedes.spatial.attitudes.quaternion import Quaternion
 from archimedes.spatial.attitudes.quaternions import (
@@ -27,8 +26,9 @@ from archimedes.spatial.attitudes.quaternions import (
     quaternion_normalize,
 )
 from archimedes.spatial.attitudes.rotvec import so3_right_jacobian
-from archimedes.spatial.attitudes.stumpff import stumpff
+from archimedes.spatial.components import as_array, components, cross, dot, expand, matvec
 from archimedes.spatial.spatial_vectors import Motion
+from archimedes.spatial.stumpff import stumpff
 from archimedes.spatial.transformation import Transformation
 from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
