@@ -10,6 +10,7 @@ import pytest
 
 from archimedes.backends.c.counting import operations
 from archimedes.backends.interpreter import run
+from archimedes.backends.lowering.regions import REGIONS
 from archimedes.errors import GraphError
 from archimedes.graph import B8, CODES, F32, F64, Call, Graph, inline, prune, statistics
 from archimedes.graph.derivatives.jacobians import forward_graph, jacobian_graph, reverse_graph
@@ -20,6 +21,10 @@ from archimedes.graph.regions import OneBody, Region
 from archimedes.graph.retyping import retype
 from archimedes.graph.spec import validate
 from archimedes.graph.trimming import trim
+
+from ..backends.toy import build
+from ..c import checking as c_code
+from ..llvm import checking as native
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,3 +213,50 @@ def test_without_a_derivative_the_error_says_what_is_missing():
     g.outputs = g.region(Opaque([g.input(F64)])).tolist()
     with pytest.raises(GraphError, match="Opaque the methods push_forward and pull_back"):
         forward_graph(g, [0])
+
+
+def lower_twice(low, scope, region, outs):
+    """The one lowering, for all languages."""
+    given, f = scope.bindings(region.inputs.tolist()), scope.f
+    between = low.block(f, region, region.body, given, range(len(given)))
+    values = low.block(f, region, region.body, between, scope.numbers(outs))
+    for i, binding in zip(outs, values):
+        scope.bind(i, binding)
+
+
+@pytest.fixture
+def lowered(monkeypatch):
+    monkeypatch.setitem(REGIONS, Twice, lower_twice)
+
+
+@pytest.fixture
+def columns():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=9), rng.normal(size=9)]
+
+
+def test_native_code(lowered, columns):
+    native.check(program(), columns, lanes=[4])
+
+
+def test_native_derivatives(lowered, columns):
+    g = forward_graph(program(), [0, 1])
+    native.check(g, [*columns, *columns], lanes=[4])
+
+
+def test_c_code(lowered, columns, tmp_path):
+    case = c_code.Case("twice", program(), columns)
+    for float_type in ("double", "float"):
+        c_code.Bundle([case], float_type).check(tmp_path, "gcc", "-O2")
+
+
+def test_another_language(lowered, columns):
+    function = build(program(), 1000)
+    for x, y in zip(*columns):
+        for got, want in zip(function(x, y), run(program(), [x, y])):
+            native.assert_bits(np.asarray(got), np.asarray(want))
+
+
+def test_without_a_lowering_the_error_says_where_it_belongs(columns):
+    with pytest.raises(GraphError, match=r"'twice' have no lowering: .*lowering/regions\.py"):
+        native.check(program(), columns)

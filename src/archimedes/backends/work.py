@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Solve, While
 
 __all__ = ["EVERYTHING", "operations"]
 
@@ -18,12 +17,8 @@ def operations(graph: Graph, rounds: int = ROUNDS) -> int:
 
     A loop with a bound is taken to run ``rounds`` times, or as often as it may if that is less.
     """
-    total = len(graph)
-    for region in graph.regions.values():
-        if isinstance(region, Solve):
-            total += region.size**2 * (region.size + region.columns)
-        times = getattr(region, "length", 1)
-        if isinstance(region, While):
-            times = min(region.limit, rounds)
-        total += times * sum(operations(body, rounds) for body in region.bodies)
-    return total
+
+    def body(inner: Graph) -> int:
+        return operations(inner, rounds)
+
+    return len(graph) + sum(region.work(body, rounds) for region in graph.regions.values())

@@ -13,7 +13,7 @@ from typing import Any
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read
-from archimedes.backends.lowering.regions import REGIONS
+from archimedes.backends.lowering.regions import lower_region
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place, Store, places_by_id
@@ -140,7 +140,7 @@ class Lowering:
             if code == REGION:
                 region = g.regions[i]
                 d.note(f, g, i)
-                REGIONS[type(region)](self, scope, region, scope.outs.get(i, []))
+                lower_region(self, scope, region, scope.outs.get(i, []))
                 continue
             name = names.get(i) if code == OUT else write(i)
             if name is None:

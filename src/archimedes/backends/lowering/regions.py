@@ -14,12 +14,13 @@ from archimedes.backends.lowering.dialect import FEW
 from archimedes.backends.lowering.loops import lower_map, lower_scan, lower_while
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding
+from archimedes.errors import GraphError
 from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["REGIONS"]
+__all__ = ["REGIONS", "lower_region"]
 
 
 def _call(low: Lowering, scope: Scope, region: Call, outs: Sequence[int]) -> None:
@@ -80,3 +81,14 @@ REGIONS: dict[type[Region], Callable[..., None]] = {
     Solve: _solve,
     Host: _host,
 }
+
+
+def lower_region(low: Lowering, scope: Scope, region: Region, outs: Sequence[int]) -> None:
+    """Write a region, and bind the ``out`` nodes that read it."""
+    lower = REGIONS.get(type(region))
+    if lower is None:
+        raise GraphError(
+            f"regions of kind {region.kind!r} have no lowering: enter one for "
+            f"{type(region).__name__} in REGIONS of backends/lowering/regions.py"
+        )
+    lower(low, scope, region, outs)

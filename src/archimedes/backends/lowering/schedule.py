@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Host
 
 __all__ = ["Schedule", "cost", "has_host", "schedule", "used_outputs"]
 
@@ -31,10 +30,7 @@ class Schedule(NamedTuple):
 
 def has_host(g: Graph) -> bool:
     """Tell whether a graph calls back into Python, in bodies too."""
-    return any(
-        isinstance(region, Host) or any(has_host(body) for body in region.bodies)
-        for region in g.regions.values()
-    )
+    return bool(g.effects())
 
 
 def cost(g: Graph, known: dict[int, int]) -> int:

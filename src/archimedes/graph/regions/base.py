@@ -187,6 +187,13 @@ class Region:
         """
         return sum((operations(body) for body in self.bodies), Counter[str]())
 
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        """Return roughly what a run costs, in operations; ``body`` says so of a body.
+
+        A loop with a bound is taken to run ``rounds`` times, or as often as it may if that is less.
+        """
+        return sum(map(body, self.bodies))
+
     def dependence(self, given: list[int], through: Through) -> list[int]:
         """Return what each output depends on, as a set of bits; ``given`` are those of inputs."""
         every = 0

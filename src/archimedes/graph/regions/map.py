@@ -82,6 +82,9 @@ class Map(OneBody):
     ) -> Counter[str]:
         return times(operations(self.body), self.length)
 
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return self.length * body(self.body)
+
     def dependence(self, given: list[int], through: Through) -> list[int]:
         s, m = self.slices, self.length * self.slices
         shared = given[m:]

@@ -121,6 +121,9 @@ class Scan(OneBody):
     ) -> Counter[str]:
         return times(operations(self.body), self.length)
 
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return self.length * body(self.body)
+
     def dependence(self, given: list[int], through: Through) -> list[int]:
         n, m, s = self.carry, self.length * self.slices, self.slices
         carry, shared = given[:n], given[n + m :]

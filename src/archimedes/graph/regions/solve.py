@@ -67,6 +67,9 @@ class Solve(Region):
         pivoting = {"abs": n * (n + 1) // 2, "lt": below}
         return Counter({"div": below + n * m, "mul": inner, "sub": inner, **pivoting})
 
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return self.size**2 * (self.size + self.columns)
+
 
 def eliminate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Solve by Gaussian elimination with partial pivoting, in the order all backends keep.

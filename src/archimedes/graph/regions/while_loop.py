@@ -101,6 +101,9 @@ class While(Region):
     ) -> Counter[str]:
         return times(operations(self.condition) + operations(self.body), self.limit)
 
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return min(self.limit, rounds) * (body(self.condition) + body(self.body))
+
     def dependence(self, given: list[int], through: Through) -> list[int]:
         # A loop that may stop at any step passes the union of what each step gives.
         n = self.carry

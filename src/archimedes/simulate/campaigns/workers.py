@@ -19,8 +19,6 @@ from archimedes.function import Compiled, vmap
 from archimedes.function.identity.lasting import lasting_digest
 from archimedes.function.identity.states import fingerprint
 from archimedes.graph.environment import in_default_environment
-from archimedes.graph.program import Graph
-from archimedes.graph.regions import Host
 from archimedes.simulate.campaigns.campaign_checks import check_result
 from archimedes.simulate.campaigns.chunk_store import CampaignError
 from archimedes.simulate.campaigns.failed_runs import NUMERICAL, RAISED, fill_in, statuses_of
@@ -89,7 +87,7 @@ class Worker:
             h.update(made.graph.lasting_digest().encode())
             fixed = [out.spec.value for out in made.outs if not out.spec.traced]
             h.update(lasting_digest(fixed).encode())
-            plain = has_host(made.graph)
+            plain = bool(made.graph.effects())
         if plain:  # what Python code does, only its text and what it reads can tell
             try:
                 h.update(lasting_digest(self.task.model).encode())
@@ -155,14 +153,6 @@ class Worker:
             return stack(rows), messages
         good = np.array([run in rows for run in range(start, stop)])
         return tree.map(lambda leaf: fill_in(leaf, good), stack(rows)) if rows else None, messages
-
-
-def has_host(graph: Graph) -> bool:
-    """Tell whether a program calls back into Python."""
-    return any(
-        isinstance(region, Host) or any(map(has_host, region.bodies))
-        for region in graph.regions.values()
-    )
 
 
 def recorded(work: Callable[[], Any]) -> Any:
