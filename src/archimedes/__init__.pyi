@@ -52,6 +52,7 @@ from archimedes.function import zeros as zeros
 from archimedes.function import zeros_like as zeros_like
 from archimedes.optimize import minimize as minimize
 from archimedes.optimize import nlp_solver as nlp_solver
+from archimedes.optimize import qpsol as qpsol
 from archimedes.simulate import Event as Event
 from archimedes.simulate import InconsistentStart as InconsistentStart
 from archimedes.simulate import InputSeries as InputSeries

@@ -33,31 +33,31 @@ def recorded_solution(
     n, m = start.size, limits[2].size
     like = (np.zeros(n), np.zeros(m), np.zeros(n))
     held = tree.map(stop_gradient, (start * 1.0, [q * 1 for q in p], limits))
-    x, lam_g, lam_x = callback(solve, like, *held)
-    return _attached(func, n, m)(x, lam_g, lam_x, p, limits)
+    found = callback(solve, like, *held)
+    return attached(func, n, m)(*found, p, limits)[0]
 
 
-def _attached(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
-    """Return the function that gives x back, with the derivative of a solution."""
+def attached(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
+    """Return ``(x, lam_g, lam_x, p, limits) -> (x, lam_g, lam_x)``: a solution with derivatives.
+
+    What is given as x and multipliers must not depend on p: see ``stop_gradient``.
+    """
 
     @custom_jvp
     def solution(x: Any, lam_g: Any, lam_x: Any, p: Any, limits: Any) -> Any:
-        return x * 1.0
+        return x * 1.0, lam_g * 1.0, lam_x * 1.0
 
     @solution.defjvp
     def derivative(primals: Any, tangents: Any) -> Any:
-        x, lam_g, lam_x, p, limits = primals
-        _, _, _, dp, dlimits = tangents
-        dx = _moved(func, n, m, x, lam_g, lam_x, p, limits, dp, dlimits)
-        return solution(*primals), dx
+        return solution(*primals), _moved(func, n, m, primals, tangents)
 
     return solution
 
 
-def _moved(
-    func: Any, n: int, m: int, x: Any, lam_g: Any, lam_x: Any, p: Any, limits: Any, dp: Any, dl: Any
-) -> Any:
-    """Return dx from the linear system above."""
+def _moved(func: Any, n: int, m: int, primals: Any, tangents: Any) -> Any:
+    """Return the changes of x, lam_g and lam_x from the linear system above."""
+    x, lam_g, lam_x, p, limits = primals
+    _, _, _, dp, dl = tangents
 
     def lagrangian(x: Any, p: Any) -> Any:
         values = func(x, p)
@@ -83,7 +83,10 @@ def _moved(
             [np.concatenate([top, beside], axis=1), np.concatenate([below, corner], axis=1)]
         )
         right = np.concatenate([right, np.where(held_g, moved_g - change, 0.0)])
-    return np.linalg.solve(top, right)[:n]
+    moved = np.linalg.solve(top, right)
+    dx, dlam = moved[:n], moved[n:]
+    rest = right_x - H @ dx - (A.T @ dlam if m else 0.0)
+    return dx, dlam, np.where(held_x, rest, 0.0)
 
 
 def _holding(values: Any, lam: Any, low: Any, high: Any, dlow: Any, dhigh: Any) -> tuple[Any, Any]:

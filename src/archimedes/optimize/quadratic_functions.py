@@ -1,0 +1,93 @@
+"""``qpsol``: quadratic programs given as functions of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import compile, grad, hess, is_traced, jac
+from archimedes.optimize.limits import limits, vector_like
+from archimedes.optimize.quadratic import QPSolution, solve_qp
+
+__all__ = ["qpsol"]
+
+
+def qpsol(
+    obj: Callable[..., Any],
+    constr: Callable[..., Any] | None,
+    x0: Any,
+    lba: Any = None,
+    uba: Any = None,
+    lam_a0: Any = None,
+    args: Any = (),
+    verbose: bool = False,
+    name: str | None = None,
+    warm_start: bool = True,
+    *,
+    bounds: Any = None,
+    tol: float = 1e-9,
+    max_iter: int = 40,
+) -> QPSolution:
+    """Minimise a quadratic ``obj(x, *args)`` with ``lba <= constr(x, *args) <= uba``, linear.
+
+    x0 is any tree of numbers, whose structure x and bounds have; where lba and uba are equal
+    the row is an equation (without both: zero). See :func:`solve_qp`, which does it, also in
+    recorded code and under ``vmap``. ``x0`` gives the structure; an interior-point method has
+    no use for its values, nor for ``lam_a0``, ``warm_start``, ``verbose`` and ``name``, which
+    users of the original give.
+
+    >>> cost = lambda x: (x["a"] - 1.0) ** 2 + (x["b"] - 2.0) ** 2
+    >>> found = qpsol(cost, lambda x: x["a"] + x["b"], {"a": 0.0, "b": 0.0}, uba=2.0)
+    >>> {k: round(float(v), 6) for k, v in found.x.items()}
+    {'a': 0.5, 'b': 1.5}
+    """
+    del lam_a0, verbose, name, warm_start
+    if not callable(obj) or not (constr is None or callable(constr)):
+        raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
+    given = args if isinstance(args, tuple) else (args,)
+    origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
+    n = origin.size
+
+    def cost(x: Any, *args: Any) -> Any:
+        return obj(unravel(x), *args)
+
+    def rows(x: Any, *args: Any) -> Any:
+        return tree.ravel(constr(unravel(x), *args))[0] * 1.0  # type: ignore[misc]
+
+    lower, upper = limits(bounds, x0, "bounds")
+    edges = (None, None) if bounds is None else (lower, upper)
+    P, q = hess(cost)(origin, *given), grad(cost)(origin, *given)
+    back: Callable[[Any], Any] = lambda lam: lam  # noqa: E731
+    A, low, high = np.zeros((0, n)), None, None
+    if constr is not None:
+        example = compile(constr)(unravel(origin), *given)
+        constant, back = tree.ravel(example)
+        A = jac(rows)(origin, *given)
+        both = lba is None and uba is None
+        low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
+        high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
+    found = solve_qp(P, q, A, low, high, *edges, tol=tol, max_iter=max_iter)
+    fixed = cost(origin, *given)
+    if not any(map(is_traced, tree.leaves((x0, given, found)))):
+        _check_quadratic(cost, found, fixed, given)
+    return found.replace(
+        x=unravel(found.x),
+        lam_a=back(found.lam_a),
+        lam_x=unravel(found.lam_x),
+        fun=found.fun + fixed,
+    )
+
+
+def _check_quadratic(cost: Any, found: QPSolution, fixed: Any, args: Any) -> None:
+    """Compare the model with the function, where there is a solution."""
+    if found.status != 0:
+        return
+    value, model = float(cost(found.x, *args)), float(found.fun + fixed)
+    if abs(value - model) > 1e-6 * (1.0 + abs(model)):
+        raise ValueError(
+            f"qpsol: obj is not quadratic: at the solution of its quadratic model it is "
+            f"{value:.6g}, the model {model:.6g}; use minimize"
+        )

@@ -1,0 +1,189 @@
+"""Quadratic programs: random ones against another solver, certificates, batches, C, derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.optimize import QPSolution, Status, qpsol, solve_qp
+
+
+def random_program(rng, n, m, rank):
+    """A feasible program with a semidefinite cost and limits of all kinds."""
+    root = rng.normal(size=(n, rank)) * 10.0 ** rng.uniform(-1, 1)
+    q = rng.normal(size=n) * 10.0 ** rng.uniform(-2, 2)
+    A = rng.normal(size=(m, n))
+    z = A @ rng.normal(size=n)
+    low = z - rng.uniform(0, 1, m) * (np.arange(m) >= m // 3)
+    high = np.where(np.arange(m) < m // 3, low, z + rng.uniform(0, 1, m))
+    high[m // 2 :: 2] = np.inf
+    return root @ root.T, q, A, low, high, np.full(n, -5.0), np.full(n, 5.0)
+
+
+def conditions(data, found):
+    """What is left of the conditions of a minimum, all of which a solution meets."""
+    P, q, A, low, high, lower, upper = data
+    x, z = found.x, A @ found.x
+    dual = P @ x + q + A.T @ found.lam_a + found.lam_x
+    outside = [low - z, z - high, lower - x, x - upper]
+    lam, values = np.append(found.lam_a, found.lam_x), np.append(z, x)
+    low, high = np.append(low, lower), np.append(high, upper)
+    slack = np.where(lam < 0, values - low, np.where(lam > 0, high - values, 0.0))
+    slack = np.where(np.isfinite(slack), slack, 0.0)
+    return [np.abs(dual).max(), max(np.max(part, initial=0.0) for part in outside)], (
+        np.abs(lam * slack).max()
+    )
+
+
+@pytest.mark.parametrize(("n", "m", "rank"), [(3, 2, 3), (5, 6, 3), (18, 10, 18)])
+def test_conditions_of_a_minimum_on_random_programs(n, m, rank):
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        data = random_program(rng, n, m, rank)
+        found = solve_qp(*data)
+        assert found.success, found
+        scale = 1 + np.abs(data[1]).max() + np.abs(found.lam_a).max()
+        rest, gap = conditions(data, found)
+        assert max(rest) < 1e-6 * scale
+        assert gap < 1e-6 * scale
+        assert found.iterations < 25
+
+
+def test_against_another_solver():
+    piqp = pytest.importorskip("piqp")
+    data = random_program(np.random.default_rng(5), 5, 6, 3)
+    P, q, A, low, high, lower, upper = data
+    peer = piqp.DenseSolver()
+    peer.settings.eps_abs = 1e-10
+    peer.setup(P, q, np.zeros((0, 5)), np.zeros(0), A, low, high, lower, upper)
+    peer.solve()
+    theirs = 0.5 * peer.result.x @ P @ peer.result.x + q @ peer.result.x
+    assert solve_qp(*data).fun == pytest.approx(theirs, rel=1e-7)
+
+
+def test_no_limits_is_a_linear_system():
+    P = np.array([[4.0, 1.0], [1.0, 3.0]])
+    found = solve_qp(P, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found.x, np.linalg.solve(P, [-1.0, -2.0]), rtol=1e-8)
+
+
+def test_redundant_equations_are_harmless():
+    A = np.array([[1.0, 1.0], [2.0, 2.0], [1.0, 1.0]])
+    found = solve_qp(np.eye(2), np.zeros(2), A, [1.0, 2.0, 1.0], [1.0, 2.0, 1.0])
+    assert found.success
+    np.testing.assert_allclose(found.x, 0.5, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        ((np.eye(2), np.zeros(2), np.ones((2, 2)), [1.0, -np.inf], [np.inf, 0.0]), "INFEASIBLE"),
+        ((np.diag([1.0, 0.0]), np.array([0.0, -1.0])), "UNBOUNDED"),
+        ((np.zeros((2, 2)), np.array([1.0, -1.0]), None, None, None, 0.0), "UNBOUNDED"),
+        ((np.eye(2), np.array([np.nan, 0.0])), "NOT_FINITE"),
+    ],
+)
+def test_programs_without_a_solution_say_so(data, status):
+    found = solve_qp(*data)
+    assert not found.success
+    assert Status(int(found.status)) is Status[status]
+
+
+def test_iterations_are_bounded():
+    data = random_program(np.random.default_rng(2), 3, 2, 3)
+    found = solve_qp(*data, max_iter=2)
+    assert Status(int(found.status)) is Status.ITERATION_LIMIT
+    assert found.iterations == 2
+
+
+B = np.random.default_rng(0).normal(size=(3, 5))
+
+
+def allocation(v):
+    """Effectors within limits whose moments B u come closest to v."""
+    return solve_qp(B.T @ B + 1e-3 * np.eye(5), -B.T @ v, lower=-0.5, upper=0.5)
+
+
+V = np.random.default_rng(1).normal(size=(40, 3))
+
+
+def test_a_batch_is_a_loop_to_the_bit_in_all_backends():
+    batch = arc.vmap(allocation)(V)
+    one = arc.compile(allocation)
+    np.testing.assert_array_equal(batch.x, [one(v).x for v in V])
+    slow = arc.compile(allocation, backend="interpreter")
+    np.testing.assert_array_equal(slow(V[0]).x, batch.x[0])
+    assert np.all(batch.status == 0)
+
+
+def test_as_c(tmp_path):
+    def effectors(v):
+        return allocation(v).x
+
+    project = arc.codegen(effectors, (V[0],), output_dir=tmp_path, return_names=["u"])
+    assert project.verify(samples=8).outputs == 5
+
+
+def test_derivatives_against_differences():
+    P, q, A, low, high, lower, upper = random_program(np.random.default_rng(8), 4, 3, 4)
+
+    def solution(q, shift, upper):
+        # The first row is an equation, whose two limits move together.
+        return solve_qp(P, q, A, low + shift, high + shift, lower, upper, tol=1e-12).x
+
+    given = (q, np.zeros(3), upper)
+    slopes = arc.jac(solution, argnums=(0, 1, 2))(*given)
+    for k, slope in enumerate(slopes):
+        for j in range(slope.shape[1]):
+            ends = []
+            for step in (1e-5, -1e-5):
+                shifted = [np.array(v) for v in given]
+                shifted[k][j] += step
+                ends.append(solution(*shifted))
+            np.testing.assert_allclose(slope[:, j], (ends[0] - ends[1]) / 2e-5, atol=1e-5)
+
+
+def test_qpsol_on_trees():
+    def cost(x, target):
+        return np.sum((x["u"] - target) ** 2) + 0.5 * x["v"] ** 2 + 3.0
+
+    found = qpsol(
+        cost,
+        lambda x, target: {"sum": np.sum(x["u"]) + x["v"] - 1.0},
+        {"u": np.zeros(2), "v": 0.0},
+        args=(np.array([2.0, 1.0]),),
+        lba={"sum": 0.0},
+        uba={"sum": 0.0},
+        bounds=(None, {"u": 1.8, "v": None}),
+    )
+    assert isinstance(found, QPSolution)
+    # By hand: minimise with u + v = 1: du = -lam / 2, dv = -lam.
+    lam = found.lam_a["sum"]
+    np.testing.assert_allclose(found.x["u"], np.array([2.0, 1.0]) - lam / 2, atol=1e-7)
+    assert found.x["v"] == pytest.approx(-lam, abs=1e-7)
+    assert found.fun == pytest.approx(cost(found.x, np.array([2.0, 1.0])))
+
+
+def test_qpsol_recorded():
+    def nearest(p):
+        return qpsol(
+            lambda x, p: np.sum((x - p) ** 2), None, np.zeros(3), args=(p,), bounds=(0, 1)
+        ).x
+
+    p = np.array([-1.0, 0.5, 3.0])
+    np.testing.assert_allclose(arc.compile(nearest)(p), [0, 0.5, 1], atol=1e-8)
+    np.testing.assert_allclose(arc.jac(nearest)(p), np.diag([0, 1, 0]), atol=1e-6)
+
+
+def test_errors_name_the_argument():
+    with pytest.raises(ValueError, match="obj is not quadratic"):
+        qpsol(lambda x: np.sum(x**4 - x**2 + x), None, np.ones(2), bounds=(-1, 1))
+    with pytest.raises(ValueError, match=r"P has shape \(2, 3\)"):
+        solve_qp(np.zeros((2, 3)), np.zeros(2))
+    with pytest.raises(ValueError, match=r"A has shape \(2, 3\), not \(m, 2\)"):
+        solve_qp(np.eye(2), np.zeros(2), np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="lower has shape"):
+        solve_qp(np.eye(2), np.zeros(2), lower=np.zeros(3))
+    with pytest.raises(TypeError, match="obj and constr must be functions"):
+        qpsol(3.0, None, np.zeros(2))
