@@ -27,6 +27,8 @@ LONG = (
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[4*",
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[5*",
     "tests/llvm/test_fuzz.py::*[1]",
+    "tests/optimize/test_minimize.py::test_one_result_whatever_the_solver[COBYQA]",
+    "tests/optimize/test_quadratic.py::test_conditions_of_a_minimum_on_random_programs[18*",
     "tests/simulate/test_campaigns.py::test_killed_and_resumed[rename*",
     "tests/simulate/test_solve_derivatives.py::test_second_order_through_reverse*",
     "tests/simulate/test_stiff.py::test_van_der_pol*",
