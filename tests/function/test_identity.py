@@ -15,7 +15,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.memory_guard import known_layout
-from archimedes.function import compiled
+from archimedes.function import recorded_function
 from archimedes.function.identity import code_names
 from archimedes.function.identity import memory_words as memory
 from archimedes.function.identity.reads import Walk
@@ -331,7 +331,7 @@ def test_a_value_changed_from_another_thread():
 
 
 def test_recordings_are_limited_and_given_back(monkeypatch):
-    monkeypatch.setattr(compiled, "RECORDINGS", 4)
+    monkeypatch.setattr(recorded_function, "RECORDINGS", 4)
     f = arc.compile(lambda x, n: x * n, static_argnames="n", backend="llvm")
     kept = []
     for n in range(12):
@@ -344,7 +344,7 @@ def test_recordings_are_limited_and_given_back(monkeypatch):
 
 
 def test_call_paths_of_forgotten_recordings_go(monkeypatch):
-    monkeypatch.setattr(compiled, "RECORDINGS", 2)
+    monkeypatch.setattr(recorded_function, "RECORDINGS", 2)
     f = arc.compile(lambda x: 2.0 * x, backend="llvm")
     for n in range(1, 6):
         for _ in range(6):
@@ -358,7 +358,7 @@ def test_states_are_limited():
     for k in range(100):
         g.k = float(k)
         f(X)
-    assert len(f.identity.states) <= 16 and len(f._cache) <= compiled.RECORDINGS
+    assert len(f.identity.states) <= 16 and len(f._cache) <= recorded_function.RECORDINGS
 
 
 def test_fingerprints_of_objects_that_hold_much():

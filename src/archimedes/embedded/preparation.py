@@ -16,7 +16,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.embedded.settings import Options
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError
-from archimedes.function.compiled import Compiled, CompiledMethod
+from archimedes.function.compiled import Compiled
+from archimedes.function.compiled_methods import CompiledMethod
 from archimedes.function.control_flow.region_bodies import static_out_graph
 from archimedes.function.recording import Recording
 from archimedes.function.signatures import Signature

@@ -39,7 +39,7 @@ def over_runs(function: Compiled, width: int) -> Over:
     >>> done, results[0, :3, 0]
     (array([3]), array([10.5, 11. , 21.5]))
     """
-    _, _, tiers = function._lookup((np.zeros(width), np.float64(0.0)), {})
+    _, _, tiers = function.lookup((np.zeros(width), np.float64(0.0)), {})
     runs = None if tiers is None else tiers.kernel().sorted_runs()
     return RunByRun(vmap(function, in_axes=(None, 0))) if runs is None else runs
 

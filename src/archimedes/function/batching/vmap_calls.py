@@ -97,7 +97,7 @@ class Batched(ShortcutHolder, Generic[P, R]):
         sample = treedef.unflatten(
             [leaf if axis is None else instance(leaf) for leaf, axis in zip(leaves, axes)]
         )
-        _, recording, tiers = self.compiled._lookup(sample, kwargs)
+        _, recording, tiers = self.compiled.lookup(sample, kwargs)
         every, batched = self._line_up(sample, kwargs, leaves, axes)
         if tiers is None or any_traced(args, kwargs):
             if out is not None:

@@ -151,7 +151,7 @@ class _Custom:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not any_traced(args, kwargs):
             return self.compiled.function(*args, **kwargs)
-        leaves, recording, _ = self.compiled._lookup(args, kwargs)
+        leaves, recording, _ = self.compiled.lookup(args, kwargs)
         recording = static_out_graph(recording)
         if self.rule is None:
             raise TraceError(

@@ -1,0 +1,205 @@
+"""A function and its recordings: one for each kind of arguments and each state of what it reads."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from archimedes import tree
+from archimedes.backends.registry import check_backend
+from archimedes.errors import ShapeDtypeError, TraceError
+from archimedes.function.execution.shortcut_holder import ShortcutHolder
+from archimedes.function.execution.tiers import NUMERICS, Tiers
+from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
+from archimedes.function.identity.hosts import collecting, note_hosts
+from archimedes.function.identity.reads import Walk
+from archimedes.function.identity.states import Identity, State
+from archimedes.function.identity.static_arguments import changing_statics
+from archimedes.function.recording import Recording, describe_leaves, record
+from archimedes.function.recording_reasons import reason_to_record
+from archimedes.function.signatures import Signature
+from archimedes.graph.program import origins
+from archimedes.symbolic import is_tracing
+from archimedes.tree.content import content_key
+
+__all__ = ["RecordedFunction"]
+
+#: Recordings that a function keeps; the one used longest ago is forgotten.
+RECORDINGS = 64
+#: Recordings that ``explain`` tells about besides the last.
+LOGGED = 200
+
+
+class _UnderWay(threading.local):
+    """The recordings under way in this thread, to notice a function that calls itself."""
+
+    def __init__(self) -> None:
+        self.marks: set[Any] = set()
+
+
+_under_way = _UnderWay()
+
+
+class RecordedFunction(ShortcutHolder):
+    """A function as :class:`Compiled` keeps it: how it is called, what it is, its recordings."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        return_names: Sequence[str] | None,
+        name: str | None,
+        backend: str | None,
+        numerics: str,
+        freeze: bool,
+        watch: Sequence[Any] | None,
+    ) -> None:
+        super().__init__()
+        self.function = function
+        self.name = str(name or getattr(function, "__name__", type(function).__name__))
+        self.return_names = tuple(return_names) if return_names is not None else None
+        self.signature = signature
+        self.backend = check_backend("compile", backend)
+        if numerics not in NUMERICS:
+            raise ValueError(f"compile: numerics={numerics!r} is not one of {NUMERICS}")
+        self.numerics = numerics
+        #: What counts as part of the function: ``watch``, or the function itself.
+        self.identity = Identity((function,) if watch is None else watch, freeze)
+        #: Whether it may change what it reads, though not keep traced values there.
+        self.lenient = freeze
+        self._cache: OrderedDict[Any, tuple[Recording, Tiers]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._log: list[str] = []
+
+    def lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Tiers | None]:
+        """Return the leaves of the arguments, the recording for them (made if needed), its tiers.
+
+        Tiers are None for a recording that holds values of an enclosing one.
+        """
+        return self._specialisation(self.signature.bind(args, kwargs))
+
+    def recording_of(self, values: dict[str, Any]) -> Recording:
+        """Return the recording used for arguments as the signature binds them."""
+        return self._specialisation(values)[1]
+
+    def _specialisation(self, values: dict[str, Any]) -> tuple[list[Any], Recording, Tiers | None]:
+        static = self.signature.fixed(values)
+        dynamic = {k: v for k, v in values.items() if k not in static} if static else values
+        leaves, treedef = tree.flatten(tuple(dynamic.values()))
+        specs = describe_leaves(leaves, treedef, list(dynamic))
+        fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
+        state = self.identity.current(changing_statics(values, static, specs, treedef))
+        # A recording made inside a trace may hold its values: those are not kept.
+        key = (treedef, specs, tuple(values), fixed, state.key)
+        # Nor is one that was made to know its lines, which costs more.
+        found = self._cache.get(key) if origins.find is None else None
+        if found is None:
+            # No lock is held while recording: two threads may do the same work once, but
+            # functions that call each other can never wait for each other.
+            with collecting() as hosts:
+                recording = self._record_once(key, values, dynamic, state)
+            if recording.captured or origins.find is not None:
+                return leaves, recording, None
+            if self.identity.learn(hosts):
+                state = self.identity.current(state.statics)
+                key = (*key[:-1], state.key)
+            found = self._keep(key, recording, list(dynamic), state)
+        elif len(self._cache) > RECORDINGS // 2:
+            with self._lock:
+                if key in self._cache:
+                    self._cache.move_to_end(key)
+        note_hosts(self.identity.hosts)
+        return leaves, *found
+
+    def _record_once(self, key: Any, values: Any, dynamic: Any, state: State) -> Recording:
+        """Record, unless this thread is recording the same already: that would never end."""
+        mark = (id(self), key)
+        if mark in _under_way.marks:
+            raise TraceError(
+                f"{self.name}() calls itself with arguments of the same kind while it is being "
+                "recorded, which would never end: recursion needs a static argument that counts "
+                "down (static_argnames), or use arc.while_loop or arc.fori_loop"
+            )
+        _under_way.marks.add(mark)
+        try:
+            with no_hidden_state(self.name, *self._watched(state)) as added:
+                recording = self._record(values, dynamic, key[0], key[1])
+            if added and not self.lenient and (is_tracing() or self.identity.frozen):
+                recording = self._record_again(recording, added, values, dynamic, key, state)
+            return recording
+        finally:
+            _under_way.marks.discard(mark)
+
+    def _record_again(
+        self, first: Recording, added: Any, values: Any, dynamic: Any, key: Any, state: State
+    ) -> Recording:
+        """Record with the memo in place: where nobody looks again, it must make no difference."""
+        again = functools.partial(self.identity.reads, state.statics)
+        with no_hidden_state(self.name, again().places, again) as more:
+            second = self._record(values, dynamic, key[0], key[1])
+        check_memo(self.name, added, not more and second.graph.digest() == first.graph.digest())
+        return second
+
+    def _watched(self, state: State) -> tuple[Any, Callable[[], Walk], bool]:
+        """Return the places that recording must not change, and how to walk there again."""
+        again = functools.partial(self.identity.reads, state.statics)
+        if not self.identity.frozen:
+            # Iterators and generators may have moved since they were found.
+            positions = [place.fresh() for place in state.positions]
+            return [*state.places, *positions], again, self.lenient
+        try:
+            seen = again()
+        except TraceError:  # too much to look at, which is why it is frozen
+            return [], again, self.lenient
+        return [*seen.places, *seen.positions], again, self.lenient
+
+    def _keep(
+        self, key: Any, recording: Recording, names: list[str], state: State
+    ) -> tuple[Recording, Tiers]:
+        with self._lock:
+            if key not in self._cache:
+                why = reason_to_record(self.name, key, list(self._cache), names, state.reason)
+                self._log = [*self._log[-LOGGED:], why]
+                tiers = Tiers(recording, self.backend, self.numerics, state)
+                self._cache[key] = (recording, tiers)
+                while len(self._cache) > RECORDINGS:
+                    self._withdraw(self._cache.popitem(last=False)[1][1])
+            return self._cache[key]
+
+    def _record(
+        self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
+    ) -> Recording:
+        def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
+
+        names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
+        recording = record(self.function, specs, build, names)
+        if self.return_names is not None:
+            self._check_names(recording)
+        return recording
+
+    def _check_names(self, recording: Recording) -> None:
+        count = len(recording.out_tree.children) if recording.out_tree.children else 1
+        names = self.return_names or ()
+        if count != len(names):
+            raise ShapeDtypeError(
+                f"{self.name}() returns {count} values but return_names lists {len(names)}: "
+                f"{list(names)}"
+            )
+
+    def explain(self) -> str:
+        """Say what was recorded and why, one line per recording."""
+        if not self._log:
+            return f"{self.name}: nothing recorded yet"
+        return "\n".join(f"{k + 1}. {line}" for k, line in enumerate(self._log))
+
+    def clear_cache(self) -> None:
+        """Forget all recordings and give back their memory."""
+        with self._lock:
+            self._cache.clear()
+            self.identity.forget()
+            self._withdraw()
+            self._log.clear()
