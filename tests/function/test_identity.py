@@ -279,7 +279,7 @@ def test_objects_written_in_c():
 
 
 def test_too_much_to_watch(monkeypatch):
-    monkeypatch.setattr("archimedes.function.identity.reads.LIMIT", 50)
+    monkeypatch.setattr("archimedes.function.identity.traversal.LIMIT", 50)
     many = [Gain(1.0) for _ in range(100)]
     with pytest.raises(arc.TraceError, match=r"more than 50 objects.*freeze=True"):
         arc.compile(lambda x: sum(g.k for g in many) * x)(1.0)

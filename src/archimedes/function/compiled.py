@@ -14,7 +14,7 @@ from archimedes.function.execution.outputs import result_arrays
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
 from archimedes.function.former_options import former_options
 from archimedes.function.identity.frozen import Frozen
-from archimedes.function.identity.reads import PARTS
+from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recorded_calls import apply_recording, has_traced
 from archimedes.function.recorded_function import RecordedFunction
 from archimedes.function.recording import Recording

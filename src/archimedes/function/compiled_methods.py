@@ -27,8 +27,8 @@ class CompiledMethod(functools.partial, Generic[P, R]):
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
         @overload
         def __call__(self, /, *args: Any, out: Any, **kwargs: Any) -> R: ...
-        def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
-
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+            """Call the function with its first argument in place."""
 
     @property
     def _compiled(self) -> Any:

@@ -26,7 +26,7 @@ from archimedes.function.control_flow.region_bodies import any_traced, static_ou
 from archimedes.function.execution.outputs import result_arrays
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import CallForm
-from archimedes.function.identity.reads import PARTS
+from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording
 from archimedes.tree.treedef import TreeDef
 

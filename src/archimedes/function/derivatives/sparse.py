@@ -20,7 +20,7 @@ from archimedes.function.derivatives.jacobian_blocks import (
     typed,
 )
 from archimedes.function.derivatives.recorded_point import Derivative, Point
-from archimedes.function.identity.reads import PARTS
+from archimedes.function.identity.object_parts import PARTS
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
 from archimedes.graph.passes import inline, with_outputs

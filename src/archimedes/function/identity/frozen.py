@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archimedes.function.identity.reads import PARTS
+from archimedes.function.identity.object_parts import PARTS
 
 __all__ = ["Frozen"]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.identity.reads import Same, Walk
+from archimedes.function.identity.reads import Walk
+from archimedes.function.identity.traversal import Same
 
 __all__ = ["lasting_digest"]
 

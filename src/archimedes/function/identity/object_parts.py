@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextvars import ContextVar
 from types import MemberDescriptorType, SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from archimedes.function.identity.installed import is_installed, module_of
 
 __all__ = [
     "HEAP",
+    "PARTS",
     "attribute_dict",
     "buffer_bytes",
     "context_value",
@@ -27,6 +28,8 @@ __all__ = [
 
 #: Py_TPFLAGS_HEAPTYPE: the class was made at run time, as those written in Python are.
 HEAP = 1 << 9
+#: What instances of a class of this package are made of, for classes that keep more than that.
+PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {}
 _HARMLESS = {"Generic", "Protocol", "ABC", "object", "NamedTuple"}
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from archimedes.function.identity.places import MISSING, NamesPlace, Place, SlotsPlace
 
 if TYPE_CHECKING:
-    from archimedes.function.identity.reads import Walk
+    from archimedes.function.identity.traversal import Traversal
 
-__all__ = ["NameSpace", "SlotSpace", "Space"]
+__all__ = ["IMPORTING", "NameSpace", "SlotSpace", "Space"]
+#: Names in modules that lead to how Python imports, and so to all that is loaded.
+IMPORTING = {"__builtins__", "__loader__", "__spec__"}
 
 
 class Space:
@@ -29,13 +31,13 @@ class Space:
         self.found: dict[str, Any] = {}
         self.known = 0
 
-    def names(self, walk: Walk) -> list[str]:
+    def names(self, walk: Traversal) -> list[str]:
         """Return the names in code that are new here."""
         fresh = walk.names[self.known :]
         self.known = len(walk.names)
         return fresh
 
-    def wanted(self, walk: Walk) -> AbstractSet[str]:
+    def wanted(self, walk: Traversal) -> AbstractSet[str]:
         """Return the names to follow, of those that became known."""
         raise NotImplementedError
 
@@ -47,7 +49,7 @@ class Space:
         """Return the places that were read."""
         raise NotImplementedError
 
-    def expand(self, walk: Walk) -> None:
+    def expand(self, walk: Traversal) -> None:
         """Follow names that became known since."""
         fresh = sorted(self.wanted(walk) - self.found.keys())
         for name in fresh:
@@ -83,7 +85,7 @@ class NameSpace(Space):
         """Follow these names."""
         self.asked.update(names)
 
-    def wanted(self, walk: Walk) -> AbstractSet[str]:
+    def wanted(self, walk: Traversal) -> AbstractSet[str]:
         if self.every or (walk.every and not self.own):
             # Names that are not there need no watching: they would make it larger.
             self.all = True
@@ -123,7 +125,7 @@ class SlotSpace(Space):
         super().__init__(owner, path, every)
         self.members = members
 
-    def wanted(self, walk: Walk) -> AbstractSet[str]:
+    def wanted(self, walk: Traversal) -> AbstractSet[str]:
         if self.every or walk.every:
             return self.members.keys()
         return self.members.keys() & self.names(walk)

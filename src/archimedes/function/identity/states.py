@@ -19,7 +19,8 @@ from archimedes.errors import TraceError
 from archimedes.function.identity.data_places import MovingPlace
 from archimedes.function.identity.memory_words import Unseen, Words, trusted
 from archimedes.function.identity.places import Place
-from archimedes.function.identity.reads import Same, Walk
+from archimedes.function.identity.reads import Walk
+from archimedes.function.identity.traversal import Same
 from archimedes.symbolic import is_tracing
 
 __all__ = ["Fingerprint", "Identity", "State", "content_of", "fingerprint"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from archimedes.function.identity.reads import PARTS, is_atom
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.identity.traversal import is_atom
 from archimedes.graph.dtypes import STATIC
 
 __all__ = ["changing_statics"]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import Compiled
-from archimedes.function.identity.reads import Same
 from archimedes.function.identity.states import content_of, fingerprint
+from archimedes.function.identity.traversal import Same
 from archimedes.simulate.events.event import EventLike, Watch, check_events
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks as checks

@@ -1,0 +1,111 @@
+"""What containers, arrays and numbers hold."""
+
+from __future__ import annotations
+
+import gc
+from collections import OrderedDict, deque
+from typing import Any
+
+import numpy as np
+
+from archimedes.function.identity.data_places import (
+    ArrayPlace,
+    ContentPlace,
+    DictPlace,
+    ListPlace,
+)
+from archimedes.function.identity.object_parts import ordered_items
+from archimedes.function.identity.traversal import Same, Traversal
+from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.symbolic.recorded.recorded_memory import root_of
+from archimedes.tree.content import content_key
+
+__all__ = [
+    "open_array",
+    "open_dict",
+    "open_list",
+    "open_number",
+    "open_proxy",
+    "open_recorded_array",
+    "open_set",
+    "open_traced_array",
+    "open_tuple",
+]
+
+
+def open_list(walk: Traversal, value: list[Any], path: str) -> None:
+    """A list: its items."""
+    walk.found.append(ListPlace(path, value))
+    items = [walk.token(v, f"{path}[{k}]") for k, v in enumerate(list.__iter__(value))]
+    walk.add(value, "list", *items)
+
+
+def open_dict(walk: Traversal, value: dict[Any, Any], path: str) -> None:
+    """A dict: its items, in their order where it keeps one."""
+    if isinstance(value, OrderedDict):  # its order is not that of its table
+        walk.found.append(ContentPlace(path, value, ordered_items))
+        pairs: Any = OrderedDict.items(value)
+    else:
+        walk.found.append(DictPlace(path, value))
+        pairs = dict.items(value)
+    for key, held in pairs:
+        walk.add(value, walk.token(key, path), walk.token(held, f"{path}[{key!r}]"))
+    walk.add(value, "dict", len(value))
+
+
+def open_proxy(walk: Traversal, value: Any, path: str) -> None:
+    """A view of a dict that cannot be written to: that dict."""
+    walk.add(value, "proxy", walk.token(gc.get_referents(value)[0], path))
+
+
+def open_set(walk: Traversal, value: Any, path: str) -> None:
+    """Sets, byte arrays and deques: what they hold."""
+    read: Any = frozenset if isinstance(value, (set, frozenset)) else bytes
+    if isinstance(value, deque):
+        read = tuple
+        for k, item in enumerate(value):
+            walk.add(value, walk.token(item, f"{path}[{k}]"))
+    if not isinstance(value, frozenset):
+        walk.found.append(ContentPlace(path, value, read))
+    if not isinstance(value, deque):
+        walk.add(value, content_key(read(value)))
+
+
+def open_tuple(walk: Traversal, value: Any, path: str) -> None:
+    """A tuple of a class of its own: its items."""
+    walk.add(value, *[walk.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
+
+
+def open_number(walk: Traversal, value: Any, path: str) -> None:
+    """A number: its value."""
+    walk.add(value, content_key(value))
+
+
+def open_array(walk: Traversal, value: np.ndarray, path: str) -> None:
+    """An array: its bytes and how they are laid out, or its objects."""
+    plain = value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
+    if plain.dtype.hasobject:
+        walk.add(value, *[walk.token(v, path) for v in plain.ravel().tolist()])
+    content = plain.tobytes()
+    walk.found.append(ArrayPlace(path, plain, content))
+    walk.add(value, plain.dtype.str, plain.shape, plain.strides)
+    if not plain.dtype.hasobject:
+        walk.add(value, content)
+
+
+def open_recorded_array(walk: Traversal, value: RecordedArray, path: str) -> None:
+    """An array made while recording: of numbers, or of traced values."""
+    nodes = root_of(value)._nodes
+    if nodes is None:
+        open_array(walk, value, path)
+    else:
+        open_traced_array(walk, nodes.array, path)
+        walk.add(value, Same(value))
+
+
+def open_traced_array(walk: Traversal, value: SymbolicArray, path: str) -> None:
+    """A value of a recording."""
+    walk.traced.append((path, value))
+    walk.token(value, path)
+    walk.add(value, Same(value))
