@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archimedes.backends.llvm import Kernel, build
+from archimedes.backends.llvm.runtime.kernel import Kernel, build
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import DTYPES, Graph, inline
 from archimedes.graph.expand import expand

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from archimedes.backends.interpreter import run
-from archimedes.backends.llvm import Kernel, build
+from archimedes.backends.llvm.runtime.kernel import Kernel, build
 from archimedes.graph import B8, DTYPES, F32, F64, I64, Graph
 
 SPECIAL_FLOATS = np.array(

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Graph, Scan
 

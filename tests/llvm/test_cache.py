@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm import build
 from archimedes.backends.llvm.runtime import cache, trust
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F64, Call, Graph
 
 
@@ -113,7 +113,7 @@ def test_a_full_disk_is_no_error(folder, monkeypatch):
 
 SCRIPT = """
 import numpy as np
-from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F64, Graph
 g = Graph()
 x = g.input(F64)

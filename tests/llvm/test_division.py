@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archimedes.backends.exact_division import RANGE, factors_of
-from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F64, Graph
 
 from .checking import SPECIAL_FLOATS, assert_bits

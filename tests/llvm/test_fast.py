@@ -9,7 +9,7 @@ import pytest
 from benchmarks.models import arm, articulated_body, rigid_body, rigid_body_point
 
 import archimedes as arc
-from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F32, F64, Graph
 from archimedes.graph.fast import fast
 from archimedes.graph.spec import validate

@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.errors import GraphError
 from archimedes.graph import CODES, F32, F64, Graph
 

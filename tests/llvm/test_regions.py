@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm import build
+from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import B8, CODES, F32, F64, I64, Call, Graph, Host, Map, Scan, Solve, Switch
 from archimedes.graph import While as Repeat
 

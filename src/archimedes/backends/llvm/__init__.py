@@ -1,5 +1,4 @@
-"""Native code through LLVM: scalar kernels for single calls, lane kernels for batches."""
+"""Native code through LLVM: scalar kernels for single calls, lane kernels for batches.
 
-from archimedes.backends.llvm.runtime.kernel import Kernel, Statistics, build
-
-__all__ = ["Kernel", "Statistics", "build"]
+Nothing is imported here, so that ``backend.py`` makes the backend known without loading LLVM.
+"""
