@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["lazy_names"]
 
 
-def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def lazy_names(
+    package: str, unlisted: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that has a stub.
+
+    Modules in ``unlisted``, with spaces between them, are imported on first use too, but are none
+    of the names that the package offers.
 
     >>> get, names, public = lazy_names("archimedes.random")
     >>> get("uniform").__name__, "uniform" in names(), "uniform" in public
@@ -29,6 +34,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     """
     home = _homes(package)
     public = sorted(home)
+    home.update(dict.fromkeys(unlisted.split(), package))
 
     def get(name: str) -> Any:
         if name not in home:

@@ -9,7 +9,6 @@ import numpy as np
 
 from archimedes.backends.interpreter import run
 from archimedes.backends.protocol import Backend, Figures, Kernel, Program
-from archimedes.backends.registry import register
 from archimedes.graph.text import statistics
 
 __all__ = ["InterpretedProgram", "Interpreter"]
@@ -71,4 +70,4 @@ class Interpreter(Backend):
         return InterpretedProgram(program)
 
 
-register(Interpreter())
+BACKEND = Interpreter()

@@ -37,7 +37,7 @@ AUTO = "auto"
 VARIABLE = "ARCHIMEDES_BACKEND"
 #: What "auto" compiles with, and what it interprets with before: every other must give its bits.
 _DEFAULT, _REFERENCE = "llvm", "interpreter"
-#: Backends of this package and the modules that make them known; imported when first needed.
+#: Backends of this package and the modules that have them; imported when first needed.
 _BUILT_IN = {
     "llvm": "archimedes.backends.llvm.backend",
     "interpreter": "archimedes.backends.interpreter_backend",
@@ -113,9 +113,7 @@ def get_backend(name: str) -> Backend:
     if found is None:
         if name not in _BUILT_IN:
             raise ValueError(f"backend={name!r} is not one of {names()}")
-        # The module registers its backend; two threads may import it, one runs it.
-        import_module(_BUILT_IN[name])
-        found = _registered[name]
+        found = register(import_module(_BUILT_IN[name]).BACKEND)
     return found
 
 

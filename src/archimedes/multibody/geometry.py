@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.placements import origin, triple
 from archimedes.multibody.reports import Report
 from archimedes.numbers_in_text import number
 from archimedes.xml_elements import Element
@@ -54,8 +55,6 @@ def read_geometry(
 
 def read_shape(part: Element, body: str, path: Path, packages: Any, report: Report) -> Shape | None:
     """Return one shape; what it is made of comes from its <geometry>."""
-    from archimedes.multibody.urdf import origin, triple
-
     holder = part.find("geometry")
     shapes = [] if holder is None else list(holder)
     if len(shapes) != 1 or (shapes[0].tag not in SIZES and shapes[0].tag != "mesh"):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.joints import JointKind, Screw
+from archimedes.multibody.printing import tree_text
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
 
 __all__ = ["GRAVITY", "Frame", "Link", "Model"]
@@ -172,8 +173,6 @@ class Model:
         return f"Model({self.name!r}: {bodies} {plural}, {_total(self)}nq={self.nq}, nv={self.nv})"
 
     def __str__(self) -> str:
-        from archimedes.multibody.printing import tree_text
-
         return tree_text(self)
 
 
@@ -189,7 +188,5 @@ PER_COORDINATE = ("rest", "lower", "upper")
 
 
 def _total(model: Model) -> str:
-    from archimedes.spatial.validation import concrete
-
     masses = concrete(model.masses)
     return "" if masses is None else f"{np.sum(masses):.4g} kg, "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.multibody.model import Link, Model
 from archimedes.spatial.validation import concrete
+
+if TYPE_CHECKING:
+    from archimedes.multibody.model import Link, Model
 
 __all__ = ["tree_text"]
 

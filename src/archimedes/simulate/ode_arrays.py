@@ -14,13 +14,14 @@ from archimedes.function.control_flow.region_bodies import any_traced
 from archimedes.function.derivatives.flows import moved
 from archimedes.function.former_options import former_options
 from archimedes.simulate.events.event import EventLike
-from archimedes.simulate.methods.method_table import Method, find_method
+from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.hybrid import hybrid_of
 from archimedes.simulate.solves.initial_values import prepare, step_limit
+from archimedes.simulate.solves.method_lookup import find_method
 from archimedes.simulate.solves.model import (
     ATOL,
     DEFAULT_METHOD,

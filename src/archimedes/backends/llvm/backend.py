@@ -15,7 +15,6 @@ from archimedes.backends.cpus import cpu_count
 from archimedes.backends.entry_forms import EntryRequest
 from archimedes.backends.memory_guard import known_layout
 from archimedes.backends.protocol import Backend, Figures, Kernel, Program
-from archimedes.backends.registry import register
 from archimedes.backends.work import EVERYTHING, operations
 from archimedes.graph.text import statistics
 
@@ -130,4 +129,4 @@ class LLVM(Backend):
         return cache_folder()
 
 
-register(LLVM())
+BACKEND = LLVM()

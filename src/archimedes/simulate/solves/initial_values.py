@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.graph.environment import in_default_environment
-from archimedes.simulate.methods.method_table import Method, find_method
+from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.methods.stiffness import is_stiff
 from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.state_layout import as_state, layout_of
@@ -26,6 +26,7 @@ from archimedes.simulate.solves.driver import (
     solve,
 )
 from archimedes.simulate.solves.event_logs import EventFinal, EventOutputs, EventSteps, batch_table
+from archimedes.simulate.solves.method_lookup import find_method
 from archimedes.simulate.solves.model import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
 from archimedes.simulate.statuses import MANY_STEPS, message_of
 from archimedes.simulate.stepping.solve_kernels import Kernels
