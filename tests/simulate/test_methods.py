@@ -7,8 +7,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from archimedes.simulate import solve_ode
-from archimedes.simulate.methods.method_table import evaluate_dense, find_method
+from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.methods.tableaus import TABLEAUS
+from archimedes.simulate.solves.method_lookup import find_method
 
 NAMES = [tableau.name for tableau in TABLEAUS]
 #: Steps over the span, coarse enough for errors well above rounding.

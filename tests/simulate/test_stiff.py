@@ -13,9 +13,10 @@ from scipy.integrate import solve_ivp
 
 import archimedes as arc
 from archimedes.simulate.methods import esdirk, rosenbrock
-from archimedes.simulate.methods.method_table import evaluate_dense, find_method
+from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.ode import solve_ode
 from archimedes.simulate.ode_arrays import odeint
+from archimedes.simulate.solves.method_lookup import find_method
 
 STIFF = ("rodas5p", "esdirk4")
 
