@@ -165,3 +165,33 @@ def test_configurations(peers, name):
     for k in range(count):
         theirs = pin.integrate(model, peer.q_of(q[k]), v[k])
         np.testing.assert_allclose(peer.q_of(moved[k]), theirs, rtol=0, atol=1e-12)
+
+
+@robots
+def test_derivatives(peers, name):
+    peer = peer_named(peers, name)
+    pin, model, data, G = peer.pin, peer.peer, peer.data, peer.G
+    count = STATES // 10
+    q, v, a = peer.states(count)
+    ours = mb.rnea_derivatives(peer.model, q, v, a)
+    theirs = ([], [])
+    for k in range(count):
+        dq, dv, _ = pin.computeRNEADerivatives(model, data, peer.q_of(q[k]), G @ v[k], G @ a[k])
+        theirs[0].append(G.T @ dq @ G)
+        theirs[1].append(G.T @ dv @ G)
+    close(ours[0], theirs[0], "rnea_derivatives dq")
+    close(ours[1], theirs[1], "rnea_derivatives dv")
+    close(ours[2], [*mb.crba(peer.model, q)], "rnea_derivatives da")
+    condition = np.linalg.cond(mb.crba(peer.model, q)).max()
+    if peer.mimics or condition > 1e12:
+        return
+    found = mb.aba_derivatives(peer.model, q, v, a)
+    parts = ([], [], [])
+    for k in range(count):
+        each = pin.computeABADerivatives(model, data, peer.q_of(q[k]), v[k], a[k])
+        for kept, part in zip(parts, each, strict=True):
+            kept.append(part.copy())
+    for one, other, part in zip(found, parts, ("dq", "dv", "dtau"), strict=True):
+        scale = max(np.abs(np.stack(other)).max(), FLOOR)
+        error = np.abs(one - np.stack(other)).max() / scale
+        assert error < max(TOLERANCE, 1e-15 * condition), f"aba_derivatives {part}: {error:.2g}"

@@ -22,8 +22,11 @@ from archimedes.multibody.configurations import (
 )
 from archimedes.multibody.coriolis import coriolis_matrix
 from archimedes.multibody.energies import kinetic_energy, potential_energy
+from archimedes.multibody.factorization import inverse_mass_matrix
 from archimedes.multibody.forward_dynamics import aba
+from archimedes.multibody.forward_dynamics_derivatives import aba_derivatives
 from archimedes.multibody.inverse_dynamics import gravity_torque, rnea
+from archimedes.multibody.inverse_dynamics_derivatives import rnea_derivatives
 from archimedes.multibody.jacobians import frame_jacobian, frame_jacobian_rate
 from archimedes.multibody.kinematics import frame_acceleration, frame_pose, frame_twist
 from archimedes.multibody.loading import load, read
@@ -41,6 +44,7 @@ __all__ = [
     "Model",
     "Report",
     "aba",
+    "aba_derivatives",
     "center_of_mass",
     "centroidal_matrix",
     "centroidal_momentum",
@@ -56,6 +60,7 @@ __all__ = [
     "gravity_torque",
     "inertial_parameters",
     "integrate",
+    "inverse_mass_matrix",
     "kinetic_energy",
     "load",
     "neutral",
@@ -64,6 +69,7 @@ __all__ = [
     "random_configuration",
     "read",
     "rnea",
+    "rnea_derivatives",
     "torque_regressor",
     "user_joint",
 ]

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.multibody.inverse_dynamics import rnea
 from archimedes.multibody.links import (
     Forces,
+    check_coordinates,
     columns_of,
     coordinates_of,
     external_forces,
@@ -24,7 +26,9 @@ from archimedes.multibody.links import (
     poses_of,
     speeds_of,
 )
+from archimedes.multibody.mass_matrix import crba
 from archimedes.multibody.model import Model
+from archimedes.multibody.passive_forces import passive_torque
 from archimedes.multibody.spatial_algebra import (
     Articulated,
     Pose,
@@ -71,8 +75,6 @@ def aba(
     array([16.35])
     """
     if passive:
-        from archimedes.multibody.passive_forces import passive_torque
-
         tau = speeds_checked(model, tau) + passive_torque(model, q, v)
     if any(link.mimic for link in model.links):
         return by_mass_matrix(model, q, v, tau, forces)
@@ -162,15 +164,11 @@ def to_parent(X: Pose, I: Articulated) -> Articulated:
 
 def speeds_checked(model: Model, tau: Any) -> Any:
     """Return torques as an array (..., nv)."""
-    from archimedes.multibody.links import check_coordinates
-
     return check_coordinates(model, tau, "tau", model.nv)
 
 
 def by_mass_matrix(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
     """Return the accelerations by solving with the mass matrix."""
-    from archimedes.multibody.inverse_dynamics import rnea
-    from archimedes.multibody.mass_matrix import crba
 
     bias = rnea(model, q, v, np.zeros(model.nv), forces)
     rest = speeds_checked(model, tau) - bias

@@ -24,6 +24,7 @@ from archimedes.multibody.links import (
     speeds_of,
 )
 from archimedes.multibody.model import Model
+from archimedes.multibody.passive_forces import passive_torque
 from archimedes.multibody.spatial_algebra import (
     Pose,
     Spatial,
@@ -78,8 +79,6 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     torques = torques_of(model, X, S, f_of)
     torques = [t + model.armature[k] * rates[k] for k, t in enumerate(torques)]
     if passive:
-        from archimedes.multibody.passive_forces import passive_torque
-
         return joined(torques) - passive_torque(model, q, v)
     return joined(torques)
 

@@ -21,7 +21,7 @@ from archimedes.multibody.spatial_algebra import (
     rigid_to_parent,
 )
 
-__all__ = ["crba", "filled"]
+__all__ = ["add_pair", "crba", "filled", "mass_entries"]
 
 
 def crba(model: Model, q: Any) -> Any:
@@ -34,6 +34,11 @@ def crba(model: Model, q: Any) -> Any:
     >>> crba(b.build(), [0.3])
     array([[0.6]])
     """
+    return filled(mass_entries(model, q), (*np.shape(q)[:-1], model.nv, model.nv))
+
+
+def mass_entries(model: Model, q: Any) -> dict[tuple[int, int], Any]:
+    """Return the entries of the mass matrix that are not zero."""
     qs = coordinates_of(model, q)
     X, S = poses_of(model, qs), columns_of(model, qs)
     Ic = inertias_of(model)
@@ -54,7 +59,7 @@ def crba(model: Model, q: Any) -> Any:
                     add_pair(entries, k, j, dot(other, F), twice=k == j)
     for k in range(model.nv):
         entries[k, k] = entries[k, k] + model.armature[k]
-    return filled(entries, (*np.shape(q)[:-1], model.nv, model.nv))
+    return entries
 
 
 def add_pair(

@@ -1,0 +1,98 @@
+"""Analytic derivatives of the dynamics, against differences, Pinocchio and automatic ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import archimedes as arc
+from archimedes import multibody as mb
+
+from .random_trees import random_state, random_tree
+
+seeds = st.integers(0, 2**32 - 1)
+quick = settings(max_examples=5, deadline=None, derandomize=True)
+STEP = 1e-4
+
+
+def differences(function, size):
+    """Return the derivative of function(e) at e = 0 by differences of fourth order."""
+    e = STEP * np.eye(size)
+    parts = [function(k * e).T for k in (-2, -1, 1, 2)]
+    return (parts[0] - 8 * parts[1] + 8 * parts[2] - parts[3]) / (12 * STEP)
+
+
+def near(ours, theirs):
+    np.testing.assert_allclose(ours, theirs, atol=2e-8 * max(1.0, np.abs(theirs).max()))
+
+
+@quick
+@given(seeds, st.booleans())
+def test_inverse_dynamics(seed, passive):
+    model = random_tree(seed, loaded=passive)
+    q, v, a = random_state(model, seed)
+    v = v + np.sign(v)  # friction is steep around zero: differences would not see it
+    forces = np.random.default_rng(seed).normal(size=(len(model.body_names), 6))
+    dq, dv, da = mb.rnea_derivatives(model, q, v, a, forces, passive)
+    rnea = lambda q, v, a: mb.rnea(model, q, v, a, forces, passive)
+    near(dq, differences(lambda e: rnea(mb.integrate(model, q, e), v, a), model.nv))
+    near(dv, differences(lambda e: rnea(q, v + e, a), model.nv))
+    np.testing.assert_allclose(da, mb.crba(model, q), atol=1e-12)
+
+
+@quick
+@given(seeds, st.booleans())
+def test_forward_dynamics(seed, passive):
+    model = random_tree(seed, loaded=passive)
+    q, v, tau = random_state(model, seed)
+    v = v + np.sign(v)
+    dq, dv, dtau = mb.aba_derivatives(model, q, v, tau, passive=passive)
+    aba = lambda q, v: mb.aba(model, q, v, tau, passive=passive)
+    near(dq, differences(lambda e: aba(mb.integrate(model, q, e), v), model.nv))
+    near(dv, differences(lambda e: aba(q, v + e), model.nv))
+    np.testing.assert_allclose(dtau @ mb.crba(model, q), np.eye(model.nv), atol=1e-10)
+    np.testing.assert_allclose(mb.inverse_mass_matrix(model, q), dtau, atol=1e-10)
+
+
+def test_automatic_derivatives_agree():
+    model = random_tree(5, kinds=("revolute", "helical", "cylindrical", "mimic", "universal"))
+    q, v, a = random_state(model, 2)
+    ours = mb.rnea_derivatives(model, q, v, a)
+    theirs = arc.jac(lambda q, v, a: mb.rnea(model, q, v, a), argnums=(0, 1, 2))(q, v, a)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-11)
+
+
+def test_batches_and_native_code():
+    model = random_tree(9, kinds=("free", "revolute", "planar"))
+    states = [np.stack(x) for x in zip(*(random_state(model, k) for k in range(3)))]
+    native = arc.compile(lambda *x: mb.aba_derivatives(model, *x), backend="llvm")
+    together = mb.aba_derivatives(model, *states)
+    for k in range(3):
+        single = native(*(x[k] for x in states))
+        for one, rows in zip(single, together, strict=True):
+            np.testing.assert_allclose(one, rows[k], rtol=1e-9, atol=1e-9)
+
+
+def test_kinds_whose_motions_change_are_refused():
+    from .random_trees import SWING
+
+    b = mb.Builder()
+    b.add_body("a", 1.0, inertia=[1, 1, 1])
+    b.attach("a", joint="j", kind=SWING)
+    with pytest.raises(NotImplementedError, match=r"use arc\.jac of rnea"):
+        mb.rnea_derivatives(b.build(), *np.zeros((3, 2)))
+
+
+def test_columns_in_a_loop(monkeypatch):
+    """Large robots solve their columns in a loop: the same numbers."""
+    from archimedes.multibody import forward_dynamics_derivatives
+
+    monkeypatch.setattr(forward_dynamics_derivatives, "UNROLLED", 0)
+    model = random_tree(3, kinds=("free", "revolute", "prismatic"))
+    state = random_state(model, 1)
+    looped = arc.compile(lambda *x: mb.aba_derivatives(model, *x), backend="llvm")(*state)
+    for one, other in zip(looped, mb.aba_derivatives(model, *state), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
