@@ -23,7 +23,7 @@ class StructConfig:
     Subclasses are structs made by keyword. Values are checked against the annotations: numbers,
     text, lists, dicts, arrays (from nested lists), ``Literal``, ``X | None``, other
     configurations and structs. ``type="name"`` in the class statement names the alternative in a
-    :class:`UnionConfig`; ``extra="ignore"`` drops keys that are no fields, instead of raising.
+    :class:`UnionConfig`; ``extra="ignore"`` drops keys that are not fields instead of raising.
     Errors give the full path: ``engine.thrust: expected a number, got 'x'``.
 
     >>> from archimedes.tree import StructConfig

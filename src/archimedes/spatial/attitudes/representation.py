@@ -77,7 +77,7 @@ class Representation:
         raise NotImplementedError(f"{cls.__name__} must define of_quaternion()")
 
     def static(self) -> dict[str, Any]:
-        """Return the settings, beside the array, that attitudes made from this one keep."""
+        """Return the settings, besides the array, that attitudes made from this one keep."""
         return {}
 
     # ---- factories -----------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Representation:
         """Return the same rotation in the class that entered itself under a name.
 
         These are "quat", "euler", "rotvec", "mrp", "matrix" and those of users; `settings` are
-        what the class keeps beside its array (for "euler" the sequence, and the unit).
+        what the class keeps besides its array (for "euler" the sequence, and the unit).
 
         >>> from archimedes.spatial import Quaternion
         >>> Quaternion([1.0, 0.0, 0.0, 0.0]).to("euler", "zyx")

@@ -182,7 +182,7 @@ class SymbolicNdarray(SymbolicArray):
     """A traced array; unlike a scalar, it has a length and can be iterated over."""
 
     __slots__ = ()
-    # ``isinstance`` looks here when ``type(x)`` is no answer.
+    # ``isinstance`` looks here when ``type(x)`` does not answer.
     __class__ = property(lambda self: np.ndarray)
 
     def __len__(self) -> int:

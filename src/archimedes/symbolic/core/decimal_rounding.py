@@ -1,6 +1,6 @@
 """Python's ``round(x, n)`` of a float: the nearest decimal to its exact value, ties to even.
 
-NumPy rounds ``x * 10**n``, whose own rounding makes ties that are none: 2.675 is below the tie,
+NumPy rounds ``x * 10**n``, whose own rounding makes spurious ties: 2.675 is below the tie,
 so that Python gives 2.67 and NumPy 2.68. Here the rounding error of the product decides
 (Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18, 1971).
 """

@@ -31,7 +31,7 @@ _ID = np.dtype(np.int64)
 #: is its place here.
 _TOKENS: tuple[Any, ...] = (*DTYPES, float, int)
 _WEAK_FLOAT, _WEAK_INT = len(DTYPES), len(DTYPES) + 1
-#: Kinds of Python numbers by dtype code: a bool is as good as NumPy's.
+#: Kinds of Python numbers by dtype code: a bool counts as NumPy's.
 _WEAK_KINDS = {F64: _WEAK_FLOAT, I64: _WEAK_INT, B8: B8}
 #: Integers of a recording are int64.
 _LIMIT = 2**63
@@ -41,7 +41,7 @@ _COMPARISONS = frozenset(
 
 
 def laid_like(x: Any, like: Any) -> Any:
-    """Return a traced array as fresh one in the memory order of another of its shape."""
+    """Return a traced array as a fresh one in the memory order of another of its shape."""
     ids = np.empty_like(like.ids)
     ids[...] = x.ids
     return TracedValue.array(ids, x.code, x.owner)

@@ -20,7 +20,7 @@ _ARRAYS = (
 _ARRAY_FUNCTIONS = frozenset(getattr(np, name) for name in _ARRAYS.split())
 #: Functions that read an attribute.
 _ATTRIBUTES = frozenset({np.real, np.imag})
-#: Functions that give an array, but of a NumPy scalar a scalar.
+#: Functions that give an array, but a scalar for a NumPy scalar.
 _SCALARS_STAY_SCALARS = frozenset({np.reshape, np.squeeze, np.transpose})
 
 _SETS = (
@@ -67,7 +67,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _in_form(function: Any, args: tuple[Any, ...], result: Any) -> Any:
-    """Return results without axes as what NumPy gives: a scalar, of a few functions an array."""
+    """Return results without axes as NumPy gives them: as scalars, or arrays for a few functions."""
     if type(result) in (tuple, list):
         return type(result)(_in_form(function, args, part) for part in result)
     if not isinstance(result, TracedValue) or result.ids.ndim or function in _ATTRIBUTES:

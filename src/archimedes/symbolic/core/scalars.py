@@ -6,9 +6,9 @@ element of a float32 array one of ``np.float32``. ``type(x)`` is what it is, so 
 would read a float's memory (``math.sin``) asks ``__float__`` instead, which explains itself.
 
 A *number* stands for a Python int, float or bool: what a caller passed as one, and what Python's
-operators make of such. Operators between two of them follow Python (``True + True`` is 2, ``7 / 2``
-a float, ``2**-1`` one half); between one and an array NumPy's rules hold, where it does not widen
-the array. What NumPy's functions return is never a number. See docs/decisions/018.
+operators make of those. Operators between two of them follow Python (``True + True`` is 2,
+``7 / 2`` a float, ``2**-1`` one half); between one and an array NumPy's rules hold, where it does
+not widen the array. What NumPy's functions return is never a number. See docs/decisions/018.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SymbolicScalar(SymbolicArray):
 
     __slots__ = ()
 
-    # ``isinstance`` looks here when ``type(x)`` is no answer.
+    # ``isinstance`` looks here when ``type(x)`` does not answer.
     __class__ = property(lambda self: DTYPES[self.code].type)
 
     def __hash__(self) -> int:  # type: ignore[override]
@@ -48,7 +48,7 @@ class SymbolicScalar(SymbolicArray):
         )
 
     def form(self) -> type[SymbolicArray]:
-        """Return the class of what NumPy's methods make of it: a scalar's a scalar."""
+        """Return the class of what NumPy's methods make of it: of a scalar, a scalar."""
         return SymbolicScalar
 
     def __getitem__(self, key: Any) -> SymbolicArray:
@@ -102,7 +102,7 @@ class SymbolicNumber(SymbolicScalar):
 
     @property
     def real(self) -> SymbolicArray:
-        """The number; of a bool the integer, as Python has it."""
+        """The number; for a bool the integer, as in Python."""
         return _counted(self)
 
     @property

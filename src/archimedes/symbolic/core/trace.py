@@ -28,6 +28,7 @@ __all__ = [
     "is_user_code",
     "outside_numpy",
     "range_error",
+    "stands_for_numpy",
     "trace_error",
     "trace_number",
     "user_line",
@@ -215,13 +216,19 @@ def is_internal(frame: FrameType) -> bool:
     return is_internal_module(frame.f_globals.get("__name__", ""))
 
 
-#: NumPy, and what stands for its functions while recording.
-_NUMPY = ("numpy", "archimedes.symbolic.recorded.list_arguments")
+#: NumPy, and the modules whose functions stand for its own while recording.
+_numpy: tuple[str, ...] = ("numpy",)
+
+
+def stands_for_numpy(module: str) -> None:
+    """Have errors look through the frames of a module as they do through NumPy's."""
+    global _numpy
+    _numpy = (*_numpy, module)
 
 
 def outside_numpy(frame: FrameType) -> FrameType:
     """Return the innermost frame, from this one outwards, that does not run NumPy's own code."""
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_NUMPY):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_numpy):
         frame = frame.f_back
     return frame
 

@@ -97,7 +97,7 @@ class TracedValue:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis, as of NumPy's array."""
+        """Bytes from one element to the next along each axis, as in a NumPy array."""
         return tuple(s // self.ids.itemsize * self.itemsize for s in self.ids.strides)
 
     @property
@@ -243,7 +243,7 @@ class TracedValue:
         # Where NumPy gives a scalar of the ids, it would give one of the values.
         form = TracedValue.array if isinstance(ids, np.ndarray) else TracedValue.scalar
         if not self.ids.ndim and self.form() is not TracedValue.array:
-            ids = np.array(ids)  # a scalar cannot be written to, also not through a view
+            ids = np.array(ids)  # a scalar cannot be written to, not even through a view
         made = form(_asarray(ids, dtype=np.int64), self.code, self.owner)
         if self.owner is current_trace() or np.may_share_memory(made.ids, self.ids):
             return made
@@ -255,5 +255,5 @@ class TracedValue:
         return self.form()(trace.ids_of(self).copy(order), self.code, trace)
 
     def form(self) -> Any:
-        """Return the class of what NumPy's methods make of it: an array's an array."""
+        """Return the class of what NumPy's methods make of it: of an array, an array."""
         return TracedValue.array

@@ -21,7 +21,7 @@ __all__ = [
 
 LinAlgError = np.linalg.LinAlgError
 
-#: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations a sweep.
+#: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations per sweep.
 MAX_SPECTRAL = 16
 
 

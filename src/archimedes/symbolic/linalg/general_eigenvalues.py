@@ -119,7 +119,7 @@ def _without_negligible(f: Arithmetic, h: Matrix, eps: float) -> None:
     zero = Complex(e.c(0.0), e.c(0.0))
     for k in range(1, len(h)):
         beside = e.add(f.size(h[k - 1][k - 1]), f.size(h[k][k]))
-        # Of a block of zeros the whole matrix, of size about 1, is what is beside.
+        # Beside a block of zeros it is compared with the whole matrix, whose size is about 1.
         beside = e("max", beside, e.c(eps))
         small = e("le", f.size(h[k][k - 1]), e.mul(e.c(eps), beside))
         h[k][k - 1] = f.where(small, zero, h[k][k - 1])

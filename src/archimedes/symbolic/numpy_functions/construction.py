@@ -109,7 +109,7 @@ _STATISTICS: dict[str, Any] = {
 
 
 def _pairs(given: Any, ndim: int) -> Any:
-    """Spell out a pad argument as one pair (before, after) an axis."""
+    """Spell out a pad argument as one pair (before, after) per axis."""
     return np.broadcast_to(np.asarray(None) if given is None else lift(given), (ndim, 2))
 
 

@@ -35,7 +35,7 @@ def _count(lines: Any) -> Any:
 
 
 def _pick(ordered: Any, index: Any) -> Any:
-    """Take one element a column, at traced positions."""
+    """Take one element per column, at traced positions."""
     return np.take_along_axis(ordered, index[None], axis=0)[0]
 
 

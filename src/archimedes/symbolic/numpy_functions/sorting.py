@@ -151,7 +151,7 @@ def _argpartition(
 def count_below(table: np.ndarray, v: Any, side: str) -> Any:
     """Count the entries of a static sorted table below (``left``) or up to (``right``) each v.
 
-    Binary search with a table lookup a level, so that the cost grows with log2 of the length.
+    Binary search with one table lookup per level, so that the cost grows with log2 of the length.
     A nan counts as larger than every entry; the table itself must hold none.
     """
     trace = current_trace()
@@ -175,7 +175,7 @@ def count_below(table: np.ndarray, v: Any, side: str) -> Any:
 
 
 def _count_traced(a: Any, v: Any, side: str) -> Any:
-    """Count as ``count_below`` does, in a traced table, one comparison an entry."""
+    """Count as ``count_below`` does, in a traced table, one comparison per entry."""
     trace = current_trace()
     g = trace.graph
     table = trace.ids_of(a).tolist()

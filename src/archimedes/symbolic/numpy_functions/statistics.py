@@ -230,7 +230,7 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
-    """Estimate a covariance matrix from observations, one variable a row."""
+    """Estimate a covariance matrix from observations, one variable per row."""
     parts = []
     for k, given in enumerate((m, y)):
         if given is None:

@@ -4,8 +4,8 @@
 NumPy's protocols lets an array library take part in ``np.zeros(3)``. So, while at least one
 trace is active, NumPy's creation functions are replaced, in the ``numpy`` module and under the
 names that ``from numpy import zeros`` bound, by versions whose arrays can take traced values
-(``recorded.py``) in a thread that is tracing; in any other they call the original. When the last
-trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
+(``recorded_array.py``) in a thread that is tracing; in any other they call the original. When the
+last trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _traced_array(original: Any, x: Any, dtype: Any, args: Any, kwargs: dict[str
     """Let NumPy decide on the ids whether to copy, and in which order of memory."""
     if dtype is not None and np.dtype(dtype) != x.dtype:
         x = x.astype(dtype, order=kwargs.get("order") or "K")
-    # A scalar is no array: what NumPy makes of it is one of its own.
+    # A scalar is not an array: what NumPy makes of it is an array of its own.
     source = x.ids if isinstance(x, SymbolicArray.array) else x.ids.copy()
     ids = original(source, None, *args, **kwargs)
     return x if ids is x.ids else SymbolicArray(ids, x.code, x.owner)
@@ -209,7 +209,7 @@ _replacements: dict[str, Any] = {
 }
 
 
-#: Modules with the functions that are replaced there, and what by.
+#: Modules with the functions that are replaced there, and their replacements.
 _replaced: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
     (np, _originals, _replacements),
     *(

@@ -2,7 +2,7 @@
 
 NumPy offers its protocols to arrays, not to the items of a list: of a list of traced numbers it
 makes an array of Python objects, and computes on those by rules of its own. So, while a recording
-is under way, NumPy's functions and ufuncs are replaced by a ``Stand`` each, which makes of such a
+is under way, each of NumPy's functions and ufuncs is replaced by a ``Stand``, which makes of such a
 list the array that ``np.array`` would make (Python's numbers become float64, int64 or bool,
 NumPy's scalars keep their dtype) and calls the original. A stand equals what it stands for, and
 has its class, name and hash. See docs/decisions/020-lists-of-traced-numbers.md.
@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.trace import is_internal, is_tracing
+from archimedes.symbolic.core.trace import is_internal, is_tracing, stands_for_numpy
 from archimedes.symbolic.core.traced_content import holds_traced
 
 __all__ = ["Stand", "stands", "with_arrays"]
+
+stands_for_numpy(__name__)
 
 #: Arguments that are sequences of arrays: each of their items is one, or a list that makes one.
 _SEQUENCES: dict[str, frozenset[Any]] = {
@@ -45,7 +47,7 @@ _SEQUENCES: dict[str, frozenset[Any]] = {
     "ravel_multi_index": frozenset({0, "multi_index"}),
     "at": frozenset({1, "indices"}),
 }
-#: Arguments that are no arrays, though they may be tuples; of ``np.block`` the nesting counts.
+#: Arguments that are not arrays, though they may be tuples; for ``np.block`` the nesting counts.
 _ASIDE: dict[str, frozenset[Any]] = {"block": frozenset({0, "arrays"})}
 _ALWAYS_ASIDE = frozenset({"out", "shape", "axis", "axes"})
 _LISTS = frozenset({list, tuple})

@@ -64,7 +64,7 @@ SOURCES = {
     "os": Source("urandom getrandom"),
     "time": Source("time time_ns", remedy=_CLOCK, direct=True),
 }
-#: Making generators is no harm by itself; some of these are types.
+#: Making a generator does no harm by itself; some of these are types.
 _HARMLESS = {"default_rng", "test"}
 #: Modules that draw on behalf of whoever calls them.
 _CARRIERS = ("random", "secrets", "uuid", "numpy", "scipy")
@@ -136,7 +136,7 @@ class Functions:
         self.owner.__class__ = self.refusing
 
     def restore(self) -> None:
-        """Be as before."""
+        """Put back what was there before."""
         self.owner.__class__ = self.plain
 
 
@@ -163,7 +163,7 @@ class Methods:
         self._modified()
 
     def restore(self) -> None:
-        """Be as before."""
+        """Put back what was there before."""
         self._update(self.originals)
         for name in self._added:
             self._pop(name, None)
@@ -253,7 +253,7 @@ def uninstall() -> None:
 
 
 def _kind(value: Any) -> str:
-    """Return which generator of the table a value is, or an empty text."""
+    """Return which generator of the table a value is, or an empty string."""
     for name in ("numpy.random", "random"):
         module = sys.modules.get(name)
         for kind in SOURCES[name].types.split() if module is not None else ():
@@ -273,7 +273,7 @@ def is_generator(value: Any) -> bool:
 
 
 def generator_state(value: Any) -> Any:
-    """Return the state of a generator, which can be pickled; that of the system has none."""
+    """Return the state of a generator, which can be pickled; the system's has none."""
     kind = _kind(value)
     if kind == "SystemRandom":
         return None

@@ -50,7 +50,7 @@ class RecordedArray(RecordedMemory):
 
     @property
     def holds_traced_values(self) -> bool:
-        """Tell whether traced values were written to it, so that it is no array of numbers."""
+        """Tell whether traced values were written to it, so that it is not an array of numbers."""
         return holds_nodes(self)
 
     # ---- reading and writing ---------------------------------------------------------------
