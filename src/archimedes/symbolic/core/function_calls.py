@@ -67,7 +67,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _in_form(function: Any, args: tuple[Any, ...], result: Any) -> Any:
-    """Return results without axes as NumPy gives them: as scalars, or arrays for a few functions."""
+    """Return results without axes as NumPy gives them: scalars, or arrays for a few functions."""
     if type(result) in (tuple, list):
         return type(result)(_in_form(function, args, part) for part in result)
     if not isinstance(result, TracedValue) or result.ids.ndim or function in _ATTRIBUTES:
