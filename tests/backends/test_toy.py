@@ -9,8 +9,8 @@ import pytest
 
 from archimedes.backends.interpreter import run
 
-from ..llvm.checking import assert_bits, samples
-from ..llvm.random_graphs import random_graph
+from ..programs.random_graphs import random_graph
+from ..programs.values import assert_bits, samples
 from .toy import build
 
 

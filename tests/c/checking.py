@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -16,10 +15,23 @@ import numpy as np
 import pytest
 
 from archimedes.backends.c import FLAGS, Argument, CSource, assemble, render
-from archimedes.graph import DTYPES, F32, F64, Graph
+from archimedes.graph import DTYPES
 from archimedes.graph.retyping import retype
 
-from ..llvm.checking import SPECIAL_FLOATS, SPECIAL_INTS, assert_bits, leaves_of, reference, samples
+from ..programs.program import Program
+from ..programs.values import assert_bits, leaves_of, reference
+
+__all__ = [
+    "COMPILERS",
+    "FLOATS",
+    "LEVELS",
+    "STRICT",
+    "Bundle",
+    "Rendered",
+    "compile_c",
+    "needs",
+    "needs_sanitizers",
+]
 
 COMPILERS = ("gcc", "clang")
 LEVELS = ("-O0", "-O2", "-O3")
@@ -62,23 +74,10 @@ def compile_c(text: str, folder: Path, *options: str, compiler: str = "gcc", las
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[:4000]}"
 
 
-@dataclass
-class Case:
-    """A graph, its name in C, and sample values of its inputs, one array of shape (n,) each."""
-
-    name: str
-    graph: Graph
-    columns: list[np.ndarray]
-
-    @property
-    def count(self) -> int:
-        return len(self.columns[0]) if self.columns else 1
-
-
 class Rendered:
     """A case rendered for one type of float: source, packed inputs, expected outputs."""
 
-    def __init__(self, case: Case, float_type: str, **options) -> None:
+    def __init__(self, case: Program, float_type: str, **options) -> None:
         g = case.graph
         ins, outs = leaves_of(g.input_dtypes), leaves_of(g.output_dtypes)
         self.name, self.count = case.name, case.count
@@ -124,7 +123,7 @@ def _packed(columns, leaves, dtypes) -> list[np.ndarray]:
 class Bundle:
     """Many cases in one translation unit."""
 
-    def __init__(self, cases: Sequence[Case], float_type: str = "double", **options) -> None:
+    def __init__(self, cases: Sequence[Program], float_type: str = "double", **options) -> None:
         self.float_type = float_type
         self.members = [Rendered(case, float_type, **options) for case in cases]
 
@@ -188,21 +187,3 @@ class Bundle:
             lines += [f"fwrite({n}, sizeof {n}, 1, to);" for n in names[len(m.inputs) :]]
             lines.append("}")
         return "\n".join([*lines, "return fclose(from) + fclose(to);", "}", ""])
-
-
-__all__ = [
-    "COMPILERS",
-    "F32",
-    "F64",
-    "FLOATS",
-    "LEVELS",
-    "SPECIAL_FLOATS",
-    "SPECIAL_INTS",
-    "STRICT",
-    "Bundle",
-    "Case",
-    "Rendered",
-    "compile_c",
-    "needs",
-    "samples",
-]

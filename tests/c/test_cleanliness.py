@@ -11,16 +11,16 @@ import pytest
 from archimedes.graph import F32
 
 from ..marking import long_but
+from ..programs.catalogue import programs
 from .checking import COMPILERS, FLOATS, STRICT, Bundle, compile_c, needs, needs_sanitizers
 from .test_ops import cases
 from .test_programs import fuzz_case, graph_case
-from .test_regions import every_case
 
 
 @cache
 def bundle(float_type: str) -> Bundle:
     """Every op, elementary function and region, and some random programs."""
-    made = [*cases(False), *cases(True), *every_case()]
+    made = [*cases(False), *cases(True), *programs()]
     made += [fuzz_case(seed) for seed in range(6)] + [graph_case(seed) for seed in range(6)]
     return Bundle(made, float_type)
 
@@ -60,7 +60,7 @@ LONG = 150
 
 def test_cppcheck_has_nothing_to_say(tmp_path: Path):
     program = needs("cppcheck")
-    made = [*cases(True), *every_case(), *(fuzz_case(seed) for seed in range(12))]
+    made = [*cases(True), *programs(), *(fuzz_case(seed) for seed in range(12))]
     files = []
     for c in made:
         if c.graph.dtype[c.graph.outputs[0]] != F32:

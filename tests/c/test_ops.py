@@ -2,57 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from archimedes.backends.c.operations import SPELLINGS
-from archimedes.graph import B8, CODES, DTYPES, F64, I64, TABLE, Graph
+from archimedes.graph import CODES, F64, Graph
 
-from .checking import (
-    COMPILERS,
-    FLOATS,
-    LEVELS,
-    SPECIAL_FLOATS,
-    SPECIAL_INTS,
-    Bundle,
-    Case,
-    needs,
-    samples,
-)
-
-ROWS = [op for op in TABLE if op.numpy is not None]
-#: The sign and the payload of a nan are outside the contract.
-READS_SIGN = ("copysign", "bits", "bits32")
+from ..programs.ops import ROWS, op_program
+from ..programs.program import Program
+from ..programs.values import SPECIAL_FLOATS
+from .checking import COMPILERS, FLOATS, LEVELS, Bundle, needs
 
 
-def specials(dtype: int) -> np.ndarray:
-    values = {B8: np.array([True, False]), I64: SPECIAL_INTS}.get(dtype, SPECIAL_FLOATS)
-    with np.errstate(all="ignore"):
-        return values.astype(DTYPES[dtype])
-
-
-def case_of(name: str, dtype: int) -> Case:
-    row = next(op for op in ROWS if op.name == name)
-    dtypes = [B8 if name == "select" and k == 0 else dtype for k in range(row.arity)]
-    g = Graph()
-    ids = [g.input(d) for d in dtypes]
-    g.outputs = [g.emit(CODES[name], *ids)]
-    every = list(itertools.product(*(specials(d) for d in dtypes)))[:1200]
-    rng = np.random.default_rng(7)
-    columns = []
-    for k, d in enumerate(dtypes):
-        special = np.array([row[k] for row in every], DTYPES[d])
-        columns.append(np.concatenate([special, samples(d, 200, rng)]))
-    if name in READS_SIGN:
-        columns[-1] = np.where(columns[-1] == columns[-1], columns[-1], columns[-1].dtype.type(1))
-    return Case(f"op_{name}_{dtype}", g, columns)
-
-
-def cases(elementary: bool) -> list[Case]:
-    return [case_of(op.name, d) for op in ROWS for d in op.takes if op.elementary == elementary]
+def cases(elementary: bool) -> list[Program]:
+    return [op_program(op.name, d) for op in ROWS for d in op.takes if op.elementary == elementary]
 
 
 @pytest.fixture(scope="module", params=FLOATS)
@@ -91,7 +56,7 @@ def test_square_root_in_integers_has_the_bits_of_the_instruction(tmp_path: Path)
     x = g.input(F64)
     single = g.emit(CODES["f32"], x)
     g.outputs = [g.emit(CODES["sqrt"], x), g.emit(CODES["sqrt"], single)]
-    Bundle([Case("root", g, [values])]).check(tmp_path, "gcc", "-O2", "-DARC_SOFT_SQRT")
+    Bundle([Program("root", g, [values])]).check(tmp_path, "gcc", "-O2", "-DARC_SOFT_SQRT")
 
 
 def test_fused_multiply_add_without_and_with_the_instruction(tmp_path: Path):
@@ -112,7 +77,7 @@ def test_fused_multiply_add_without_and_with_the_instruction(tmp_path: Path):
     ids = [g.input(F64) for _ in range(3)]
     singles = [g.emit(CODES["f32"], i) for i in ids]
     g.outputs = [g.emit(CODES["fma"], *ids), g.emit(CODES["fma"], *singles)]
-    made = Bundle([Case("fused", g, columns)])
+    made = Bundle([Program("fused", g, columns)])
     made.check(tmp_path, "gcc", "-O2")
     made.check(tmp_path, "gcc", "-O2", "-DARC_SOFT_FMA", "-DARC_SOFT_SQRT")
     if " fma " in Path("/proc/cpuinfo").read_text():

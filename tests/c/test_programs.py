@@ -14,9 +14,11 @@ from archimedes.graph import DTYPES, Graph
 
 from ..fuzz.programs import generate
 from ..fuzz.runner import copies, load
-from ..llvm.random_graphs import random_graph
 from ..marking import long_but
-from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs, samples
+from ..programs.program import Program
+from ..programs.random_graphs import random_graph
+from ..programs.values import samples
+from .checking import COMPILERS, FLOATS, LEVELS, Bundle, needs
 
 PROGRAMS = 200
 #: Programs with more nodes are compiled once only: compilers spend most of the time on them.
@@ -25,7 +27,7 @@ LONG = 120
 POINTS = 6
 
 
-def fuzz_case(seed: int) -> Case:
+def fuzz_case(seed: int) -> Program:
     """A random NumPy program, recorded."""
     program = generate(seed)
     graph = arc.compile(load(program.source, arc)).graph(*copies(program.inputs))
@@ -39,22 +41,22 @@ def fuzz_case(seed: int) -> Case:
         elif DTYPES[d].kind == "i":
             more = rng.integers(-6, 7, POINTS - 1)
         columns.append(np.concatenate([[value], more]).astype(DTYPES[d]))
-    return Case(f"fuzz_{seed}", graph, columns)
+    return Program(f"fuzz_{seed}", graph, columns)
 
 
-def graph_case(seed: int) -> Case:
+def graph_case(seed: int) -> Program:
     """A random graph over all ops, dtypes and regions, on special values too."""
     graph: Graph = random_graph(seed)
     rng = np.random.default_rng(seed)
     columns = [samples(d, 21, rng) for d in graph.input_dtypes]
-    return Case(f"graph_{seed}", graph, columns)
+    return Program(f"graph_{seed}", graph, columns)
 
 
 @cache
-def drawn() -> tuple[list[Case], list[Case]]:
+def drawn() -> tuple[list[Program], list[Program]]:
     """200 programs of ordinary length, and the longer ones drawn with them."""
-    ordinary: list[Case] = []
-    long: list[Case] = []
+    ordinary: list[Program] = []
+    long: list[Program] = []
     for seed in itertools.count():
         made = fuzz_case(seed)
         (long if len(made.graph) > LONG else ordinary).append(made)

@@ -18,8 +18,9 @@ from archimedes.backends.c.spelling import literal, table_item
 from archimedes.errors import ArchimedesError, CodegenError
 from archimedes.graph import B8, CODES, F32, F64, I64, Graph, Scan
 
+from ..programs.branches import calls
+from ..programs.loops import many_carried, nested
 from .checking import STRICT, compile_c
-from .test_regions import calls, many_carried, nested
 
 ONE_IN, ONE_OUT = [Argument("x", F64)], [Argument("y", F64)]
 
@@ -118,10 +119,10 @@ def test_narrow_integers_and_floats(tmp_path: Path):
 
 def test_the_same_bytes_in_every_process():
     code = (
-        "from tests.c.test_regions import every_case\n"
+        "from tests.programs.catalogue import programs\n"
         "from tests.c.checking import Rendered\n"
         "import hashlib\n"
-        "texts = [str(Rendered(c, 'double', part=40).source) for c in every_case()]\n"
+        "texts = [str(Rendered(c, 'double', part=40).source) for c in programs()]\n"
         "print(hashlib.sha256(''.join(texts).encode()).hexdigest())"
     )
     run = [

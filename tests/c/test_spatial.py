@@ -14,8 +14,9 @@ from archimedes import spatial
 from archimedes.graph import DTYPES
 
 from ..marking import long_but
+from ..programs.program import Program
 from ..spatial.test_traced import ANGLES, ARRAYS, ONE, V, W
-from .checking import COMPILERS, FLOATS, LEVELS, Bundle, Case, needs
+from .checking import COMPILERS, FLOATS, LEVELS, Bundle, needs
 
 ATTITUDES = {
     "quaternion": ONE,
@@ -25,18 +26,18 @@ ATTITUDES = {
 }
 
 
-def case(name: str, function: Any, args: tuple[Any, ...]) -> Case:
+def case(name: str, function: Any, args: tuple[Any, ...]) -> Program:
     """A function recorded on its arguments, at these and at five points nearby."""
     graph = arc.compile(function).graph(*args)
     flat = np.concatenate([np.ravel(x) for x in arc.tree.leaves(args)])
     rng = np.random.default_rng(0)
     points = flat + 0.2 * np.vstack([np.zeros(flat.size), rng.normal(size=(5, flat.size))])
     columns = [points[:, k].astype(DTYPES[d]) for k, d in enumerate(graph.input_dtypes)]
-    return Case(name, graph, columns)
+    return Program(name, graph, columns)
 
 
 @cache
-def cases() -> list[Case]:
+def cases() -> list[Program]:
     made = [case(name, getattr(spatial, name), args) for name, args in ARRAYS.items()]
     convert = lambda a: spatial.euler_to_euler(a, "xyz", "ZYZ")
     made.append(case("euler_to_euler", convert, (ANGLES,)))

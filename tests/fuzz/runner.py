@@ -16,7 +16,7 @@ import numpy as np
 
 import archimedes
 from archimedes.graph import DTYPES
-from tests.llvm.checking import bits_equal, samples
+from tests.programs.values import bits_equal, samples
 
 from . import plain
 from .programs import Expected, Program, generate

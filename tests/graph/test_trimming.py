@@ -11,8 +11,8 @@ from archimedes.graph.retyping import retype
 from archimedes.graph.spec import validate
 from archimedes.graph.trimming import trim
 
-from ..llvm.checking import assert_bits, reference, samples
-from ..llvm.random_graphs import random_graph
+from ..programs.random_graphs import random_graph
+from ..programs.values import assert_bits, reference, samples
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -17,7 +17,7 @@ from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import DTYPES, Graph, inline
 from archimedes.graph.expand import expand
 
-from .checking import bits_equal, reference
+from ..programs.values import bits_equal, reference
 
 __all__ = ["Case", "case_of", "instances", "run_bundle"]
 

@@ -12,7 +12,8 @@ from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Graph, Scan
 
-from .checking import assert_bits, check, reference, samples
+from ..programs.values import assert_bits, reference, samples
+from .checking import check
 
 
 def emit(g: Graph, name: str, *ids: int) -> int:

@@ -14,7 +14,7 @@ from archimedes.backends.exact_division import RANGE, factors_of
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F64, Graph
 
-from .checking import SPECIAL_FLOATS, assert_bits
+from ..programs.values import SPECIAL_FLOATS, assert_bits
 
 COMMON = [3.0, -3.0, 5.0, 6.0, 7.0, 9.81, 10.0, 0.1, 1.4, 287.05, 180.0, math.pi, 1e-9, -6378137.0]
 POWERS = [1.0, -1.0, 2.0, 0.5, -(2.0**-200), 2.0**250]

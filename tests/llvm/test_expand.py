@@ -10,7 +10,7 @@ from archimedes.graph import CODES, DTYPES, F32, F64, TABLE, Call, Graph, Scan, 
 from archimedes.graph.elementary.table import ELEMENTARY, evaluate
 from archimedes.graph.expand import expand, program
 
-from .checking import assert_bits, samples
+from ..programs.values import assert_bits, samples
 
 NAMES = sorted(ELEMENTARY)
 

@@ -14,8 +14,9 @@ from archimedes.graph import CODES, F32, F64, Graph
 from archimedes.graph.fast import fast
 from archimedes.graph.spec import validate
 
-from .checking import SPECIAL_FLOATS, assert_bits, check, check_shared, samples
-from .random_graphs import random_graph
+from ..programs.random_graphs import random_graph
+from ..programs.values import SPECIAL_FLOATS, assert_bits, samples
+from .checking import check, check_shared
 
 
 def polynomial(x):

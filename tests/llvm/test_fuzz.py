@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from ..marking import long_after
+from ..programs.random_graphs import random_graph
+from ..programs.values import samples
 from .bundling import case_of, instances, run_bundle
-from .checking import check, check_shared, samples
-from .random_graphs import random_graph
+from .checking import check, check_shared
 
 BLOCKS = 8
 #: Programs a block; more by command: ARCHIMEDES_FUZZ=12500 makes 10^5 in all.

@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import platform
 
 import numpy as np
 import pytest
 
-from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, TABLE, Graph
+from archimedes.graph import B8, CODES, F32, F64, I64, Graph
 
-from .checking import SPECIAL_FLOATS, SPECIAL_INTS, check, samples
-
-ROWS = [op for op in TABLE if op.numpy is not None]
-CASES = [(op.name, dtype) for op in ROWS for dtype in op.takes]
-#: The sign and the payload of a nan are outside the contract.
-READS_SIGN = ("copysign", "bits", "bits32")
+from ..programs.ops import OPS, READS_SIGN, ROWS, op_program
+from ..programs.values import SPECIAL_FLOATS, samples
+from .checking import check
 
 
-def specials(dtype: int) -> np.ndarray:
-    values = {B8: np.array([True, False]), I64: SPECIAL_INTS}.get(dtype, SPECIAL_FLOATS)
-    with np.errstate(all="ignore"):
-        return values.astype(DTYPES[dtype])
-
-
-def graph_of(name: str, dtype: int) -> tuple[Graph, list[int]]:
-    row = next(op for op in ROWS if op.name == name)
-    dtypes = [dtype] * row.arity
-    if name == "select":
-        dtypes[0] = B8
-    g = Graph()
-    ids = [g.input(d) for d in dtypes]
-    g.outputs = [g.emit(CODES[name], *ids)]
-    return g, dtypes
-
-
-@pytest.mark.parametrize("name, dtype", CASES, ids=lambda x: str(x))
+@pytest.mark.parametrize(("name", "dtype"), OPS, ids=lambda x: str(x))
 def test_op(name, dtype):
-    g, dtypes = graph_of(name, dtype)
-    every = list(itertools.product(*(specials(d) for d in dtypes)))
-    rng = np.random.default_rng(7)
-    columns = []
-    for k, d in enumerate(dtypes):
-        special = np.array([row[k] for row in every], DTYPES[d])
-        columns.append(np.concatenate([special[:1500], samples(d, 203, rng)]))
-    if name in READS_SIGN:
-        columns[-1] = np.where(columns[-1] == columns[-1], columns[-1], columns[-1].dtype.type(1))
-    check(g, columns, note=name)
+    made = op_program(name, dtype)
+    check(made.graph, made.columns, note=name)
 
 
 def test_every_op_is_lowered():
@@ -60,7 +31,7 @@ def test_all_ops_in_one_program_at_every_width(lanes):
     g = Graph()
     ids = {d: [g.input(d) for _ in range(3)] for d in (F64, F32, I64, B8)}
     outputs = []
-    for name, dtype in CASES:
+    for name, dtype in OPS:
         row = next(op for op in ROWS if op.name == name)
         if row.elementary or name in READS_SIGN:
             continue
