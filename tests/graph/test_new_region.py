@@ -25,6 +25,8 @@ from archimedes.graph.trimming import trim
 from ..backends.toy import build
 from ..c import checking as c_code
 from ..llvm import checking as native
+from ..programs.program import Program
+from ..programs.values import assert_bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +247,7 @@ def test_native_derivatives(lowered, columns):
 
 
 def test_c_code(lowered, columns, tmp_path):
-    case = c_code.Case("twice", program(), columns)
+    case = Program("twice", program(), columns)
     for float_type in ("double", "float"):
         c_code.Bundle([case], float_type).check(tmp_path, "gcc", "-O2")
 
@@ -254,7 +256,7 @@ def test_another_language(lowered, columns):
     function = build(program(), 1000)
     for x, y in zip(*columns):
         for got, want in zip(function(x, y), run(program(), [x, y])):
-            native.assert_bits(np.asarray(got), np.asarray(want))
+            assert_bits(np.asarray(got), np.asarray(want))
 
 
 def test_without_a_lowering_the_error_says_where_it_belongs(columns):
