@@ -9,7 +9,8 @@ import pytest
 
 import archimedes as arc
 from archimedes.function.derivatives.flows import event_time, moved
-from tests.c.checking import Bundle, Case
+from tests.c.checking import Bundle
+from tests.programs.program import Program
 
 A, K = 0.7, 1.3
 ONE = np.ones(())
@@ -81,4 +82,4 @@ def test_the_same_bits_in_c(tmp_path: Path):
     program = arc.compile(lambda p: np.concatenate([arc.hess(flow)(p).ravel(), arc.grad(flow)(p)]))
     graph = program.graph(FLOW)
     columns = [np.array([value, value + 0.25]) for value in FLOW]
-    Bundle([Case("flow", graph, columns)]).check(tmp_path, "gcc", "-O1")
+    Bundle([Program("flow", graph, columns)]).check(tmp_path, "gcc", "-O1")

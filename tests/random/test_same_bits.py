@@ -7,7 +7,8 @@ import pytest
 
 import archimedes as arc
 
-from ..c.checking import Bundle, Case
+from ..c.checking import Bundle
+from ..programs.program import Program
 
 KEYS = arc.random.split(arc.random.key(99), 37)
 MEAN, COV = (
@@ -72,7 +73,7 @@ def test_interpreted_batches():
 @pytest.mark.parametrize("float_type", ["double", "float"])
 def test_c(tmp_path, float_type):
     columns = [np.ascontiguousarray(KEYS[:, 0]), np.ascontiguousarray(KEYS[:, 1])]
-    cases = [Case(n, arc.compile(d).graph(KEYS[0]), columns) for n, d in DRAWS.items()]
+    cases = [Program(n, arc.compile(d).graph(KEYS[0]), columns) for n, d in DRAWS.items()]
     Bundle(cases, float_type).check(tmp_path, "gcc", "-O2")
 
 
