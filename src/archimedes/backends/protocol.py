@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,8 +37,7 @@ class Program(NamedTuple):
     outputs: tuple[ArrayType, ...]
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """What a kernel costs, as ``f.report()`` shows it; what a backend does not know stays 0.
 
     ``operations``: in the form that runs, ``flops`` of them floating-point work; ``code_bytes``

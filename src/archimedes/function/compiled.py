@@ -10,11 +10,9 @@ from archimedes.backends.registry import check_backend
 from archimedes.errors import TraceError
 from archimedes.function import recorded_calls
 from archimedes.function.compiled_methods import CompiledMethod
-from archimedes.function.execution.outputs import result_arrays
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
 from archimedes.function.former_options import former_options
-from archimedes.function.identity.frozen import Frozen
-from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.identity.object_parts import PARTS, Frozen
 from archimedes.function.recorded_calls import apply_recording, has_traced
 from archimedes.function.recorded_function import RecordedFunction
 from archimedes.function.recording import Recording
@@ -142,6 +140,8 @@ class Compiled(RecordedFunction, Generic[P, R]):
             for fast in self._into_shortcuts:
                 if fast(*args, out) is not NotImplemented:
                     return out
+        from archimedes.function.execution.outputs import result_arrays
+
         leaves, recording, tiers = self.lookup(args, kwargs)
         if tiers is None or has_traced(leaves):
             raise TraceError(

@@ -16,8 +16,7 @@ from archimedes.function.execution.tiers import NUMERICS, Tiers
 from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
 from archimedes.function.identity.hosts import collecting, note_hosts
 from archimedes.function.identity.reads import Walk
-from archimedes.function.identity.states import Identity, State
-from archimedes.function.identity.static_arguments import changing_statics
+from archimedes.function.identity.states import Identity, State, changing_statics
 from archimedes.function.recording import Recording, describe_leaves, record
 from archimedes.function.recording_reasons import reason_to_record
 from archimedes.function.signatures import Signature

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -173,8 +173,7 @@ def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
     return wrap(ids, spec.code, trace, spec.weak)
 
 
-@dataclass(frozen=True)
-class OutLeaf:
+class OutLeaf(NamedTuple):
     """One leaf of a result: a block of the graph's outputs, or a value known while recording."""
 
     spec: LeafSpec

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.backends.cpus import cpu_count
-from archimedes.backends.entry_forms import EntryRequest
-from archimedes.backends.memory_guard import known_layout
 from archimedes.backends.protocol import Backend, Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
 from archimedes.graph.text import statistics
 
 if TYPE_CHECKING:
+    from archimedes.backends.entry_forms import EntryRequest
     from archimedes.backends.llvm.runtime.kernel import Kernel as NativeKernel
 
 __all__ = ["LLVM", "NativeProgram"]
@@ -71,6 +70,8 @@ class NativeProgram(Kernel):
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin that CPython calls directly."""
+        from archimedes.backends.memory_guard import known_layout
+
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
         if not known_layout() or self.kernel.has_host:
             return None

@@ -29,19 +29,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes.backends.array_kinds import HOST, Arrays
-from archimedes.backends.entry_forms import Argument, EntryRequest, Form, Leaf, Result, Tuple
 from archimedes.backends.protocol import ArrayType, Backend, Kernel, Program
 from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
 from archimedes.backends.work import operations
 from archimedes.errors import ShapeDtypeError
-from archimedes.function.execution.result_forms import result_form
-from archimedes.function.execution.shortcuts import shortcut
 from archimedes.function.recording import LeafSpec, Recording
 from archimedes.graph.dtypes import I64, STATIC
 from archimedes.graph.program import Graph
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:
+    from archimedes.backends.entry_forms import EntryRequest
     from archimedes.function.identity.states import State
 
 __all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "canonical"]
@@ -76,7 +74,7 @@ class Tiers:
     """
 
     __slots__ = (
-        *("__weakref__", "_calls", "_entries", "_form", "_kernel", "_lock", "_operations"),
+        *("__weakref__", "_calls", "_entries", "_kernel", "_lock", "_operations"),
         *("_others", "_reference", "_work", "arrays", "backend", "finished", "graph", "name"),
         *("program", "recording", "state", "stays"),
     )
@@ -112,10 +110,8 @@ class Tiers:
         self._lock = threading.Lock()
         self._kernel: Kernel | None = None
         self._entries: dict[CallForm, Callable[..., Any] | None] = {}
-        form = result_form(recording)
         #: Whether entries return the result itself, not a tuple of its traced leaves.
-        self.finished = form is not None
-        self._form: Form = form or Tuple(tuple(map(Leaf, range(len(self.program.outputs)))))
+        self.finished = False
         self._others: dict[str, Tiers] = {}
 
     # ---- where ---------------------------------------------------------------------------
@@ -183,13 +179,18 @@ class Tiers:
         return self._entries[form]
 
     def _request(self, form: CallForm) -> EntryRequest:
+        from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
+        from archimedes.function.execution.result_forms import result_form
+
+        result = result_form(self.recording)
+        self.finished = result is not None
         leaves = self.recording.leaves
         marks = form.batched or (False,) * len(leaves)
         watched = self.state is not None and self.state.places
         return EntryRequest(
             tuple(Argument(s.code, s.shape, s.weak, s.value, m) for s, m in zip(leaves, marks)),
             tuple(Result(*kind) for kind in self.program.outputs),
-            self._form,
+            result or Tuple(tuple(map(Leaf, range(len(self.program.outputs))))),
             form.batched is not None,
             form.threads,
             form.into,
@@ -200,6 +201,8 @@ class Tiers:
         """Return generated Python from a tuple of arguments to the entry, None where none can."""
         if any(spec.array or spec.order for spec in self.recording.leaves):
             return None  # entries take scalars and arrays in C order: other recordings
+        from archimedes.function.execution.shortcuts import shortcut
+
         entry = self.entry(form)
         if entry is None or not self.finished:
             return None

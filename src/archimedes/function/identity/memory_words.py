@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.memory_guard import known_layout
-
 __all__ = ["Unseen", "Words", "trusted"]
 
 _ALL = 2**64 - 1
@@ -211,6 +209,8 @@ def _values_offset() -> int:
 @functools.cache
 def trusted() -> bool:
     """Tell whether this interpreter keeps things where ``Words`` looks: every kind is tried."""
+    from archimedes.backends.memory_guard import known_layout
+
     try:
         return known_layout() and all(_notices(*trial) for trial in _trials())
     except (Unseen, ValueError, AttributeError, IndexError):

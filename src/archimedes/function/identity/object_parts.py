@@ -15,6 +15,7 @@ from archimedes.function.identity.installed import is_installed, module_of
 __all__ = [
     "HEAP",
     "PARTS",
+    "Frozen",
     "attribute_dict",
     "buffer_bytes",
     "context_value",
@@ -114,3 +115,21 @@ def referent(value: weakref.ref[Any]) -> tuple[Any, ...]:
 def context_value(value: ContextVar[Any]) -> tuple[Any, ...]:
     """Return what a context variable holds here."""
     return (value.get(None),)
+
+
+class Frozen:
+    """Stands for a frozen function among what others read: it is the same while it exists."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frozen) and self._compiled is other._compiled
+
+    def __hash__(self) -> int:
+        return id(self._compiled)
+
+
+PARTS[Frozen] = lambda frozen: ()

@@ -8,22 +8,27 @@ for what is followed; ``freeze=True`` follows nothing.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from archimedes.backends.memory_guard import Guard
 from archimedes.errors import TraceError
 from archimedes.function.identity.data_places import MovingPlace
 from archimedes.function.identity.memory_words import Unseen, Words, trusted
+from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.reads import Walk
-from archimedes.function.identity.traversal import Same
+from archimedes.function.identity.traversal import Same, is_atom
+from archimedes.graph.dtypes import STATIC
 from archimedes.symbolic import is_tracing
 
-__all__ = ["Fingerprint", "Identity", "State", "content_of", "fingerprint"]
+if TYPE_CHECKING:
+    from archimedes.backends.memory_guard import Guard
+
+__all__ = ["Fingerprint", "Identity", "State", "changing_statics", "content_of", "fingerprint"]
 
 #: States that a function keeps, and functions whose states are kept for ``fingerprint``.
 STATES, REMEMBERED = 16, 64
@@ -71,6 +76,8 @@ class State:
     def guard(self) -> Guard:
         """Return what native code checks before it uses a recording of this state."""
         if self._guard is None:
+            from archimedes.backends.memory_guard import Guard
+
             self._guard = Guard()
             self._write()
         return self._guard
@@ -193,6 +200,27 @@ class Identity:
             return ""
         changes = (c.what for p in last.places if not p.same() for c in p.changes())
         return next(changes, "")
+
+
+def changing_statics(
+    values: dict[str, Any], static: set[str], specs: Any, treedef: Any
+) -> tuple[Any, ...]:
+    """Return the static arguments that can change: arguments, leaves, fields of structs."""
+    found = [values[name] for name in values if name in static] if static else []
+    found += [spec.value for spec in specs if spec.code == STATIC]
+    if treedef.num_leaves or treedef.children:
+        found += _fields(treedef)
+    for value in found:
+        if type(value) in PARTS:  # made anew for each call, or known by its parts
+            found = [p for v in found for p in (PARTS[type(v)](v) if type(v) in PARTS else (v,))]
+            break
+    return tuple(value for value in found if not is_atom(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(treedef: Any) -> list[Any]:
+    own = [] if is_atom(treedef.aux) else [treedef.aux]
+    return [*own, *(value for child in treedef.children for value in _fields(child))]
 
 
 def content_of(value: Any) -> Hashable:
