@@ -7,7 +7,6 @@ node where there is one already, so that the trace is the optimiser.
 
 from __future__ import annotations
 
-import struct
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.errors import GraphError
+from archimedes.graph.digests import LONG_TABLE, constant_key, hashed
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64
 from archimedes.graph.ops import ARITY, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.text import render
@@ -35,8 +35,6 @@ __all__ = [
 
 #: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
 MAX_NODES = 8_000_000
-#: Tables of so many entries are data: machine code is the same whatever they hold.
-LONG_TABLE = 16
 
 _COMMUTES = tuple(op.commutative for op in TABLE)
 #: The dtype code of an op's result, -1 where it is that of the last operand.
@@ -55,17 +53,17 @@ class _Origins(threading.local):
 origins = _Origins()
 
 
-def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
-    """Identify a constant by its bits, so that -0.0 differs from 0.0 and nan equals nan."""
-    if dtype in (F64, F32):
-        return (CONST, dtype, struct.pack("<d", value) if value == value else b"nan")
-    return (CONST, dtype, value)
-
-
 # NumPy's own, also while names in its module are replaced (``symbolic/recorded/creation.py``).
 _array, _asarray = np.array, np.asarray
 #: Up to this many elements the ids of a constant array are kept.
 _KEPT_SIZE = 256
+
+
+def _stored_as(dtype: np.dtype) -> int:
+    """Return the code of the numbers in a constant array of floats, ints or bools."""
+    if dtype.kind == "f":
+        return F32 if dtype.itemsize == 4 else F64
+    return B8 if dtype.kind == "b" else I64
 
 
 class Graph:
@@ -191,8 +189,7 @@ class Graph:
     def constants(self, array: np.ndarray) -> np.ndarray:
         """Return ids, in the array's shape, of the constants in a float, int or bool array."""
         array = _asarray(array)
-        codes = {"f": F32 if array.dtype.itemsize == 4 else F64, "b": B8}
-        dtype = codes.get(array.dtype.kind, I64)
+        dtype = _stored_as(array.dtype)
         key = (array.dtype.num, array.shape, array.tobytes())
         ids = self._constants.get(key)
         if ids is None:
@@ -218,8 +215,7 @@ class Graph:
         if index in self.value:
             at = min(max(self.value[index], 0), len(table) - 1)
             return int(self.constants(table[at : at + 1])[0])
-        codes = {"f": F32 if table.dtype.itemsize == 4 else F64, "b": B8}
-        dtype = codes.get(table.dtype.kind, I64)
+        dtype = _stored_as(table.dtype)
         table_key = ("table", dtype, table.tobytes())
         number = self._index.get(table_key)
         if number is None:
@@ -301,7 +297,7 @@ class Graph:
     def digest(self) -> str:
         """Return a hash of the program's content. Call it only on finished graphs."""
         if self._digest is None:
-            self._digest = self._hashed(lasting=False)
+            self._digest = hashed(self, lasting=False)
         return self._digest
 
     def lasting_digest(self) -> str:
@@ -309,32 +305,14 @@ class Graph:
 
         Derivative rules, which are objects of one process, are left out.
         """
-        return self._hashed(lasting=True)
+        return hashed(self, lasting=True)
 
     def form_digest(self) -> str:
         """Return a lasting hash of the program without what is in its longer tables.
 
         Programs that differ in such data only have the same: see ``graph/table_data.py``.
         """
-        return self._hashed(lasting=True, data=False)
-
-    def _hashed(self, lasting: bool, data: bool = True) -> str:
-        import hashlib
-
-        h = hashlib.blake2b(digest_size=16)
-        for part in (self.op, self.a, self.b, self.c, self.dtype, self.inputs, self.outputs):
-            h.update(np.asarray(part, dtype=np.int64).tobytes())
-            h.update(b"|")
-        for i, value in self.value.items():
-            h.update(repr((i, constant_key(value, self.dtype[i]))).encode())
-        for table in self.tables:
-            inside = data or len(table) < LONG_TABLE
-            h.update(
-                str(table.dtype).encode() + (table.tobytes() if inside else b"#%d" % len(table))
-            )
-        for i, region in self.regions.items():
-            h.update(repr((i, region.key(lasting, data))).encode())
-        return h.hexdigest()
+        return hashed(self, lasting=True, data=False)
 
     @property
     def input_dtypes(self) -> list[int]:

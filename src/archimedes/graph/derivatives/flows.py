@@ -42,9 +42,9 @@ from archimedes.graph.derivatives.bodies import (
     tangent_body,
 )
 from archimedes.graph.derivatives.forward import forward_sweep
-from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.derivatives.sparsity import through
 from archimedes.graph.dtypes import is_float
+from archimedes.graph.formulas import Emit
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call

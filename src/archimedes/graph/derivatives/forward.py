@@ -14,9 +14,9 @@ from archimedes.graph.derivatives.reverse import (
     add_term,
     reverse_sweep,
 )
-from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.derivatives.whole import MAX_ROWS, opened, whole_outputs
 from archimedes.graph.dtypes import is_float
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import OUT
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph

@@ -14,7 +14,7 @@ from archimedes.graph.derivatives.bodies import (
     stacked_with,
     tangent_body,
 )
-from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative

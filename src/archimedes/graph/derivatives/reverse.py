@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from archimedes.graph.derivatives.rules import LINEAR, PARTIALS, Emit
+from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.derivatives.whole import opened
 from archimedes.graph.dtypes import is_float
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import ARITY, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.passes import copy_into
 from archimedes.graph.program import Graph

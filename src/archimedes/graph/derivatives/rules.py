@@ -12,58 +12,15 @@ import math
 from collections.abc import Callable
 
 from archimedes.graph.dtypes import F64
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 
-__all__ = ["LINEAR", "PARTIALS", "Emit"]
+__all__ = ["LINEAR", "PARTIALS"]
 
-Partial = Callable[["Emit", int, int, int], int]
+_SELECT = CODES["select"]
 
-
-class Emit:
-    """Short names for emitting nodes of one dtype, to let rules read as formulas."""
-
-    __slots__ = ("dtype", "g")
-
-    def __init__(self, g: Graph, dtype: int) -> None:
-        self.g = g
-        self.dtype = dtype
-
-    def c(self, value: float) -> int:
-        """Emit a constant."""
-        return self.g.const(value, self.dtype)
-
-    def __call__(self, name: str, *ids: int) -> int:
-        """Emit the op of that name."""
-        return self.g.emit(CODES[name], *ids)
-
-    def add(self, a: int, b: int) -> int:
-        """Emit a + b."""
-        return self.g.emit(_ADD, a, b)
-
-    def mul(self, a: int, b: int) -> int:
-        """Emit a * b."""
-        return self.g.emit(_MUL, a, b)
-
-    def div(self, a: int, b: int) -> int:
-        """Emit a / b."""
-        return self.g.emit(_DIV, a, b)
-
-    def sub(self, a: int, b: int) -> int:
-        """Emit a - b."""
-        return self.g.emit(_SUB, a, b)
-
-    def neg(self, a: int) -> int:
-        """Emit -a."""
-        return self.g.emit(_NEG, a)
-
-    def where(self, test: int, a: int, b: int) -> int:
-        """Emit a select."""
-        return self.g.emit(_SELECT, test, a, b)
-
-
-_ADD, _SUB, _MUL, _DIV = (CODES[n] for n in ("add", "sub", "mul", "div"))
-_NEG, _SELECT = CODES["neg"], CODES["select"]
+Partial = Callable[[Emit, int, int, int], int]
 
 
 def _one(e: Emit, out: int, a: int, b: int) -> int:

@@ -22,8 +22,8 @@ from archimedes.graph.derivatives.bodies import (
     stacked_with,
     tangent_body,
 )
-from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.dtypes import is_float
+from archimedes.graph.formulas import Emit
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative

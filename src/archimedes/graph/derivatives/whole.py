@@ -1,7 +1,8 @@
 """Outputs of regions that have a derivative only in functions that use them as a whole.
 
-Eigenvectors are such: see ``limits.py``. Their reverse rule reads the adjoints, and so knows the
-function; a forward rule could not. Sweeps therefore ask which outputs of a graph depend on them.
+Eigenvectors are such: see ``zero_quotients.py``. Their reverse rule reads the adjoints, and so
+knows the function; a forward rule could not. Sweeps therefore ask which outputs of a graph depend
+on them.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.dtypes import B8
+from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve

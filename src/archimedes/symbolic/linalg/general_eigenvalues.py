@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import implements

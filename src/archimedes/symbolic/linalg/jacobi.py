@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import wrap
 from archimedes.symbolic.core.trace import current_trace

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.derivatives.rules import Emit
 from archimedes.graph.dtypes import I64
+from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import floats, wrap

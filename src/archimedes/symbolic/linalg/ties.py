@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.derivatives.limits import along
-from archimedes.graph.derivatives.rules import Emit
+from archimedes.graph.derivatives.zero_quotients import along
 from archimedes.graph.dtypes import F32
+from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.symbolic.core.trace import current_trace
