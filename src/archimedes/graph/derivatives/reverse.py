@@ -50,47 +50,11 @@ def reverse_sweep(
     live = src.live()
     active = _active(src, live, wanted)
     _narrow(src, live, active, None if callable(seeds) else seeds)
-    saved: dict[int, Any] = {}
-    to = _record(dst, src, inputs, live, active, saved)
-    out_ids = [to[i] for i in src.outputs]
-    adjoints: dict[int, Directions] = {}
-    region_adjoints: dict[int, dict[int, Directions]] = {}
-    given = seeds(out_ids) if callable(seeds) else seeds
-    for i, seed in zip(src.outputs, given):
-        if seed and active[i]:
-            _merge(dst, adjoints.setdefault(i, {}), seed)
-    op, a, b, c = src.op, src.a, src.b, src.c
-    for i in reversed(live):
-        if not active[i]:
-            continue
-        code = op[i]
-        if code == REGION:
-            mine = region_adjoints.pop(i, None)
-            if mine is None:
-                continue
-            region = src.regions[i]
-            reads = region.inputs.tolist()
-            moved = region.with_inputs([to[j] for j in reads])
-            count = len(region.out_dtypes)
-            results = moved.pull_back(
-                dst,
-                [mine.get(k, {}) for k in range(count)],
-                saved[i],
-                [bool(active[j]) for j in reads],
-            )
-            for j, result in zip(reads, results):
-                if result and active[j]:
-                    _merge(dst, adjoints.setdefault(j, {}), result)
-            continue
-        adjoint = adjoints.get(i)
-        if not adjoint or code == INPUT:
-            continue
-        if code == OUT:
-            region_adjoints.setdefault(a[i], {})[b[i]] = adjoint
-            continue
-        arity = ARITY[code]
-        _pass_back(dst, code, to[i], (a[i], b[i], c[i])[:arity], to, active, adjoint, adjoints)
-    return out_ids, [adjoints.get(i, {}) if active[i] else {} for i in src.inputs]
+    sweep = _Reverse(dst, src, live, active)
+    out_ids = sweep.record(inputs)
+    for i, seed in zip(src.outputs, seeds(out_ids) if callable(seeds) else seeds):
+        sweep.give(i, seed)
+    return out_ids, sweep.go_back()
 
 
 def reverse_by_rows(
@@ -116,6 +80,92 @@ def reverse_by_rows(
             for d, bar in seeds[k].items():
                 add_term(dst, e, adjoint, d, e.mul(partial, bar))
     return adjoints
+
+
+class _Reverse:
+    """A program that is being copied, then walked back with adjoints.
+
+    ``active`` marks the nodes of ``src`` that adjoints pass through, ``to`` says where they are in
+    ``dst``, ``saved`` what regions kept for the way back.
+    """
+
+    def __init__(self, dst: Graph, src: Graph, live: list[int], active: bytearray) -> None:
+        self.dst, self.src, self.live, self.active = dst, src, live, active
+        self.to: list[int] = []
+        self.saved: dict[int, Any] = {}
+        self.adjoints: dict[int, Directions] = {}
+        self.of_regions: dict[int, dict[int, Directions]] = {}
+
+    def record(self, inputs: Sequence[int]) -> list[int]:
+        """Copy the program; active regions keep what they need. Returns ids of the outputs."""
+        dst, src = self.dst, self.src
+
+        def place(i: int, region: Region) -> list[int]:
+            if not self.active[i]:
+                return dst.region(region).tolist()
+            outs, self.saved[i] = region.record(dst)
+            return outs.tolist()
+
+        self.to = copy_into(dst, src, inputs, self.live, place)
+        return [self.to[i] for i in src.outputs]
+
+    def give(self, i: int, adjoint: Directions) -> None:
+        """Add to the adjoint of a node, if it has one."""
+        if adjoint and self.active[i]:
+            _merge(self.dst, self.adjoints.setdefault(i, {}), adjoint)
+
+    def go_back(self) -> list[Directions]:
+        """Pass adjoints from the outputs, which have theirs, to the inputs."""
+        src, active, adjoints = self.src, self.active, self.adjoints
+        for i in reversed(self.live):
+            if not active[i]:
+                continue
+            code = src.op[i]
+            if code == REGION:
+                self._through_region(i)
+                continue
+            adjoint = adjoints.get(i)
+            if not adjoint or code == INPUT:
+                continue
+            if code == OUT:
+                self.of_regions.setdefault(src.a[i], {})[src.b[i]] = adjoint
+            else:
+                self._through_op(i, code, adjoint)
+        return [adjoints.get(i, {}) if active[i] else {} for i in src.inputs]
+
+    def _through_region(self, i: int) -> None:
+        mine = self.of_regions.pop(i, None)
+        if mine is None:
+            return
+        region = self.src.regions[i]
+        reads = region.inputs.tolist()
+        given = [mine.get(k, {}) for k in range(len(region.out_dtypes))]
+        wanted = [bool(self.active[j]) for j in reads]
+        moved = region.with_inputs([self.to[j] for j in reads])
+        for j, result in zip(reads, moved.pull_back(self.dst, given, self.saved[i], wanted)):
+            self.give(j, result)
+
+    def _through_op(self, i: int, code: int, adjoint: Directions) -> None:
+        g, src, to, active = self.dst, self.src, self.to, self.active
+        sources = (src.a[i], src.b[i], src.c[i])[: ARITY[code]]
+        ids = tuple([to[j] for j in sources])
+        linear, partials = LINEAR_RULES[code], PARTIAL_RULES[code]
+        if linear is not None:
+            for d, bar in adjoint.items():
+                for j, term in zip(sources, linear[1](g, ids, bar)):
+                    if term is not None:
+                        self.give(j, {d: term})
+        elif partials is not None:
+            out = to[i]
+            e = Emit(g, g.dtype[out])
+            first, second = ids[0], ids[1] if len(ids) > 1 else -1
+            for k, j in enumerate(sources):
+                if not active[j]:
+                    continue
+                p = partials[k](e, out, first, second)
+                into = self.adjoints.setdefault(j, {})
+                for d, bar in adjoint.items():
+                    add_term(g, e, into, d, e.mul(p, bar))
 
 
 def _merge(g: Graph, into: Directions, more: Directions) -> None:
@@ -159,57 +209,3 @@ def _active(src: Graph, live: list[int], wanted: Sequence[bool] | None) -> bytea
             differentiable = code == OUT or PARTIAL_RULES[code] or LINEAR_RULES[code]
             active[i] = bool(differentiable) and any(active[j] for j in src.operands(i))
     return active
-
-
-def _record(
-    dst: Graph,
-    src: Graph,
-    inputs: Sequence[int],
-    live: list[int],
-    active: bytearray,
-    saved: dict[int, Any],
-) -> list[int]:
-    """Copy the primal program, letting active regions keep what their reverse rules need."""
-    if not src.regions:
-        return copy_into(dst, src, inputs, live)
-
-    def place(i: int, region: Region) -> list[int]:
-        if not active[i]:
-            return dst.region(region).tolist()
-        outs, saved[i] = region.record(dst)
-        return outs.tolist()
-
-    return copy_into(dst, src, inputs, live, place)
-
-
-def _pass_back(
-    g: Graph,
-    code: int,
-    out: int,
-    sources: tuple[int, ...],
-    to: list[int],
-    active: bytearray,
-    adjoint: Directions,
-    adjoints: dict[int, Directions],
-) -> None:
-    """Send the adjoint of one node to its operands."""
-    ids = tuple(to[j] for j in sources)
-    linear = LINEAR_RULES[code]
-    if linear is not None:
-        for d, bar in adjoint.items():
-            for j, term in zip(sources, linear[1](g, ids, bar)):
-                if term is not None and active[j]:
-                    _merge(g, adjoints.setdefault(j, {}), {d: term})
-        return
-    partials = PARTIAL_RULES[code]
-    if partials is None:
-        return
-    e = Emit(g, g.dtype[out])
-    first, second = ids[0], ids[1] if len(ids) > 1 else -1
-    for k, j in enumerate(sources):
-        if not active[j]:
-            continue
-        p = partials[k](e, out, first, second)
-        into = adjoints.setdefault(j, {})
-        for d, bar in adjoint.items():
-            add_term(g, e, into, d, e.mul(p, bar))
