@@ -23,7 +23,7 @@ import numpy as np
 from archimedes.embedded import CProject, codegen
 from archimedes.embedded.boards import FOLDER, board_named
 from archimedes.embedded.boards.firmware import Harness, Slot, build, execute
-from archimedes.embedded.boards.qemu import harness_of, sources_of
+from archimedes.embedded.emulation.qemu import harness_of, sources_of
 from benchmarks.c_code_cases import INNER, Case, cases
 from benchmarks.report import Table, in_processes, medians
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import archimedes as arc
 from archimedes.embedded.c_types.c_values import scalars
+from archimedes.embedded.c_types.comments import ascii_text, block_comment
 from archimedes.embedded.checking.verification import same_bits
-from archimedes.embedded.files.comments import ascii_text, block_comment
 from archimedes.graph.dtypes import F64, I64
 
 from .algorithms import CASES

@@ -12,8 +12,8 @@ import archimedes as arc
 from archimedes.embedded import CodegenError, ToolError, codegen, report
 from archimedes.embedded.boards import BOARDS
 from archimedes.embedded.boards.firmware import build
-from archimedes.embedded.boards.qemu import harness_of, sources_of
-from archimedes.embedded.checking.measuring import deepest_chain
+from archimedes.embedded.emulation.qemu import harness_of, sources_of
+from archimedes.embedded.reports.measuring import deepest_chain
 
 from .models import kalman_inputs, kalman_step, lift, lift_inputs
 from .toolchain import needs

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.c import Argument, CSource, render
-from archimedes.embedded.boards.carrying import carry_statements, state_pairs
 from archimedes.embedded.c_types.branches import (
     Arguments,
     argument_branches,
@@ -20,11 +19,12 @@ from archimedes.embedded.c_types.branches import (
 from archimedes.embedded.c_types.c_values import Scalars
 from archimedes.embedded.c_types.naming import Renames, c_identifier
 from archimedes.embedded.c_types.struct_layout import Layout, LeafShape, Place, Root, Struct
-from archimedes.embedded.checking.traceability import LineNotes
 from archimedes.embedded.files.user_regions import SIGNATURE
 from archimedes.embedded.model import Model
 from archimedes.embedded.preparation import Prepared
 from archimedes.embedded.settings import Options
+from archimedes.embedded.state_carrying import carry_statements, state_pairs
+from archimedes.embedded.traceability import LineNotes
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, F64, I64
 from archimedes.graph.retyping import retype

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.c.spelling import table_item
+from archimedes.embedded.c_types.comments import ascii_text
 from archimedes.embedded.c_types.struct_layout import Field, LeafShape, Struct
-from archimedes.embedded.files.comments import ascii_text
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, F32, F64, I64
 

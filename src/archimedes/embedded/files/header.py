@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from archimedes.embedded.c_types.comments import ascii_text, block_comment, shape_text
 from archimedes.embedded.c_types.struct_layout import Field, Struct
-from archimedes.embedded.files.comments import ascii_text, block_comment, shape_text
 
 if TYPE_CHECKING:
     from archimedes.embedded.model import Model

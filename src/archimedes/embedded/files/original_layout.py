@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archimedes.embedded.files.comments import block_comment
+from archimedes.embedded.c_types.comments import block_comment
 from archimedes.embedded.files.header import header_text
 from archimedes.embedded.files.source_file import source_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from archimedes.backends.c import assemble
 from archimedes.embedded.c_types.c_values import initialiser
+from archimedes.embedded.c_types.comments import block_comment
 from archimedes.embedded.c_types.struct_layout import Root
-from archimedes.embedded.files.comments import block_comment
 from archimedes.embedded.model import Carry, Model
 
 __all__ = ["source_text"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archimedes.embedded.boards.qemu import EmulatedRun, run_in_qemu
-from archimedes.embedded.checking.measuring import HOST, Measured, measure_sizes
-from archimedes.embedded.checking.traceability import TracedLines, traceability_table
+from archimedes.embedded.emulation.qemu import EmulatedRun, run_in_qemu
 from archimedes.embedded.generation import codegen
 from archimedes.embedded.project import CProject
+from archimedes.embedded.reports.measuring import HOST, Measured, measure_sizes
+from archimedes.embedded.traceability import TracedLines, traceability_table
 from archimedes.errors import CodegenError
 
 __all__ = ["ResourceReport", "report"]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from archimedes.embedded.boards import board_named
-from archimedes.embedded.boards.argument_bytes import pack_arguments, unpack_results
 from archimedes.embedded.boards.firmware import Harness, Slot, build, execute
 from archimedes.embedded.c_types.struct_layout import Root
+from archimedes.embedded.emulation.argument_bytes import pack_arguments, unpack_results
 from archimedes.embedded.files.header import header_text
 from archimedes.embedded.files.source_file import source_text
 from archimedes.embedded.generation import codegen

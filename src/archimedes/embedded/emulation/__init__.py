@@ -1,0 +1,1 @@
+"""The generated code on an emulated microcontroller."""

@@ -1,0 +1,1 @@
+"""What generated code takes, and where each of its lines comes from."""
