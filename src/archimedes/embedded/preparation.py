@@ -18,8 +18,8 @@ from archimedes.embedded.settings import Options
 from archimedes.errors import CodegenError, GraphError, StructError, TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.compiled_methods import CompiledMethod
-from archimedes.function.control_flow.region_bodies import static_out_graph
 from archimedes.function.recording import Recording
+from archimedes.function.region_bodies import static_out_graph
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES

@@ -18,12 +18,12 @@ from archimedes.errors import ArchimedesError
 from archimedes.function.compiled import Compiled
 from archimedes.function.control_flow.branches import cond
 from archimedes.function.control_flow.loops import while_loop
-from archimedes.function.control_flow.region_bodies import flatten_traced, record_body
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.transforms import jac, jvp
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recorded_calls import apply_recording
 from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.function.signatures import Signature
 from archimedes.symbolic import is_traced, wrap
 from archimedes.tree import struct

@@ -10,9 +10,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, stop_gradient, vmap
-from archimedes.function.control_flow.region_bodies import any_traced
 from archimedes.function.derivatives.flows import moved
 from archimedes.function.former_options import former_options
+from archimedes.function.region_bodies import any_traced
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks as checks

@@ -22,12 +22,12 @@ from archimedes.function.batching.batch_axes import (
 from archimedes.function.batching.recorded_maps import recorded_map
 from archimedes.function.batching.result_axes import place_results
 from archimedes.function.compiled import Compiled
-from archimedes.function.control_flow.region_bodies import any_traced, static_out_graph
 from archimedes.function.execution.outputs import result_arrays
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import CallForm
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording
+from archimedes.function.region_bodies import any_traced, static_out_graph
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:

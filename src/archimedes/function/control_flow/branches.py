@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ShapeDtypeError
-from archimedes.function.control_flow.region_bodies import (
+from archimedes.function.region_bodies import (
     align,
     any_traced,
     flatten_traced,

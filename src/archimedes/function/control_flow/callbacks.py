@@ -9,10 +9,10 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError
-from archimedes.function.control_flow.region_bodies import any_traced, flatten_traced
 from archimedes.function.derivatives.custom_rules import Rule
 from archimedes.function.identity.hosts import host_code, note_hosts
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording
+from archimedes.function.region_bodies import any_traced, flatten_traced
 from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host

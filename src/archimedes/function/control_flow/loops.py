@@ -14,7 +14,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.control_flow.region_bodies import (
+from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.region_bodies import (
     Flat,
     align,
     any_traced,
@@ -25,7 +26,6 @@ from archimedes.function.control_flow.region_bodies import (
     static_out_graph,
     with_output_codes,
 )
-from archimedes.function.recording import LeafSpec, Recording
 from archimedes.graph.dtypes import B8
 from archimedes.graph.regions import Scan, While
 from archimedes.symbolic import current_trace, is_traced, wrap

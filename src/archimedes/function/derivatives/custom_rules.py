@@ -11,9 +11,9 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.control_flow.region_bodies import any_traced, static_out_graph
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import OutLeaf, Recording, leaf_ids
+from archimedes.function.region_bodies import any_traced, static_out_graph
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.control_flow.region_bodies import flatten_traced, record_body
 from archimedes.function.recording import Recording
+from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.graph.derivatives import flows
 from archimedes.graph.dtypes import F64
 from archimedes.symbolic import current_trace, wrap

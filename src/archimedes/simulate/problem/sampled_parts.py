@@ -16,9 +16,9 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import cond
-from archimedes.function.control_flow.region_bodies import any_traced
 from archimedes.function.identity.states import fingerprint
 from archimedes.function.interpolation import Axis
+from archimedes.function.region_bodies import any_traced
 from archimedes.function.table_lookup import look_up
 from archimedes.random.arguments import check_key
 from archimedes.random.keys import fold_in
