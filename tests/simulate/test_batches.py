@@ -159,11 +159,11 @@ def test_empty_batch():
 
 def test_what_a_chunk_is_given_is_made_once(monkeypatch):
     """Python between chunks holds up all threads: it is made anew only when an instance ends."""
-    from archimedes.simulate.solves import batch_driver as batches
-    from archimedes.simulate.solves import batch_outputs as collectors
+    from archimedes.simulate.solves.collectors import OutputTimes
+    from archimedes.simulate.solves.one_or_many import ManyRuns
 
     parts, chunks = [], []
-    make, call = batches._Part.__init__, collectors.OutputCollector.call
+    make, call = ManyRuns._choose, OutputTimes.call
 
     def made(self, *args):
         parts.append(self)
@@ -173,8 +173,8 @@ def test_what_a_chunk_is_given_is_made_once(monkeypatch):
         chunks.append(self)
         return call(self, *args)
 
-    monkeypatch.setattr(batches._Part, "__init__", made)
-    monkeypatch.setattr(collectors.OutputCollector, "call", called)
+    monkeypatch.setattr(ManyRuns, "_choose", made)
+    monkeypatch.setattr(OutputTimes, "call", called)
     x0 = np.linspace(1.0, 1.001, 12)
     times = np.linspace(0.0, 60.0, 64)
     found = solve_ode(lambda t, x: -x * np.cos(t), (0.0, 60.0), x0, in_axes=0, t_eval=times)

@@ -12,6 +12,7 @@ from archimedes.simulate.dae import SMALL, InconsistentStart, solve_dae
 from archimedes.simulate.dae_residuals import residual_of
 from archimedes.simulate.problem.state_layout import layout_of
 from archimedes.simulate.solves.initial_values import Problem
+from archimedes.simulate.solves.instances import one_instance
 from archimedes.simulate.statuses import INTERRUPTED, NON_FINITE, TOO_MANY_STEPS
 from archimedes.simulate.stepping import solve_kernels as kernels
 from archimedes.simulate.stepping.trial_step import Setup
@@ -83,7 +84,7 @@ def test_order_of_convergence_in_differential_and_algebraic_states():
     errors = []
     for h in (0.05, 0.025):
         setup = Setup(0.0, 1.2, h, np.inf, np.ones(2), np.ones(2), 0)
-        found = Problem(fixed, setup, start, (), 1000).solve(None, dense=True)
+        found = Problem(fixed, setup, one_instance(start, ()), 1000).solve(None, dense=True)
         first = np.sin(found.t)
         exact = np.stack([first, np.exp(0.5 * first) * np.cos(found.t)], axis=1)
         errors.append(np.abs(found.x - exact).max(axis=0))

@@ -18,6 +18,7 @@ from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.initial_values import Problem
+from archimedes.simulate.solves.instances import one_instance
 from archimedes.simulate.solves.model import ATOL, MAX_STEPS, RTOL, Options, setup_of
 from archimedes.simulate.solves.sundials import drive_residual
 from archimedes.simulate.statuses import message_of
@@ -142,16 +143,17 @@ def solve_dae(
 
     with monitor_of(progress) as monitor:
         if native:
-            problem = Problem(equations.kernels(), setup, x, given, limit)
-            return problem.solve(times, times is None, monitor)
+            problem = Problem(equations.kernels(), setup, one_instance(x, given), limit)
+            return problem.solve(times, monitor=monitor)
         result = drive_residual(
             equations, equations.jacobian, algebraic, setup, x, xdot, times, limit, monitor
         )
+    status = result.status[0]
     return Trajectory(
-        result.t,
-        layout.unpack(result.x, (len(result.t),)),
-        status=result.status,
-        message=message_of(result.status, float(result.run.t), limit, stiff=True),
+        result.t[0],
+        layout.unpack(result.x[0], (len(result.t[0]),)),
+        status=status,
+        message=message_of(status, float(result.run.t), limit, stiff=True),
         stats=result.stats,
     )
 

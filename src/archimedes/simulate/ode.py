@@ -12,8 +12,8 @@ from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
-from archimedes.simulate.solves.initial_values import prepare, prepare_batch
+from archimedes.simulate.solves.hybrid import hybrid_of
+from archimedes.simulate.solves.initial_values import Problem, prepare
 from archimedes.simulate.solves.model import ATOL, RTOL, Options
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
@@ -73,28 +73,29 @@ def solve_ode(
     (True, 0.36787944)
     """
     checks.refuse_traced(t_span, x0, args, t_eval)
-    hybrid: Hybrid | None = None
-    if inputs is not None or sampled is not None:
-        if static_argnames:
-            raise ValueError("static_argnames cannot be combined with inputs or sampled")
-        start, end = checks.check_span(t_span, x0)
-        hybrid = hybrid_of(func, inputs, sampled, start, end)
-        given = checks.check_args(args)
-        x0 = hybrid.begin(start, x0, given, in_axes)
-        func, events = hybrid.dynamics, hybrid.events(events)
-        if in_axes is not None:
-            axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
-            in_axes = (0, *axes[1:])
-    clock = None if hybrid is None else hybrid.acting
-    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events, clock)
+    options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
+    ask = (t_eval, dense, threads, progress)
+    if inputs is None and sampled is None:
+        given = prepare(func, t_span, x0, method, args, static_argnames, options, in_axes)
+        return _solved(given, *ask)
+    if static_argnames:
+        raise ValueError("static_argnames cannot be combined with inputs or sampled")
+    start, end = checks.check_span(t_span, x0)
+    hybrid = hybrid_of(func, inputs, sampled, start, end)
+    more = checks.check_args(args)
+    x0 = hybrid.begin(start, x0, more, in_axes)
+    options.clock, options.events = hybrid.acting, hybrid.events(events)
     if in_axes is not None:
-        many = prepare_batch(func, t_span, x0, method, args, static_argnames, options, in_axes)
-        times = None if t_eval is None else many.times(t_eval)
-        with monitor_of(progress) as monitor:
-            found = many.solve(times, bool(dense), threads, monitor)
-        return found if hybrid is None else hybrid.shown(found)
-    problem = prepare(func, t_span, x0, method, args, static_argnames, options)
+        axes = (in_axes,) * (1 + len(more)) if isinstance(in_axes, int) else tuple(in_axes)
+        in_axes = (0, *axes[1:])
+    given = prepare(hybrid.dynamics, t_span, x0, method, args, None, options, in_axes)
+    return hybrid.shown(_solved(given, *ask))
+
+
+def _solved(
+    problem: Problem, t_eval: Any, dense: bool | None, threads: int | None, progress: Any
+) -> Trajectory:
+    """Solve for what a user asked for."""
     times = None if t_eval is None else problem.times(t_eval)
     with monitor_of(progress) as monitor:
-        found = problem.solve(times, bool(dense) or times is None, monitor)
-    return found if hybrid is None else hybrid.shown(found)
+        return problem.solve(times, bool(dense), monitor, threads=threads)

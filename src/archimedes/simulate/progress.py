@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-__all__ = ["monitor_of"]
+__all__ = ["Monitor", "monitor_of"]
 
 Monitor = Callable[[float, float], None]
 

@@ -97,7 +97,7 @@ def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
     early, late = (times[:-1], times[1:]) if end > start else (times[1:], times[:-1])
     # Sorted times lie in the span if the first and the last do; nan is never sorted.
     ends = times[:1].tolist() + times[-1:].tolist()
-    if all(low <= t <= high for t in ends) and (early <= late).all():
+    if all(low <= t <= high for t in ends) and np.count_nonzero(early <= late) == len(early):
         return times
     if not np.isfinite(times).all():
         raise ValueError("t_eval must be finite")
@@ -128,7 +128,7 @@ def in_order(times: Any, start: Any, end: Any) -> Any:
 def check_state(x0: Any, layout: Layout) -> np.ndarray:
     """Return a state as a vector (n,); one that is nan or infinite is refused, naming the leaf."""
     x = layout.pack(x0)
-    if np.isfinite(x).all():
+    if np.count_nonzero(np.isfinite(x)) == x.size:
         return x if x.dtype == np.float64 else x.astype(np.float64)
     leaves = zip(layout.treedef.paths("x0"), tree.leaves(x0))
     path, leaf = next(pair for pair in leaves if not np.isfinite(pair[1]).all())

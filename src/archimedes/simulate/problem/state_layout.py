@@ -100,7 +100,7 @@ class Layout:
 
     def pack(self, state: Any) -> Any:
         """Join the leaves of a state of this structure into one float vector."""
-        leaves = tree.leaves(state)
+        leaves = [state] if type(state) is np.ndarray else tree.leaves(state)
         if len(leaves) == 1:
             return np.reshape(leaves[0], (-1,)) * 1.0
         return np.concatenate([np.reshape(leaf, (-1,)) * 1.0 for leaf in leaves])

@@ -11,7 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.problem.state_layout import Layout
-from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.step_rows import END, START, RowLayout
 
 __all__ = ["BatchDense", "DenseOutput"]
 
@@ -20,7 +20,7 @@ __all__ = ["BatchDense", "DenseOutput"]
 class DenseOutput:
     """``dense(t)`` is the state tree at t (a number, or an array that becomes leading axes).
 
-    One row a step: from ``starts`` (s,) with state ``x`` (s, n) to ``ends`` (s,) with state
+    One row per step: from ``starts`` (s,) with state ``x`` (s, n) to ``ends`` (s,) with state
     ``x_ends`` (s, n), in between by coefficients (s, degree, n). At a time where one step ends and
     the next begins the earlier one is used.
     """
@@ -34,18 +34,16 @@ class DenseOutput:
     project: Callable[[Any], Any] | None = None
 
     @classmethod
-    def of_rows(cls, rows: np.ndarray, kernels: Kernels) -> DenseOutput:
+    def of_rows(
+        cls,
+        rows: np.ndarray,
+        parts: RowLayout,
+        layout: Layout,
+        project: Callable[[Any], Any] | None,
+    ) -> DenseOutput:
         """Make it from rows (s, width) of steps that follow each other."""
-        parts = kernels.rows()
-        return cls(
-            rows[:, 0],
-            rows[:, 1],
-            parts.x_old(rows),
-            parts.x(rows),
-            parts.dense(rows),
-            kernels.plan.layout,
-            kernels.project(),
-        )
+        x_old, x, dense = parts.x_old(rows), parts.x(rows), parts.dense(rows)
+        return cls(rows[:, START], rows[:, END], x_old, x, dense, layout, project)
 
     def reached(self, times: np.ndarray) -> np.ndarray:
         """Return those of the times, sorted along the solve, that it reached."""

@@ -1,4 +1,4 @@
-"""Driving a solve with events: the collectors of ``driver``, logging what happens."""
+"""What happened in solves with events."""
 
 from __future__ import annotations
 
@@ -9,86 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.simulate.problem.state_layout import Layout
-from archimedes.simulate.solves.driver import Final, Outputs, Result, Steps
+from archimedes.simulate.solves.one_or_many import Runs
 from archimedes.simulate.statuses import RUNNING, SETTLED
-from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.trial_step import Run, Setup
 
-__all__ = [
-    "BatchLog",
-    "EventFinal",
-    "EventLog",
-    "EventOutputs",
-    "EventRows",
-    "EventSteps",
-    "batch_table",
-]
+__all__ = ["EventLog", "Events", "batch_table", "one_table"]
 
 
-class EventLog:
-    """What happened: a row for each event that fired."""
-
-    def __init__(self) -> None:
-        self.fired = 0
-        self.t: list[float] = []
-        self.index: list[int] = []
-        self.before: list[np.ndarray] = []
-        self.after: list[np.ndarray] = []
-
-    def read(self, run: Run) -> Run:
-        """Log the events of a run that a kernel returned; return it, ready to go on."""
-        count = int(np.sum(run.signals.count))
-        if count > self.fired:
-            self.fired = count
-            for k in np.flatnonzero(run.signals.fired).tolist():
-                self.t.append(float(run.t))
-                self.index.append(k)
-                self.before.append(run.signals.x_before)
-                self.after.append(run.x)
-        if int(run.status) == SETTLED:
-            return replace(run, status=np.int64(RUNNING))
-        return run
-
-    def table(self, layout: Layout) -> dict[str, Any]:
-        """Return times (k,), numbers of the events (k,) and the states before and after them."""
-        count = len(self.t)
-
-        def states(rows: list[np.ndarray]) -> Any:
-            return layout.unpack(np.array(rows).reshape(count, layout.size), (count,))
-
-        return {
-            "t": np.array(self.t, dtype=np.float64),
-            "event": np.array(self.index, dtype=np.int64),
-            "x_before": states(self.before),
-            "x_after": states(self.after),
-        }
-
-
-class BatchLog:
-    """What happened in a batch: rows of the events that fired, as kernels returned them."""
-
-    def __init__(self, count: int) -> None:
-        self.fired = np.zeros(count, dtype=np.int64)
-        self.rows: list[EventRows] = []
-
-    def read(self, run: Run, active: np.ndarray) -> tuple[Run, np.ndarray]:
-        """Log the events of the active instances; return them, ready to go on, and who had one."""
-        total = np.sum(run.signals.count, axis=1)
-        new = np.flatnonzero(total > self.fired[active])
-        if new.size:
-            self.fired[active[new]] = total[new]
-            lanes, which = np.nonzero(run.signals.fired[new])
-            at = new[lanes]
-            before, after = run.signals.x_before[at], run.x[at]
-            self.rows.append(EventRows(active[at], which, run.t[at], before, after))
-        settled = run.status == SETTLED
-        if settled.any():
-            run = replace(run, status=np.where(settled, RUNNING, run.status))
-        return run, new
-
-
-class EventRows(NamedTuple):
-    """Events (k,): of which instance, which event, when, and the states (k, n) around it."""
+class Events(NamedTuple):
+    """Events (k,) that fired: in which instance, which one, when, and the states (k, n) around."""
 
     instance: np.ndarray
     event: np.ndarray
@@ -97,24 +25,90 @@ class EventRows(NamedTuple):
     after: np.ndarray
 
 
+class EventLog:
+    """Logs the events of runs: kernels return at each time at which some fired."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self.seen: Any = 0 if runs.one else np.zeros(runs.instances.count, dtype=np.int64)
+        #: For each time: the instance, which events fired, the time, the states around it.
+        self.entries: tuple[list[Any], ...] = ([], [], [], [], [])
+
+    def read(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Log the events of runs that a kernel returned, and make the runs ready to go on.
+
+        Returns the instances (k,) that had events, and their states (k, n) right before; or None.
+        """
+        return self._read_one() if self.runs.one else self._read_many()
+
+    def _read_one(self) -> tuple[np.ndarray, np.ndarray] | None:
+        runs, run = self.runs, self.runs.run
+        signals, total = run.signals, int(run.signals.count.sum())
+        if run.status == SETTLED:
+            runs.run = replace(run, status=np.int64(RUNNING))
+        if total == self.seen:
+            return None
+        self.seen = total
+        self._append(0, signals.fired, run.t, signals.x_before, run.x)
+        return runs.places, signals.x_before[None]
+
+    def _read_many(self) -> tuple[np.ndarray, np.ndarray] | None:
+        runs, run, places = self.runs, self.runs.run, self.runs.places
+        signals, total = run.signals, run.signals.count.sum(axis=1)
+        settled = run.status == SETTLED
+        if settled.any():
+            runs.run = replace(run, status=np.where(settled, RUNNING, run.status))
+        new = np.flatnonzero(total > self.seen[places])
+        if not len(new):
+            return None
+        self.seen[places[new]] = total[new]
+        before = signals.x_before[new]
+        self._append(places[new], signals.fired[new], run.t[new], before, run.x[new])
+        return places[new], before
+
+    def _append(self, *entry: Any) -> None:
+        for entries, value in zip(self.entries, entry):
+            entries.append(value)
+
+    def events(self) -> Events:
+        """Return all events, in the order in which they were logged."""
+        if not self.entries[0]:
+            return no_events(self.runs.kernels.plan.layout.size)
+        join = np.array if self.runs.one else np.concatenate
+        instance, fired, t, before, after = map(join, self.entries)
+        entry, event = np.nonzero(fired)
+        return Events(instance[entry], event, t[entry], before[entry], after[entry])
+
+
+def no_events(size: int) -> Events:
+    """Return none, for states of so many numbers."""
+    none, states = np.zeros(0, dtype=np.int64), np.zeros((0, size))
+    return Events(none, none, np.zeros(0), states, states)
+
+
+def one_table(events: Events, layout: Layout) -> dict[str, Any]:
+    """Return the events (k,) of a single solve as users see them."""
+    axes = events.t.shape
+    return {
+        "t": events.t,
+        "event": events.event,
+        "x_before": layout.unpack(events.before, axes),
+        "x_after": layout.unpack(events.after, axes),
+    }
+
+
 def batch_table(
-    groups: Sequence[Sequence[EventRows]], starts: Any, layout: Layout, count: int
-) -> Any:
+    groups: Sequence[Events], starts: Sequence[int], layout: Layout, count: int
+) -> dict[str, Any]:
     """Return the events of ``count`` instances, (N, k): k of the one with the most.
 
-    ``groups`` are the rows of groups that begin at instance ``starts``. Shorter ones are filled up
-    with nan, and -1 for the number of the event.
+    ``groups`` begin at instance ``starts``. Shorter ones are filled up with nan, and -1 for the
+    number of the event.
     """
-    empty = np.zeros((0, layout.size))
-    none = EventRows(np.zeros(0, int), np.zeros(0, int), np.zeros(0), empty, empty)
-    moved = [
-        rows._replace(instance=rows.instance + start)
-        for start, group in zip(starts, groups)
-        for rows in group
-    ]
-    rows = EventRows(*map(np.concatenate, zip(none, *moved)))
-    order = np.argsort(rows.instance, kind="stable")
-    instance = rows.instance[order]
+    moved = [e._replace(instance=e.instance + start) for start, e in zip(starts, groups)]
+    every = Events(*map(np.concatenate, zip(*moved)))
+    order = np.argsort(every.instance, kind="stable")
+    instance = every.instance[order]
     each = np.bincount(instance, minlength=count)
     column = np.arange(len(order)) - (np.cumsum(each) - each)[instance]
     most = int(each.max(initial=0))
@@ -125,64 +119,8 @@ def batch_table(
         return whole
 
     return {
-        "t": table(rows.t, np.nan),
-        "event": table(rows.event, -1),
-        "x_before": layout.unpack(table(rows.before, np.nan), (count, most)),
-        "x_after": layout.unpack(table(rows.after, np.nan), (count, most)),
+        "t": table(every.t, np.nan),
+        "event": table(every.event, -1),
+        "x_before": layout.unpack(table(every.before, np.nan), (count, most)),
+        "x_after": layout.unpack(table(every.after, np.nan), (count, most)),
     }
-
-
-class EventFinal(Final):
-    """Keeps the last state only, and the events."""
-
-    dense = True
-
-    def __init__(self, kernels: Kernels) -> None:
-        super().__init__(kernels)
-        self.log = EventLog()
-
-    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
-        """Go on until the kernel returns."""
-        return self.log.read(super().call(setup, args, run))
-
-
-class EventOutputs(Outputs):
-    """Collects the states at given times, and the events."""
-
-    def __init__(self, kernels: Kernels, setup: Setup, times: np.ndarray) -> None:
-        super().__init__(kernels, setup, times)
-        self.log = EventLog()
-
-    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
-        """Go on until the kernel returns."""
-        return self.log.read(super().call(setup, args, run))
-
-
-class EventSteps(Steps):
-    """Collects every step; an event gives two samples, the states before and after it."""
-
-    def __init__(
-        self, kernels: Kernels, setup: Setup, x0: np.ndarray, times: np.ndarray | None
-    ) -> None:
-        super().__init__(kernels, setup, x0, times)
-        self.log = EventLog()
-        self.cuts: list[tuple[int, np.ndarray]] = []
-
-    def call(self, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
-        """Go on until the kernel returns."""
-        seen = self.log.fired
-        run = self.log.read(super().call(setup, args, run))
-        if self.log.fired > seen:
-            # Sample k + 1 is the end of step k: the one before goes in front of it.
-            self.cuts.append((sum(map(len, self.blocks)), run.signals.x_before))
-        return run
-
-    def result(self, run: Run, status: int) -> Result:
-        """Return what was collected."""
-        found = super().result(run, status)
-        if self.times is not None or not self.cuts:
-            return found
-        places = [place for place, _ in self.cuts]
-        t = np.insert(found.t, places, found.t[places])
-        x = np.insert(found.x, places, np.array([x for _, x in self.cuts]), axis=0)
-        return replace(found, t=t, x=x)

@@ -13,54 +13,46 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.methods.stiffness import is_stiff
 from archimedes.simulate.problem import argument_checks as checks
-from archimedes.simulate.problem.state_layout import as_state, layout_of
-from archimedes.simulate.solves.batch_driver import Batch, BatchResult, batch_of, solve_batch
-from archimedes.simulate.solves.driver import (
-    FIRST_CALL,
-    Collector,
-    Final,
-    ManyOutputs,
-    Monitor,
-    Outputs,
-    Steps,
-    solve,
-)
-from archimedes.simulate.solves.event_logs import EventFinal, EventOutputs, EventSteps, batch_table
+from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
+from archimedes.simulate.progress import Monitor
+from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.solves.dense_output import BatchDense
+from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
+from archimedes.simulate.solves.event_logs import batch_table, one_table
+from archimedes.simulate.solves.groups import drive_groups
+from archimedes.simulate.solves.instances import Instances, instances_of, one_instance
 from archimedes.simulate.solves.method_lookup import find_method
-from archimedes.simulate.solves.model import DEFAULT_METHOD, MAX_STEPS, Options, model_of, setup_of
+from archimedes.simulate.solves.model import (
+    DEFAULT_METHOD,
+    MAX_STEPS,
+    Model,
+    Options,
+    model_of,
+    setup_of,
+)
 from archimedes.simulate.statuses import MANY_STEPS, message_of
 from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.trial_step import Setup
 from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
 from archimedes.symbolic.core.trace import is_tracing
 
-__all__ = ["BatchProblem", "Problem", "prepare", "prepare_batch", "step_limit"]
-
-#: From this many outputs on they are computed apart from the steps.
-MANY = 32
+__all__ = ["Problem", "prepare", "step_limit"]
 
 
-@dataclass
-class _Prepared:
-    """What one problem and many have in common: kernels, and the numbers of the solve."""
+@dataclass(slots=True)
+class Problem:
+    """Initial value problems on flat vectors, checked, with their kernels."""
 
     kernels: Kernels
     setup: Setup
+    instances: Instances
+    max_steps: int
+    #: Where the last solve ended.
+    run: Any = None
 
     def times(self, t_eval: Any) -> np.ndarray:
         """Return output times, checked."""
         return checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
-
-
-@dataclass
-class Problem(_Prepared):
-    """An initial value problem on flat vectors, checked, with its kernels."""
-
-    x0: np.ndarray
-    args: tuple[Any, ...]
-    max_steps: int
-    #: Where the last solve ended.
-    run: Any = None
 
     @in_default_environment
     def solve(
@@ -69,87 +61,69 @@ class Problem(_Prepared):
         dense: bool = False,
         monitor: Monitor | None = None,
         final: bool = False,
+        threads: int | None = None,
     ) -> Trajectory:
-        """Solve for the states at ``times``, at every step, or at the end only (``final``)."""
-        plan, method = self.kernels.plan, self.kernels.plan.method
-        collect: Any = None
-        if method.drive is not None:
-            if is_tracing():
-                checks.refuse_traced(self.kernels.derivative()(0.0, self.x0, self.args))
-            ends = np.array([self.setup.t_end]) if final else times
-            found = method.drive(
-                self.kernels, self.setup, self.x0, self.args, ends, self.max_steps, monitor
-            )
+        """Solve for the states at ``times``, at every step, or at the end only (``final``).
+
+        A single solve keeps the interpolants of its steps where they are put out.
+        """
+        kernels, instances = self.kernels, self.instances
+        dense = dense or (instances.alone and times is None)
+        task = Task(kernels, self.setup, instances, self.max_steps, times, dense, final, threads)
+        if not instances.alone:
+            found = drive_groups(task, monitor)
+        elif kernels.plan.method.drive is not None:
+            found = self._outside(times, monitor, final)
         else:
-            collect = self._collector(times, dense, final)
-            found = solve(
-                self.kernels, self.setup, self.x0, self.args, collect, self.max_steps, monitor
-            )
-        self.run = run = found.run
+            found = drive(task, monitor)
+        self.run = found.run
+        return self._one(found) if instances.alone else self._many(found)
+
+    def _outside(self, times: np.ndarray | None, monitor: Monitor | None, final: bool) -> Result:
+        """Solve by a method that brings its own driver."""
+        drive, x0, args = self.kernels.plan.method.drive, self.instances.x0[0], self.instances.args
+        assert drive is not None
+        if is_tracing():
+            checks.refuse_traced(self.kernels.derivative()(0.0, x0, args))
+        ends = np.array([self.setup.t_end]) if final else times
+        return drive(self.kernels, self.setup, x0, args, ends, self.max_steps, monitor)
+
+    def _one(self, found: Result) -> Trajectory:
+        """Return the trajectory of a single solve."""
+        plan, run = self.kernels.plan, found.run
+        status, count = found.status[0], found.lengths[0]
+        looks = bool(_look_stiff(run))
         return assembled(
-            t=found.t,
-            x=plan.layout.unpack(found.x, found.t.shape),
+            t=found.t[0, :count],
+            x=plan.layout.unpack(found.x[0, :count], (count,)),
             u=None,
             y=None,
-            status=found.status,
-            message=message_of(
-                found.status, float(run.t), self.max_steps, method.stiff, bool(_look_stiff(run))
-            ),
-            stats=found.stats or _statistics(method, run),
-            dense=found.dense,
-            events=None if plan.events is None else collect.log.table(plan.layout),
+            status=status,
+            message=message_of(status, float(run.t), self.max_steps, plan.method.stiff, looks),
+            stats=found.stats or _statistics(plan.method, run, int),
+            dense=None if found.dense is None else found.dense[0],
+            events=None if plan.events is None else one_table(found.events[0], plan.layout),
         )
 
-    def _collector(self, times: np.ndarray | None, dense: bool, final: bool) -> Collector:
-        watched = self.kernels.plan.events is not None
-        if final:
-            return (EventFinal if watched else Final)(self.kernels)
-        if times is None or dense:
-            return (EventSteps if watched else Steps)(self.kernels, self.setup, self.x0, times)
-        if self.kernels.plain and len(times) >= MANY:
-            return ManyOutputs(self.kernels, self.setup, self.x0, times)
-        return (EventOutputs if watched else Outputs)(self.kernels, self.setup, times)
-
-
-@dataclass
-class BatchProblem(_Prepared):
-    """Many initial value problems that differ in initial states and arguments."""
-
-    batch: Batch
-    max_steps: int
-
-    @in_default_environment
-    def solve(
-        self,
-        times: np.ndarray | None,
-        dense: bool = False,
-        threads: int | None = None,
-        monitor: Monitor | None = None,
-    ) -> Trajectory:
-        """Solve all for the states at ``times``, or at every step of each."""
-        found = solve_batch(
-            self.kernels, self.setup, self.batch, times, dense, self.max_steps, threads, monitor
-        )
-        method, run, layout = self.kernels.plan.method, found.run, self.kernels.plan.layout
+    def _many(self, found: Result) -> Trajectory:
+        """Return the trajectories of a batch."""
+        plan = self.kernels.plan
+        events = None
+        if plan.events is not None:
+            table = batch_table(found.events, found.starts, plan.layout, len(found.status))
+            signals = found.run.signals
+            events = {**table, "count": signals.count, "last": signals.last}
         return Trajectory(
             found.t,
-            layout.unpack(found.x, found.t.shape),
+            plan.layout.unpack(found.x, found.t.shape),
             status=found.status,
             message=self._message(found),
-            stats=_statistics(method, run),
-            dense=found.dense,
-            events=self._events(found),
+            stats=_statistics(plan.method, found.run, np.asarray),
+            dense=None if found.dense is None else BatchDense(found.dense),
+            events=events,
         )
 
-    def _events(self, found: BatchResult) -> Any:
-        """Return all events of all instances, and how often each event fired in each."""
-        if self.kernels.plan.events is None:
-            return None
-        signals, layout = found.run.signals, self.kernels.plan.layout
-        table = batch_table(found.events, found.starts, layout, len(found.status))
-        return {**table, "count": signals.count, "last": signals.last}
-
-    def _message(self, found: BatchResult) -> str:
+    def _message(self, found: Result) -> str:
         """Say how many instances ended well, and what became of the first that did not."""
         bad = np.flatnonzero(found.status < 0)
         count = len(found.status)
@@ -167,15 +141,12 @@ class BatchProblem(_Prepared):
         return f"{bad.size} of {count} instances failed; instance {first}: {why}{advice}"
 
 
-def _statistics(method: Method, run: Any) -> dict[str, Any]:
+def _statistics(method: Method, run: Any, shown: Callable[[Any], Any]) -> dict[str, Any]:
     """Return what a solve cost, or each of a batch."""
-    more = {} if method.counts is None else method.counts(run.memory)
-    counts = {"steps": run.accepted, "rejected": run.rejected, **more}
-    one = np.ndim(run.accepted) == 0
-    return {
-        "method": method.name,
-        **{name: int(n) if one else np.asarray(n) for name, n in counts.items()},
-    }
+    counts = {"steps": run.accepted, "rejected": run.rejected}
+    if method.counts is not None:
+        counts |= method.counts(run.memory)
+    return {"method": method.name, **{name: shown(n) for name, n in counts.items()}}
 
 
 def _look_stiff(run: Any) -> Any:
@@ -195,57 +166,51 @@ def prepare(
     args: Any,
     static_argnames: str | Sequence[str] | None,
     options: Options,
+    in_axes: Any = None,
 ) -> Problem:
-    """Check and flatten what a user gave."""
+    """Check and flatten what a user gave; ``in_axes``: for a batch, as in ``instances_of``."""
     start, end = checks.check_span(t_span, x0)
-    state = as_state(x0)
-    layout = layout_of(state)
-    x = checks.check_state(state, layout)
+    if in_axes is None:
+        state = as_state(x0)
+        layout = layout_of(state)
+        x = checks.check_state(state, layout)
+        model = model_of(func, args, static_argnames)
+        instances = one_instance(x, model.args)
+    else:
+        model = model_of(func, args, static_argnames)
+        layout, instances = _batch(func, x0, args, static_argnames, in_axes, model)
     chosen = find_method(DEFAULT_METHOD if method is None else method)
-    model = model_of(func, args, static_argnames)
     kernels = model.kernels(layout, chosen, options, log=True)
     limit = step_limit(options)
     setup = setup_of(layout, options, start, end, min(limit, FIRST_CALL))
-    return Problem(kernels, setup, x, model.args, limit)
+    return Problem(kernels, setup, instances, limit)
 
 
-@in_default_environment
-def prepare_batch(
+def _batch(
     func: Callable[..., Any],
-    t_span: Any,
     x0: Any,
-    method: str | Method | None,
     args: Any,
     static_argnames: str | Sequence[str] | None,
-    options: Options,
     in_axes: Any,
-) -> BatchProblem:
-    """Check and flatten a batch; ``in_axes`` as in ``batch_of``."""
-    start, end = checks.check_span(t_span, x0)
+    model: Model,
+) -> tuple[Layout, Instances]:
+    """Return the layout of one state of a batch, and its instances."""
     given = checks.check_args(args)
     fixed = checks.static_places(func, static_argnames, len(given))
     axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
     moving = tuple(a for k, a in enumerate(given) if k not in fixed)
     if len(axes) == 1 + len(given):
         axes = (axes[0], *(a for k, a in enumerate(axes[1:]) if k not in fixed))
-    count, states, leaves, many = batch_of(as_state(x0), moving, axes)
+    count, states, leaves, many = instances_of(as_state(x0), moving, axes)
     layout = layout_of(tree.map(lambda leaf: np.asarray(leaf)[0], states))
     checks.check_state(states, layout)
-    chosen = find_method(DEFAULT_METHOD if method is None else method)
-    model = model_of(func, args, static_argnames)
     own = tree.leaves(model.args[: len(model.args) - len(moving)])
     flat = [np.reshape(leaf, (count, -1)) for leaf in tree.leaves(states)]
-    return BatchProblem(
-        model.kernels(layout, chosen, options, log=True),
-        setup_of(layout, options, start, end),
-        Batch(
-            count,
-            np.concatenate(flat, axis=1).astype(np.float64),
-            [*own, *leaves],
-            tree.structure(model.args),
-            [*(False for _ in own), *many],
-        ),
-        step_limit(options),
+    return layout, Instances(
+        count,
+        np.concatenate(flat, axis=1).astype(np.float64),
+        tree.structure(model.args).unflatten([*own, *leaves]),
+        [*(False for _ in own), *many],
     )
 
 

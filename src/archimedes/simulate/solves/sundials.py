@@ -17,7 +17,8 @@ import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.methods.method_table import Method, Step, register
-from archimedes.simulate.solves.driver import Monitor, Result
+from archimedes.simulate.progress import Monitor
+from archimedes.simulate.solves.collectors import Result
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -149,7 +150,7 @@ def _driven(
     t = np.array([row[0] for row in march.rows])
     x = np.array([row[1] for row in march.rows]).reshape(len(t), first.size)
     run = SimpleNamespace(t=float(march.t), accepted=march.made, rejected=0)
-    return Result(t, x, run, march.status, None, march.stats())  # type: ignore[arg-type]
+    return Result(t[None], x[None], [len(t)], run, [march.status], stats=march.stats())  # type: ignore[arg-type]
 
 
 def _options(setup: Setup, max_steps: int) -> dict[str, Any]:

@@ -39,8 +39,10 @@ def native(function: Callable[..., Any], name: str, watch: Sequence[Any] = ()) -
 class Kernels:
     """The loops of one plan as compiled functions, for one instance and for batches."""
 
-    def __init__(self, plan: Plan, sources: Any = None) -> None:
+    def __init__(self, plan: Plan, sources: Any = None, key: Hashable = None) -> None:
         self.plan = plan
+        #: What it is kept under: the same object, which is found without comparing fingerprints.
+        self.key = key
         #: The functions that the plan was made of.
         self.sources = sources
         self._newer: Callable[[], Plan] | None = None
@@ -163,12 +165,12 @@ def kernels_for(key: Hashable, plan: Callable[[], Plan], sources: Any = None) ->
     with _lock:
         found = _kept.get(key)
         if found is not None:
-            _kept.move_to_end(key)
+            _kept.move_to_end(found.key)
     if found is not None:
         if found.sources != sources:
             found.renew(plan, sources)
         return found
-    made = Kernels(plan(), sources)
+    made = Kernels(plan(), sources, key)
     with _lock:
         found = _kept.setdefault(key, made)
         while len(_kept) > KEPT:

@@ -13,7 +13,7 @@ import numpy as np
 from archimedes.function import stop_gradient
 from archimedes.simulate.methods.method_table import evaluate_dense
 
-__all__ = ["END", "RowLayout", "interpolated", "known", "row_of", "state_in"]
+__all__ = ["END", "START", "RowLayout", "interpolated", "known", "row_of", "state_in"]
 
 #: Columns of the times at which a step begins and ends.
 START, END = 0, 1

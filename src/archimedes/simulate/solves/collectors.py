@@ -1,0 +1,334 @@
+"""What solves put out: the last states, states at given times, or all steps.
+
+A collector calls the kernels for the runs that go on, and keeps what they put out for each
+instance. A single solve is a batch of one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.simulate.solves.dense_output import DenseOutput
+from archimedes.simulate.solves.event_logs import Events
+from archimedes.simulate.solves.one_or_many import Runs
+from archimedes.simulate.stepping.step_rows import END, START
+from archimedes.simulate.stepping.trial_step import Run
+
+__all__ = ["FEW", "Collector", "EveryStep", "FinalStates", "OutputTimes", "Result"]
+
+#: Numbers that a kernel puts out at most in one call.
+OUTPUTS = 16_384
+#: With fewer outputs than this, or fewer per step, steps are made without keeping interpolants.
+FEW = 32
+SPARSE = 0.25
+
+
+@dataclass(slots=True)
+class Result:
+    """What the solves gave: t (N, m) and flat x (N, m, n), of which each has ``lengths`` samples.
+
+    What lies behind them is nan. ``run``: where the runs ended, ``status`` (N,): how.
+    """
+
+    t: np.ndarray
+    x: np.ndarray
+    lengths: Sequence[int]
+    run: Run
+    status: Any
+    dense: list[DenseOutput] | None = None
+    #: The events of each group of instances, and where the groups begin.
+    events: Sequence[Events] = ()
+    starts: Sequence[int] = (0,)
+    stats: dict[str, Any] | None = None
+
+
+def chunk_of(count: int, size: int, most: int) -> int:
+    """Return how many outputs a kernel gives in one call: few sizes, so few kernels.
+
+    >>> chunk_of(10, 13, 1024), chunk_of(1000, 13, 1024), chunk_of(1000, 100, 1024)
+    (64, 1024, 128)
+    """
+    power = 1 << (max(OUTPUTS // size, 1).bit_length() - 1)
+    limit = min(most, max(8, power))
+    return min(64, limit) if count <= 64 else limit
+
+
+def steps_in_call(width: int, most: int) -> int:
+    """Return how many steps, of rows of this width, a kernel gives in one call."""
+    return min(most, max(8, OUTPUTS // width))
+
+
+class Collector(ABC):
+    """Calls kernels and keeps what they put out; ``dense``: runs carry interpolants."""
+
+    dense: bool
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+
+    @property
+    def waiting(self) -> Any:
+        """Which instances (N,) wait for something before the end of the span."""
+        return True
+
+    @abstractmethod
+    def call(self) -> None:
+        """Go on until the kernel returns."""
+
+    def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
+        """Take note of the states (k, n) right before events, where samples show them."""
+        return
+
+    @abstractmethod
+    def result(self, run: Run, status: Any) -> Result:
+        """Return what was collected."""
+
+
+class FinalStates(Collector):
+    """Keeps the last states only."""
+
+    def __init__(self, runs: Runs) -> None:
+        super().__init__(runs)
+        # Events are searched on the interpolant.
+        self.dense = runs.kernels.plan.events is not None
+
+    def call(self) -> None:
+        """Go on until the kernel returns."""
+        self.runs.final()
+
+    def result(self, run: Run, status: Any) -> Result:
+        """Return what was collected."""
+        if self.runs.one:
+            return Result(np.array([[run.t]]), run.x[None, None], [1], run, status)
+        return Result(run.t[:, None], run.x[:, None], [1] * len(status), run, status)
+
+
+class OutputTimes(Collector):
+    """Collects the states at given times.
+
+    Lanes run in step, so a lane kernel that stopped at each output would wait for the slowest
+    lane there. Where outputs are dense, lanes therefore make steps without looking at the outputs,
+    and these are computed afterwards from the rows of the steps. Where outputs are rare there is
+    little to wait for. Both ways give the same bits. States are written to ``x`` (N, m, n), with
+    nan where they were not reached.
+    """
+
+    def __init__(self, runs: Runs, times: np.ndarray, x: np.ndarray) -> None:
+        super().__init__(runs)
+        kernels, setup, x0 = runs.kernels, runs.setup, runs.instances.x0
+        self.times, self.x = times, x
+        self.total = len(times)
+        self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
+        #: The times in ascending order.
+        self.along = times if self.sign > 0.0 else -times
+        plain = kernels.plain
+        # A single run waits for no other; with events it returns at each of them anyway.
+        self.rare = self.total < FEW or (runs.one and not plain)
+        # Runs that make tries carry no interpolants, so they stay with tries.
+        self.dense = self.rare or not plain
+        # Times at the very start belong to no step.
+        at_start = self.along.searchsorted(self.sign * setup.t_start, side="right")
+        if at_start:
+            x[:, :at_start] = x0[:, None]
+        self.done = np.array([at_start]) if runs.one else np.full(len(x0), at_start)
+        if not self.rare:
+            most = runs.most_steps
+            self.count = kernels.keep(
+                ("count", most), lambda: steps_in_call(kernels.rows().width, most)
+            )
+            self.fill = kernels.fill(times, self.sign, x)
+
+    @property
+    def waiting(self) -> Any:
+        """Which instances (N,) wait for outputs."""
+        return (self.done[0] if self.runs.one else self.done) != self.total
+
+    def call(self) -> None:
+        """Go on until the kernel returns."""
+        if not self.rare:
+            self._densely()
+        elif self.runs.one:
+            self._next_outputs()
+        else:
+            self._rarely()
+
+    def _block(self, first: int, chunk: int) -> np.ndarray:
+        """Return a chunk of times; after the end of all, the last one is repeated."""
+        block = self.times[first : first + chunk]
+        if len(block) == chunk:
+            return block
+        return np.concatenate([block, np.full(chunk - len(block), self.times[-1])])
+
+    def _next_outputs(self) -> None:
+        """Collect the next outputs of a single run."""
+        runs, first = self.runs, int(self.done[0])
+        chunk = chunk_of(self.total, self.x.shape[2], runs.most_outputs)
+        states = runs.outputs(self._block(first, chunk))
+        reached = int(self.along.searchsorted(self.sign * runs.run.t, side="right"))
+        last = self.done[0] = min(reached, first + chunk)
+        self.x[0, first:last] = states[0, : last - first]
+
+    def _rarely(self) -> None:
+        """Collect the next outputs of each run."""
+        runs, places, done = self.runs, self.runs.places, self.done[self.runs.places]
+        chunk = chunk_of(self.total, self.x.shape[2], runs.most_outputs)
+        offsets = np.arange(chunk)
+        if (done == done[0]).all():
+            block = self._block(int(done[0]), chunk)
+        else:
+            block = self.times[np.minimum(done[:, None] + offsets, self.total - 1)]
+        states = runs.outputs(block)
+        reached = self.along.searchsorted(self.sign * runs.run.t, side="right")
+        count = np.minimum(reached - done, chunk)
+        lanes, columns = np.nonzero(offsets < count[:, None])
+        self.x[places[lanes], done[lanes] + columns] = states[lanes, columns]
+        self.done[places] = done + count
+
+    def _densely(self) -> None:
+        """Make steps, and compute the outputs within them."""
+        runs, places = self.runs, self.runs.places
+        done = self.done if runs.one else self.done[places]
+        before, made = done, runs.run.accepted
+        if self.dense:
+            rows, before = runs.steps(self.count), done.copy()
+        else:
+            rows = runs.tries(self.count)
+        # Rows without a step repeat the time of the one before: they have no outputs.
+        self.fill(rows, places, done)
+        if self.dense:
+            self.rare = (done - before).sum() < SPARSE * (runs.run.accepted - made).sum()
+        if not runs.one:
+            self.done[places] = done
+
+    def result(self, run: Run, status: Any) -> Result:
+        """Return what was collected."""
+        lengths = self.done.tolist()
+        if self.runs.one:
+            return Result(self.times[None], self.x, lengths, run, status)
+        t = np.repeat(self.times[None], len(lengths), axis=0)
+        for lane in np.flatnonzero(self.waiting).tolist():
+            t[lane, lengths[lane] :] = np.nan
+            self.x[lane, lengths[lane] :] = np.nan
+        return Result(t, self.x, lengths, run, status)
+
+
+class EveryStep(Collector):
+    """Collects the accepted steps of each instance, with interpolants to ``keep`` them.
+
+    Puts out the states after all steps (an event gives two: before and after it), or those at
+    ``times``.
+    """
+
+    def __init__(self, runs: Runs, keep: bool, times: np.ndarray | None) -> None:
+        super().__init__(runs)
+        kernels = runs.kernels
+        self.keep, self.times = keep, times
+        self.parts = kernels.rows(keep)
+        self.count = steps_in_call(self.parts.width, runs.most_steps)
+        # Tries put out interpolants without carrying them.
+        self.tries = keep and kernels.plain
+        self.dense = keep and not self.tries
+        self.made = np.zeros(runs.instances.count, dtype=np.int64)
+        #: Rows of steps, of which instances, and how many of each.
+        self.blocks: list[tuple[np.ndarray, np.ndarray, Any]] = []
+        self.cuts: list[tuple[int, int, np.ndarray]] = []
+
+    def call(self) -> None:
+        """Go on until the kernel returns."""
+        runs, before = self.runs, self.runs.run.accepted
+        rows = runs.tries(self.count) if self.tries else runs.steps(self.count)
+        made = runs.run.accepted - before
+        if runs.one:
+            rows = rows[0]
+            kept = rows[rows[:, START] != rows[:, END]] if self.tries else rows[:made]
+            self.made[0] += made
+        elif self.tries:
+            kept = rows[rows[..., START] != rows[..., END]]
+            self.made[runs.places] += made
+        else:
+            kept = rows[np.arange(self.count) < made[:, None]]
+            self.made[runs.places] += made
+        self.blocks.append((kept, runs.places, made))
+
+    def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
+        """Take note of the states (k, n) right before events, which get samples of their own."""
+        if self.times is None:
+            self.cuts.extend(zip(instances.tolist(), self.made[instances].tolist(), before))
+
+    def _rows(self) -> np.ndarray:
+        """Return the rows of the steps of each instance, (N, s, width), filled up with nan."""
+        if self.runs.one:
+            parts = [rows for rows, _, _ in self.blocks]
+            if len(parts) == 1:
+                return parts[0][None]
+            return np.concatenate(parts or [np.zeros((0, self.parts.width))])[None]
+        whole = np.full((len(self.made), int(self.made.max()), self.parts.width), np.nan)
+        at = np.zeros(len(self.made), dtype=np.int64)
+        for rows, places, counts in self.blocks:
+            first = np.cumsum(counts) - counts
+            column = np.arange(len(rows)) - np.repeat(first - at[places], counts)
+            whole[np.repeat(places, counts), column] = rows
+            at[places] += counts
+        return whole
+
+    def _with_cuts(self, t: np.ndarray, x: np.ndarray, lengths: list[int]) -> Any:
+        """Put the states before events in front of those after them: two samples at one time.
+
+        Returns t and x; what was put in is added to ``lengths``.
+        """
+        cuts: dict[int, list[tuple[int, np.ndarray]]] = {}
+        for lane, place, before in self.cuts:
+            cuts.setdefault(lane, []).append((place, before))
+            lengths[lane] += 1
+        count, held, size = x.shape
+        most = max(held, *lengths)
+        longer = np.full((count, most), np.nan), np.full((count, most, size), np.nan)
+        for whole, given in zip(longer, (t, x)):
+            whole[:, :held] = given
+        for lane, own in cuts.items():
+            at = np.array([place for place, _ in own])
+            new = np.zeros(lengths[lane], dtype=bool)
+            new[at + np.arange(len(at))] = True
+            states = np.array([before for _, before in own])
+            for whole, given, put in zip(longer, (t[lane], x[lane]), (t[lane, at], states)):
+                part = whole[lane, : len(new)]
+                part[new], part[~new] = put, given[: len(new) - len(at)]
+        return longer
+
+    def result(self, run: Run, status: Any) -> Result:
+        """Return what was collected."""
+        rows, made, dense = self._rows(), self.made.tolist(), None
+        if self.keep:
+            layout, project = self.runs.kernels.plan.layout, self.runs.kernels.project()
+            dense = [
+                DenseOutput.of_rows(own[:n], self.parts, layout, project)
+                for own, n in zip(rows, made)
+            ]
+            if self.times is not None:
+                return self._at_times(self.times, dense, run, status)
+        t = np.empty((len(rows), rows.shape[1] + 1))
+        t[:, 0], t[:, 1:] = self.runs.setup.t_start, rows[:, :, END]
+        x = np.concatenate([self.runs.instances.x0[:, None], self.parts.x(rows)], axis=1)
+        lengths = [n + 1 for n in made]
+        if self.cuts:
+            t, x = self._with_cuts(t, x, lengths)
+        return Result(t, x, lengths, run, status, dense)
+
+    def _at_times(
+        self, times: np.ndarray, dense: list[DenseOutput], run: Run, status: Any
+    ) -> Result:
+        """Return the states at the times that each instance reached."""
+        t = np.full((len(dense), len(times)), np.nan)
+        x = np.full((*t.shape, self.parts.size), np.nan)
+        lengths = []
+        for k, one in enumerate(dense):
+            reached = one.reached(times)
+            lengths.append(len(reached))
+            t[k, : len(reached)] = reached
+            x[k, : len(reached)] = one.rows(reached)
+        return Result(t, x, lengths, run, status, dense)

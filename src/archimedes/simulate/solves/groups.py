@@ -1,0 +1,87 @@
+"""Batches in groups: as many instances together as is quick, each group in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.backends.cpus import check_threads, cpu_count
+from archimedes.simulate.progress import Monitor
+from archimedes.simulate.solves.collectors import FEW, Result
+from archimedes.simulate.solves.driver import Task, drive
+
+__all__ = ["drive_groups"]
+
+#: Instances that are solved together: fewer where their steps are kept, which take memory, but
+#: enough that the Python between their kernel calls, which holds up other threads, is little; at
+#: least SHARES groups for each thread, so that none waits long for the last; and no fewer
+#: instances than LEAST, however many threads there are.
+GROUP, KEEPING, SHARES, LEAST = 2048, 1024, 2, 16
+
+
+def drive_groups(task: Task, monitor: Monitor | None) -> Result:
+    """Solve all instances of a batch, in groups that go to threads of their own."""
+    count = task.instances.count
+    whole = None
+    if task.times is not None and not task.dense:
+        whole = task.outputs()
+    workers = check_threads("solve_ode", task.threads) or cpu_count()
+    size = GROUP if whole is not None and whole.shape[1] < FEW else KEEPING
+    if count > size:
+        size = min(size, max(LEAST, -(-count // (SHARES * workers))))
+    firsts = range(0, count, size)
+    if len(firsts) == 1:
+        return drive(replace(task, place=whole), monitor)
+    stop = threading.Event()
+
+    def solved(first: int) -> Result:
+        mine = slice(first, first + size)
+        part = task.instances.part(mine)
+        place = None if whole is None else whole[mine]
+        return drive(replace(task, instances=part, threads=1, place=place), None, stop)
+
+    # One group makes the kernels; the others, and those of later batches, only run them.
+    known = ("groups", tree.structure(task.instances.axes()), task.dense, task.times is None)
+    alone = 0 if known in task.kernels.made else 1
+    results = [solved(first) for first in firsts[:alone]]
+    task.kernels.keep(known, lambda: True)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(solved, first) for first in firsts[alone:]]
+        try:
+            for one in waiting:
+                results.append(one.result())
+                if monitor is not None:
+                    reached = float(np.mean(results[-1].run.t))
+                    monitor(len(results) / len(firsts), reached)
+        except KeyboardInterrupt:
+            stop.set()
+            results = results[:alone] + [one.result() for one in waiting]
+    return _joined(results, whole)
+
+
+def _joined(results: Sequence[Result], whole: np.ndarray | None) -> Result:
+    """Put groups together; shorter ones are filled up with nan. ``whole``: the states of all."""
+    most = max(r.t.shape[1] for r in results)
+
+    def filled(array: np.ndarray) -> np.ndarray:
+        missing = most - array.shape[1]
+        return np.pad(
+            array, [(0, 0), (0, missing)] + [(0, 0)] * (array.ndim - 2), constant_values=np.nan
+        )
+
+    kept = [r.dense for r in results]
+    return Result(
+        np.concatenate([filled(r.t) for r in results]),
+        np.concatenate([filled(r.x) for r in results]) if whole is None else whole,
+        [length for r in results for length in r.lengths],
+        tree.map(lambda *leaves: np.concatenate(leaves), *(r.run for r in results)),
+        np.concatenate([r.status for r in results]),
+        None if None in kept else [one for group in kept for one in group or ()],
+        [rows for r in results for rows in r.events],
+        np.cumsum([0, *(len(r.status) for r in results[:-1])]).tolist(),
+    )

@@ -1,0 +1,212 @@
+"""The runs of one instance or of many: where they stand, and how kernels are called for them.
+
+``OneRun`` calls the kernels as they are, ``ManyRuns`` mapped over the instances. Both put out rows
+and states with an instance axis in front, so that one driver and one family of collectors serve
+single solves and batches. The run of a single solve has no such axis, and its counts are plain
+numbers: what is done between kernel calls costs as much as a short solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import Compiled, vmap
+from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.solves.instances import Instances
+from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.trial_step import Run, Setup
+
+__all__ = ["ManyRuns", "OneRun", "Runs"]
+
+HERE = np.zeros(1, dtype=np.int64)
+_SETUP_AXES = Setup(None, None, None, None, None, None, 0)
+
+
+class OneRun:
+    """A single run; ``run`` is where it stands, ``most`` how many trial steps it may make."""
+
+    one = True
+    #: Steps and outputs in one kernel call, at most.
+    most_steps, most_outputs = 128, 1024
+    #: Which instances the next kernel call is for.
+    places = HERE
+
+    def __init__(self, kernels: Kernels, setup: Setup, instances: Instances, most: int) -> None:
+        self.kernels, self.setup, self.instances, self.most = kernels, setup, instances, most
+
+    def begin(self, dense: bool) -> None:
+        """Stand at the start; ``dense``: the run carries interpolants."""
+        setup, instances = self.setup, self.instances
+        kernel = self.kernels.begin(dense)
+        self.run = kernel(setup, setup.t_start, instances.x0[0], instances.args)
+        checks.refuse_traced(self.run.status)
+        self.status, self.made = int(self.run.status), 0
+
+    def going(self, waiting: Any) -> bool:
+        """Tell whether there is something to do for an instance that is ``waiting``."""
+        return self.status == RUNNING and bool(waiting)
+
+    def pause_after(self, budget: int) -> None:
+        """Let kernels return after ``budget`` more trial steps."""
+        pause = min(self.made + budget, self.most)
+        if self.setup.pause != pause:
+            self.setup = tree.replace(self.setup, pause=pause)
+
+    def outputs(self, times: np.ndarray) -> np.ndarray:
+        """Go on to each of the times (m,); return the states there, (1, m, n)."""
+        kernel = self.kernels.outputs()
+        self.run, states = kernel(self.setup, self.instances.args, self.run, times)
+        return states[None]
+
+    def steps(self, count: int) -> np.ndarray:
+        """Make ``count`` steps; return their rows (1, count, width)."""
+        kernel = self.kernels.steps(count)
+        self.run, rows = kernel(self.setup, self.instances.args, self.run)
+        return rows[None]
+
+    def tries(self, count: int) -> np.ndarray:
+        """Try ``count`` steps; return their rows (1, count, width)."""
+        kernel = self.kernels.tries(count)
+        self.run, rows = kernel(self.setup, self.instances.args, self.run)
+        return rows[None]
+
+    def final(self) -> None:
+        """Go on to the end of the span."""
+        self.run = self.kernels.final()(self.setup, self.instances.args, self.run)
+
+    def count_steps(self) -> int:
+        """Look at where the run stands now; return how many trial steps it made."""
+        run, before = self.run, self.made
+        self.status, self.made = int(run.status), int(run.accepted) + int(run.rejected)
+        if self.status == RUNNING and self.made >= self.most:
+            self.status = TOO_MANY_STEPS
+        return self.made - before
+
+    def progress(self) -> tuple[float, float]:
+        """Return the part of the span that is done, and the time."""
+        t, setup = self.run.t, self.setup
+        return float((t - setup.t_start) / (setup.t_end - setup.t_start)), float(t)
+
+    def interrupt(self, waiting: Any) -> None:
+        """End here."""
+        self.status = INTERRUPTED
+
+    def ended(self) -> tuple[Run, Sequence[int]]:
+        """Return the run, and how it ended."""
+        return self.run, [FINISHED if self.status == RUNNING else self.status]
+
+
+class ManyRuns:
+    """The runs of a batch: ``run`` has those that still go on, at ``places`` among all.
+
+    Mapped kernels are kept with the kernels, as mapping has a cost too.
+    """
+
+    one = False
+    most_steps, most_outputs = 16, 64
+
+    def __init__(
+        self, kernels: Kernels, setup: Setup, instances: Instances, most: int, threads: int | None
+    ) -> None:
+        self.kernels, self.instances, self.most = kernels, instances, most
+        self.threads, self.axes = threads, instances.axes()
+        self.key = (tree.structure(self.axes), threads)
+        self.given = setup
+        self._choose(np.arange(instances.count))
+
+    def _choose(self, places: np.ndarray) -> None:
+        """Call kernels for the instances at these places; it lasts until one of them is done."""
+        self.places = places
+        self.args = self.instances.args_of(places)
+        self.setup = tree.replace(self.given, pause=np.zeros(len(places), dtype=np.int64))
+
+    def begin(self, dense: bool) -> None:
+        """Stand at the start; ``dense``: runs carry interpolants."""
+        setup, in_axes = self.given, (None, None, 0, self.axes)
+        mapped = self._mapped(("begin", dense), lambda: self.kernels.begin(dense), in_axes)
+        self.run = self.all = mapped(setup, setup.t_start, self.instances.x0, self.args)
+        checks.refuse_traced(self.run.status)
+        self.status = np.array(self.run.status)
+
+    def going(self, waiting: Any) -> bool:
+        """Tell whether there is something to do for instances that are ``waiting`` (N,)."""
+        going = np.flatnonzero((self.status == RUNNING) & waiting)
+        if len(going) not in (0, len(self.places)):
+            self._choose(going)
+            self.run = tree.map(lambda leaf: leaf[going], self.all)
+        return len(going) > 0
+
+    def pause_after(self, budget: int) -> None:
+        """Let kernels return after ``budget`` more trial steps."""
+        self.made = self.run.accepted + self.run.rejected
+        np.minimum(self.made + budget, self.most, out=self.setup.pause)
+
+    def _mapped(self, kind: Any, kernel: Callable[[], Compiled], in_axes: Any) -> Any:
+        return self.kernels.keep(
+            (kind, self.key), lambda: vmap(kernel(), in_axes=in_axes, threads=self.threads)
+        )
+
+    def outputs(self, times: np.ndarray) -> np.ndarray:
+        """Go on to each of the times (m,), or (N, m): those of each; return the states there."""
+        together = times.ndim == 1
+        in_axes = (_SETUP_AXES, self.axes, 0, None if together else 0)
+        mapped = self._mapped(("outputs", together), self.kernels.outputs, in_axes)
+        self.run, states = mapped(self.setup, self.args, self.run, times)
+        return states
+
+    def steps(self, count: int) -> np.ndarray:
+        """Make ``count`` steps; return their rows (N, count, width)."""
+        in_axes = (_SETUP_AXES, self.axes, 0)
+        mapped = self._mapped(("steps", count), lambda: self.kernels.steps(count), in_axes)
+        self.run, rows = mapped(self.setup, self.args, self.run)
+        return rows
+
+    def tries(self, count: int) -> np.ndarray:
+        """Try ``count`` steps; return their rows (N, count, width)."""
+        in_axes = (_SETUP_AXES, self.axes, 0)
+        mapped = self._mapped(("tries", count), lambda: self.kernels.tries(count), in_axes)
+        self.run, rows = mapped(self.setup, self.args, self.run)
+        return rows
+
+    def final(self) -> None:
+        """Go on to the end of the span."""
+        mapped = self._mapped("final", self.kernels.final, (_SETUP_AXES, self.axes, 0))
+        self.run = mapped(self.setup, self.args, self.run)
+
+    def count_steps(self) -> int:
+        """Look at where the runs stand now; return how many trial steps they made at most."""
+        run, places = self.run, self.places
+        if len(places) == self.instances.count:
+            self.all = run
+        else:
+            for every, some in zip(tree.leaves(self.all), tree.leaves(run)):
+                every[places] = some
+        self.status[places] = run.status
+        made = run.accepted + run.rejected
+        over = made >= self.most
+        if over.any():
+            self.status[places[over & (run.status == RUNNING)]] = TOO_MANY_STEPS
+        return int((made - self.made).max())
+
+    def progress(self) -> tuple[float, float]:
+        """Return the part of the span that is done, and the time, on average."""
+        t, setup = self.all.t, self.setup
+        gone = (t - setup.t_start) / (setup.t_end - setup.t_start)
+        return float(np.mean(gone)), float(np.mean(t))
+
+    def interrupt(self, waiting: Any) -> None:
+        """End those that still go on."""
+        self.status[(self.status == RUNNING) & waiting] = INTERRUPTED
+
+    def ended(self) -> tuple[Run, Sequence[int]]:
+        """Return all runs, and how each of them ended."""
+        self.status[self.status == RUNNING] = FINISHED
+        return self.all, self.status  # type: ignore[return-value]
+
+
+Runs = OneRun | ManyRuns
