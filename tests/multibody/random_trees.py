@@ -74,6 +74,7 @@ def random_tree(seed, kinds=EVERY_KIND, size=None, armature=True, loaded=False):
         b.attach(
             name, names[rng.integers(len(names))], joint=f"joint{n}", kind=kind,
             axis=random_axis(rng), second_axis=random_axis(rng) if kind == "universal" else None,
+            anchor=rng.normal(size=3) * 0.1 if kind in ("revolute", "spherical") else (0, 0, 0),
             pitch=rng.normal() * 0.2, rotation=turn(random_axis(rng), rng.normal()),
             position=rng.normal(size=3) * 0.4, mimic=mimic, **values,
         )  # fmt: skip

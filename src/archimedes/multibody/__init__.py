@@ -34,15 +34,19 @@ from archimedes.multibody.mass_matrix import crba
 from archimedes.multibody.model import Model
 from archimedes.multibody.parts import Mimic
 from archimedes.multibody.passive_forces import passive_torque
+from archimedes.multibody.reaching import KinematicsResult, inverse_kinematics
 from archimedes.multibody.regressor import inertial_parameters, torque_regressor
 from archimedes.multibody.reports import Report
+from archimedes.multibody.system import State, dynamics, rest_state
 from archimedes.multibody.user_joints import user_joint
 
 __all__ = [
     "Builder",
+    "KinematicsResult",
     "Mimic",
     "Model",
     "Report",
+    "State",
     "aba",
     "aba_derivatives",
     "center_of_mass",
@@ -52,6 +56,7 @@ __all__ = [
     "coriolis_matrix",
     "crba",
     "difference",
+    "dynamics",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",
@@ -60,6 +65,7 @@ __all__ = [
     "gravity_torque",
     "inertial_parameters",
     "integrate",
+    "inverse_kinematics",
     "inverse_mass_matrix",
     "kinetic_energy",
     "load",
@@ -68,6 +74,7 @@ __all__ = [
     "potential_energy",
     "random_configuration",
     "read",
+    "rest_state",
     "rnea",
     "rnea_derivatives",
     "torque_regressor",

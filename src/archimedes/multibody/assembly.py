@@ -81,7 +81,8 @@ class _Assembly:
             body = joint.child
             if link >= 0:
                 self.parts[link].append((self.builder.bodies[body], pose))
-            self.frames.append((Frame(body, link), pose))
+            if not self.builder.bodies[body].link_only:
+                self.frames.append((Frame(body, link), pose))
             for name, (owner, at) in self.builder.frames.items():
                 if owner == body:
                     self.frames.append((Frame(name, link), compose(pose, at)))
@@ -122,7 +123,8 @@ class _Assembly:
             link = self.add(joint, KINDS["revolute"], screws[1], joint.child, link, identity, 1)
         else:
             assert isinstance(joint.kind, JointKind)
-            link = self.add(joint, joint.kind, joint.screw, joint.child, link, at, None)
+            body = "" if self.builder.bodies[joint.child].link_only else joint.child
+            link = self.add(joint, joint.kind, joint.screw, body, link, at, None)
         return link, identity
 
     def add(

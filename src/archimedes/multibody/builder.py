@@ -24,6 +24,7 @@ from archimedes.multibody.parts import (
 from archimedes.multibody.reports import Report
 from archimedes.multibody.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_vector
 
 __all__ = ["Builder"]
 
@@ -66,6 +67,11 @@ class Builder:
         J = np.zeros((3, 3)) if inertia is None else inertia
         self.bodies[name] = checked_body(name, mass, com, J)
 
+    def add_massless(self, name: str) -> None:
+        """Add what is between two joints of one body: it is neither a body nor a frame."""
+        self._check_new(name)
+        self.bodies[name] = Body(name, 0.0, np.zeros(3), np.zeros((3, 3)), link_only=True)
+
     def add_frame(self, name: str, body: str, rotation: Any = None, position: Any = None) -> None:
         """Add a frame on a body: `rotation` (3, 3) from frame to body, `position` (3,) in it."""
         self._check_new(name)
@@ -84,6 +90,8 @@ class Builder:
         axis: Any = (0.0, 0.0, 1.0),
         second_axis: Any = None,
         pitch: float = 0.0,
+        anchor: Any = (0.0, 0.0, 0.0),
+        zero_at: float = 0.0,
         rotation: Any = None,
         position: Any = None,
         mimic: Mimic | None = None,
@@ -92,7 +100,9 @@ class Builder:
         """Attach a body to another, or to the world, by a joint.
 
         `position` (3,) and `rotation` (3, 3) are those of the child in the parent at zero. `axis`
-        is in the child's axes, as is `second_axis`, which a universal joint turns about second.
+        is in the child's axes, as is `second_axis`, which a universal joint turns about second;
+        revolute and spherical joints turn about the point `anchor` (3,) of the child. A joint of
+        one coordinate is at the given place where that is `zero_at`.
         `values` are numbers or one per coordinate (`lower`, `upper`, `rest`) or velocity
         (`speed_limit`, `effort_limit`, `damping`, `friction`, `stiffness`, `armature`).
         """
@@ -115,7 +125,11 @@ class Builder:
                 raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
         R, p = placement(rotation, position, where)
         second = None if second_axis is None else checked_axis(second_axis, f"{where}: second_axis")
-        screw = Screw(checked_axis(axis, f"{where}: axis"), float(pitch))
+        through = check_vector(anchor, 3, f"{where}: anchor")
+        if np.any(through) and kind not in ANCHORED:
+            raise ValueError(f"{where}: only {' and '.join(ANCHORED)} joints have an anchor")
+        screw = Screw(checked_axis(axis, f"{where}: axis"), float(pitch), tuple(through.tolist()))
+        R, p = self._zeroed(kind_named(kind), screw, zero_at, R, p, where)
         self.joints[name] = Joint(
             name, kind_named(kind), parent, child, R, p, screw, second, mimic, values
         )
@@ -213,6 +227,17 @@ class Builder:
         carried = {joint.child for joint in self.joints.values()}
         return [name for name in self.bodies if name not in carried]
 
+    def _zeroed(
+        self, kind: JointKind | str, screw: Screw, zero_at: float, R: Any, p: Any, where: str
+    ) -> tuple[Any, Any]:
+        """Return where a joint is at zero, when it is at R, p where its coordinate is `zero_at`."""
+        if zero_at == 0.0:
+            return R, p
+        if isinstance(kind, str) or kind.nq != 1:
+            raise ValueError(f"{where}: zero_at is for joints of one coordinate")
+        back = compose(Pose(R, p), kind.pose(screw, [-float(zero_at)]))
+        return back.R, back.p
+
     # ---- checks --------------------------------------------------------------------------
 
     def _joint(self, name: str) -> Joint:
@@ -248,6 +273,7 @@ class Builder:
             at = carrier.get(at)
 
 
+ANCHORED = ("revolute", "continuous", "spherical")
 VALUES = (
     "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
     "armature",

@@ -46,10 +46,14 @@ ZERO = np.zeros(3)
 
 @dataclass(frozen=True)
 class Screw:
-    """What a joint turns about or slides along: a unit axis, and the pitch in m/rad."""
+    """What a joint turns about or slides along: a unit axis, and the pitch in m/rad.
+
+    The axis, or the centre of a spherical joint, passes through `anchor` in the child's axes.
+    """
 
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     pitch: float = 0.0
+    anchor: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,17 @@ def _along(axis: Sequence[float], distance: Any) -> Any:
     return join([a * distance for a in axis])
 
 
-def _no_shift(angle: Any) -> Any:
-    return np.zeros((*np.shape(angle), 3))
+def _about(screw: Screw, R: Any) -> Any:
+    """Return where the child's origin is when the child has turned about the anchor."""
+    if not any(screw.anchor):
+        return np.zeros((*R.shape[:-2], 3))
+    anchor = np.array(screw.anchor)
+    return anchor - matvec(R, np.broadcast_to(anchor, (*R.shape[:-2], 3)))
+
+
+def _turning(screw: Screw, axis: Any) -> Spatial:
+    """Return the motion of a turn about an axis through the anchor."""
+    return Spatial(np.cross(np.array(screw.anchor), axis) if any(screw.anchor) else ZERO, axis)
 
 
 def _no_turn(distance: Any) -> Any:
@@ -122,7 +135,8 @@ def _no_turn(distance: Any) -> Any:
 
 def revolute_pose(screw: Screw, q: Numbers) -> Pose:
     """Turn about the axis."""
-    return Pose(turn(screw.axis, q[0]), _no_shift(q[0]))
+    R = turn(screw.axis, q[0])
+    return Pose(R, _about(screw, R))
 
 
 def prismatic_pose(screw: Screw, q: Numbers) -> Pose:
@@ -142,7 +156,7 @@ def cylindrical_pose(screw: Screw, q: Numbers) -> Pose:
 
 def revolute_columns(screw: Screw, q: Numbers) -> list[Spatial]:
     """Return the turn."""
-    return [Spatial(ZERO, np.array(screw.axis))]
+    return [_turning(screw, np.array(screw.axis))]
 
 
 def prismatic_columns(screw: Screw, q: Numbers) -> list[Spatial]:
@@ -242,12 +256,13 @@ def planar_tangent(q: Numbers, dq: Numbers) -> Numbers:
 
 def spherical_pose(screw: Screw, q: Numbers) -> Pose:
     """Turn by the quaternion, of any length."""
-    return Pose(transpose(quaternion_to_dcm(join(q))), _no_shift(q[0]))
+    R = transpose(quaternion_to_dcm(join(q)))
+    return Pose(R, _about(screw, R))
 
 
 def spherical_columns(screw: Screw, q: Numbers) -> list[Spatial]:
     """Return the turns about x, y and z."""
-    return [Spatial(ZERO, e) for e in np.eye(3)]
+    return [_turning(screw, e) for e in np.eye(3)]
 
 
 def spherical_integrate(q: Numbers, v: Numbers) -> Numbers:

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from archimedes.multibody.builder import Builder
+from archimedes.multibody.mjcf import read_mjcf
 from archimedes.multibody.model import Model
 from archimedes.multibody.urdf import read_urdf
 
 __all__ = ["load", "read"]
 
-READERS: dict[str, Callable[..., Builder]] = {".urdf": read_urdf}
+READERS: dict[str, Callable[..., Builder]] = {
+    ".urdf": read_urdf,
+    ".xml": read_mjcf,
+    ".mjcf": read_mjcf,
+}
 
 
 def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
-    """Return a `Builder` of a robot file (URDF), to look at its `report` or to change it.
+    """Return a `Builder` of a robot file (URDF, MJCF), to look at its `report` or to change it.
 
     >>> import pathlib, tempfile
     >>> from archimedes.multibody import read
@@ -48,7 +53,7 @@ def load(
     packages: Any = None,
     physical: bool = True,
 ) -> Model:
-    """Return the `Model` of a robot file (URDF).
+    """Return the `Model` of a robot file: URDF, or MJCF with the extra `robots`.
 
     The root of the tree is fixed to the world, or ``base="floating"`` on a joint "root_joint".
     `strict=True` raises where something in the file is not in the model as it stands there;

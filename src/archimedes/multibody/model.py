@@ -167,6 +167,12 @@ class Model:
             raise ValueError(f"{self.name!r} has no {what} {name!r}; {hint}")
         return known[name]
 
+    def dynamics(self, t: Any, x: Any, u: Any = None, forces: Any = None) -> Any:
+        """Return the rates of a `State`; see `archimedes.multibody.dynamics`."""
+        from archimedes.multibody.system import dynamics
+
+        return dynamics(self, t, x, u, forces)
+
     def __repr__(self) -> str:
         bodies = len(self.body_names)
         plural = "body" if bodies == 1 else "bodies"

@@ -35,12 +35,16 @@ ROUNDING = 1e-15
 
 @dataclass(frozen=True)
 class Body:
-    """A rigid body: mass, centre of mass, inertia about that centre, in its own axes."""
+    """A rigid body: mass, centre of mass, inertia about that centre, in its own axes.
+
+    A `link_only` one is no body but what is between two joints: it has no name in the model.
+    """
 
     name: str
     mass: Any
     com: Any
     inertia: Any
+    link_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""Configurations for targets: found, within limits, many at once, and said when there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+from archimedes.spatial import Transformation
+
+from .random_trees import random_state, random_tree
+from .robots import path_of
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return mb.load(path_of("panda"))
+
+
+def test_a_pose_of_an_arm(panda):
+    rng = np.random.default_rng(1)
+    find = arc.compile(
+        lambda t, R, q0: mb.inverse_kinematics(
+            panda, "panda_hand_tcp", Transformation.from_matrix(matrix_of(t, R)), q0
+        )
+    )
+    found = 0
+    for _ in range(10):
+        q = mb.random_configuration(panda, rng)
+        goal = mb.frame_pose(panda, q, "panda_hand_tcp").as_matrix()
+        start = q + 0.3 * rng.normal(size=panda.nq)
+        result = find(goal[:3, 3], goal[:3, :3], start)
+        assert (result.q >= panda.lower - 1e-12).all() and (result.q <= panda.upper + 1e-12).all()
+        if result.success:
+            found += 1
+            reached = mb.frame_pose(panda, result.q, "panda_hand_tcp").as_matrix()
+            np.testing.assert_allclose(reached, goal, atol=1e-9)
+    assert found >= 9
+
+
+def matrix_of(t, R):
+    T = np.zeros((4, 4))
+    T[:3, :3], T[:3, 3], T[3, 3] = R, t, 1.0
+    return T
+
+
+def test_many_targets_at_once():
+    model = random_tree(1, kinds=("revolute", "prismatic", "spherical"))
+    frame = model.body_names[-1]
+    states = [random_state(model, k)[0] for k in range(8)]
+    goals = np.stack([mb.frame_pose(model, q, frame).as_matrix() for q in states])
+
+    def find(goal):
+        return mb.inverse_kinematics(model, frame, Transformation.from_matrix(goal))
+
+    together = arc.vmap(find)(goals)
+    assert together.q.shape == (8, model.nq)
+    for k, goal in enumerate(goals):
+        if together.success[k]:
+            reached = mb.frame_pose(model, together.q[k], frame).as_matrix()
+            np.testing.assert_allclose(reached, goal, atol=1e-8)
+    assert together.success.mean() >= 0.5
+
+
+def planar_arm(**values):
+    b = mb.Builder()
+    for name, parent in (("upper", "world"), ("lower", "upper")):
+        b.add_body(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
+        at = [float(name == "lower"), 0, 0]
+        b.attach(name, parent, joint=name, axis=[0, 0, 1], position=at, **values)
+    b.add_frame("tip", "lower", position=[1.0, 0.0, 0.0])
+    return b.build()
+
+
+def test_limits_are_kept():
+    """Of the two elbows the one that the limits allow; and a place that they forbid."""
+    free, bent = planar_arm(), planar_arm(lower=-0.2, upper=3.0)
+    goal = mb.frame_pose(free, np.array([1.0, -1.0]), "tip")
+    place = [1, 1, 1, 0, 0, 0]
+    result = mb.inverse_kinematics(bent, "tip", goal, q0=[0.2, 0.8], weights=place)
+    assert result.success
+    np.testing.assert_allclose(result.q, [0.0, 1.0], atol=1e-8)
+    stopped = mb.inverse_kinematics(bent, "tip", goal, q0=[0.2, 0.8])
+    assert not stopped.success
+    assert (stopped.q >= -0.2).all()
+
+
+def test_out_of_reach():
+    """As near as possible, and no success."""
+    arm = planar_arm()
+    far = Transformation.from_matrix(matrix_of([3.0, 0.0, 0.0], np.eye(3)))
+    result = mb.inverse_kinematics(arm, "tip", far, q0=[0.3, -0.3], weights=[1, 1, 1, 0, 0, 0])
+    assert not result.success
+    np.testing.assert_allclose(mb.frame_pose(arm, result.q, "tip").t, [2.0, 0, 0], atol=1e-4)
+
+
+def test_two_feet():
+    b = mb.Builder()
+    b.add_body("hull", 5.0, inertia=[1, 1, 1])
+    for side, y in (("left", 0.2), ("right", -0.2)):
+        b.add_body(side, 1.0, inertia=[0.1, 0.1, 0.1])
+        b.attach(side, "hull", joint=side, kind="spherical", position=[0, y, 0])
+        b.add_frame(f"{side}_foot", side, position=[0, 0, -0.5])
+    model = b.build(base="floating")
+    q = random_state(model, 3)[0]
+    feet = ("left_foot", "right_foot")
+    goals = [mb.frame_pose(model, q, foot) for foot in feet]
+    result = mb.inverse_kinematics(model, feet, goals)
+    assert result.success and result.error.shape == (2, 6)
+    for foot, goal in zip(feet, goals):
+        reached = mb.frame_pose(model, result.q, foot).as_matrix()
+        np.testing.assert_allclose(reached, goal.as_matrix(), atol=1e-9)
+
+
+def test_refusals():
+    arm = planar_arm()
+    with pytest.raises(TypeError, match="target must be a Transformation"):
+        mb.inverse_kinematics(arm, "tip", np.zeros(3))
+    with pytest.raises(ValueError, match="2 frames and 1 targets"):
+        goal = mb.frame_pose(arm, np.zeros(2), "tip")
+        mb.inverse_kinematics(arm, ["tip", "upper"], [goal])

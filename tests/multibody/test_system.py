@@ -1,0 +1,103 @@
+"""Robots in simulations: energy, momentum, damping, springs; and as C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+
+from .random_trees import random_state, random_tree
+
+
+def double_pendulum(**values):
+    b = mb.Builder("double pendulum")
+    for name, parent, height in (("upper", "world", 0.0), ("lower", "upper", -1.0)):
+        b.add_body(name, mass=1.0, com=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+        b.attach(name, parent, joint=name, axis=[0, 1, 0], position=[0, 0, height], **values)
+    return b.build()
+
+
+def energy(model, x):
+    return mb.kinetic_energy(model, x.q, x.v) + mb.potential_energy(model, x.q)
+
+
+def test_energy_is_kept():
+    model = double_pendulum()
+    start = mb.rest_state(model, [2.0, 1.0])
+    solution = arc.solve_ode(model.dynamics, (0.0, 5.0), start, rtol=1e-11, atol=1e-12)
+    found = energy(model, solution.x)
+    assert np.abs(found - found[0]).max() < 1e-7
+
+
+def test_a_floating_robot_keeps_its_momentum():
+    b = mb.Builder()
+    b.add_body("hull", 3.0, [0.1, 0, 0], [0.2, 0.3, 0.4])
+    b.add_body("arm", 1.0, [0, 0.2, 0], [0.02, 0.03, 0.04])
+    b.attach("arm", "hull", joint="ball", kind="spherical", position=[0.3, 0, 0])
+    model = b.build(base="floating", gravity=[0.0, 0.0, 0.0])
+    q, v, _ = random_state(model, 1)
+    solution = arc.solve_ode(
+        model.dynamics, (0.0, 1.0), mb.State(q, v), rtol=1e-10, atol=1e-12, t_eval=[0, 0.5, 1]
+    )
+    h = mb.centroidal_momentum(model, solution.x.q, solution.x.v)
+    np.testing.assert_allclose(h, np.broadcast_to(h[0], h.shape), atol=1e-7)
+
+
+def test_what_is_loaded_acts():
+    """A mass on a spring with damping and armature, against its closed form."""
+    b = mb.Builder()
+    b.add_body("cart", mass=2.0, inertia=[1, 1, 1])
+    b.attach(
+        "cart", joint="rail", kind="prismatic", axis=[1, 0, 0], stiffness=50.0, damping=1.2,
+        armature=0.5, rest=0.3,
+    )  # fmt: skip
+    model = b.build()
+    m, c, k = 2.5, 1.2, 50.0
+    solution = arc.solve_ode(
+        model.dynamics, (0.0, 2.0), mb.rest_state(model), t_eval=np.linspace(0, 2, 9), rtol=1e-10
+    )
+    decay, turn = c / (2 * m), np.sqrt(k / m - (c / (2 * m)) ** 2)
+    t = np.asarray(solution.t)
+    form = np.exp(-decay * t) * (np.cos(turn * t) + decay / turn * np.sin(turn * t))
+    np.testing.assert_allclose(solution.x.q[:, 0], 0.3 * (1.0 - form), atol=1e-8)
+
+
+def test_friction_holds():
+    """A block on a rail stays below the friction, and moves beyond it."""
+    b = mb.Builder()
+    b.add_body("block", mass=2.0, inertia=[1, 1, 1])
+    b.attach("block", joint="rail", kind="prismatic", axis=[1, 0, 0], friction=3.0)
+    model = b.build()
+    moved = []
+    for push in (2.9, 4.0):
+        solution = arc.solve_ode(
+            lambda t, x, push=push: model.dynamics(t, x, np.array([push])), (0.0, 1.0),
+            mb.rest_state(model), method="rodas5p",
+        )  # fmt: skip
+        moved.append(float(solution.x.q[-1, 0]))
+    assert abs(moved[0]) < 0.003
+    assert moved[1] == pytest.approx(0.5 * (4.0 - 3.0) / 2.0, rel=0.01)
+
+
+def test_passive_torque_is_in_both_dynamics():
+    model = random_tree(8, kinds=("revolute", "spherical", "planar", "free"), loaded=True)
+    q, v, a = random_state(model, 2)
+    own = mb.passive_torque(model, q, v)
+    plain = mb.rnea(model, q, v, a)
+    np.testing.assert_allclose(mb.rnea(model, q, v, a, passive=True), plain - own)
+    np.testing.assert_allclose(mb.aba(model, q, v, plain - own, passive=True), a, atol=1e-9)
+    rates = mb.dynamics(model, 0.0, mb.State(q, v), plain)
+    np.testing.assert_allclose(rates.v, mb.aba(model, q, v, plain, passive=True))
+    np.testing.assert_array_equal(rates.q, mb.coordinate_rates(model, q, v))
+
+
+@pytest.mark.long
+def test_energy_over_many_steps():
+    model = double_pendulum()
+    step = arc.discretize(model.dynamics, 1e-3, method="rk4")
+    run = arc.compile(lambda x: arc.fori_loop(0, 100_000, lambda k, x: step(k * 1e-3, x), x))
+    start = mb.rest_state(model, [0.8, 0.3])
+    end = run(start)
+    assert abs(energy(model, end) - energy(model, start)) < 1e-6
