@@ -23,6 +23,14 @@ from archimedes.function import SparsePattern, compile, hess, jac, vmap
 __all__ = ["Block", "BlockPatterns"]
 
 
+def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return the function with this many plain arguments: calls of such take the shortest path."""
+    names = ", ".join(f"a{k}" for k in range(count))
+    made: Callable[..., Any] = eval(f"lambda func: lambda {names}: func({names})")(func)
+    made.__name__ = getattr(func, "__name__", "block")
+    return made
+
+
 @dataclass(eq=False)
 class Block:
     """A function and the places where it is used; see the module's text.
@@ -36,6 +44,7 @@ class Block:
     data: tuple[np.ndarray, ...] = ()
     name: str = "block"
     kernels: dict[str, Any] = field(default_factory=dict)
+    _patterns: BlockPatterns | None = None
 
     @property
     def places(self) -> int:
@@ -48,61 +57,78 @@ class Block:
         return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
 
     @cached_property
-    def in_objective(self) -> np.ndarray:
-        """Which numbers of y (m,) are summands of the objective; the same at all places."""
-        return self.rows[0] < 0
+    def summands(self) -> np.ndarray:
+        """Numbers of y that are summands of the objective; the same at all places."""
+        return np.flatnonzero(self.rows[0] < 0)
 
-    def _call(self, kernel: Any, what: str, x: np.ndarray, more: tuple[Any, ...], args: Any) -> Any:
-        """Evaluate at all places: returns (N, ...)."""
-        if self.places == 1:
-            z = x if self.whole else x[self.index[0]]
-            one = (a[0] for a in (*more, *self.data))
-            return np.asarray(kernel(z, *one, *args))[None]
-        key = f"{what} of {len(args)}"
+    @cached_property
+    def constraints(self) -> np.ndarray:
+        """Numbers of y that are constraints."""
+        return np.flatnonzero(self.rows[0] >= 0)
+
+    def _kept(self, what: str, count: int, make: Callable[[], Any]) -> Any:
+        """Return what is kept for this many arguments; blocks of one function share it."""
+        key = f"{what} {count}"
         if key not in self.kernels:
-            mapped = 1 + len(more) + len(self.data)
-            self.kernels[key] = vmap(kernel, in_axes=(0,) * mapped + (None,) * len(args))
-        return self.kernels[key](x[self.index], *more, *self.data, *args)
+            self.kernels[key] = make()
+        return self.kernels[key]
 
-    @cached_property
-    def _value(self) -> Any:
-        return compile(self.func, name=self.name)
+    def _value(self, count: int) -> Any:
+        func = with_arguments(self.func, 1 + count)
+        return self._kept("value", count, lambda: compile(func, name=self.name))
 
-    @cached_property
-    def _slope(self) -> Any:
-        return jac(self.func, name=f"jac_{self.name}", sparse=True)
+    def _slope(self, count: int) -> Any:
+        func = with_arguments(self.func, 1 + count)
+        make = lambda: jac(func, name=f"jac_{self.name}", sparse=True)  # noqa: E731
+        return self._kept("slope", count, make)
 
-    @cached_property
-    def _curvature(self) -> Any:
+    def _curvature(self, count: int) -> Any:
         func = self.func
 
         def weighted(z: Any, w: Any, *rest: Any) -> Any:
             return np.sum(w * func(z, *rest))
 
-        return hess(weighted, name=f"hess_{self.name}", sparse=True).lower
+        fixed = with_arguments(weighted, 2 + count)
+        make = lambda: hess(fixed, name=f"hess_{self.name}", sparse=True).lower  # noqa: E731
+        return self._kept("curvature", count, make)
+
+    def _call(self, what: str, kernel: Any, x: np.ndarray, more: Any, args: Sequence[Any]) -> Any:
+        """Evaluate at all places: returns (N, ...)."""
+        if self.places == 1:
+            z = x if self.whole else x[self.index[0]]
+            one = (a[0] for a in (*more, *self.data))
+            return np.asarray(kernel(z, *one, *args))[None]
+        mapped = 1 + len(more) + len(self.data)
+        axes = (0,) * mapped + (None,) * len(args)
+        batched = self._kept(f"mapped {what}", len(args), lambda: vmap(kernel, in_axes=axes))
+        return batched(x[self.index], *more, *self.data, *args)
 
     def values(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return y at all places, (N, m)."""
-        return self._call(self._value, "values", x, (), args)
+        kernel = self._value(len(self.data) + len(args))
+        return self._call("values", kernel, x, (), args)
 
     def slopes(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the entries of dy/dz at all places, (N, entries)."""
-        return self._call(self._slope.values, "slopes", x, (), args)
+        kernel = self._slope(len(self.data) + len(args)).values
+        return self._call("slopes", kernel, x, (), args)
 
     def curvatures(self, x: np.ndarray, weights: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the lower triangles of d2(weights . y)/dz2, weights (N, m): (N, entries)."""
-        return self._call(self._curvature.values, "curvatures", x, (weights,), args)
+        kernel = self._curvature(len(self.data) + len(args)).values
+        return self._call("curvatures", kernel, x, (weights,), args)
 
     def patterns(self, args: Sequence[Any]) -> BlockPatterns:
         """Return where the entries of slopes and curvatures belong in the whole problem."""
         z = np.zeros(self.index.shape[1])
         data = tuple(a[0] for a in self.data)
-        first = self._slope.pattern(z, *data, *args)
-        second = self._curvature.pattern(z, np.zeros(self.rows.shape[1]), *data, *args)
-        known = self.kernels.get("patterns")
+        count = len(data) + len(args)
+        first = self._slope(count).pattern(z, *data, *args)
+        second = self._curvature(count).pattern(z, np.zeros(self.rows.shape[1]), *data, *args)
+        known = self._patterns
         # A function that was recorded anew brings other arrays.
         if known is None or first is not known.first or second is not known.second:
-            known = self.kernels["patterns"] = BlockPatterns(self, first, second)
+            known = self._patterns = BlockPatterns(self, first, second)
         return known
 
 
@@ -117,10 +143,11 @@ class BlockPatterns:
     def __post_init__(self) -> None:
         block, first, second = self.block, self.first, self.second
         #: Which entries of a row of ``slopes`` belong to the gradient of the objective.
-        self.of_objective = block.in_objective[first.rows]
+        self.of_objective = np.flatnonzero(block.rows[0, first.rows] < 0)
+        self.of_constraints = np.flatnonzero(block.rows[0, first.rows] >= 0)
         self.gradient_at = block.index[:, first.columns[self.of_objective]].ravel()
-        self.rows = block.rows[:, first.rows[~self.of_objective]].ravel()
-        self.columns = block.index[:, first.columns[~self.of_objective]].ravel()
+        self.rows = block.rows[:, first.rows[self.of_constraints]].ravel()
+        self.columns = block.index[:, first.columns[self.of_constraints]].ravel()
         above = block.index[:, second.rows].ravel()
         left = block.index[:, second.columns].ravel()
         # Local order need not be the global one: the lower triangle is what is wanted.

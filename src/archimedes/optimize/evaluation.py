@@ -69,7 +69,7 @@ class Evaluator:
         self._values: tuple[float, np.ndarray] | None = None
         self._slopes: tuple[np.ndarray, np.ndarray] | None = None
         # Rows that only one number belongs to need no summing.
-        rows = [block.rows[:, ~block.in_objective].ravel() for block in blocks]
+        rows = [block.rows[:, block.constraints].ravel() for block in blocks]
         every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         self._rows = every
         self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
@@ -87,8 +87,8 @@ class Evaluator:
             total, parts = 0.0, []
             for block in self.blocks:
                 y = block.values(x, self.args)
-                total += float(np.sum(y[:, block.in_objective]))
-                parts.append(y[:, ~block.in_objective].ravel())
+                total += float(y.take(block.summands, axis=1).sum())
+                parts.append(y.take(block.constraints, axis=1).ravel())
             flat = np.concatenate(parts)
             if not self._single:
                 flat = np.bincount(self._rows, flat, minlength=self.structure.m)
@@ -104,8 +104,8 @@ class Evaluator:
             gradient, entries = [], []
             for block, pattern in zip(self.blocks, self.structure.patterns):
                 made = block.slopes(x, self.args)
-                gradient.append(made[:, pattern.of_objective].ravel())
-                entries.append(made[:, ~pattern.of_objective].ravel())
+                gradient.append(made.take(pattern.of_objective, axis=1).ravel())
+                entries.append(made.take(pattern.of_constraints, axis=1).ravel())
             at, n = self.structure.gradient_at, self.structure.n
             whole = np.bincount(at, np.concatenate(gradient), minlength=n)
             self._slopes = whole, np.concatenate(entries)

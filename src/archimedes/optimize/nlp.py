@@ -26,7 +26,7 @@ from archimedes.optimize.solutions import Iteration, Multipliers, OptimizeResult
 from archimedes.optimize.statuses import Status
 from archimedes.optimize.tasks import Answer, Monitor, Settings, Task
 
-__all__ = ["NlpSolver", "minimize", "nlp_solver"]
+__all__ = ["NlpSolver", "minimize", "nlp_solver", "solve_task"]
 
 #: Lower and upper limits of the unknowns, then of the constraints.
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -112,7 +112,7 @@ class NlpSolver:
                 multipliers.constr, program.values_like, 0.0, "multipliers.constr"
             )
             task.lam_x = vector_like(multipliers.bounds, unknowns, 0.0, "multipliers.bounds")
-        answer = _answer(task, self.method)
+        answer = solve_task(task, self.method)
         return _result(program, task, answer, self.method, time.perf_counter() - began)
 
     def _recorded(self, x0: Any, args: tuple[Any, ...], bounds: Any, constr_bounds: Any) -> Any:
@@ -137,7 +137,7 @@ class NlpSolver:
             settings = Settings.of(self.options, self.method)
             args = together(p)
             task = self._vector_task(program, x0, args, edges, settings, None)
-            answer = _answer(task, self.method)
+            answer = solve_task(task, self.method)
             parts = (answer.x, answer.lam_g, answer.lam_x)
             return parts if answer.status.success else tree.map(lambda v: v * np.nan, parts)
 
@@ -232,7 +232,8 @@ def _check_method(method: str) -> None:
         raise ValueError(f"method={method!r} is not one of {names}")
 
 
-def _answer(task: Task, method: str) -> Answer:
+def solve_task(task: Task, method: str) -> Answer:
+    """Solve with a method by name, unless the functions have no values at the start."""
     f, g = task.evaluator.values(task.start)
     if not (np.isfinite(f) and np.all(np.isfinite(g))):
         none = (np.zeros(task.low.size), np.zeros(task.start.size))

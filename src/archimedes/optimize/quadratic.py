@@ -18,6 +18,7 @@ lanes, and becomes C.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -152,12 +153,13 @@ def _kernel(bounded: bool, max_iter: int, tol: float) -> Compiled:
             n, rows = q.shape[0], A.shape[0]
             given = ([P, q, A], (lower, upper, low, high))
             held = tree.map(stop_gradient, given)
-            found = _solve(*_whole(held, bounded), rows, max_iter, tol)
+            P_, q_, C, l_all, u_all = _whole(held, bounded)
+            found = _solve(P_, q_, C, l_all, u_all, rows, max_iter, tol)
             x, lam_a, lam_x = attached(_cost_and_rows, n, rows)(
                 *tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x)), *given
             )
             fun = 0.5 * (x @ (P @ x)) + q @ x
-            return found.replace(x=x, lam_a=lam_a, lam_x=lam_x, fun=fun)
+            return replace(found, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun)
 
         _kernels[key] = Compiled(solve_qp, freeze=True)
     return _kernels[key]

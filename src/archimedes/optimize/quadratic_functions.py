@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,8 @@ def qpsol(
     fixed = cost(origin, *given)
     if not any(map(is_traced, tree.leaves((x0, given, found)))):
         _check_quadratic(cost, found, fixed, given)
-    return found.replace(
+    return replace(
+        found,
         x=unravel(found.x),
         lam_a=back(found.lam_a),
         lam_x=unravel(found.lam_x),

@@ -1,0 +1,1 @@
+"""Optimal control: one description of a problem, direct collocation and multiple shooting."""

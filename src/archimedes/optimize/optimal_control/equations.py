@@ -1,0 +1,122 @@
+"""The equations of a problem by a scheme, as functions of flat local unknowns.
+
+Nothing here changes after it was made, so that what was recorded stays valid on every mesh.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.optimize.optimal_control.guesses import Guess
+from archimedes.optimize.optimal_control.schemes import Scheme
+
+if TYPE_CHECKING:
+    from archimedes.optimize.optimal_control.problem import OptimalControl
+
+__all__ = ["Equations"]
+
+
+class Equations:
+    """Defects, costs and constraints of intervals and ends, for trees like those of a guess."""
+
+    def __init__(self, problem: OptimalControl, scheme: Scheme, guess: Guess) -> None:
+        # The functions alone: what else the problem holds may change.
+        self.dynamics, self.path, self.boundary = problem.dynamics, problem.path, problem.boundary
+        self.running_cost, self.terminal_cost = problem.running_cost, problem.terminal_cost
+        self.scheme = scheme
+        self.x_like, self.u_like, self.p_like = guess.x_like, guess.u_like, guess.p
+        self.nx, self.nu = (int(tree.ravel(v)[0].size) for v in (guess.x_like, guess.u_like))
+        self.np_ = 0 if guess.p is None else int(tree.ravel(guess.p)[0].size)
+        self.unravel_x = tree.ravel(guess.x_like)[1]
+        self.unravel_u = tree.ravel(guess.u_like)[1]
+        self.unravel_p = (lambda v: None) if guess.p is None else tree.ravel(guess.p)[1]
+
+    def _rest(self, p: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return args if self.p_like is None else (self.unravel_p(p), *args)
+
+    def _along(self, z: Any, scale: Any, begin: Any, end: Any, args: Any) -> Any:
+        """Take the unknowns of an interval apart: h, X, U and functions of (s, x, u)."""
+        z = z * scale
+        t0, tf, p = z[0], z[1], z[2 : 2 + self.np_]
+        a, b = len(self.scheme.state_points), len(self.scheme.control_points)
+        head = 2 + self.np_
+        X = np.reshape(z[head : head + a * self.nx], (a, self.nx))
+        U = np.reshape(z[head + a * self.nx :], (b, self.nu))
+        rest = self._rest(p, args)
+
+        def of(function: Any) -> Any:
+            def call(s: Any, x: Any, u: Any) -> Any:
+                t = t0 + (tf - t0) * (begin + s * (end - begin))
+                return function(t, self.unravel_x(x), self.unravel_u(u), *rest)
+
+            return call
+
+        def rate(s: Any, x: Any, u: Any) -> Any:
+            slope = tree.ravel(of(self.dynamics)(s, x, u))[0]
+            if slope.shape != (self.nx,):
+                raise ValueError(
+                    f"dynamics returns {slope.size} numbers for a state of {self.nx}: it must "
+                    "return dx/dt with the structure of x"
+                )
+            return slope * 1.0
+
+        return (tf - t0) * (end - begin), X, U, rate, of
+
+    def interval(self, z: Any, scale: Any, begin: Any, end: Any, *args: Any) -> Any:
+        """Return [running cost, defects, path constraints] of one interval."""
+        h, X, U, rate, of = self._along(z, scale, begin, end, args)
+        sizes = scale[2 + self.np_ : 2 + self.np_ + self.nx]
+        parts = [np.ravel(self.scheme.defects(rate, h, X, U) / sizes)]
+        visited = self.scheme.visited(rate, h, X, U)
+        cost = self.running_cost
+        total = z[:1] * 0.0
+        if cost is not None:
+            total = h * sum(w * np.reshape(of(cost)(s, x, u) * 1.0, (1,)) for s, x, u, w in visited)
+        if self.path is not None:
+            kept = visited[:-1] if self.path_at_last else visited
+            parts += [tree.ravel(of(self.path)(s, x, u))[0] * 1.0 for s, x, u, _ in kept]
+        return np.concatenate([total, *parts])
+
+    @property
+    def path_at_last(self) -> bool:
+        """Whether the last node's path constraints are a block of their own."""
+        return self.scheme.control_points[0] == 0.0
+
+    def ends(self, z: Any, scale: Any, *args: Any) -> Any:
+        """Return [terminal cost, path constraints at the last node, boundary constraints]."""
+        z = z * scale
+        head, nx = 2 + self.np_, self.nx
+        first, final = z[head : head + nx], z[head + nx : head + 2 * nx]
+        rest = self._rest(z[2:head], args)
+        given = (z[0], self.unravel_x(first), z[1], self.unravel_x(final), *rest)
+        cost, boundary, path = (
+            self.terminal_cost,
+            self.boundary,
+            self.path if self.path_at_last else None,
+        )
+        parts = [z[:1] * 0.0 if cost is None else np.reshape(cost(*given) * 1.0, (1,))]
+        if path is not None:
+            control = self.unravel_u(z[head + 2 * nx :])
+            parts.append(tree.ravel(path(z[1], given[3], control, *rest))[0] * 1.0)
+        if boundary is not None:
+            parts.append(tree.ravel(boundary(*given))[0] * 1.0)
+        return np.concatenate(parts)
+
+    def between(self, z: Any, scale: Any, begin: Any, end: Any, s: Any, *args: Any) -> Any:
+        """Return state, dx/dt - f and control within an interval."""
+        h, X, U, rate, _ = self._along(z, scale, begin, end, args)
+        x, slope, u = self.scheme.at(s, rate, h, X, U)
+        return x, slope - rate(s, x, u), u
+
+    def visited_count(self) -> int:
+        """Return how many points of an interval have path constraints."""
+        if self.path is None:
+            return 0
+        a, b = len(self.scheme.state_points), len(self.scheme.control_points)
+        points = self.scheme.visited(
+            lambda s, x, u: x, 1.0, np.zeros((a, self.nx)), np.zeros((b, self.nu))
+        )
+        return len(points) - self.path_at_last

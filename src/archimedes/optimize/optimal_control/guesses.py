@@ -1,0 +1,71 @@
+"""Where the search for a trajectory begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.optimize.programs import as_unknowns
+
+__all__ = ["Guess"]
+
+
+@dataclass(eq=False)
+class Guess:
+    """States and controls along the way, s from 0 to 1; times and parameters.
+
+    ``x`` and ``u`` are functions of s that return vectors, ``x_like`` and ``u_like`` trees.
+    """
+
+    x: Callable[[float], np.ndarray]
+    u: Callable[[float], np.ndarray]
+    x_like: Any
+    u_like: Any
+    p: Any
+    t0: float
+    tf: float
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], problem: Any) -> Guess:
+        """Read a dict; see ``OptimalControl.solve``."""
+        if not isinstance(given, Mapping) or not {"x", "u"} <= set(given):
+            raise ValueError("guess must be a dict with 'x' and 'u', or an earlier solution")
+        strangers = sorted(set(given) - {"x", "u", "p", "t0", "tf"})
+        if strangers:
+            raise ValueError(f"guess has unknown keys {strangers}: x, u, p, t0 and tf are known")
+        x, x_like = _along(given["x"], "guess['x']")
+        u, u_like = _along(given["u"], "guess['u']")
+        p = None if given.get("p") is None else as_unknowns(given["p"], "guess['p']")
+        t0, tf = _time("t0", given, problem), _time("tf", given, problem)
+        if not tf > t0:
+            raise ValueError(f"the guess goes from t0 = {t0:.6g} to tf = {tf:.6g}: give tf > t0")
+        return cls(x, u, x_like, u_like, p, t0, tf)
+
+    def form(self) -> Any:
+        """Return what decides whether two guesses need the same equations."""
+        leaves, treedef = tree.flatten((self.x_like, self.u_like, self.p))
+        return treedef, tuple(np.shape(leaf) for leaf in leaves)
+
+
+def _along(given: Any, what: str) -> tuple[Callable[[float], np.ndarray], Any]:
+    if callable(given):
+        like = as_unknowns(given(0.0), what)
+        return lambda s: tree.ravel(as_unknowns(given(s), what))[0] * 1.0, like
+    like = as_unknowns(given, what)
+    flat = tree.ravel(like)[0] * 1.0
+    return lambda s: flat, like
+
+
+def _time(name: str, given: Mapping[str, Any], problem: Any) -> float:
+    limits = getattr(problem, name)
+    if not isinstance(limits, (tuple, list)):
+        return float(limits)
+    if name in given:
+        return float(given[name])
+    if np.all(np.isfinite(limits)):
+        return float(np.mean(limits))
+    raise ValueError(f"{name} is free: give a guess of it, guess[{name!r}]")

@@ -1,0 +1,134 @@
+"""``OptimalControl``: what is to be flown, minimised and respected, whatever the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.optimize.optimal_control.guesses import Guess
+from archimedes.optimize.optimal_control.refinement import refined
+from archimedes.optimize.optimal_control.schemes import scheme_of
+from archimedes.optimize.optimal_control.solution import ControlSolution
+from archimedes.optimize.optimal_control.transcription import Transcription
+
+__all__ = ["OptimalControl"]
+
+
+@dataclass(eq=False)
+class OptimalControl:
+    """An optimal control problem: the best controls u(t) and, if there are any, parameters p.
+
+    States, controls and parameters are trees (structs, arrays, numbers). ``rest`` below is p, if
+    the guess has one, followed by the ``args`` of ``solve``.
+
+    - ``dynamics(t, x, u, *rest)`` returns dx/dt with the structure of x.
+    - The cost is ``terminal_cost(t0, x0, tf, xf, *rest)`` plus the integral of
+      ``running_cost(t, x, u, *rest)``.
+    - ``initial`` and ``final`` are trees like x with numbers where the state is given and None
+      where it is free; ``t0`` and ``tf`` are numbers, or pairs (lower, upper) where free.
+    - ``state_bounds``, ``control_bounds``, ``parameter_bounds``: pairs (lower, upper) as in
+      :func:`minimize`.
+    - ``path(t, x, u, *rest)`` lies within ``path_bounds`` all along,
+      ``boundary(t0, x0, tf, xf, *rest)`` within ``boundary_bounds``; without them they are zero.
+
+    >>> rest_to_rest = OptimalControl(
+    ...     lambda t, x, u: np.array([x[1], u]),
+    ...     running_cost=lambda t, x, u: u**2,
+    ...     initial=[0.0, 0.0], final=[1.0, 0.0], t0=0.0, tf=1.0)
+    >>> round(rest_to_rest.solve({"x": np.zeros(2), "u": 0.0}, intervals=4).fun, 6)
+    12.0
+    """
+
+    dynamics: Callable[..., Any]
+    running_cost: Callable[..., Any] | None = None
+    terminal_cost: Callable[..., Any] | None = None
+    initial: Any = None
+    final: Any = None
+    t0: Any = 0.0
+    tf: Any = 1.0
+    state_bounds: Any = None
+    control_bounds: Any = None
+    parameter_bounds: Any = None
+    path: Callable[..., Any] | None = None
+    path_bounds: Any = None
+    boundary: Callable[..., Any] | None = None
+    boundary_bounds: Any = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.dynamics):
+            raise TypeError("OptimalControl: dynamics must be a function (t, x, u) -> dx/dt")
+        if self.running_cost is None and self.terminal_cost is None:
+            raise ValueError("OptimalControl: give a running_cost, a terminal_cost, or both")
+        for name in ("t0", "tf"):
+            _check_time(name, getattr(self, name))
+        self._made: dict[Any, Transcription] = {}
+
+    def solve(
+        self,
+        guess: Mapping[str, Any] | ControlSolution,
+        *,
+        intervals: int | np.ndarray = 30,
+        method: str = "hermite-simpson",
+        args: tuple[Any, ...] = (),
+        options: Mapping[str, Any] | None = None,
+        mesh_tol: float | None = None,
+        max_refinements: int = 6,
+        callback: Callable[..., Any] | None = None,
+    ) -> ControlSolution:
+        """Solve from a guess, by collocation or multiple shooting.
+
+        ``guess`` is a dict with "x" and "u" (constant trees, or functions of s in [0, 1] along
+        the way), "p" where there are parameters, "t0" and "tf" where they are free; or an earlier
+        solution, whose multipliers are used too where the mesh is the same. ``intervals`` is
+        their number, or a mesh from 0 to 1. ``method`` is "trapezoidal", "hermite-simpson",
+        "radau1" to "radau9" or "multiple-shooting". With ``mesh_tol`` the mesh is refined until
+        the estimated relative error of each interval is below it. ``options`` are those of
+        :func:`minimize`.
+        """
+        mesh = _mesh(intervals)
+        start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
+        found = self._solve_on(mesh, start, method, args, options, callback)
+        for _ in range(max_refinements):
+            finer = None if mesh_tol is None else refined(found, mesh_tol, scheme_of(method).order)
+            if finer is None or not found.success:
+                break
+            found = self._solve_on(finer, found, method, args, options, callback)
+        return found
+
+    def _solve_on(
+        self, mesh: np.ndarray, start: Any, method: str, args: Any, options: Any, callback: Any
+    ) -> ControlSolution:
+        guess = start.as_guess() if isinstance(start, ControlSolution) else start
+        made = self.transcription(guess, method)
+        warm = start if isinstance(start, ControlSolution) else None
+        return made.solve(mesh, guess, tuple(args), options, callback, warm)
+
+    def transcription(self, guess: Guess, method: str) -> Transcription:
+        """Return the equations of a method, kept so that they are compiled once."""
+        key = (method, guess.form())
+        if key not in self._made:
+            self._made[key] = Transcription(self, scheme_of(method), guess)
+        return self._made[key]
+
+
+def _check_time(name: str, given: Any) -> None:
+    pair = isinstance(given, (tuple, list))
+    values = np.asarray(given if pair else [given], dtype=float)
+    if values.shape not in ((1,), (2,)) or np.any(np.isnan(values)):
+        raise ValueError(f"OptimalControl: {name} must be a number, or a pair (lower, upper)")
+    if pair and values[0] > values[1]:
+        raise ValueError(f"OptimalControl: {name} = {given} is crossed: lower above upper")
+
+
+def _mesh(intervals: Any) -> np.ndarray:
+    if np.ndim(intervals) == 0:
+        if int(intervals) < 1:
+            raise ValueError(f"intervals = {intervals} must be at least 1")
+        return np.linspace(0.0, 1.0, int(intervals) + 1)
+    mesh = np.asarray(intervals, dtype=float)
+    if mesh[0] != 0.0 or mesh[-1] != 1.0 or not np.all(np.diff(mesh) > 0):
+        raise ValueError("intervals: a mesh must rise from 0 to 1")
+    return mesh

@@ -1,0 +1,199 @@
+"""What an optimal control problem gives: trajectories, costates, errors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import vmap
+from archimedes.optimize.statuses import Status
+from archimedes.optimize.tasks import Answer, Task
+
+if TYPE_CHECKING:
+    from archimedes.optimize.optimal_control.transcription import Layout, Transcription
+
+__all__ = ["ControlSolution"]
+
+
+class ControlSolution:
+    """The solution of an optimal control problem.
+
+    ``t`` (n,) are the times of the nodes, ``x`` and ``u`` trees of states and controls there with
+    a leading axis for time; ``p`` the parameters. ``at(t)`` returns (x, u) at any times, on the
+    interpolants of the scheme. ``success``, ``status``, ``message``, ``fun``, ``iterations``,
+    ``violation``, ``evaluations`` and ``times`` are those of ``OptimizeResult``.
+    """
+
+    def __init__(
+        self,
+        made: Transcription,
+        layout: Layout,
+        mesh: np.ndarray,
+        scale: np.ndarray,
+        args: tuple[Any, ...],
+        task: Task,
+        answer: Answer,
+        seconds: float,
+    ) -> None:
+        self._made, self._layout, self.mesh, self.scale = made, layout, mesh, scale
+        self._args, self._task, self.answer = args, task, answer
+        self.vector = answer.x * scale
+        self.fun, g = task.evaluator.values(answer.x)
+        self.violation = task.violation(answer.x, g)
+        counts = task.evaluator.counts
+        self.evaluations = {name: count.calls for name, count in counts.items()}
+        self.times = {name: count.seconds for name, count in counts.items()} | {"solve": seconds}
+
+    def __repr__(self) -> str:
+        what = "solved" if self.success else "FAILED"
+        return (
+            f"<ControlSolution {what}: cost {self.fun:.8g}, {len(self.mesh) - 1} intervals by "
+            f"{self._layout.scheme.name}, {self.iterations} iterations>"
+        )
+
+    @property
+    def status(self) -> Status:
+        """How the solver ended."""
+        return self.answer.status
+
+    @property
+    def success(self) -> bool:
+        """Whether it was solved."""
+        return self.status.success
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        return self.status.message
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the solver."""
+        return self.answer.iterations
+
+    @property
+    def t0(self) -> float:
+        """Initial time."""
+        return float(self.vector[0])
+
+    @property
+    def tf(self) -> float:
+        """Final time."""
+        return float(self.vector[1])
+
+    @property
+    def p(self) -> Any:
+        """Parameters, or None."""
+        return self._made.equations.unravel_p(self.vector[2 : 2 + self._layout.np_])
+
+    @property
+    def t(self) -> np.ndarray:
+        """Times of the nodes."""
+        return self.t0 + (self.tf - self.t0) * self.mesh
+
+    @cached_property
+    def _nodes(self) -> tuple[Any, Any]:
+        return self.at(self.t)
+
+    @property
+    def x(self) -> Any:
+        """States at the nodes, with a leading axis for time."""
+        return self._nodes[0]
+
+    @property
+    def u(self) -> Any:
+        """Controls at the nodes, with a leading axis for time."""
+        return self._nodes[1]
+
+    def at(self, t: Any) -> tuple[Any, Any]:
+        """Return states and controls at times t (n,), as trees with a leading axis."""
+        s = (np.atleast_1d(np.asarray(t, dtype=float)) - self.t0) / (self.tf - self.t0)
+        if np.any(s < -1e-9) or np.any(s > 1 + 1e-9):
+            raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
+        X, _, U = self._along(s)
+        made = self._made.equations
+        if np.ndim(t) == 0:
+            return made.unravel_x(X[0]), made.unravel_u(U[0])
+        return vmap(made.unravel_x)(X), vmap(made.unravel_u)(U)
+
+    def _along(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return states, what is left of dx/dt = f there, and controls, as vectors."""
+        k = np.clip(np.searchsorted(self.mesh, s, side="right") - 1, 0, self._layout.count - 1)
+        begin, end = self.mesh[k], self.mesh[k + 1]
+        kernel = self._made.interpolant(len(self._args))
+        block = self._task.evaluator.blocks[0]
+        index = block.index[k]
+        where = (s - begin) / (end - begin)
+        return kernel(self.answer.x[index], self.scale[index], begin, end, where, *self._args)
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """Estimated error of the states in each interval, relative to their size: (intervals,).
+
+        It is the integral of |dx/dt - f| along the interpolants (Betts 2010, section 4.7.4).
+        """
+        points, weights = np.polynomial.legendre.leggauss(5)
+        points, weights = (points + 1) / 2, weights / 2
+        h = np.diff(self.mesh)
+        s = (self.mesh[:-1, None] + h[:, None] * points).ravel()
+        X, rest, _ = self._along(s)
+        size = 1.0 + np.maximum(np.abs(X).max(axis=0), np.abs(rest).max(axis=0))
+        rest = np.abs(rest).reshape(len(h), len(points), -1)
+        integrals = np.einsum("kpi,p->ki", rest, weights) * (h * (self.tf - self.t0))[:, None]
+        return (integrals / size).max(axis=1)
+
+    @property
+    def costates(self) -> Any:
+        """Costates, one for each interval: multipliers of its defects, as trees of states."""
+        layout = self._layout
+        block = self._task.evaluator.blocks[0]
+        count = layout.nx * layout.scheme.equations
+        rows = block.rows[:, 1 : 1 + count]
+        lam = self.answer.lam_g[rows].reshape(layout.count, -1, layout.nx)
+        sizes = self.scale[layout.head : layout.head + layout.nx]
+        # The cost changes by -lam for a jump of the state; schemes with more points sum up.
+        return vmap(self._made.equations.unravel_x)(-lam.sum(axis=1) / sizes)
+
+    def as_guess(self) -> Any:
+        """Return the trajectory as a start for another mesh."""
+        from archimedes.optimize.optimal_control.guesses import Guess
+
+        made = self._made.equations
+
+        def states(s: float) -> np.ndarray:
+            return self._along(np.array([s]))[0][0]
+
+        def controls(s: float) -> np.ndarray:
+            return self._along(np.array([s]))[2][0]
+
+        return Guess(states, controls, made.x_like, made.u_like, self.p, self.t0, self.tf)
+
+    def residuals(self) -> dict[str, float]:
+        """Return the largest violation of each kind of equation."""
+        _, g = self._task.evaluator.values(self.answer.x)
+        off = np.maximum(np.maximum(self._task.low - g, g - self._task.high), 0.0)
+        found = {}
+        for block in self._task.evaluator.blocks:
+            rows = block.rows[:, block.constraints].ravel()
+            found[block.name] = float(np.max(off[rows], initial=0.0))
+        return found
+
+    def plot(self) -> Any:
+        """Draw states and controls over time; returns the matplotlib figure."""
+        import matplotlib.pyplot as plt
+
+        t = np.linspace(self.t0, self.tf, 400)
+        x, u = self.at(t)
+        figure, axes = plt.subplots(2, 1, sharex=True)
+        for axis, values, name in zip(axes, (x, u), ("x", "u")):
+            leaves, treedef = tree.flatten(values)
+            for leaf, path in zip(leaves, treedef.paths(name)):
+                lines = axis.plot(t, np.reshape(leaf, (len(t), -1)))
+                for k, line in enumerate(lines):
+                    line.set_label(path if len(lines) == 1 else f"{path}[{k}]")
+            axis.legend(fontsize="small")
+        axes[1].set_xlabel("t")
+        return figure

@@ -1,0 +1,263 @@
+"""From a problem and a scheme to blocks of equations: nodes are a map, not an unrolled list.
+
+The unknowns are [t0, tf, p, states in order of time, controls in order of time], each divided by
+its size (``scale``). Blocks: one for all intervals (running cost, defects, path constraints), one
+for the ends (terminal cost, the last node's path constraints, boundary). Another mesh changes
+index tables and data, not code.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import Compiled, vmap
+from archimedes.optimize.blocks import Block, with_arguments
+from archimedes.optimize.evaluation import Evaluator, Structure
+from archimedes.optimize.limits import limits, vector_like
+from archimedes.optimize.nlp import solve_task
+from archimedes.optimize.optimal_control.equations import Equations
+from archimedes.optimize.optimal_control.guesses import Guess
+from archimedes.optimize.optimal_control.schemes import Scheme
+from archimedes.optimize.optimal_control.solution import ControlSolution
+from archimedes.optimize.programs import shapes_of
+from archimedes.optimize.tasks import Monitor, Settings, Task
+
+if TYPE_CHECKING:
+    from archimedes.optimize.optimal_control.problem import OptimalControl
+
+__all__ = ["Layout", "Transcription"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the unknowns of a mesh are; see the module's text."""
+
+    scheme: Scheme
+    count: int  # intervals
+    np_: int
+    nx: int
+    nu: int
+
+    @property
+    def head(self) -> int:
+        """Numbers before the states."""
+        return 2 + self.np_
+
+    @property
+    def state_count(self) -> int:
+        """Points with states."""
+        return self.count * (len(self.scheme.state_points) - 1) + 1
+
+    @property
+    def control_count(self) -> int:
+        """Points with controls."""
+        b = len(self.scheme.control_points)
+        return self.count * (b - 1) + 1 if self.scheme.shares_controls else self.count * b
+
+    @property
+    def size(self) -> int:
+        """All unknowns."""
+        return self.head + self.state_count * self.nx + self.control_count * self.nu
+
+    def state_index(self) -> np.ndarray:
+        """Where the states of each interval are, (count, points, nx)."""
+        a = len(self.scheme.state_points)
+        points = np.arange(self.count)[:, None] * (a - 1) + np.arange(a)
+        return self.head + points[:, :, None] * self.nx + np.arange(self.nx)
+
+    def control_index(self) -> np.ndarray:
+        """Where the controls of each interval are, (count, points, nu)."""
+        b = len(self.scheme.control_points)
+        stride = b - 1 if self.scheme.shares_controls else b
+        points = np.arange(self.count)[:, None] * stride + np.arange(b)
+        start = self.head + self.state_count * self.nx
+        return start + points[:, :, None] * self.nu + np.arange(self.nu)
+
+    def state_times(self, mesh: np.ndarray) -> np.ndarray:
+        """Return s of all states."""
+        return self._times(mesh, self.scheme.state_points[:-1], [1.0])
+
+    def control_times(self, mesh: np.ndarray) -> np.ndarray:
+        """Return s of all controls."""
+        points = self.scheme.control_points
+        return self._times(
+            mesh,
+            points[:-1] if self.scheme.shares_controls else points,
+            [1.0] if self.scheme.shares_controls else [],
+        )
+
+    def _times(self, mesh: np.ndarray, points: Any, last: list[float]) -> np.ndarray:
+        h = np.diff(mesh)
+        return np.append((mesh[:-1, None] + h[:, None] * np.array(points)).ravel(), last)
+
+
+class Transcription:
+    """The equations of one problem by one scheme, for trees like those of a guess."""
+
+    def __init__(self, problem: OptimalControl, scheme: Scheme, guess: Guess) -> None:
+        self.problem, self.scheme = problem, scheme
+        self.equations = Equations(problem, scheme, guess)
+        self._kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}}
+        self._path_like: Any = None
+        self._boundary_like: Any = None
+
+    def interpolant(self, count: int) -> Any:
+        """Return ``between`` for many points at once, with this many arguments of the user."""
+        key = f"between {count}"
+        if key not in self._kernels["intervals"]:
+            made = vmap(
+                with_arguments(self.equations.between, 5 + count),
+                in_axes=(0,) * 5 + (None,) * count,
+            )
+            self._kernels["intervals"][key] = made
+        return self._kernels["intervals"][key]
+
+    def _likes(self, args: tuple[Any, ...]) -> None:
+        """Find out what path and boundary constraints look like."""
+        like = self.equations
+        rest = args if like.p_like is None else (like.p_like, *args)
+        if self.problem.path is not None and self._path_like is None:
+            given = (self.equations.x_like, self.equations.u_like, *rest)
+            path = self.problem.path
+            made = Compiled(lambda t, *more: path(t, *more), name="path")
+            self._path_like = shapes_of(made, 0.0, given, "path")
+        if self.problem.boundary is not None and self._boundary_like is None:
+            boundary = self.problem.boundary
+            made = Compiled(lambda t0, *more: boundary(t0, *more), name="boundary")
+            given = (self.equations.x_like, 0.0, self.equations.x_like, *rest)
+            self._boundary_like = shapes_of(made, 0.0, given, "boundary")
+
+    def _blocks(self, mesh: np.ndarray, layout: Layout, scale: np.ndarray) -> tuple[Any, Any]:
+        """Return the blocks and the limits (low, high) of their rows."""
+        problem, n, head = self.problem, layout.count, np.arange(layout.head)
+        X, U = layout.state_index(), layout.control_index()
+        none = (np.zeros(0), np.zeros(0))
+        path = edges = none
+        if problem.path is not None:
+            path = limits(problem.path_bounds, self._path_like, "path_bounds", (0.0, 0.0))
+        if problem.boundary is not None:
+            edges = limits(
+                problem.boundary_bounds, self._boundary_like, "boundary_bounds", (0.0, 0.0)
+            )
+        visited = self.equations.visited_count()
+        # Multipliers are found again by this order: see ``ControlSolution.costates``.
+        defects = np.zeros(self.equations.nx * self.scheme.equations)
+        each = defects.size + visited * path[0].size
+        rows = np.arange(n)[:, None] * each + np.arange(each)
+        blocks = [
+            Block(
+                self.equations.interval,
+                np.concatenate([np.tile(head, (n, 1)), X.reshape(n, -1), U.reshape(n, -1)], axis=1),
+                np.concatenate([np.full((n, 1), -1), rows], axis=1),
+                (),
+                "interval",
+                self._kernels["intervals"],
+            )
+        ]
+        blocks[0].data = (scale[blocks[0].index], mesh[:-1], mesh[1:])
+        last = path if self.equations.path_at_last else none
+        more = last[0].size + edges[0].size
+        if more or problem.terminal_cost is not None:
+            index = np.concatenate([head, X[0, 0], X[-1, -1], U[-1, -1]])[None]
+            rows = np.append(-1, n * each + np.arange(more))[None]
+            kernels = self._kernels["ends"]
+            blocks.append(Block(self.equations.ends, index, rows, (scale[index],), "ends", kernels))
+        low, high = (
+            np.concatenate(
+                [np.tile(np.append(defects, np.tile(path[k], visited)), n), last[k], edges[k]]
+            )
+            for k in (0, 1)
+        )
+        return blocks, (low, high)
+
+    def _bounds(self, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+        problem = self.problem
+        ends = []
+        for given in (problem.t0, problem.tf):
+            pair = isinstance(given, (tuple, list))
+            ends.append([float(v) for v in given] if pair else [float(given)] * 2)
+        x = limits(problem.state_bounds, self.equations.x_like, "state_bounds")
+        u = limits(problem.control_bounds, self.equations.u_like, "control_bounds")
+        p = (np.zeros(0), np.zeros(0))
+        if self.equations.p_like is not None:
+            p = limits(problem.parameter_bounds, self.equations.p_like, "parameter_bounds")
+        whole = []
+        for k, pick in ((0, np.maximum), (1, np.minimum)):
+            states = np.tile(x[k], (layout.state_count, 1))
+            for row, given, name in ((0, problem.initial, "initial"), (-1, problem.final, "final")):
+                missing = (-np.inf, np.inf)[k]
+                states[row] = pick(
+                    states[row], vector_like(given, self.equations.x_like, missing, name)
+                )
+            controls = np.tile(u[k], layout.control_count)
+            times = [ends[0][k], ends[1][k]]
+            whole.append(np.concatenate([times, p[k], states.ravel(), controls]))
+        crossed = np.flatnonzero(whole[0] > whole[1])
+        if crossed.size:
+            raise ValueError("initial or final lies outside state_bounds: no state can meet both")
+        return whole[0], whole[1]
+
+    def _start(self, mesh: np.ndarray, layout: Layout, guess: Guess) -> np.ndarray:
+        p = np.zeros(0) if guess.p is None else tree.ravel(guess.p)[0] * 1.0
+        X = [guess.x(float(s)) for s in layout.state_times(mesh)]
+        U = [guess.u(float(s)) for s in layout.control_times(mesh)]
+        return np.concatenate([[guess.t0, guess.tf], p, *X, *U])
+
+    def _scale(self, layout: Layout, start: np.ndarray, lower: Any, upper: Any) -> np.ndarray:
+        """Return a power of two near the size of each unknown, the same all along."""
+        size = np.maximum(np.abs(start), np.where(np.isfinite(lower), np.abs(lower), 0.0))
+        size = np.maximum(size, np.where(np.isfinite(upper), np.abs(upper), 0.0))
+        head, states = layout.head, layout.state_count * layout.nx
+        x = size[head : head + states].reshape(-1, layout.nx).max(axis=0)
+        u = size[head + states :].reshape(-1, layout.nu).max(axis=0, initial=0.0)
+        whole = np.concatenate(
+            [size[:head], np.tile(x, layout.state_count), np.tile(u, layout.control_count)]
+        )
+        whole[:2] = max(size[0], size[1])
+        whole = np.where(whole > 0, whole, 1.0)
+        return 2.0 ** np.round(np.log2(whole)).clip(-40, 40)
+
+    def solve(
+        self,
+        mesh: np.ndarray,
+        guess: Guess,
+        args: tuple[Any, ...],
+        options: Any,
+        callback: Any,
+        warm: ControlSolution | None,
+    ) -> ControlSolution:
+        """Solve on one mesh."""
+        began = time.perf_counter()
+        layout = Layout(
+            self.scheme, len(mesh) - 1, self.equations.np_, self.equations.nx, self.equations.nu
+        )
+        self._likes(args)
+        lower, upper = self._bounds(layout)
+        start = np.clip(self._start(mesh, layout, guess), lower, upper)
+        same = warm is not None and warm.vector.size == start.size and warm.mesh.size == mesh.size
+        # Multipliers belong to scaled equations.
+        scale = warm.scale if same and warm else self._scale(layout, start, lower, upper)
+        blocks, (low, high) = self._blocks(mesh, layout, scale)
+        structure = Structure([b.patterns(args) for b in blocks], layout.size, low.size)
+        settings = Settings.of(options, "ipopt")
+        monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
+        task = Task(
+            Evaluator(blocks, structure, args),
+            start / scale,
+            lower / scale,
+            upper / scale,
+            low,
+            high,
+            settings,
+            monitor,
+        )
+        if same and warm:
+            task.lam_g, task.lam_x = warm.answer.lam_g, warm.answer.lam_x
+        answer = solve_task(task, "ipopt")
+        seconds = time.perf_counter() - began
+        return ControlSolution(self, layout, mesh, scale, args, task, answer, seconds)
