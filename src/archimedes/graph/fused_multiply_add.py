@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import struct
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -88,6 +87,8 @@ def _special(a: float, b: float, c: float) -> float:
         return a * b + c  # no rounding before the sum
     if not math.isfinite(c):
         return c
+    from fractions import Fraction  # rarely needed, and slow to import
+
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         # The quotient of two ints is rounded once; a sum that cancels is +0.

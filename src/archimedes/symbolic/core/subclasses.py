@@ -13,11 +13,11 @@ __all__ = ["refuse_subclass"]
 
 _PLAIN = frozenset({np.ndarray, np.memmap})
 _OWN = "archimedes."
-#: What to write instead, by class.
+#: What to write instead, by the name of the class: importing ``numpy.ma`` takes a while.
 _REMEDIES = {
-    np.ma.MaskedArray: "fill its gaps first: x.filled(np.nan), or pass x.data and x.mask",
-    np.matrix: "its * and ** are those of matrices: pass np.asarray(x), and write @",
-    np.recarray: "pass its columns as arrays, or a struct of them (@arc.struct)",
+    "MaskedArray": "fill its gaps first: x.filled(np.nan), or pass x.data and x.mask",
+    "matrix": "its * and ** are those of matrices: pass np.asarray(x), and write @",
+    "recarray": "pass its columns as arrays, or a struct of them (@arc.struct)",
 }
 
 
@@ -29,7 +29,8 @@ def refuse_subclass(x: Any, name: Callable[[], str], line: Callable[[], str] | N
     kind = type(x)
     if kind in _PLAIN or not isinstance(x, np.ndarray) or kind.__module__.startswith(_OWN):
         return
-    remedy = next((_REMEDIES[c] for c in kind.__mro__ if c in _REMEDIES), "pass np.asarray(x)")
+    names = [c.__name__ for c in kind.__mro__ if c.__module__.partition(".")[0] == "numpy"]
+    remedy = next((_REMEDIES[n] for n in names if n in _REMEDIES), "pass np.asarray(x)")
     where = f", at\n  {line()}\n" if line is not None else ", "
     raise ShapeDtypeError(
         f"{name()} is a {kind.__module__}.{kind.__qualname__}, whose rules a recorded function "

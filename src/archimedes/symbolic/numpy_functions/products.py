@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import string
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from archimedes.symbolic.core.ufunc_methods import finish
 
 __all__ = ["einsum", "matmul"]
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
 
 
@@ -229,7 +229,7 @@ def _from_lists(*given: Any) -> tuple[Any, ...]:
     """Turn NumPy's other form, einsum(a, [0, 1], b, [1], [0]), into subscripts and operands."""
 
     def text(labels: Any) -> str:
-        return "".join("..." if k is Ellipsis else string.ascii_letters[k] for k in labels)
+        return "".join("..." if k is Ellipsis else _LETTERS[k] for k in labels)
 
     pairs = len(given) // 2 * 2
     terms = ",".join(text(labels) for labels in given[1:pairs:2])

@@ -17,7 +17,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-import sysconfig
 from typing import Any
 
 import numpy as np
@@ -147,7 +146,7 @@ class _Slots:
 
 
 def _slots() -> _Slots | None:
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.implementation.name != "cpython" or "free-threading" in sys.version:
         return None
     slots = _Slots()
     return slots if slots.confirmed() else None
