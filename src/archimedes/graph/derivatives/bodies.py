@@ -162,9 +162,17 @@ def reordered(body: Graph, order: Sequence[int], outputs: Sequence[int]) -> Grap
     return prune(g)
 
 
-def stacked_outs(dst: Graph, region: Scan | Map, adjoints, pairs) -> np.ndarray:
-    """Lay out the adjoints of a loop's outs as (length, pairs), zero where one is missing."""
-    first = region.carry if isinstance(region, Scan) else 0
+def stacked_outs(
+    dst: Graph,
+    region: Scan | Map,
+    adjoints: Sequence[Directions],
+    pairs: Sequence[Pair],
+    first: int = 0,
+) -> np.ndarray:
+    """Lay out the adjoints of a loop's outs as (length, pairs), zero where one is missing.
+
+    Outputs of the body before the ``first`` are none of them.
+    """
     wide = len(region.body.outputs) - first
     rows = np.empty((region.length, len(pairs)), dtype=np.int64)
     for column, (k, d) in enumerate(pairs):

@@ -144,7 +144,7 @@ def scan_reverse(
     shared = [p for p in back.found if p[0] >= n + s]
     body = back.with_pairs([*carry, *slices, *shared])
     step = _backward_body(region, body, carry, out_pairs, len(slices), shared)
-    rows = stacked_outs(dst, region, adjoints[n:], out_pairs)
+    rows = stacked_outs(dst, region, adjoints[n:], out_pairs, n)
     steps = np.concatenate([carries, stacked, rows], axis=1)
     dtypes = region.body.input_dtypes
     bars = [adjoints[k][d] if d in adjoints[k] else dst.const(0.0, dtypes[k]) for k, d in carry]

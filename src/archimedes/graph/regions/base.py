@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,8 +64,7 @@ class DerivativeRule(Protocol):
     def pattern(self) -> Callable[[list[int]], list[int]] | None: ...
 
 
-@dataclass(frozen=True)
-class RegionDerivative:
+class RegionDerivative(NamedTuple):
     """Derivatives of the regions of one class, as functions: see the methods of ``Region``."""
 
     push_forward: Callable[[Graph, Any, list[Directions]], tuple[Any, list[Directions]]]

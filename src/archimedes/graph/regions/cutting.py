@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,8 +29,7 @@ class Cutter(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """How a region is cut: positions of the inputs it keeps, and how it is made of their ids.
 
     ``outputs`` gives the new number of an output. ``region`` is None for loops of no step, and for
