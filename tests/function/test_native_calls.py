@@ -263,3 +263,15 @@ def test_callbacks_run_once_and_raise_through_native_code():
         f(3.0)
     assert f(2.0) == 3.0
     assert calls == [1.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize("into", [False, True])
+def test_a_batch_with_a_shared_array_of_another_memory_order_is_another_recording(into):
+    f = arc.vmap(arc.compile(lambda x, m: x + np.ravel(m, "K")[1], backend="llvm"), (0, None))
+    m, x = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
+    options = {"out": np.empty(2)} if into else {}
+    for _ in range(5):
+        assert f(x, np.asfortranarray(m), **options).tolist() == [3.0, 3.0]
+    for _ in range(5):
+        assert f(x, m, **options).tolist() == [2.0, 2.0]
+    assert f(x, np.asfortranarray(m), **options).tolist() == [3.0, 3.0]
