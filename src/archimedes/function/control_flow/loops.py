@@ -37,7 +37,9 @@ __all__ = ["fori_loop", "scan", "while_loop"]
 def _length(xs: Any, length: int | None) -> int:
     sizes = {np.shape(leaf)[0] if np.ndim(leaf) else -1 for leaf in tree.leaves(xs)}
     if -1 in sizes:
-        raise ValueError("scan: every leaf of xs needs a leading axis to step along, one is 0-d")
+        raise ValueError(
+            "scan: every leaf of xs needs a leading axis to step along, but one is 0-d"
+        )
     if len(sizes) > 1:
         raise ValueError(f"scan: leaves of xs have different lengths {sorted(sizes)}")
     if not sizes and length is None:
@@ -244,7 +246,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     """
     if is_traced(lower) or is_traced(upper):
         raise trace_error(
-            "fori_loop needs bounds that are known while recording, one is a traced value",
+            "fori_loop needs bounds that are known while recording, but one is a traced value",
             "Use a loop with a condition: arc.while_loop(lambda c: c[0] < upper, lambda c: "
             "(c[0] + 1, body(*c)), (lower, init), max_steps=...)[1], or name the argument in "
             "static_argnames.",

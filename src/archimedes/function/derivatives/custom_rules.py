@@ -44,7 +44,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _filled(g: Graph, given: Any, like: Any) -> list[int]:
-    """Return one id a value of ``like``: what was given, or a zero of its dtype."""
+    """Return one id per value of ``like``: what was given, or a zero of its dtype."""
     return [g.const(0, g.dtype[i]) if t is None else t for t, i in zip(given, like.tolist())]
 
 
@@ -215,7 +215,7 @@ class custom_vjp(_Custom):
     """Give a function its own reverse derivative; forward mode transposes it.
 
     ``f.defvjp(fwd, bwd)`` with ``fwd(*args) -> (result, residuals)`` and
-    ``bwd(residuals, cotangent) -> tuple of cotangents``, one an argument.
+    ``bwd(residuals, cotangent) -> tuple of cotangents``, one per argument.
 
     >>> @custom_vjp
     ... def f(x):
@@ -243,7 +243,7 @@ class custom_vjp(_Custom):
         if not isinstance(cotangents, tuple) or len(cotangents) != len(args):
             raise TraceError(
                 f"the bwd rule of {self.compiled.name} must return a tuple of {len(args)} "
-                "cotangents, one an argument"
+                "cotangents, one per argument"
             )
         return cotangents
 
