@@ -237,3 +237,59 @@ def test_another_named_backend_does_not_take_them():
 def test_dtypes_of_device_arrays_are_checked():
     with pytest.raises(ValueError, match="argument x has dtype complex128, which cannot be traced"):
         arc.compile(lambda x: x)(FarArray([1j]))
+
+
+# ---- solves ------------------------------------------------------------------------------------
+
+
+def fall(t, x, g):
+    return np.array([x[1], -g - 0.1 * x[1]])
+
+
+def test_solve_ode_by_name():
+    options = {"args": (9.81,), "t_eval": np.linspace(0.0, 1.0, 4), "rtol": 1e-4, "atol": 1e-4}
+    wanted = arc.solve_ode(fall, (0.0, 1.0), [1.0, 0.0], **options)
+    found = arc.solve_ode(fall, (0.0, 1.0), [1.0, 0.0], **options, backend="toy")
+    assert found.x.tobytes() == wanted.x.tobytes() and found.stats == wanted.stats
+    assert {"build", "call"} <= set(TOY.diary)
+    end = lambda **more: arc.odeint(fall, (0.0, 1.0), [1.0, 0.0], args=(9.81,), rtol=1e-4, **more)
+    assert end(backend="toy").tobytes() == end().tobytes()
+
+
+def test_kernels_of_backends_are_kept_apart(monkeypatch):
+    solve = lambda **options: arc.solve_ode(lambda t, x: -x, (0.0, 0.1), 1.0, dt=0.05, **options)
+    one, other = solve(), solve(backend="far")
+    assert one.x.tobytes() == other.x.tobytes() and FAR.diary
+    FAR.diary.clear()
+    solve()
+    assert FAR.diary == []
+    monkeypatch.setenv("ARCHIMEDES_BACKEND", "far")
+    solve()
+    assert FAR.diary, "the environment's choice is no other's"
+
+
+def test_groups_of_solves_are_the_backends_choice():
+    x0 = np.linspace(1.0, 2.0, 7)
+    options = {"t_eval": [0.0, 0.1], "dt": 0.05, "in_axes": 0, "threads": 1}
+    wanted = arc.solve_ode(lambda t, x: -x, (0.0, 0.1), x0, **options)
+    found = arc.solve_ode(lambda t, x: -x, (0.0, 0.1), x0, **options, backend="toy")
+    assert found.x.tobytes() == wanted.x.tobytes()
+    batches = {line for line in TOY.diary if line.startswith("batch")}
+    assert batches == {"batch of 3", "batch of 1"}, "7 solves in groups of at most 3"
+
+
+def test_unknown_backends_of_solves():
+    with pytest.raises(ValueError, match=r"solve_ode: backend='fpga' is not one of \('auto', "):
+        arc.solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, backend="fpga")
+    with pytest.raises(ValueError, match="odeint: backend='fpga' is not one of"):
+        arc.odeint(lambda t, x: -x, (0.0, 1.0), 1.0, backend="fpga")
+
+
+def test_chunks_of_campaigns_are_the_backends_choice(monkeypatch, tmp_path):
+    from archimedes.simulate import Normal, monte_carlo
+
+    monkeypatch.setattr(TOY, "sizes", TOY.sizes._replace(chunk=4))
+    monkeypatch.setenv("ARCHIMEDES_BACKEND", "toy")
+    found = monte_carlo(lambda p: {"y": 2.0 * p["a"]}, {"a": Normal(0.0, 1.0)}, n=10, seed=3)
+    assert found.results["y"].shape == (10,)
+    assert {"batch of 4", "batch of 2"} <= set(TOY.diary)

@@ -56,9 +56,11 @@ class Figures(NamedTuple):
 class GroupSizes(NamedTuple):
     """How many solves of a batch a backend wants to have together in its kernels.
 
-    ``group``: instances that go together; ``keeping``: where their steps are kept, which takes
-    memory. At least ``shares`` groups for each thread, so that none waits long for the last, and
-    no fewer instances than ``least``. ``chunk``: runs of a campaign that are computed together.
+    ``group``: instances that go together; ``keeping``: where their steps are kept, which take
+    memory, but enough that the Python between kernel calls, which holds up other threads, is
+    little. At least ``shares`` groups for each thread, so that none waits long for the last, and
+    no fewer instances than ``least``, however many threads there are. ``chunk``: runs of a
+    campaign that are computed together.
     """
 
     group: int = 2048

@@ -264,7 +264,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
     if any(holds_traced(x) for x in held):
         name = type(leaf).__name__
         raise TraceError(
-            f"{path} is a {name}, which holds traced values but is not a struct, so that they cannot "
+            f"{path} is a {name}, which holds traced values but is not a struct, so they cannot "
             f"be taken out of it: decorate the class {name} with @arc.struct, or register it with "
             "arc.tree.register_dataclass or arc.tree.register_struct"
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends.registry import check_backend
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks as checks
@@ -43,6 +44,7 @@ def solve_ode(
     in_axes: Any = None,
     threads: int | None = None,
     progress: bool | Callable[[float, float], None] | None = None,
+    backend: str | None = None,
 ) -> Trajectory:
     """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` = (start, end).
 
@@ -53,7 +55,7 @@ def solve_ode(
     Structs in the state with a ``normalize()`` method, such as quaternions, are normalised after
     each step (``project=False``: not). ``dense=True`` keeps the interpolants also with t_eval, so
     that the Trajectory can be called. ``progress`` is True for a bar, or a function of the part
-    done (0 to 1) and the time.
+    done (0 to 1) and the time; ``backend`` what runs the solve, as in :func:`compile`.
 
     ``in_axes`` makes it a batch, in lanes and ``threads``: an axis for x0 and for each of args
     that the instances lie along (None: shared), or one number for all, as in :func:`vmap`; the
@@ -74,6 +76,7 @@ def solve_ode(
     """
     checks.refuse_traced(t_span, x0, args, t_eval)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
+    options.backend = check_backend("solve_ode", backend)
     ask = (t_eval, dense, threads, progress)
     if inputs is None and sampled is None:
         given = prepare(func, t_span, x0, method, args, static_argnames, options, in_axes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import check_backend
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import moved
 from archimedes.function.former_options import former_options
@@ -72,6 +73,7 @@ def odeint(
     sampled: Sampled | Sequence[Sampled] | None = None,
     progress: bool | Callable[[float, float], None] | None = None,
     full_output: bool = False,
+    backend: str | None = None,
     **former: Any,
 ) -> Any:
     """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` and return the states.
@@ -100,6 +102,7 @@ def odeint(
     """
     former_options("odeint", former)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
+    options.backend = check_backend("odeint", backend)
     ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output)
     if inputs is None and sampled is None:
         found, info = _solved(func, t_span, x0, args, ask)

@@ -37,9 +37,7 @@ __all__ = ["fori_loop", "scan", "while_loop"]
 def _length(xs: Any, length: int | None) -> int:
     sizes = {np.shape(leaf)[0] if np.ndim(leaf) else -1 for leaf in tree.leaves(xs)}
     if -1 in sizes:
-        raise ValueError(
-            "scan: every leaf of xs needs a leading axis to step along, but one is 0-d"
-        )
+        raise ValueError("scan: every leaf of xs needs a leading axis of steps, but one is 0-d")
     if len(sizes) > 1:
         raise ValueError(f"scan: leaves of xs have different lengths {sorted(sizes)}")
     if not sizes and length is None:

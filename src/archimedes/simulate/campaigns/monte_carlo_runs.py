@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from archimedes.backends.cpus import check_threads
+from archimedes.backends.registry import check_backend, get_backend
 from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.simulate.campaigns.campaign_checks import (
@@ -46,7 +47,7 @@ def monte_carlo(
     seed: int = 0,
     *,
     folder: Any = None,
-    chunk: int = 256,
+    chunk: int | None = None,
     executor: Any = None,
     threads: int | None = None,
     vectorize: bool = True,
@@ -57,7 +58,8 @@ def monte_carlo(
     `distributions` is a tree like the model's parameters, with a `Normal`, `Uniform`, ... where
     a value varies; everything else passes through. Run i has the same parameters and results for
     any n, chunk, executor and number of threads. The model is recorded once and runs natively for
-    a chunk of runs at a time; with ``vectorize=False`` it is called as plain Python instead.
+    a chunk of runs at a time (default: as many as the backend likes); with ``vectorize=False`` it
+    is called as plain Python instead.
 
     With a `folder` each chunk is on disk as soon as it is done. The same call on the same folder
     goes on after an interruption, or with a larger n, and refuses to if seed, distributions or
@@ -77,6 +79,8 @@ def monte_carlo(
     (1000,)
     """
     n = check_count("n", n, 0)
+    if chunk is None:
+        chunk = get_backend(check_backend("monte_carlo", None)).sizes.chunk
     chunk = check_count("chunk", chunk, 1)
     check_model(model, distributions)
     check_folder(folder)

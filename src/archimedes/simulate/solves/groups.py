@@ -17,12 +17,6 @@ from archimedes.simulate.solves.driver import Task, drive
 
 __all__ = ["drive_groups"]
 
-#: Instances that are solved together: fewer where their steps are kept, which take memory, but
-#: enough that the Python between their kernel calls, which holds up other threads, is little; at
-#: least SHARES groups for each thread, so that none waits long for the last; and no fewer
-#: instances than LEAST, however many threads there are.
-GROUP, KEEPING, SHARES, LEAST = 2048, 1024, 2, 16
-
 
 def drive_groups(task: Task, monitor: Monitor | None) -> Result:
     """Solve all instances of a batch, in groups that go to threads of their own."""
@@ -31,9 +25,10 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
     if task.times is not None and not task.dense:
         whole = task.outputs()
     workers = check_threads("solve_ode", task.threads) or cpu_count()
-    size = GROUP if whole is not None and whole.shape[1] < FEW else KEEPING
+    sizes = task.kernels.backend.sizes
+    size = sizes.group if whole is not None and whole.shape[1] < FEW else sizes.keeping
     if count > size:
-        size = min(size, max(LEAST, -(-count // (SHARES * workers))))
+        size = min(size, max(sizes.least, -(-count // (sizes.shares * workers))))
     firsts = range(0, count, size)
     if len(firsts) == 1:
         return drive(replace(task, place=whole), monitor)

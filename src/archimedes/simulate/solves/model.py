@@ -47,7 +47,8 @@ class Options:
     """How to solve: the arguments that all solvers share.
 
     ``dt``: fixed step (None: adaptive); ``first_step``, ``max_step`` of adaptive ones;
-    ``project``: keep attitudes on their manifold; ``events``: what to watch for.
+    ``project``: keep attitudes on their manifold; ``events``: what to watch for; ``backend``: what
+    runs the kernels (None: the environment's or the default one).
     """
 
     rtol: Any = RTOL
@@ -59,6 +60,7 @@ class Options:
     project: bool = True
     events: EventLike | Sequence[EventLike] | None = None
     clock: Clock | None = None
+    backend: str | None = None
 
 
 @dataclass(slots=True)
@@ -99,7 +101,10 @@ class Model:
         clock = None if options.clock is None else options.clock.key
         key = (self.key, layout, method, bool(options.project), adaptive, events, log, clock)
         return kernels_for(
-            key, lambda: self.plan(layout, method, options, log), self._sources(options)
+            key,
+            lambda: self.plan(layout, method, options, log),
+            self._sources(options),
+            options.backend,
         )
 
     def _sources(self, options: Options) -> Any:

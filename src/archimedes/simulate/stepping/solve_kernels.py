@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from archimedes.backends.registry import check_backend, resolved
+from archimedes.backends.registry import AUTO, check_backend, get_backend, resolved
 from archimedes.function import Compiled, jac, vmap
 from archimedes.function.batching.sorted_runs import over_runs
 from archimedes.simulate.stepping import solve_loops as loops
@@ -24,13 +24,15 @@ _kept: OrderedDict[Hashable, Kernels] = OrderedDict()
 _lock = threading.Lock()
 
 
-def native(function: Callable[..., Any], name: str, watch: Sequence[Any] = ()) -> Compiled:
+def native(
+    function: Callable[..., Any], name: str, watch: Sequence[Any] = (), backend: str | None = None
+) -> Compiled:
     """Compile at the first call: a loop is never short enough to interpret it first.
 
     Whoever keeps it knows by fingerprints when it is out of date. ``watch`` are functions of users
     that it calls: they must not change state while they are recorded.
     """
-    backend = resolved(check_backend("solve_ode", None))
+    backend = resolved(check_backend("solve_ode", backend))
     made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
     made.lenient = False
     return made
@@ -39,8 +41,12 @@ def native(function: Callable[..., Any], name: str, watch: Sequence[Any] = ()) -
 class Kernels:
     """The loops of one plan as compiled functions, for one instance and for batches."""
 
-    def __init__(self, plan: Plan, sources: Any = None, key: Hashable = None) -> None:
+    def __init__(
+        self, plan: Plan, sources: Any = None, key: Hashable = None, backend: str = AUTO
+    ) -> None:
         self.plan = plan
+        #: What runs them.
+        self.backend = get_backend(backend)
         #: What it is kept under: the same object, which is found without comparing fingerprints.
         self.key = key
         #: The functions that the plan was made of.
@@ -54,6 +60,11 @@ class Kernels:
         if found is None:
             found = self.made.setdefault(key, build())
         return found
+
+    def _native(
+        self, function: Callable[..., Any], watch: Sequence[Any] = (), name: str = ""
+    ) -> Compiled:
+        return native(function, name or function.__name__, watch, self.backend.name)
 
     def renew(self, plan: Callable[[], Plan], sources: Any) -> None:
         """Record from now on what other functions, of the same content, are."""
@@ -84,7 +95,7 @@ class Kernels:
         def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
             return stepping.begin(self.current(), setup, t, x, args, dense)
 
-        return self.keep(("begin", dense), lambda: native(begin, "begin", self.watched))
+        return self.keep(("begin", dense), lambda: self._native(begin, self.watched))
 
     def outputs(self) -> Compiled:
         """``(setup, args, run, times) -> run, states``."""
@@ -92,7 +103,7 @@ class Kernels:
         def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
             return loops.outputs(self.current(), setup, args, run, times)
 
-        return self.keep("outputs", lambda: native(outputs, "outputs", self.watched))
+        return self.keep("outputs", lambda: self._native(outputs, self.watched))
 
     def steps(self, count: int) -> Compiled:
         """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
@@ -100,7 +111,7 @@ class Kernels:
         def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
             return loops.steps(self.current(), setup, args, run, count)
 
-        return self.keep(("steps", count), lambda: native(steps, "steps", self.watched))
+        return self.keep(("steps", count), lambda: self._native(steps, self.watched))
 
     def tries(self, count: int) -> Compiled:
         """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``loops.tries``."""
@@ -108,7 +119,7 @@ class Kernels:
         def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
             return loops.tries(self.current(), setup, args, run, count)
 
-        return self.keep(("tries", count), lambda: native(tries, "tries", self.watched))
+        return self.keep(("tries", count), lambda: self._native(tries, self.watched))
 
     @property
     def plain(self) -> bool:
@@ -121,7 +132,7 @@ class Kernels:
         def state(row: Any, t: Any) -> Any:
             return state_in(self.rows(), row, t, self.plan.project)
 
-        over = self.keep("fill", lambda: over_runs(native(state, "state"), self.rows().width))
+        over = self.keep("fill", lambda: over_runs(self._native(state), self.rows().width))
         return over.bound(END, times, sign, x)
 
     def final(self) -> Compiled:
@@ -130,7 +141,7 @@ class Kernels:
         def final(setup: Setup, args: Any, run: Run) -> Run:
             return loops.final(self.current(), setup, args, run)
 
-        return self.keep("final", lambda: native(final, "final", self.watched))
+        return self.keep("final", lambda: self._native(final, self.watched))
 
     def derivative(self) -> Compiled:
         """``(t, x, args) -> f``, on flat vectors."""
@@ -138,7 +149,7 @@ class Kernels:
         def derivative(t: Any, x: Any, args: Any) -> Any:
             return self.current().derivative(args)(t, x)
 
-        return self.keep("derivative", lambda: native(derivative, "derivative"))
+        return self.keep("derivative", lambda: self._native(derivative))
 
     def jacobian(self) -> Compiled:
         """``(t, x, args) -> df/dx``, shape (n, n)."""
@@ -146,22 +157,26 @@ class Kernels:
         def jacobian(t: Any, x: Any, args: Any) -> Any:
             return jac(self.current().derivative(args), argnums=1)(t, x)
 
-        return self.keep("jacobian", lambda: native(jacobian, "jacobian"))
+        return self.keep("jacobian", lambda: self._native(jacobian))
 
     def project(self) -> Callable[[Any], Any] | None:
         """The projection over rows (m, n)."""
         project = self.plan.project
         if project is None:
             return None
-        return self.keep("project", lambda: vmap(native(project, "project")))
+        return self.keep("project", lambda: vmap(self._native(project, name="project")))
 
 
-def kernels_for(key: Hashable, plan: Callable[[], Plan], sources: Any = None) -> Kernels:
-    """Return the kernels kept under this key, or those of a new plan.
+def kernels_for(
+    key: Hashable, plan: Callable[[], Plan], sources: Any = None, backend: str | None = None
+) -> Kernels:
+    """Return the kernels of a backend kept under this key, or those of a new plan.
 
     ``sources`` are the functions it is made of. Others of the same content may have made the
     kernels that are kept: what is recorded from now on must not read those, which may change.
     """
+    backend = resolved(check_backend("solve_ode", backend))
+    key = (key, backend)
     with _lock:
         found = _kept.get(key)
         if found is not None:
@@ -170,7 +185,7 @@ def kernels_for(key: Hashable, plan: Callable[[], Plan], sources: Any = None) ->
         if found.sources != sources:
             found.renew(plan, sources)
         return found
-    made = Kernels(plan(), sources, key)
+    made = Kernels(plan(), sources, key, backend)
     with _lock:
         found = _kept.setdefault(key, made)
         while len(_kept) > KEPT:
