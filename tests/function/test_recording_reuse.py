@@ -157,6 +157,18 @@ def test_what_the_function_reads_still_counts():
     assert len(calls) == 1
 
 
+def test_a_frozen_function_is_frozen_for_its_derivatives_too():
+    setting = {"gain": 2.0}
+
+    def scaled(x):
+        return setting["gain"] * x * x
+
+    f = arc.compile(scaled, freeze=True)
+    f(1.5)
+    setting["gain"] = 3.0
+    assert (f(1.5), arc.grad(f)(1.5), arc.jac(arc.grad(f))(1.5)) == (4.5, 6.0, 4.0)
+
+
 def test_inside_another_recording():
     f = arc.compile(energy)
     f(X)
