@@ -20,6 +20,15 @@ from archimedes.multibody.configurations import (
     neutral,
     random_configuration,
 )
+from archimedes.multibody.constraints import (
+    Closure,
+    constrained_acceleration,
+    constrained_dynamics,
+    constraint_error,
+    constraint_jacobian,
+    project_configuration,
+    project_velocity,
+)
 from archimedes.multibody.coriolis import coriolis_matrix
 from archimedes.multibody.energies import kinetic_energy, potential_energy
 from archimedes.multibody.factorization import inverse_mass_matrix
@@ -42,6 +51,7 @@ from archimedes.multibody.user_joints import user_joint
 
 __all__ = [
     "Builder",
+    "Closure",
     "KinematicsResult",
     "Mimic",
     "Model",
@@ -52,6 +62,10 @@ __all__ = [
     "center_of_mass",
     "centroidal_matrix",
     "centroidal_momentum",
+    "constrained_acceleration",
+    "constrained_dynamics",
+    "constraint_error",
+    "constraint_jacobian",
     "coordinate_rates",
     "coriolis_matrix",
     "crba",
@@ -72,6 +86,8 @@ __all__ = [
     "neutral",
     "passive_torque",
     "potential_energy",
+    "project_configuration",
+    "project_velocity",
     "random_configuration",
     "read",
     "rest_state",

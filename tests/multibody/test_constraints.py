@@ -1,0 +1,181 @@
+"""Closed loops and held points: against closed forms, without drift, energy kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+
+from .random_trees import random_state, random_tree
+
+
+def four_bar(lengths=(1.0, 0.4, 1.2, 0.8)):
+    """Ground, crank, coupler and rocker of these lengths, cut between coupler and rocker."""
+    ground, crank, coupler, rocker = lengths
+    b = mb.Builder("four-bar")
+    for name, parent, x, length in (
+        ("crank", "world", 0.0, crank), ("coupler", "crank", crank, coupler),
+        ("rocker", "world", ground, rocker),
+    ):  # fmt: skip
+        b.add_body(name, mass=length, com=[length / 2, 0, 0], inertia=[0.01, 0.1, 0.1])
+        b.attach(name, parent, joint=name, axis=[0, 1, 0], position=[x, 0, 0])
+        b.add_frame(f"{name}_end", name, position=[length, 0, 0])
+    return b.build(), [mb.Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0))]
+
+
+def rocker_angle(crank, lengths=(1.0, 0.4, 1.2, 0.8)):
+    """Return the angle of the rocker for that of the crank: two circles cut (closed form)."""
+    ground, a, b, c = lengths
+    # The angles are about +y: x = cos, z = -sin.
+    x, z = a * np.cos(crank) - ground, -a * np.sin(crank)
+    d = np.hypot(x, z)
+    inner = np.arccos((c * c + d * d - b * b) / (2 * c * d))
+    return -(np.arctan2(z, x) - inner)
+
+
+def closed(model, closures, crank):
+    guess = np.array([crank, -1.0, rocker_angle(crank)])
+    return mb.project_configuration(model, closures, guess, steps=12)
+
+
+def test_four_bar_against_its_closed_form():
+    model, closures = four_bar()
+    for crank in (-0.4, -0.8, -1.3):
+        q = closed(model, closures, crank)
+        assert np.abs(mb.constraint_error(model, closures, q)).max() < 1e-12
+        assert np.cos(q[2]) == pytest.approx(np.cos(rocker_angle(q[0])), abs=1e-9)
+        # a speed of the crank fixes the others: d(rocker)/d(crank) by differences of the form
+        v = mb.project_velocity(model, closures, q, np.array([1.0, 0.0, 0.0]))
+        step = 1e-6
+        ratio = (rocker_angle(q[0] + step) - rocker_angle(q[0] - step)) / (2 * step)
+        assert v[2] / v[0] == pytest.approx(ratio, rel=1e-6)
+
+
+def test_rates_are_those_of_the_constraint():
+    """J is the rate of the error where it holds, and accelerations keep J v = 0."""
+    model, closures = four_bar()
+    q = closed(model, closures, -0.8)
+    v = mb.project_velocity(model, closures, q, np.array([2.0, 0.3, -1.0]))
+    assert np.abs(mb.constraint_jacobian(model, closures, q) @ v).max() < 1e-12
+    a, f = mb.constrained_acceleration(model, closures, q, v, np.zeros(3))
+    step = 1e-5
+    errors = [
+        mb.constraint_error(model, closures, mb.integrate(model, q, k * v + 0.5 * k * k * a))
+        for k in (-step, step)
+    ]
+    # zero, zero rate, zero second rate: what is left is of the third order of the step
+    assert np.abs(errors).max() < 1e-12
+    J = mb.constraint_jacobian(model, closures, q)
+    np.testing.assert_allclose(mb.rnea(model, q, v, a), J.T @ f, atol=1e-9)
+
+
+def test_a_tree_cut_open_is_the_tree():
+    """A joint replaced by a closure between free bodies: the same accelerations."""
+    rng = np.random.default_rng(0)
+    for kind in ("revolute", "prismatic", "cylindrical", "spherical", "planar", "fixed"):
+        b = mb.Builder()
+        for name in "ab":
+            b.add_body(name, 1.0, rng.normal(size=3) * 0.1, [0.1, 0.2, 0.25])
+        axis = (0.0, 0.6, 0.8)
+        b.attach("a", joint="a", kind="free")
+        b.add_frame("hook", "a", position=[0.2, 0.1, 0])
+        cut = mb.Builder()
+        cut.merge(b)
+        cut.remove("b")
+        cut.add_body("b", 1.0, b.bodies["b"].com, b.bodies["b"].inertia)
+        cut.attach("b", joint="b", kind="free")
+        b.attach("b", "a", joint="b", kind=kind, axis=axis, position=[0.2, 0.1, 0])
+        tree, loop = b.build(), cut.build()
+        q, v, _ = random_state(tree, 1)
+        place = mb.frame_pose(tree, q, "b")
+        attitude = arc.spatial.RotationMatrix(place.r.as_matrix().T).as_quat().array
+        q_loop = np.concatenate([q[:7], place.t, attitude])
+        v_loop = np.concatenate([v[:6], mb.frame_twist(tree, q, v, "b")])
+        closure = [mb.Closure("hook", "b", kind, axis=axis)]
+        assert np.abs(mb.constraint_error(loop, closure, q_loop)).max() < 1e-12, kind
+        a = mb.aba(tree, q, v, np.zeros(tree.nv))
+        found, _ = mb.constrained_acceleration(loop, closure, q_loop, v_loop, np.zeros(12))
+        np.testing.assert_allclose(found[:6], a[:6], atol=1e-8, err_msg=kind)
+        expected = mb.frame_acceleration(tree, q, v, a, "b")
+        np.testing.assert_allclose(found[6:], expected, atol=1e-8, err_msg=kind)
+
+
+def run_four_bar(seconds, step=5e-3):
+    model, closures = four_bar()
+    q = closed(model, closures, -0.8)
+    rates = lambda t, x: mb.constrained_dynamics(model, closures, t, x, frequency=0.0)
+    move = arc.discretize(rates, step, method="rk4")
+
+    def one(k, x):
+        x = move(k * step, x)
+        q = mb.project_configuration(model, closures, x.q, steps=1)
+        return mb.State(q, mb.project_velocity(model, closures, q, x.v))
+
+    run = arc.compile(lambda x: arc.fori_loop(0, round(seconds / step), one, x))
+    start = mb.rest_state(model, q)
+    end = run(start)
+    energy = [
+        mb.kinetic_energy(model, x.q, x.v) + mb.potential_energy(model, x.q) for x in (start, end)
+    ]
+    return np.abs(mb.constraint_error(model, closures, end.q)).max(), energy[1] - energy[0]
+
+
+def test_no_drift():
+    drift, energy = run_four_bar(2.0)
+    assert drift < 1e-12
+    assert abs(energy) < 1e-5
+
+
+@pytest.mark.long
+def test_no_drift_in_a_hundred_seconds():
+    drift, _ = run_four_bar(100.0)
+    assert drift < 1e-10
+
+
+def test_stewart_platform_against_its_closed_form():
+    """Six legs of given lengths: the platform's pose gives them back."""
+    b = mb.Builder("stewart")
+    b.add_body("plate", 2.0, inertia=[0.1, 0.1, 0.2])
+    b.attach("plate", joint="plate", kind="free")
+    angles = np.arange(6) * np.pi / 3
+    below = np.stack([np.cos(angles + 0.2), np.sin(angles + 0.2), 0 * angles], axis=1)
+    above = 0.6 * np.stack([np.cos(angles - 0.2), np.sin(angles - 0.2), 0 * angles], axis=1)
+    closures = []
+    for k in range(6):
+        b.add_body(f"foot{k}", 0.1, inertia=[0.01, 0.01, 0.01])
+        b.attach(f"foot{k}", joint=f"ball{k}", kind="spherical", position=below[k])
+        b.add_body(f"rod{k}", 0.1, inertia=[0.01, 0.01, 0.01])
+        b.attach(f"rod{k}", f"foot{k}", joint=f"leg{k}", kind="prismatic", axis=[0, 0, 1])
+        b.add_frame(f"corner{k}", "plate", position=above[k])
+        closures.append(mb.Closure(f"rod{k}", f"corner{k}", "spherical"))
+    model = b.build()
+    q = mb.neutral(model)
+    q[2] = 1.0
+    for k in range(6):
+        q[model.q_slice(f"leg{k}")] = 1.0
+    q = mb.project_configuration(model, closures, q, steps=8)
+    assert np.abs(mb.constraint_error(model, closures, q)).max() < 1e-12
+    plate = mb.frame_pose(model, q, "plate")
+    for k in range(6):
+        length = np.linalg.norm(plate.apply(above[k]) - below[k])
+        assert abs(q[model.q_slice(f"leg{k}")][0]) == pytest.approx(length, abs=1e-12)
+
+
+def test_energy_of_an_impulse_never_grows():
+    model = random_tree(3, kinds=("revolute", "spherical", "free", "prismatic"))
+    q, v, _ = random_state(model, 0)
+    pose = mb.frame_pose(model, q, "body1")
+    stop = [mb.Closure("world", "body1", "spherical", place=tuple(pose.t))]
+    after = mb.project_velocity(model, stop, q, v)
+    assert mb.kinetic_energy(model, q, after) <= mb.kinetic_energy(model, q, v)
+    assert np.abs(mb.frame_twist(model, q, after, "body1")[:3]).max() < 1e-10
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="Closure kind='universal' must be one of"):
+        mb.Closure("a", "b", "universal")
+    model, closures = four_bar()
+    with pytest.raises(ValueError, match=r"q must have shape \(3,\) here; use arc.vmap"):
+        mb.project_velocity(model, closures, np.zeros((2, 3)), np.zeros(3))
