@@ -15,7 +15,7 @@ from archimedes.simulate.solves.initial_values import Problem
 from archimedes.simulate.solves.instances import one_instance
 from archimedes.simulate.statuses import INTERRUPTED, NON_FINITE, TOO_MANY_STEPS
 from archimedes.simulate.stepping import solve_kernels as kernels
-from archimedes.simulate.stepping.trial_step import Setup
+from archimedes.simulate.stepping.run_state import Setup
 
 
 def circle(t, x, xdot):

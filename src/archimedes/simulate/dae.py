@@ -16,12 +16,13 @@ from archimedes.errors import ArchimedesError
 from archimedes.simulate.dae_residuals import Residual, residual_of
 from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
-from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.initial_values import Problem
+from archimedes.simulate.progress import Monitor, monitor_of
+from archimedes.simulate.solves.initial_values import Problem, step_limit
 from archimedes.simulate.solves.instances import one_instance
-from archimedes.simulate.solves.model import ATOL, MAX_STEPS, RTOL, Options, setup_of
+from archimedes.simulate.solves.model import ATOL, RTOL, Options, setup_of
 from archimedes.simulate.solves.sundials import drive_residual
 from archimedes.simulate.statuses import message_of
+from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.symbolic.core.trace import is_tracing
 
@@ -129,32 +130,51 @@ def solve_dae(
     options = Options(rtol, atol, None, first_step, max_step, max_steps, project=False)
     setup = setup_of(layout, options, start, end)
     times = None if t_eval is None else checks.check_times(t_eval, start, end)
-    limit = MAX_STEPS if max_steps is None else int(max_steps)
-
     equations = residual_of(residual, layout, given)
     if is_tracing():
         checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
-    algebraic, linear = equations.form(start, x)
-    native = _is_native(method, linear, layout.size)
-    xdot = _derivatives(xdot0, layout)
-    if xdot0 is None or correct:
-        x, xdot = _solved(equations, start, x, xdot, correct)
-    _check_consistent(equations, start, x, xdot, correct)
-
+    native = _is_native(method, equations.form(start, x).linear, layout.size)
+    x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
+    limit = step_limit(options)
     with monitor_of(progress) as monitor:
         if native:
             problem = Problem(equations.kernels(), setup, one_instance(x, given), limit)
             return problem.solve(times, monitor=monitor)
-        result = drive_residual(
-            equations, equations.jacobian, algebraic, setup, x, xdot, times, limit, monitor
-        )
-    status = result.status[0]
+        return _by_ida(equations, layout, setup, x, xdot, times, limit, monitor)
+
+
+def _consistent(
+    equations: Residual, t: float, x: Any, xdot: Any, unknown: bool, correct: bool
+) -> tuple[Any, Any]:
+    """Return a start that satisfies the equations; ``unknown``: its derivatives are not given."""
+    if unknown or correct:
+        x, xdot = _solved(equations, t, x, xdot, correct)
+    _check_consistent(equations, t, x, xdot, correct)
+    return x, xdot
+
+
+def _by_ida(
+    equations: Residual,
+    layout: Layout,
+    setup: Setup,
+    x: np.ndarray,
+    xdot: np.ndarray,
+    times: np.ndarray | None,
+    limit: int,
+    monitor: Monitor | None,
+) -> Trajectory:
+    """Solve with IDA."""
+    algebraic = equations.form(setup.t_start, x).algebraic
+    found = drive_residual(
+        equations, equations.jacobian, algebraic, setup, x, xdot, times, limit, monitor
+    )
+    status, count = found.status[0], found.lengths[0]
     return Trajectory(
-        result.t[0],
-        layout.unpack(result.x[0], (len(result.t[0]),)),
+        found.t[0],
+        layout.unpack(found.x[0], (count,)),
         status=status,
-        message=message_of(status, float(result.run.t), limit, stiff=True),
-        stats=result.stats,
+        message=message_of(status, float(found.run.t), limit, stiff=True),
+        stats=found.stats,
     )
 
 

@@ -13,7 +13,7 @@ from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
 from archimedes.simulate.solves.method_lookup import find_method
 from archimedes.simulate.stepping.manifold import projection
-from archimedes.simulate.stepping.trial_step import Plan
+from archimedes.simulate.stepping.run_state import Plan
 
 __all__ = ["discretize"]
 

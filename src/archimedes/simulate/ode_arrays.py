@@ -41,8 +41,8 @@ from archimedes.simulate.statuses import (
     SimulationError,
     SolveInfo,
 )
-from archimedes.simulate.stepping import solve_loops as loops
-from archimedes.simulate.stepping import trial_step as stepping
+from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run, direction_of
+from archimedes.simulate.stepping.solve_loops import FOREVER, go_to_end, go_to_times
 from archimedes.simulate.stepping.step_rows import known
 from archimedes.symbolic import is_traced
 
@@ -190,38 +190,58 @@ def _recorded(
     chosen = find_method(DEFAULT_METHOD if ask.method is None else ask.method)
     model = model_of(func, args, ask.static_argnames)
     plan = model.plan(layout, chosen, options)
-    f = plan.derivative(model.args)
     count = 1 if t_eval is None else np.shape(times)[0]
-    limit = step_limit(options, RECORDED)
     t0 = stop_gradient(start)
     x = layout.pack(state)
     if any_symbolic(start):
-        x = moved(f, start, t0, x)
-    setup = setup_of(layout, options, t0, stop_gradient(end), loops.FOREVER)
+        x = moved(plan.derivative(model.args), start, t0, x)
+    setup = setup_of(layout, options, t0, stop_gradient(end), FOREVER)
     keep = t_eval is not None or plan.events is not None
-    run = stepping.begin(plan, setup, t0, x, model.args, dense=keep)
-    if t_eval is None:
-        run = loops.final(plan, setup, model.args, run, limit)
+    run = begin_run(plan, setup, t0, x, model.args, dense=keep)
+    solve = _Recorded(plan, setup, model.args, step_limit(options, RECORDED))
+    run, rows, status = solve.final(run, end) if t_eval is None else solve.outputs(run, times, end)
+    info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
+    return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None), info
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A solve that becomes part of a recording; each way returns the run, rows (m, n) and status.
+
+    Times may be traced: the solve itself goes by their values, and states are then moved along
+    the solution, which gives them the derivatives of their times.
+    """
+
+    plan: Plan
+    setup: Setup
+    args: tuple[Any, ...]
+    limit: int
+
+    def final(self, run: Run, end: Any) -> tuple[Run, Any, Any]:
+        """Go on to the end."""
+        run = go_to_end(self.plan, self.setup, self.args, run, self.limit)
         x = run.x
         if any_symbolic(end):
             # A run that ended by an event does not depend on the end of the span.
             last = np.where(run.status == EVENT, stop_gradient(run.t), end)
-            x = moved(f, stop_gradient(last), last, x)
+            x = moved(self.plan.derivative(self.args), stop_gradient(last), last, x)
         status = np.where(run.status == RUNNING, TOO_MANY_STEPS, run.status)
-        rows = known(status >= 0, x)[None]
-    else:
-        fixed = stop_gradient(times)
-        run, rows = loops.outputs(plan, setup, model.args, run, fixed, limit)
-        left = stepping.direction_of(setup) * (fixed[-1:] - run.t) > 0.0
+        return run, known(status >= 0, x)[None], status
+
+    def outputs(self, run: Run, times: Any, end: Any) -> tuple[Run, Any, Any]:
+        """Go on to each of the times (m,)."""
+        fixed, setup = stop_gradient(times), self.setup
+        run, rows = go_to_times(self.plan, setup, self.args, run, fixed, self.limit)
+        left = direction_of(setup) * (fixed[-1:] - run.t) > 0.0
         short = np.where(np.any(left), TOO_MANY_STEPS, FINISHED)
         status = np.where(run.status == RUNNING, short, run.status)
         if any_symbolic(times):
-            good = checks.in_order(fixed, t0, stop_gradient(end))
+            f = self.plan.derivative(self.args)
+            good = checks.in_order(fixed, setup.t_start, stop_gradient(end))
             status = np.where(np.all(good), status, UNORDERED)
             rows = known(good[:, None], rows)
             rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)
-    info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
-    return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None), info
+        return run, rows, status
 
 
 def any_symbolic(value: Any) -> bool:

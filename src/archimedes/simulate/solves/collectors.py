@@ -16,8 +16,8 @@ import numpy as np
 from archimedes.simulate.solves.dense_output import DenseOutput
 from archimedes.simulate.solves.event_logs import Events
 from archimedes.simulate.solves.one_or_many import Runs
+from archimedes.simulate.stepping.run_state import Run
 from archimedes.simulate.stepping.step_rows import END, START
-from archimedes.simulate.stepping.trial_step import Run
 
 __all__ = ["FEW", "Collector", "EveryStep", "FinalStates", "OutputTimes", "Result"]
 

@@ -24,8 +24,8 @@ from archimedes.simulate.solves.collectors import (
 from archimedes.simulate.solves.event_logs import EventLog
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.solves.one_or_many import ManyRuns, OneRun, Runs
+from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.trial_step import Setup
 
 __all__ = ["FIRST_CALL", "Task", "drive"]
 

@@ -1,4 +1,8 @@
-"""Batches in groups: as many instances together as is quick, each group in a thread."""
+"""Batches in groups, each in a thread.
+
+As many instances go together as the backend wants: enough that the Python between kernel calls,
+which holds up other threads, is little; fewer where their steps are kept, which takes memory.
+"""
 
 from __future__ import annotations
 

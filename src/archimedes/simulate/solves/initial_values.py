@@ -31,8 +31,8 @@ from archimedes.simulate.solves.model import (
     setup_of,
 )
 from archimedes.simulate.statuses import MANY_STEPS, message_of
+from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.trial_step import Setup
 from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
 from archimedes.symbolic.core.trace import is_tracing
 

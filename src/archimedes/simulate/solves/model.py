@@ -19,8 +19,8 @@ from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.problem.sampled_parts import Clock
 from archimedes.simulate.problem.state_layout import Layout, check_time_first
 from archimedes.simulate.stepping.manifold import projection
+from archimedes.simulate.stepping.run_state import Plan, Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for
-from archimedes.simulate.stepping.trial_step import Plan, Setup
 from archimedes.tree import is_struct
 
 __all__ = [

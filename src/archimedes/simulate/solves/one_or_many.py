@@ -18,8 +18,8 @@ from archimedes.function import Compiled, vmap
 from archimedes.simulate.problem import argument_checks as checks
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
+from archimedes.simulate.stepping.run_state import Run, Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.trial_step import Run, Setup
 
 __all__ = ["ManyRuns", "OneRun", "Runs"]
 

@@ -27,8 +27,8 @@ from archimedes.simulate.statuses import (
     STEP_UNDERFLOW,
     TOO_MANY_STEPS,
 )
+from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
-from archimedes.simulate.stepping.trial_step import Setup
 
 __all__ = ["CVODE", "IDA", "drive_residual"]
 

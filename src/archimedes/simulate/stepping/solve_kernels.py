@@ -10,10 +10,9 @@ from typing import Any
 from archimedes.backends.registry import AUTO, check_backend, get_backend, resolved
 from archimedes.function import Compiled, jac, vmap
 from archimedes.function.batching.sorted_runs import over_runs
-from archimedes.simulate.stepping import solve_loops as loops
-from archimedes.simulate.stepping import trial_step as stepping
+from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
+from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, make_steps, try_steps
 from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
-from archimedes.simulate.stepping.trial_step import Plan, Run, Setup
 
 __all__ = ["Kernels", "kernels_for", "native"]
 
@@ -93,7 +92,7 @@ class Kernels:
         """``(setup, t, x, args) -> run``."""
 
         def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
-            return stepping.begin(self.current(), setup, t, x, args, dense)
+            return begin_run(self.current(), setup, t, x, args, dense)
 
         return self.keep(("begin", dense), lambda: self._native(begin, self.watched))
 
@@ -101,7 +100,7 @@ class Kernels:
         """``(setup, args, run, times) -> run, states``."""
 
         def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
-            return loops.outputs(self.current(), setup, args, run, times)
+            return go_to_times(self.current(), setup, args, run, times)
 
         return self.keep("outputs", lambda: self._native(outputs, self.watched))
 
@@ -109,15 +108,15 @@ class Kernels:
         """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
 
         def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
-            return loops.steps(self.current(), setup, args, run, count)
+            return make_steps(self.current(), setup, args, run, count)
 
         return self.keep(("steps", count), lambda: self._native(steps, self.watched))
 
     def tries(self, count: int) -> Compiled:
-        """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``loops.tries``."""
+        """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``try_steps``."""
 
         def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
-            return loops.tries(self.current(), setup, args, run, count)
+            return try_steps(self.current(), setup, args, run, count)
 
         return self.keep(("tries", count), lambda: self._native(tries, self.watched))
 
@@ -139,7 +138,7 @@ class Kernels:
         """``(setup, args, run) -> run`` at the end of the span."""
 
         def final(setup: Setup, args: Any, run: Run) -> Run:
-            return loops.final(self.current(), setup, args, run)
+            return go_to_end(self.current(), setup, args, run)
 
         return self.keep("final", lambda: self._native(final, self.watched))
 
@@ -175,7 +174,8 @@ def kernels_for(
     ``sources`` are the functions it is made of. Others of the same content may have made the
     kernels that are kept: what is recorded from now on must not read those, which may change.
     """
-    backend = resolved(check_backend("solve_ode", backend))
+    # Solvers have checked the name that a user gave.
+    backend = resolved(backend or check_backend("solve_ode", None))
     key = (key, backend)
     with _lock:
         found = _kept.get(key)

@@ -1,8 +1,8 @@
 """The loops of a solve, written once in NumPy and recorded into one native kernel.
 
-Around the trial steps of ``stepping.py``: ``outputs``, ``steps``, ``tries`` and ``final``. A
-kernel also returns, with a run that is still RUNNING, when ``setup.pause`` trial steps have been
-made: the driver then looks for interrupts, reports progress, and calls again.
+Around the trial steps of ``trial_step.py``: to given times, over a number of steps or of tries,
+to the end. A kernel also returns, with a run that is still RUNNING, when ``setup.pause`` trial
+steps have been made: the driver then looks for interrupts, reports progress, and calls again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy as np
 
 from archimedes.function import cond, scan, while_loop
 from archimedes.simulate.statuses import RUNNING
+from archimedes.simulate.stepping.run_state import Plan, Run, Setup, direction_of
 from archimedes.simulate.stepping.step_rows import interpolated, known, row_of
-from archimedes.simulate.stepping.trial_step import Plan, Run, Setup, attempt, direction_of
+from archimedes.simulate.stepping.trial_step import attempt
 
-__all__ = ["FOREVER", "final", "outputs", "steps", "tries"]
+__all__ = ["FOREVER", "go_to_end", "go_to_times", "make_steps", "try_steps"]
 
 #: Bound of loops that end by themselves (a bound is needed by reverse mode only).
 FOREVER = 2**40
@@ -52,7 +53,7 @@ def _repeat(
     return scan(blocks, run, length=-(-limit // block))[0]
 
 
-def outputs(
+def go_to_times(
     plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, times: Any, limit: int = FOREVER
 ) -> tuple[Run, Any]:
     """Go on to each of ``times`` (m,) in turn and return the states there, (m, n).
@@ -79,7 +80,9 @@ def outputs(
     return scan(to, run, times)
 
 
-def steps(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int) -> tuple[Run, Any]:
+def make_steps(
+    plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int
+) -> tuple[Run, Any]:
     """Make up to ``count`` accepted steps; return a row for each (see ``step_rows``).
 
     Rows after the last step made repeat it.
@@ -100,11 +103,13 @@ def steps(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int)
     return scan(one, run, length=count)
 
 
-def tries(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int) -> tuple[Run, Any]:
+def try_steps(
+    plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int
+) -> tuple[Run, Any]:
     """Try ``count`` steps; return a row for each, whose two times are equal where none was made.
 
-    As ``steps`` for runs without events and sampled parts, but quicker: a run need not carry its
-    interpolant from one step to the next, and in a batch no instance waits for the retry of
+    As ``make_steps`` for runs without events and sampled parts, but quicker: a run need not carry
+    its interpolant from one step to the next, and in a batch no instance waits for the retry of
     another.
     """
     f, method = plan.derivative(args), plan.method
@@ -128,7 +133,9 @@ def tries(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, count: int)
     return scan(one, run, length=count)
 
 
-def final(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, limit: int = FOREVER) -> Run:
+def go_to_end(
+    plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, limit: int = FOREVER
+) -> Run:
     """Go on to the end of the span; no interpolants are computed."""
     wanted = None if run.dense is None else lambda t_new: t_new != t_new
     return _repeat(
