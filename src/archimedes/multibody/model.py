@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -87,6 +88,9 @@ class Model:
     effort_limits: Any = field()
     gravity: Any = field(units="m/s^2", default=GRAVITY)
 
+    #: ``model.dynamics(t, x, u, forces)``: the function of that name, which ``system.py`` enters.
+    dynamics: ClassVar[Callable[..., Any]]
+
     def __post_init__(self) -> None:
         """Check the shapes against the tree."""
         self.__dict__["gravity"] = check_vector(self.gravity, 3, "Model gravity")
@@ -166,12 +170,6 @@ class Model:
             )
             raise ValueError(f"{self.name!r} has no {what} {name!r}; {hint}")
         return known[name]
-
-    def dynamics(self, t: Any, x: Any, u: Any = None, forces: Any = None) -> Any:
-        """Return the rates of a `State`; see `archimedes.multibody.dynamics`."""
-        from archimedes.multibody.system import dynamics
-
-        return dynamics(self, t, x, u, forces)
 
     def __repr__(self) -> str:
         bodies = len(self.body_names)

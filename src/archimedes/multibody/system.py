@@ -53,3 +53,6 @@ def dynamics(model: Model, t: Any, x: State, u: Any = None, forces: Forces = Non
     """
     torques = 0.0 * x.v if u is None else u
     return State(coordinate_rates(model, x.q, x.v), aba(model, x.q, x.v, torques, forces, True))
+
+
+Model.dynamics = dynamics
