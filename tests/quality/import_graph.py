@@ -8,7 +8,7 @@ string that names a module, or begins the name of one, counts as an import of it
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +21,7 @@ class ImportGraph:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.files = {self._name(p): p for p in sorted(root.rglob("*.py"))}
-        self.trees = {name: _parsed(path) for name, path in self.files.items()}
+        self.offered: dict[str, dict[str, str]] = {}
 
     def _name(self, path: Path) -> str:
         parts = path.relative_to(self.root.parent).with_suffix("").parts
@@ -34,7 +34,7 @@ class ImportGraph:
 
     def _imported(self, name: str) -> set[str]:
         found: set[str] = set()
-        statements = list(_running(self.trees[name]))
+        statements = _running(_parsed(self.files[name]))
         stub = self.files[name].with_suffix(".pyi")
         if stub.exists():  # the names that the package imports when they are first used
             statements += _parsed(stub).body
@@ -57,16 +57,22 @@ class ImportGraph:
         """Return the module that defines a name imported from a package or module."""
         if f"{package}.{name}" in self.files:
             return f"{package}.{name}"
-        file = self.files[package]
-        if file.name != "__init__.py":
+        if self.files[package].name != "__init__.py":
             return package
-        stub = file.with_suffix(".pyi")
-        for node in ast.walk(_parsed(stub) if stub.exists() else self.trees[package]):
+        if package not in self.offered:
+            self.offered[package] = self._names_of(package)
+        return self.offered[package].get(name, package)
+
+    def _names_of(self, package: str) -> dict[str, str]:
+        """Return the names that a package has from modules, with these modules."""
+        stub = self.files[package].with_suffix(".pyi")
+        file = stub if stub.exists() else self.files[package]
+        found = {}
+        for node in ast.walk(_parsed(file)):
             if isinstance(node, ast.ImportFrom) and node.module in self.files:
                 for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        return self._home(node.module, alias.name)
-        return package
+                    found[alias.asname or alias.name] = self._home(node.module, alias.name)
+        return found
 
     def _named(self, statements: list[ast.AST]) -> set[str]:
         """Return the modules named in strings, of a file that imports by name."""
@@ -90,13 +96,17 @@ def _called(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", "")).lstrip("_")
 
 
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those that only type checkers look at."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
-            continue
-        yield child
-        yield from _running(child)
+def _running(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes but those that only type checkers look at."""
+    found: list[ast.AST] = []
+    waiting = [tree]
+    while waiting:
+        for child in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+                continue
+            found.append(child)
+            waiting.append(child)
+    return found
 
 
 def cycles(edges: Mapping[str, set[str]]) -> list[list[str]]:
