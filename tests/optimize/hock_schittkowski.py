@@ -3,8 +3,8 @@
 
 Optima are those of the book, with two known corrections: problem 112 has -47.7610908 (not
 -47.707579) and 106 has 7049.2480205 (not 7049.330923), which all later codes find.
-Left out are problems whose published optimum is not the minimum next to the book's start (2, 16, 20,
-33, 44, 47, 55), and those with long tables of data.
+Left out are problems whose published optimum is not the minimum next to the book's start (2, 16,
+20, 33, 44, 47, 55), and those with long tables of data.
 ``equal`` constraints vanish, ``positive`` ones are not negative.
 """
 

@@ -7,6 +7,7 @@ from archimedes.optimize.nlp import minimize as minimize
 from archimedes.optimize.nlp import nlp_solver as nlp_solver
 from archimedes.optimize.optimal_control.problem import OptimalControl as OptimalControl
 from archimedes.optimize.optimal_control.solution import ControlSolution as ControlSolution
+from archimedes.optimize.places import AtPlaces as AtPlaces
 from archimedes.optimize.quadratic import QPSolution as QPSolution
 from archimedes.optimize.quadratic import solve_qp as solve_qp
 from archimedes.optimize.quadratic_functions import qpsol as qpsol

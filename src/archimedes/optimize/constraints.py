@@ -11,7 +11,13 @@ import numpy as np
 from archimedes import tree
 from archimedes.optimize.limits import limits
 
-__all__ = ["constraint_limits", "joined_constraints", "residuals_by_name"]
+__all__ = [
+    "constraint_limits",
+    "is_list",
+    "joined_constraints",
+    "list_names",
+    "residuals_by_name",
+]
 
 #: Without limits a constraint is an equation.
 EQUATION = (0.0, 0.0)
@@ -27,7 +33,7 @@ def joined_constraints(constr: Any) -> Callable[..., Any] | None:
         return constr
     if isinstance(constr, Mapping):
         named = dict(constr)
-    elif isinstance(constr, Sequence) and not isinstance(constr, str):
+    elif is_list(constr):
         named = dict(zip(list_names(constr), constr))
     else:
         raise TypeError(
@@ -44,6 +50,11 @@ def joined_constraints(constr: Any) -> Callable[..., Any] | None:
     return all_constraints
 
 
+def is_list(constr: Any) -> bool:
+    """Whether constraints are given as a list."""
+    return isinstance(constr, Sequence) and not isinstance(constr, str)
+
+
 def list_names(constr: Sequence[Any]) -> list[str]:
     """Return names of functions in a list: their own where those tell them apart."""
     own = [getattr(function, "__name__", "<lambda>") for function in constr]
@@ -54,7 +65,7 @@ def list_names(constr: Sequence[Any]) -> list[str]:
 
 def constraint_limits(given: Any, like: Any, constr: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return low and high (m,) of constraints whose values are like ``like``."""
-    if isinstance(constr, Sequence) and given is not None and not isinstance(given, Mapping):
+    if is_list(constr) and given is not None and not isinstance(given, Mapping):
         if len(given) != len(constr):
             raise ValueError(
                 f"constr_bounds lists {len(given)} pairs (lower, upper) for {len(constr)} "

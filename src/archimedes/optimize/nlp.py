@@ -15,12 +15,15 @@ from archimedes.function.signatures import Signature
 from archimedes.optimize import ipopt, scipy_methods
 from archimedes.optimize.constraints import (
     constraint_limits,
+    is_list,
     joined_constraints,
+    list_names,
     residuals_by_name,
 )
 from archimedes.optimize.evaluation import Evaluator
 from archimedes.optimize.limits import limits, vector_like
-from archimedes.optimize.programs import Program, as_unknowns
+from archimedes.optimize.places import AtPlaces, joined_objective
+from archimedes.optimize.programs import Program, as_unknowns, unfixed
 from archimedes.optimize.recorded_solutions import recorded_solution
 from archimedes.optimize.solutions import Iteration, Multipliers, OptimizeResult
 from archimedes.optimize.statuses import Status
@@ -36,10 +39,15 @@ def _unfixed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with static arguments taken out of their wrapping."""
 
     def call(x: Any, *args: Any) -> Any:
-        return function(x, *(a.value if isinstance(a, Fixed) else a for a in args))
+        return function(x, *unfixed(args))
 
     call.__name__ = getattr(function, "__name__", "function")
     return call
+
+
+def _first_function(parts: Any) -> Any:
+    """Return what names the arguments: of places, the function of one of them."""
+    return parts[0].func if isinstance(parts[0], AtPlaces) else parts[0]
 
 
 class NlpSolver:
@@ -54,18 +62,15 @@ class NlpSolver:
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
-        if not callable(obj):
-            raise TypeError(
-                f"obj must be a function, got {type(obj).__name__}: write minimize(f, x0), not "
-                "minimize(f(x0), x0)"
-            )
         _check_method(method)
-        self.name = name or getattr(obj, "__name__", "nlp")
-        self.obj, self.constr = obj, constr
+        parts = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
+        joined, whole = joined_constraints(constr), joined_objective(obj)
+        self.name = name or getattr(whole, "__name__", "nlp")
+        self.constr = constr
+        self._parts = (parts, dict(zip(list_names(constr), constr)) if is_list(constr) else constr)
         self.method, self.options = method, dict(options or {})
-        self.signature = Signature(obj, None, static_argnames)
-        joined = joined_constraints(constr)
-        self._obj = Compiled(_unfixed(obj), name=self.name)
+        self.signature = Signature(_first_function(parts), None, static_argnames)
+        self._obj = Compiled(_unfixed(whole), name=self.name)
         self._constr = None
         if joined is not None:
             self._constr = Compiled(_unfixed(joined), name=f"{self.name}_constraints")
@@ -161,7 +166,7 @@ class NlpSolver:
         """Return the problem for unknowns and arguments of this structure."""
         key = (*_form(unknowns), *_form(args))
         if key not in self._programs:
-            self._programs[key] = Program(self._obj, self._constr, unknowns, args)
+            self._programs[key] = Program(self._obj, self._constr, unknowns, args, self._parts)
         return self._programs[key]
 
     def _task(
@@ -309,9 +314,10 @@ def minimize(
 
     ``constr(x, *args)`` returns any tree of values that lie between ``constr_bounds = (lower,
     upper)``, or are zero without them; a dict or list of functions is several constraints by
-    name, with limits by name. ``bounds = (lower, upper)`` are numbers or trees like x0, with None
-    where there is no limit. ``method`` is "ipopt" or one of SciPy's (SLSQP, trust-constr,
-    L-BFGS-B, ...). ``options``: "maxiter", "maxtime" (s), "tol", and those of the solver.
+    name, with limits by name. Functions used at many places are :class:`AtPlaces`; a list as
+    ``obj`` is added up. ``bounds = (lower, upper)`` are numbers or trees like x0, with None where
+    there is no limit. ``method`` is "ipopt" or one of SciPy's (SLSQP, trust-constr, L-BFGS-B,
+    ...). ``options``: "maxiter", "maxtime" (s), "tol", and those of the solver.
     Gradients, sparse Jacobians and Hessians are exact. Errors of the caller raise; what the
     numbers do is in the result's ``success``, ``status`` and ``message``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,13 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled
+from archimedes.function.implicit_functions import Fixed
 from archimedes.optimize.blocks import Block
 from archimedes.optimize.evaluation import Structure
 from archimedes.optimize.limits import name_of
+from archimedes.optimize.places import AtPlaces
 
-__all__ = ["Program", "as_unknowns"]
+__all__ = ["Program", "as_unknowns", "shapes_of", "unfixed"]
 
 
 def as_unknowns(x0: Any, what: str = "x0") -> Any:
@@ -35,12 +37,17 @@ def as_unknowns(x0: Any, what: str = "x0") -> Any:
 
 @dataclass(eq=False)
 class Program:
-    """Objective and constraints as one block, for unknowns like ``unknowns``."""
+    """Objective and constraints as blocks, for unknowns like ``unknowns``.
+
+    ``parts`` are the objective's parts, and the constraints (by name, if they have names): those
+    that are :class:`AtPlaces` are blocks of their own, the rest is one block with one place.
+    """
 
     obj: Compiled
     constr: Compiled | None
     unknowns: Any
     args: tuple[Any, ...]
+    parts: tuple[Sequence[Any], Any] = ((), None)
 
     def __post_init__(self) -> None:
         self.size = tree.ravel(self.unknowns)[0].size
@@ -58,16 +65,34 @@ class Program:
     def _constraints_like(self) -> Any:
         if self.constr is None:
             return {}
-        return shapes_of(self.constr, self.unknowns, self.args, "constr")
+        constr = self.parts[1]
+        if isinstance(constr, Mapping):
+            return {n: self._like(f, f"constr[{n!r}]") for n, f in constr.items()}
+        return self._like(constr, "constr")
+
+    def _like(self, function: Any, what: str) -> Any:
+        """Return zeros like the values of a function; of places only one is looked at."""
+        if not isinstance(function, AtPlaces):
+            made = Compiled(lambda x, *args: function(x, *unfixed(args)), name=what)
+            return shapes_of(made, self.unknowns, self.args, what)
+        function.check(self.size, what)
+        func = function.func
+        made = Compiled(lambda z, *rest: func(z, *unfixed(rest)), name=what)
+        data = tuple(rows[0] for rows in function.data)
+        one = shapes_of(made, np.zeros(function.index.shape[1]), (*data, *self.args), what)
+        count = len(function.index)
+        return tree.map(lambda leaf: np.zeros((count, *np.shape(leaf))), one)
 
     def _check_objective(self) -> None:
-        leaves = tree.leaves(shapes_of(self.obj, self.unknowns, self.args, "obj"))
-        if len(leaves) != 1 or np.size(leaves[0]) != 1:
-            shapes = [np.shape(leaf) for leaf in leaves]
-            raise ValueError(
-                f"obj must return one number, it returns {len(leaves)} of shape {shapes}: add them "
-                "up, for example with np.sum"
-            )
+        for part in self.parts[0]:
+            leaves = tree.leaves(self._like(part, "obj"))
+            wanted = len(part.index) if isinstance(part, AtPlaces) else 1
+            if len(leaves) != 1 or np.size(leaves[0]) != wanted:
+                shapes = [np.shape(leaf) for leaf in leaves]
+                raise ValueError(
+                    f"obj must return one number, it returns {len(leaves)} of shape {shapes}: add "
+                    "them up, for example with np.sum"
+                )
 
     @cached_property
     def func(self) -> Callable[..., Any]:
@@ -85,10 +110,55 @@ class Program:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The problem's blocks: one."""
-        rows = np.arange(-1, self.rows)[None]
-        index = np.arange(self.size)[None]
-        return [Block(self.func, index, rows, name=self.obj.name)]
+        """The problem's blocks: those of places, and one for the rest."""
+        objective, constr = self.parts
+        placed = [p for p in objective if isinstance(p, AtPlaces)]
+        ranges = self._row_ranges()
+        named = constr if isinstance(constr, Mapping) else {None: constr}
+        rows_of = {n: r for n, r in ranges.items() if isinstance(named.get(n), AtPlaces)}
+        if not placed and not rows_of:
+            rows = np.arange(-1, self.rows)[None]
+            return [Block(self.func, np.arange(self.size)[None], rows, name=self.obj.name)]
+        blocks = [self._placed(p, np.full((len(p.index), 1), -1), "obj") for p in placed]
+        for name, rows in rows_of.items():
+            part = named[name]
+            what = "constr" if name is None else f"constr[{name!r}]"
+            blocks.append(self._placed(part, rows.reshape(len(part.index), -1), what))
+        rest = [p for p in objective if not isinstance(p, AtPlaces)]
+        others = {n: r for n, r in ranges.items() if n not in rows_of}
+        if rest or others:
+            blocks.append(self._rest(rest, {n: named[n] for n in others}, others))
+        return blocks
+
+    def _row_ranges(self) -> dict[Any, np.ndarray]:
+        """Rows of each constraint by name (None for one without)."""
+        if self.constr is None:
+            return {}
+        numbers = tree.ravel(self.values_like)[1](np.arange(float(self.rows)))
+        if not isinstance(self.parts[1], Mapping):
+            return {None: np.arange(self.rows)}
+        return {n: tree.ravel(v)[0].astype(np.int64) for n, v in numbers.items()}
+
+    def _placed(self, part: AtPlaces, rows: np.ndarray, what: str) -> Block:
+        part.check(self.size, what)
+        func = part.func
+
+        def flat(z: Any, *rest: Any) -> Any:
+            return tree.ravel(func(z, *unfixed(rest)))[0] * 1.0
+
+        return Block(flat, part.index, rows, part.data, part.__name__)
+
+    def _rest(self, objective: Any, constr: Any, rows: Any) -> Block:
+        unravel = self._unravel
+
+        def together(x: Any, *args: Any) -> Any:
+            unknowns, given = unravel(x), unfixed(args)
+            parts = [np.reshape(sum((f(unknowns, *given) for f in objective), 0.0 * x[0]), (1,))]
+            parts += [tree.ravel(f(unknowns, *given))[0] * 1.0 for f in constr.values()]
+            return np.concatenate(parts)
+
+        every = np.concatenate([[-1], *(rows[name] for name in constr)])[None]
+        return Block(together, np.arange(self.size)[None], every, name=self.obj.name)
 
     def structure(self, args: tuple[Any, ...]) -> Structure:
         """Return the sparsity, made anew where what the functions read has changed it."""
@@ -116,6 +186,11 @@ class Program:
                 f"{name} enters neither the objective nor any constraint, so that any value would "
                 "do: take it out of the unknowns and pass it in args"
             )
+
+
+def unfixed(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return arguments with the static ones taken out of their wrapping."""
+    return tuple(a.value if isinstance(a, Fixed) else a for a in args)
 
 
 def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
