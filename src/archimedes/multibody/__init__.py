@@ -29,6 +29,15 @@ from archimedes.multibody.constraints import (
     project_configuration,
     project_velocity,
 )
+from archimedes.multibody.contact import (
+    Contacts,
+    Ground,
+    box,
+    capsule,
+    contact_forces,
+    contact_step,
+    sphere,
+)
 from archimedes.multibody.coriolis import coriolis_matrix
 from archimedes.multibody.energies import kinetic_energy, potential_energy
 from archimedes.multibody.factorization import inverse_mass_matrix
@@ -52,6 +61,8 @@ from archimedes.multibody.user_joints import user_joint
 __all__ = [
     "Builder",
     "Closure",
+    "Contacts",
+    "Ground",
     "KinematicsResult",
     "Mimic",
     "Model",
@@ -59,6 +70,8 @@ __all__ = [
     "State",
     "aba",
     "aba_derivatives",
+    "box",
+    "capsule",
     "center_of_mass",
     "centroidal_matrix",
     "centroidal_momentum",
@@ -66,6 +79,8 @@ __all__ = [
     "constrained_dynamics",
     "constraint_error",
     "constraint_jacobian",
+    "contact_forces",
+    "contact_step",
     "coordinate_rates",
     "coriolis_matrix",
     "crba",
@@ -93,6 +108,7 @@ __all__ = [
     "rest_state",
     "rnea",
     "rnea_derivatives",
+    "sphere",
     "torque_regressor",
     "user_joint",
 ]

@@ -1,0 +1,178 @@
+"""Contact with the ground: sliding, sticking, rolling, bouncing, and energy that never grows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+
+MU, G = 0.5, 9.81
+
+
+def body(mass=2.0, inertia=(0.1, 0.1, 0.1)):
+    b = mb.Builder()
+    b.add_body("body", mass=mass, inertia=[*inertia])
+    return b.build(base="floating")
+
+
+def incline(angle, **values):
+    normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
+    return mb.Ground(normal=normal, friction=MU, **values)
+
+
+def lying_on(model, angle, height):
+    """Return the state at rest with the body turned along an incline, `height` above it."""
+    q = mb.neutral(model)
+    q[:3] = height * np.array([np.sin(angle), 0.0, np.cos(angle)])
+    q[3:7] = [np.cos(angle / 2), 0.0, np.sin(angle / 2), 0.0]
+    return mb.rest_state(model, q)
+
+
+def run(model, x, seconds, step, contacts, ground, **values):
+    move = lambda k, x: mb.contact_step(model, x, step, contacts, ground, **values)
+    return arc.compile(lambda x: arc.fori_loop(0, round(seconds / step), move, x))(x)
+
+
+def energy(model, x):
+    return mb.kinetic_energy(model, x.q, x.v) + mb.potential_energy(model, x.q)
+
+
+@pytest.mark.parametrize("beyond", [-1e-2, 1e-2])
+def test_a_block_slides_exactly_beyond_the_angle_of_friction(beyond):
+    angle = np.arctan(MU) + beyond
+    model = body()
+    x = lying_on(model, angle, 0.1)
+    shape, seconds = [mb.box("body", [0.6, 0.6, 0.2])], 0.05
+    end = run(model, x, seconds, 5e-3, shape, incline(angle))
+    down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
+    expected = G * (np.sin(angle) - MU * np.cos(angle)) * seconds if beyond > 0 else 0.0
+    speed = mb.frame_twist(model, end.q, end.v, "body", "aligned")[:3] @ down
+    assert speed == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_sphere_rolls_by_the_law_of_five_sevenths():
+    """A solid sphere that rolls accelerates by 5/7 g sin: in a step from rest exactly so."""
+    angle, r, m = 0.3, 0.1, 2.0
+    model = body(m, [0.4 * m * r * r] * 3)
+    x, ball = lying_on(model, angle, r), [mb.sphere("body", r)]
+    down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
+    errors = []
+    for seconds, step in ((1e-3, 1e-3), (0.1, 1e-3), (0.1, 5e-4)):
+        end = run(model, x, seconds, step, ball, incline(angle))
+        twist = mb.frame_twist(model, end.q, end.v, "body", "aligned")
+        assert twist[4] * r == pytest.approx(twist[:3] @ down, rel=1e-4)
+        errors.append(twist[:3] @ down / (5 / 7 * G * np.sin(angle) * seconds) - 1.0)
+    assert abs(errors[0]) < 1e-9
+    # the axes in which v is given turn along: an error of the first order of the step
+    assert abs(errors[1]) < 1e-4
+    assert errors[2] == pytest.approx(errors[1] / 2, rel=0.05)
+
+
+def test_a_ball_comes_back_by_the_restitution():
+    model = body()
+    q = mb.neutral(model)
+    q[2] = 0.1
+    x = mb.State(q, np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0]))
+    values = {"restitution": 0.6}
+    after = mb.contact_step(model, x, 1e-4, [mb.sphere("body", 0.1)], mb.Ground(), **values)
+    assert after.v[2] == pytest.approx(1.2, rel=1e-12)
+
+
+def test_energy_never_grows_in_steps():
+    model = body(1.0, [0.02, 0.03, 0.04])
+    q = np.array([0, 0, 0.5, 0.9, 0.3, 0.2, 0.1])
+    x = mb.State(q, np.array([1.0, 0.5, -1.0, 2.0, 3.0, -1.0]))
+    shape, ground = [mb.box("body", [0.3, 0.2, 0.1])], mb.Ground(friction=0.6)
+    one = arc.compile(lambda x: mb.contact_step(model, x, 2e-3, shape, ground, recovery=0.0))
+    before = energy(model, x)
+    impact = False
+    for _ in range(400):
+        x = one(x)
+        now = energy(model, x)
+        # semi-implicit Euler itself: a step of free fall gains m g^2 h^2 / 2 at most
+        assert now <= before + 1e-3
+        impact = impact or now < before - 0.1
+        before = now
+    assert impact
+
+
+def test_compliant_contact_loses_energy_and_rests():
+    model = body()
+    q = mb.neutral(model)
+    q[2] = 0.3
+    ball, ground = [mb.sphere("body", 0.1)], mb.Ground(stiffness=1e5, dissipation=1.0)
+
+    def rates(t, x):
+        return mb.dynamics(model, t, x, forces=mb.contact_forces(model, x.q, x.v, ball, ground))
+
+    solution = arc.solve_ode(rates, (0.0, 1.0), mb.rest_state(model, q), rtol=1e-9, atol=1e-10)
+    d = np.maximum(0.1 - np.asarray(solution.x.q)[:, 2], 0.0)
+    stored = 0.4 * 1e5 * d**2.5
+    total = energy(model, solution.x) + stored
+    assert np.diff(total).max() < 1e-5
+    assert total[-1] < total[0] - 0.5
+
+
+def test_compliant_friction_carries_up_to_the_cone():
+    """Held below the angle of friction but for a creep of the slip speed; sliding beyond."""
+    model = body()
+    for angle, moves in ((0.9 * np.arctan(MU), False), (1.1 * np.arctan(MU), True)):
+        ground = incline(angle)
+        # four feet, so deep that they carry the weight
+        feet = [mb.Contacts("body", [[x, y, 0.0] for x in (-1, 1) for y in (-1, 1)])]
+        load = 2.0 * G * np.cos(angle) / 4
+        depth = (load / 1e6) ** (2 / 3)
+        x = lying_on(model, angle, -depth)
+        forces = mb.contact_forces(model, x.q, np.zeros(6), feet, ground)
+        a = mb.aba(model, x.q, np.zeros(6), np.zeros(6), forces=forces)
+        assert a[2] == pytest.approx(0.0, abs=1e-9)  # carried
+        sliding = np.array([1.0, 0, 0, 0, 0, 0])
+        forces = mb.contact_forces(model, x.q, sliding, feet, ground)
+        slowed = mb.aba(model, x.q, sliding, np.zeros(6), forces=forces)[0]
+        assert slowed == pytest.approx(G * (np.sin(angle) - MU * np.cos(angle)), abs=1e-4)
+        assert (slowed > 0) == moves
+
+
+def test_gradients_of_compliant_contact():
+    model = body()
+    ball, ground = [mb.sphere("body", 0.1)], mb.Ground()
+    q = mb.neutral(model)
+    q[2] = 0.0995
+    v = np.array([0.3, -0.2, -0.1, 0.5, 0.1, 0.2])
+
+    def force(height, v):
+        at = np.concatenate([q[:2], np.stack([height]), q[3:]])
+        return mb.contact_forces(model, at, v, ball, ground)["body"]
+
+    J, Jv = arc.jac(force, argnums=(0, 1))(np.float64(0.0995), v)
+    e = 1e-7
+    near = (force(0.0995 + e, v) - force(0.0995 - e, v)) / (2 * e)
+    np.testing.assert_allclose(J, near, rtol=1e-5, atol=1e-3)
+    columns = [(force(0.0995, v + e * d) - force(0.0995, v - e * d)) / (2 * e) for d in np.eye(6)]
+    np.testing.assert_allclose(Jv, np.stack(columns, axis=1), rtol=1e-5, atol=1e-3)
+
+
+def test_terrain():
+    """A slope written as a height is the half-space of that slope."""
+    angle = 0.25
+    slope = mb.Ground(height=lambda x, y: -np.tan(angle) * x + 0.0 * y, friction=MU)
+    place = np.array([0.3, -0.2, 0.4])
+    d, n = slope.gap(place)
+    plane = incline(angle)
+    expected, normal = plane.gap(place)
+    assert float(d) == pytest.approx(float(expected), abs=1e-12)
+    np.testing.assert_allclose(n, normal, atol=1e-12)
+
+
+def test_refusals():
+    model = body()
+    with pytest.raises(ValueError, match="Ground normal must not be zero"):
+        mb.Ground(normal=[0, 0, 0])
+    with pytest.raises(ValueError, match=r"Contacts centers must be \(n, 3\)"):
+        mb.Contacts("body", np.zeros(3))
+    with pytest.raises(ValueError, match="no frame 'nothing'"):
+        mb.contact_forces(
+            model, mb.neutral(model), np.zeros(6), [mb.sphere("nothing", 1)], mb.Ground()
+        )
