@@ -10,7 +10,7 @@ import archimedes as arc
 from archimedes.backends import registry
 from archimedes.backends.protocol import Backend
 from archimedes.function.batching.sorted_runs import over_runs
-from tests.backends.toy_backends import FAR, TOY, FarArray
+from tests.backends.toy_backends import FAR, TOY, FarArray, FarKernel, ToyKernel
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +100,7 @@ def test_report_and_source():
     f = arc.compile(lambda x: x * 2.0, backend="toy")
     report = f.report(1.0)
     assert report.backend == "toy" and report.code_bytes == 0 and "one call" in str(report)
+    assert str(report).endswith("2 fingers")
     assert f.source("toy", 1.0).startswith("toy ")
     with pytest.raises(ValueError, match="source: kind='asm' is not one of 'toy'"):
         f.source("asm", 1.0)
@@ -237,6 +238,24 @@ def test_another_named_backend_does_not_take_them():
 def test_dtypes_of_device_arrays_are_checked():
     with pytest.raises(ValueError, match="argument x has dtype complex128, which cannot be traced"):
         arc.compile(lambda x: x)(FarArray([1j]))
+
+
+def test_a_device_may_move_large_batches_itself(monkeypatch):
+    def in_pieces(self, inputs, batched, outputs, count, threads=None):
+        self.diary.append("pieces")
+        for k in range(0, count, 2):
+            part = slice(k, k + 2)
+            rows = [x[part] if many else x for x, many in zip(inputs, batched)]
+            ToyKernel.call_batch(
+                self, rows, batched, [o[part] for o in outputs], len(outputs[0][part])
+            )
+        return True
+
+    monkeypatch.setattr(FarKernel, "call_batch_from_host", in_pieces)
+    f, x, out = arc.vmap(lambda x: np.sin(x), backend="far"), np.arange(5.0), np.empty(5)
+    assert f(x).tobytes() == np.sin(x).tobytes() and f(x, out=out) is out
+    assert out.tobytes() == np.sin(x).tobytes()
+    assert FAR.diary == ["build", *(["pieces", "batch of 2", "batch of 2", "batch of 1"] * 2)]
 
 
 # ---- solves ------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class ToyKernel(Kernel):
         return f"toy {len(self.program.graph)}"
 
     def figures(self):
-        return Figures(operations=len(self.program.graph), lanes=1)
+        return Figures(operations=len(self.program.graph), notes=("2 fingers",))
 
 
 class Toy(Backend):

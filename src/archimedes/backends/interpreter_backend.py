@@ -24,11 +24,19 @@ class InterpretedProgram(Kernel):
 
     def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Compute one instance."""
-        results = run(self.program.graph, [x for array in inputs for x in array.ravel()])
+        values: list[Any] = []
+        for array in inputs:
+            values.extend(array.ravel())
+        results = run(self.program.graph, values)
         at = 0
         for out in outputs:
-            out[...] = np.array(results[at : at + out.size], out.dtype).reshape(out.shape)
-            at += out.size
+            end = at + out.size
+            # A list is written to one axis; where there is none, its only item.
+            if out.ndim:
+                out.reshape(-1)[:] = results[at:end]
+            else:
+                out[()] = results[at]
+            at = end
 
     def call_batch(
         self,

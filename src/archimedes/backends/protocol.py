@@ -42,7 +42,7 @@ class Figures(NamedTuple):
 
     ``operations``: in the form that runs, ``flops`` of them floating-point work; ``code_bytes``
     and ``compile_seconds`` of all code made so far; ``lanes``: instances computed at once in a
-    batch; ``from_disk``: whether code came from the backend's cache.
+    batch; ``from_disk``: whether code came from the backend's cache; ``notes``: further lines.
     """
 
     operations: int = 0
@@ -51,6 +51,7 @@ class Figures(NamedTuple):
     compile_seconds: float = 0.0
     lanes: int = 1
     from_disk: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class GroupSizes(NamedTuple):
@@ -97,6 +98,22 @@ class Kernel(ABC):
         inputs are shared. ``threads`` is what the user asked for (None: as you find best);
         results may not depend on it.
         """
+
+    def call_batch_from_host(
+        self,
+        inputs: Sequence[Any],
+        batched: Sequence[bool],
+        outputs: Sequence[Any],
+        count: int,
+        threads: int | None = None,
+    ) -> bool:
+        """Compute a batch with NumPy's arrays on both sides; return whether you do.
+
+        For backends with other arrays that move a large batch better than as a whole: in pieces,
+        with copies and computing at the same time. Where this returns False (it does nothing by
+        default), whole arrays are moved to the device and back.
+        """
+        return False
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin for one kind of call, or None where there is none.

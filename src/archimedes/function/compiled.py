@@ -149,7 +149,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
                 "to save, leave it out"
             )
         tiers = tiers.where(leaves, recording.names)
-        tiers.into(leaves, result_arrays(self.name, recording, out, tiers.result_kind))
+        tiers.into(leaves, result_arrays(self.name, recording, out, tiers.calls.result_kind))
         if tiers.often and not kwargs and self._takes_shortcuts:
             self._offer(tiers, CallForm(into=True), args)
         return out

@@ -200,5 +200,5 @@ class RecordedFunction(ShortcutHolder):
         with self._lock:
             self._cache.clear()
             self.identity.forget()
-            self._withdraw()
+            self._withdraw_all()
             self._log.clear()

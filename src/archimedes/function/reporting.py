@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from archimedes.function.execution.tiers import Tiers, canonical
+from archimedes.function.execution.kernel_calls import canonical
+from archimedes.function.execution.tiers import Tiers
 from archimedes.graph.text import statistics
 
 __all__ = ["Report", "measure"]
@@ -28,6 +29,7 @@ class Report:
     lanes: int
     call_seconds: float
     backend: str
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         origin = "read from disk" if self.from_disk else "compiled"
@@ -39,6 +41,7 @@ class Report:
                 f"  native code    {self.code_bytes} bytes, {origin} in "
                 f"{1e3 * self.compile_seconds:.1f} ms, {self.lanes} lanes",
                 f"  one call       {1e9 * self.call_seconds:.0f} ns from Python, result included",
+                *(f"  {note}" for note in self.notes),
             )
         )
 
@@ -71,4 +74,5 @@ def measure(name: str, tiers: Tiers, leaves: Sequence[Any]) -> Report:
         lanes=figures.lanes,
         call_seconds=median(times),
         backend=tiers.backend.name,
+        notes=figures.notes,
     )

@@ -109,7 +109,7 @@ class Batched(ShortcutHolder, Generic[P, R]):
             result = recorded_map(recording, every, batched, count)
             return place_results(recording, result, self.out_axes, count, batched, HOST)
         tiers = tiers.where(every, recording.names)
-        kind = tiers.result_kind
+        kind = tiers.calls.result_kind
         arrays = None if out is None else self._arrays(recording, out, kind, count)
         values = tiers.batch(every, batched, count, self.threads, arrays)
         if tiers.often and not kwargs and self._takes_shortcuts(axes, batched):

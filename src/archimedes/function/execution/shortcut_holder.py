@@ -11,8 +11,8 @@ from archimedes.function.execution.tiers import CallForm, Tiers
 
 __all__ = ["SHORTCUTS", "ShortcutHolder"]
 
-#: How many kinds of calls of a function keep a generated path.
-SHORTCUTS = 4
+#: How many kinds of calls of a function keep a generated path, and how many it remembers.
+SHORTCUTS, REMEMBERED = 4, 256
 
 
 class ShortcutHolder:
@@ -25,27 +25,35 @@ class ShortcutHolder:
     def __init__(self) -> None:
         self._shortcuts: tuple[Callable[..., Any], ...] = ()
         self._into_shortcuts: tuple[Callable[..., Any], ...] = ()
-        #: Kinds of calls that were looked at, of recordings still in use, and their paths.
-        self._paths: weakref.WeakKeyDictionary[Tiers, dict[CallForm, Any]] = (
-            weakref.WeakKeyDictionary()
-        )
+        #: Kinds of calls that were looked at, by the number of their recording, and their paths.
+        self._offered: dict[tuple[int, CallForm], weakref.ref[Any] | None] = {}
 
     def _offer(self, tiers: Tiers, form: CallForm, args: tuple[Any, ...]) -> None:
         """Let the next calls of this kind take a generated path, if one can be made."""
-        known = self._paths.setdefault(tiers, {})
-        if form in known:
+        key = (tiers.number, form)
+        if key in self._offered:
             return
-        known[form] = None
-        fast = known[form] = tiers.shortcut(form, tree.structure(args))
-        if fast is not None and form.into:
+        if len(self._offered) >= REMEMBERED:  # recordings come and go
+            self._offered.clear()
+        self._offered[key] = None
+        fast = tiers.shortcut(form, tree.structure(args))
+        if fast is None:
+            return
+        self._offered[key] = weakref.ref(fast)
+        if form.into:
             self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
-        elif fast is not None:
+        else:
             self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
 
-    def _withdraw(self, tiers: Tiers | None = None) -> None:
-        """Let go of the paths of a recording (None: of all), which hold its code."""
-        paths = None if tiers is None else list(self._paths.get(tiers, {}).values())
-        self._shortcuts = tuple(f for f in self._shortcuts if paths is not None and f not in paths)
-        self._into_shortcuts = tuple(
-            f for f in self._into_shortcuts if paths is not None and f not in paths
-        )
+    def _withdraw(self, tiers: Tiers) -> None:
+        """Let go of the paths of a recording, which hold its code."""
+        keys = [key for key in self._offered if key[0] == tiers.number]
+        found = [self._offered.pop(key) for key in keys]
+        gone = [path() for path in found if path is not None]
+        self._shortcuts = tuple(f for f in self._shortcuts if f not in gone)
+        self._into_shortcuts = tuple(f for f in self._into_shortcuts if f not in gone)
+
+    def _withdraw_all(self) -> None:
+        """Let go of all paths."""
+        self._shortcuts = self._into_shortcuts = ()
+        self._offered.clear()

@@ -24,17 +24,18 @@ result, in every backend the same.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.array_kinds import HOST, Arrays
+from archimedes.backends.array_kinds import HOST
 from archimedes.backends.protocol import ArrayType, Backend, Kernel, Program
 from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
 from archimedes.backends.work import operations
 from archimedes.errors import ShapeDtypeError
-from archimedes.function.recording import LeafSpec, Recording
-from archimedes.graph.dtypes import I64, STATIC
+from archimedes.function.execution.kernel_calls import KernelCalls, canonical
+from archimedes.function.recording import Recording
 from archimedes.graph.program import Graph
 from archimedes.tree.treedef import TreeDef
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
     from archimedes.function.identity.states import State
 
-__all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "canonical"]
+__all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers"]
 
 #: Operations that are interpreted before a recording is compiled: that takes tens of milliseconds.
 WARM_UP = 20_000
@@ -64,6 +65,7 @@ class CallForm(NamedTuple):
 
 
 SINGLE = CallForm()
+_numbers = itertools.count()
 
 
 class Tiers:
@@ -75,8 +77,8 @@ class Tiers:
 
     __slots__ = (
         *("__weakref__", "_calls", "_entries", "_kernel", "_lock", "_operations"),
-        *("_others", "_reference", "_work", "arrays", "backend", "finished", "graph", "name"),
-        *("program", "recording", "state", "stays"),
+        *("_others", "_reference", "_work", "backend", "calls", "finished", "graph", "name"),
+        *("number", "program", "recording", "state"),
     )
 
     def __init__(
@@ -87,24 +89,32 @@ class Tiers:
         state: State | None = None,
     ) -> None:
         graph = _in_mode(recording.graph, numerics)
-        self._begin(recording, backend, get_backend(backend), graph, state)
+        chosen = get_backend(backend)
+        self._begin(recording, backend, chosen, graph, state, chosen.arrays is HOST)
         #: Runs until the kernel is worth compiling.
         self._reference = reference_backend().build(self.program) if backend == AUTO else None
-        #: Whether results stay arrays of the backend.
-        self.stays = False
 
     def _begin(
-        self, recording: Recording, name: str, backend: Backend, graph: Graph, state: State | None
+        self,
+        recording: Recording,
+        name: str,
+        backend: Backend,
+        graph: Graph,
+        state: State | None,
+        stays: bool,
     ) -> None:
         self.recording, self.name, self.backend, self.graph = recording, name, backend, graph
+        #: No other has it, ever.
+        self.number = next(_numbers)
         #: What the function read when it was recorded; entries check that it still holds.
         self.state = state
-        self.arrays = backend.arrays
         self.program = Program(
             graph,
             tuple(ArrayType(s.code, s.shape) for s in recording.leaves if s.traced),
             tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.traced),
         )
+        #: How kernels are called; a device's arrays stay there, NumPy's are moved.
+        self.calls = KernelCalls(recording.leaves, self.program, backend.arrays, stays)
         self._operations = operations(graph)
         self._work = self._calls = 0
         self._lock = threading.Lock()
@@ -130,15 +140,10 @@ class Tiers:
         with self._lock:
             if home.name not in self._others:
                 there = Tiers.__new__(Tiers)
-                there._begin(self.recording, home.name, home, self.graph, self.state)
-                there._reference, there.stays = None, True
+                there._begin(self.recording, home.name, home, self.graph, self.state, stays=True)
+                there._reference = None
                 self._others[home.name] = there
             return self._others[home.name]
-
-    @property
-    def result_kind(self) -> Arrays:
-        """The arrays that results are returned in."""
-        return self.arrays if self.stays else HOST
 
     # ---- moving up -----------------------------------------------------------------------
 
@@ -218,18 +223,7 @@ class Tiers:
             values = entry(*map(canonical, leaves, self.recording.leaves))
             if values is not NotImplemented:
                 return self.from_entry(values)
-        return self.finish(self._call(kernel, leaves))
-
-    def _call(self, kernel: Kernel, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        arrays, specs = self.arrays, self.recording.leaves
-        given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, specs) if s.code != STATIC]
-        outs = [arrays.empty(*kind) for kind in self.program.outputs]
-        kernel.call(given, outs)
-        return tuple(map(arrays.result, outs)) if self.stays else self._moved(outs)
-
-    def _moved(self, outs: Sequence[Any]) -> tuple[Any, ...]:
-        """Return results as NumPy's: what the arguments were."""
-        return tuple(HOST.result(self.arrays.to_host(out)) for out in outs)
+        return self.finish(self.calls.call(kernel, leaves))
 
     def into(self, leaves: Sequence[Any], out: Sequence[Any]) -> None:
         """Evaluate into the arrays of the traced result leaves."""
@@ -237,13 +231,7 @@ class Tiers:
         entry = self.entry(CallForm(into=True)) if self.often else None
         if entry is None or entry(*map(canonical, leaves, self.recording.leaves), *out) is not None:
             # Interpreted, or an array that overlaps another: compute apart, then copy.
-            self._copy(self._call(kernel, leaves), out)
-
-    def _copy(self, values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]:
-        """Copy results into the caller's arrays."""
-        for value, place in zip(values, outs):
-            self.result_kind.copy_into(value, place)
-        return tuple(outs)
+            self.calls.copy(self.calls.call(kernel, leaves), out)
 
     def from_entry(self, values: Any) -> Any:
         """Return the result of what an entry returned."""
@@ -273,29 +261,7 @@ class Tiers:
         defaults to what the backend finds best.
         """
         kernel = self._kernel_for(count)
-        arrays = self.arrays
-        given, flags = [], []
-        for leaf, spec, many in zip(leaves, self.recording.leaves, batched):
-            if spec.traced:
-                shape = (count, *spec.shape) if many else spec.shape
-                given.append(arrays.take(leaf, spec.code, shape))
-                flags.append(many)
-        ours = arrays is HOST or self.stays
-        places: Sequence[Any]
-        if out is None or not ours or overlapping(arrays, out, given):
-            places = [arrays.empty(code, (count, *shape)) for code, shape in self.program.outputs]
-        else:
-            places = out
-        kernel.call_batch(given, flags, places, count, threads)
-        if places is out:
-            return tuple(places)
-        values = places if ours else [arrays.to_host(place) for place in places]
-        return tuple(values) if out is None else self._copy(values, out)
-
-
-def overlapping(arrays: Arrays, outs: Sequence[Any], given: Sequence[Any]) -> bool:
-    """Tell whether a result array shares memory with an argument."""
-    return any(arrays.may_overlap(a, b) for a in outs for b in given)
+        return self.calls.batch(kernel, leaves, batched, count, threads, out)
 
 
 def _in_mode(graph: Graph, numerics: str) -> Graph:
@@ -304,14 +270,3 @@ def _in_mode(graph: Graph, numerics: str) -> Graph:
     from archimedes.graph.fast import fast
 
     return fast(graph)
-
-
-def canonical(leaf: Any, spec: LeafSpec) -> Any:
-    """Return a leaf in the one form that entries take."""
-    if spec.code == STATIC:
-        return spec.value
-    if spec.shape:
-        return HOST.take(leaf, spec.code, spec.shape)
-    if spec.weak:
-        return int(leaf) if spec.code == I64 else float(leaf)
-    return HOST.take(leaf, spec.code, ())[()]
