@@ -56,7 +56,7 @@ def _homes(package: str) -> dict[str, str]:
     """Read the stub of a package: which module each name is from."""
     spec: Any = sys.modules[package].__spec__
     # The loader also reads packages that are imported from an archive.
-    text = spec.loader.get_data(f"{spec.origin}i").decode()
+    text = spec.loader.get_data(f"{spec.submodule_search_locations[0]}/__init__.pyi").decode()
     home: dict[str, str] = {}
     for line in text.replace("(\n", "").replace(",\n)", "").splitlines():  # long lines wrap
         words = line.split()

@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,16 @@ def test_importing_the_package_imports_nothing_else():
     own = {"archimedes", "archimedes.lazy_names", "archimedes.version"}
     assert own <= {*run.stdout.split()} and "numpy" not in run.stdout
     assert {m for m in run.stdout.split() if m.startswith("archimedes")} == own
+
+
+def test_names_are_found_in_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for name in ("__init__.py", "__init__.pyi", "lazy_names.py", "version.py", "errors.py"):
+            archive.write(SOURCE / name, f"archimedes/{name}")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import archimedes as arc; "
+        "print(arc.TraceError.__name__, arc.__file__)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "packed.zip")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("TraceError") and "packed.zip" in run.stdout
