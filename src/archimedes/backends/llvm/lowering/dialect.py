@@ -142,10 +142,6 @@ class Llvm(Dialect):
         """Compute an address."""
         return f.moving(place, counter, stride)
 
-    def takes_columns(self, places: Sequence[Place]) -> bool:
-        """Refuse."""
-        return False
-
     def copy_run(self, f: Function, to: Place, start: Place, count: int) -> None:
         """Write a loop of loads and stores."""
         copy_run(f, to, start, count)
