@@ -14,7 +14,6 @@ from archimedes.backends.c.spelling import CTYPES, literal
 from archimedes.backends.c.tables import Tables
 from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
-from archimedes.backends.lowering.copies import arrays
 from archimedes.backends.lowering.statements import StatementDialect
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F64
@@ -85,10 +84,6 @@ class C99(StatementDialect):
     def scratch(self, f: Function, owner: str, dtype: int, count: int) -> Place:
         """Return the array of an owner."""
         return f.frame.buffer(owner, dtype, count)
-
-    def kept(self, f: Function, g: Graph, crossing: Sequence[int]) -> Mapping[int, Place | None]:
-        """Declare one array per dtype."""
-        return dict(zip(crossing, arrays(self, f, [g.dtype[i] for i in crossing])))
 
     def table(self, f: Function, values: Sequence[Any], dtype: int) -> Place:
         """Return a constant array of the file."""

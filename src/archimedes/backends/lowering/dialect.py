@@ -137,10 +137,6 @@ class Dialect:
         """Reserve an array, the same at each call with the same owner if there is reuse."""
         return self.array(f, dtype, count)
 
-    def kept(self, f: Any, g: Graph, crossing: Sequence[int]) -> Mapping[int, Place | None]:
-        """Return places for values that cross cuts; None: an array at the value's turn."""
-        return dict.fromkeys(crossing)
-
     def table(self, f: Any, values: Sequence[Any], dtype: int) -> Place:
         """Return the first element of a constant array."""
         raise NotImplementedError

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from archimedes.backends.lowering.copies import copy_all
+from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read
 from archimedes.backends.lowering.regions import lower_region
@@ -107,7 +107,8 @@ class Lowering:
     ) -> Scope:
         d = self.dialect
         chunks = self.sizes.cut(g, plan.order)
-        keep = d.kept(f, g, crossing_nodes(g, chunks, wanted))
+        crossing = crossing_nodes(g, chunks, wanted)
+        keep = dict(zip(crossing, arrays(d, f, [g.dtype[i] for i in crossing])))
         reach = d.reach(f)
         inputs = list(given)
         for k in inputs_read(g, plan.order):
@@ -124,7 +125,7 @@ class Lowering:
         self,
         scope: Scope,
         order: Sequence[int],
-        keep: Mapping[int, Place | None],
+        keep: Mapping[int, Place],
         wanted: Sequence[int] = (),
     ) -> None:
         """Write nodes in order.
@@ -150,6 +151,5 @@ class Lowering:
                 for to in waiting.pop(i):
                     d.store(f, to, name)
             if i in keep:
-                place = keep[i] or d.array(f, g.dtype[i], 1)
-                d.store(f, place, name)
-                scope.bound[i] = Binding(place=place)
+                d.store(f, keep[i], name)
+                scope.bound[i] = Binding(place=keep[i])
