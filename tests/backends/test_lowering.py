@@ -1,0 +1,133 @@
+"""What the shared lowering decides: functions, cuts, storage; and what dialects are spared."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import archimedes.backends
+from archimedes.backends.c import Argument, render
+from archimedes.backends.c.dialect import C99
+from archimedes.backends.llvm.lowering.dialect import Llvm
+from archimedes.backends.llvm.runtime.kernel import build as build_native
+from archimedes.backends.lowering import Binding, Dialect, Place
+from archimedes.backends.lowering.parts import Sizes, crossing_nodes
+from archimedes.backends.lowering.regions import REGIONS
+from archimedes.backends.lowering.statements import StatementDialect
+from archimedes.graph import CODES, F64, I64, Call, Graph, Switch
+from archimedes.graph.ops import OUT, REGION
+
+from ..programs.branches import branch, calls_in_calls
+from ..programs.catalogue import programs
+from ..programs.loops import results_in_place
+from ..programs.random_graphs import random_graph
+from .toy import Toy, build
+
+BACKENDS = Path(archimedes.backends.__file__).parent
+SHARED = {Call: 24, Switch: 24}
+
+
+def methods(kind: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(kind, inspect.isfunction)}
+
+
+def missing(kind: type) -> set[str]:
+    """Methods that a dialect has to spell."""
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {name for name, f in found if "NotImplementedError" in inspect.getsource(f)}
+
+
+@pytest.mark.parametrize("dialect", [Llvm, C99, Toy])
+def test_dialects_spell_everything(dialect: type):
+    assert missing(dialect) == set()
+
+
+def test_the_interface_is_small():
+    assert len(missing(Dialect)) == 20
+    assert len(missing(StatementDialect)) == 15
+
+
+def test_dialects_lower_no_region_by_themselves():
+    """Loops, calls and branches are in ``lowering/`` only; dialects spell their pieces."""
+    folders = [BACKENDS / "c", BACKENDS / "llvm" / "lowering"]
+    text = "\n".join(p.read_text() for folder in folders for p in folder.glob("*.py"))
+    assert not re.findall(r"\b(Scan|While|REGIONS)\b", text)
+    assert {region.__name__ for region in REGIONS} >= {"Scan", "While", "Switch", "Call"}
+
+
+# ---- functions and cuts --------------------------------------------------------------------------
+
+
+def test_bodies_in_a_function_are_no_functions_unless_others_call_them():
+    g = calls_in_calls()
+    sizes = Sizes([g], 1500, {Call: 1})
+    inner, long = branch(5), branch(9)
+    call = Call([0, 1], inner)
+    assert sizes.is_shared(call, inner)
+    assert not sizes.is_shared(call, long)
+
+
+def test_sizes_leave_out_what_is_written_elsewhere():
+    body = branch(9)
+    g = Graph()
+    x, y = g.input(F64), g.input(F64)
+    for _ in range(3):
+        x, y = g.region(Call([x, y], body)).tolist()
+    g.outputs = [x, y]
+    sizes = Sizes([g], 1500, SHARED)
+    assert sizes.cost(g) == 3 * (1 + sizes.cost(body))
+    assert sizes.size(g) == 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cuts_keep_regions_and_their_outputs_together(seed: int):
+    g = random_graph(seed, ops=120)
+    order = [i for i in g.live() if g.op[i] not in (CODES["const"], CODES["input"], OUT)]
+    outs = {i: [j for j in g.live() if g.op[j] == OUT and g.a[j] == i] for i in order}
+    order = [j for i in order for j in [i, *outs[i]]]
+    sizes = Sizes([g], 10, SHARED)
+    chunks = sizes.cut(g, order)
+    assert [i for chunk in chunks for i in chunk] == order
+    home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
+    assert all(home[i] == home[g.a[i]] for i in order if g.op[i] == OUT)
+    for chunk in chunks:
+        prices = [sizes.price(g, i) for i in chunk]
+        assert sum(prices) <= 10 or len([p for p in prices if p]) == 1
+    crossing = set(crossing_nodes(g, chunks))
+    read = {(i, j) for i in order if g.op[i] != OUT for j in g.operands(i) if j in home}
+    assert crossing == {j for i, j in read if home[i] != home[j]}
+    assert all(g.op[j] != REGION for j in crossing)
+
+
+# ---- storage -------------------------------------------------------------------------------------
+
+
+def test_values_are_told_apart_by_their_bits():
+    zero, minus = Binding(constant=(0.0, F64)), Binding(constant=(-0.0, F64))
+    nan = float("nan")
+    assert not zero.is_like(minus)
+    assert Binding(constant=(nan, F64)).is_like(Binding(constant=(float("nan"), F64)))
+    assert not Binding(constant=(1, I64)).is_like(Binding(constant=(1.0, F64)))
+    assert Binding(place=Place("s", 1, F64)).is_like(Binding(place=Place("s", 0, F64).at(1)))
+
+
+def test_columns_go_straight_to_where_they_are_wanted():
+    """Twenty results of ten steps: no language copies them."""
+    g = results_in_place().graph
+    g.outputs = g.outputs[:20]
+    native = build_native(g, [(11, F64)], [(20, F64)]).llvm_ir
+    assert native.count("store double") == 2
+    text = render(
+        g, "f", inputs=[Argument("x", F64, (11,))], outputs=[Argument("y", F64, (20,))]
+    ).text
+    assert sorted(re.findall(r"y\[.*?\]", text)) == ["y[2 * i1 + 1]", "y[2 * i1]"]
+
+
+def test_programs_are_cut_in_every_language():
+    made = next(made for made in programs() if made.name == "mixed")
+    assert "main_part2" in build(made.graph, 5).__wrapped__.source
+    native = build_native(made.graph, [(41, F64)], [(25, F64)], part=5).llvm_ir
+    assert native.count("define internal void @part") > 2
