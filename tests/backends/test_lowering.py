@@ -10,8 +10,8 @@ import pytest
 
 import archimedes.backends
 from archimedes.backends.c import Argument, render
-from archimedes.backends.c.dialect import C99
-from archimedes.backends.llvm.lowering.dialect import Llvm
+from archimedes.backends.c.c99 import C99
+from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.runtime.kernel import build as build_native
 from archimedes.backends.lowering import Binding, Dialect, Place
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from archimedes.backends.c.dialect import C99, PART
+from archimedes.backends.c.c99 import C99, PART
 from archimedes.backends.c.routines import Routine
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function

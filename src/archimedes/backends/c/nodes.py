@@ -14,7 +14,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
 
 if TYPE_CHECKING:
-    from archimedes.backends.c.dialect import C99
+    from archimedes.backends.c.c99 import C99
 
 __all__ = ["NodeWriter"]
 

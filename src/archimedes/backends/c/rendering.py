@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from archimedes.backends.c.c99 import C99, PART
 from archimedes.backends.c.counting import operations, primitives
-from archimedes.backends.c.dialect import C99, PART
 from archimedes.backends.c.elementary import library
 from archimedes.backends.c.memory import Array
 from archimedes.backends.c.source import Argument, CSource, Stats

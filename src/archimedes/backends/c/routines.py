@@ -19,7 +19,7 @@ from archimedes.backends.lowering.copies import copy_all
 from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
-    from archimedes.backends.c.dialect import C99
+    from archimedes.backends.c.c99 import C99
 
 __all__ = ["Routine", "write_call", "write_routine"]
 

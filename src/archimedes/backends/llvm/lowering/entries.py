@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.dialect import PART, Llvm
 from archimedes.backends.llvm.lowering.guards import add_guarded
+from archimedes.backends.llvm.lowering.llvm_dialect import PART, Llvm
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.llvm.lowering.tiles import (

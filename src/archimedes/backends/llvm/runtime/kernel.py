@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from archimedes.backends.llvm.lowering.dialect import PART
 from archimedes.backends.llvm.lowering.entries import (
     BATCH,
     NO_MEMORY,
@@ -24,6 +23,7 @@ from archimedes.backends.llvm.lowering.entries import (
     fixed_leaves,
     scalar_program,
 )
+from archimedes.backends.llvm.lowering.llvm_dialect import PART
 from archimedes.backends.llvm.lowering.sharing import fixed_nodes
 from archimedes.backends.llvm.runtime import cache
 from archimedes.backends.llvm.runtime.hosting import Hosting
