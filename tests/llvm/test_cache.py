@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archimedes.backends.llvm.runtime import cache, trust
+from archimedes.backends import cache_trust as trust
+from archimedes.backends import code_cache as cache
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.graph import CODES, F64, Call, Graph
 
@@ -369,7 +370,7 @@ def test_a_home_for_reading_only(folder, fresh, monkeypatch):
 
 KILLED = """
 import os, signal
-from archimedes.backends.llvm.runtime import cache
+from archimedes.backends import code_cache as cache
 def die(*args): os.kill(os.getpid(), signal.SIGKILL)
 cache.os.replace = die
 """
@@ -386,3 +387,21 @@ def test_killed_in_the_middle_of_writing(folder, fresh):
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=env, capture_output=True, timeout=60)
     assert done.stdout.split() == [b"1.0", b"0"], done.stderr
     assert sorted(p.suffix for p in files(folder)) == [".o", ".part"]
+
+
+def test_code_depends_on_every_source_that_writes_it(tmp_path):
+    """All of ``lowering``, ``graph`` and the files that backends share, besides a backend's own."""
+    read = []
+
+    class Noted(type(Path())):
+        def read_bytes(self):
+            read.append(Path(self))
+            return super().read_bytes()
+
+    (tmp_path / "own.py").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "Path", Noted)
+        cache.sources_digest.__wrapped__(Noted(tmp_path))
+    backends = Path(cache.__file__).parent
+    wanted = {tmp_path / "own.py", *backends.glob("*.py"), *(backends / "lowering").glob("*.py")}
+    assert wanted <= set(read) and backends.parent / "graph" / "ops.py" in read

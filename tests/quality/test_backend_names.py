@@ -14,7 +14,17 @@ SOURCE = Path(registry.__file__).parents[1]
 FOLDERS = ("function", "simulate", "optimize", "random", "special")
 FILES = [p for folder in FOLDERS for p in sorted((SOURCE / folder).rglob("*.py"))]
 #: Modules of ``backends`` that belong to none of them.
-COMMON = {"array_kinds", "cpus", "entry_forms", "memory_guard", "protocol", "registry", "work"}
+COMMON = {
+    "array_kinds",
+    "cache_trust",
+    "code_cache",
+    "cpus",
+    "entry_forms",
+    "memory_guard",
+    "protocol",
+    "registry",
+    "work",
+}
 NAMES = {"llvm", "interpreter", "llvmlite", "cuda", "nvrtc", "cupy"}
 
 

@@ -125,7 +125,7 @@ class LLVM(Backend):
 
     def cache_folder(self) -> Path | None:
         """Return the folder of object code."""
-        from archimedes.backends.llvm.runtime.cache import cache_folder
+        from archimedes.backends.code_cache import cache_folder
 
         return cache_folder()
 

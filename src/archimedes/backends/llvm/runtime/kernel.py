@@ -10,9 +10,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
+import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
+from archimedes.backends import code_cache as cache
 from archimedes.backends.llvm.lowering.entries import (
     BATCH,
     NO_MEMORY,
@@ -25,7 +28,6 @@ from archimedes.backends.llvm.lowering.entries import (
 )
 from archimedes.backends.llvm.lowering.llvm_dialect import PART
 from archimedes.backends.llvm.lowering.sharing import fixed_nodes
-from archimedes.backends.llvm.runtime import cache
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
@@ -42,6 +44,8 @@ from archimedes.graph.table_data import data_form, data_tables, table_key
 
 __all__ = ["Kernel", "Statistics", "build"]
 
+#: The sources of this backend.
+_OWN = Path(__file__).parents[1]
 #: Loops of this many steps count as long.
 LONG_LOOP = 16
 # Tables of pointers are passed as bytes, the quickest way through ctypes.
@@ -216,7 +220,7 @@ class Kernel:
             self.part,
             self.target,
             self.target.triple,
-            cache.compiler_version(),
+            f"{llvmlite.__version__} {cache.sources_digest(_OWN)}",
         )
         code = None if hosted else (self._recent(key) or cache.read(key))
         imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}

@@ -1,10 +1,10 @@
-"""Object code on disk, so that a second process starts without compiling.
+"""Compiled code on disk, for all backends: a second process starts without compiling.
 
 One file per kernel, named by a hash of everything the code depends on. Files are written beside and
 renamed, so that readers never see half a file; each begins with a checksum of its name and its
 code, so that a damaged or exchanged one is seen and made anew. A folder that cannot be written to
-is no error: the cache is only a help. One that others can write to is not used (``trust.py``).
-Beyond a limit of all files, those used longest ago are deleted.
+is no error: the cache is only a help. One that others can write to is not used
+(``cache_trust.py``). Beyond a limit of all files, those used longest ago are deleted.
 
 ``ARCHIMEDES_CACHE_DIR`` moves the folder, ``ARCHIMEDES_CACHE=0`` turns the cache off.
 """
@@ -20,11 +20,9 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-import llvmlite  # type: ignore[import-untyped]
+from archimedes.backends.cache_trust import distrust, distrust_file, make_private, say_once
 
-from archimedes.backends.llvm.runtime.trust import distrust, distrust_file, make_private, say_once
-
-__all__ = ["cache_folder", "cache_key", "compiler_version", "read", "write"]
+__all__ = ["cache_folder", "cache_key", "read", "sources_digest", "write"]
 
 MAGIC = b"archimedes kernel 2\n"
 CHECKSUM = 32
@@ -60,14 +58,14 @@ def cache_key(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
 
-@lru_cache(maxsize=1)
-def compiler_version() -> str:
-    """Identify the code that turns graphs into kernels: LLVM's version and our sources."""
-    own = Path(__file__).parents[1]
-    graph = own.parents[1] / "graph"
-    sources = sorted([*own.rglob("*.py"), *own.parent.glob("*.py"), *graph.rglob("*.py")])
-    content = b"".join(path.read_bytes() for path in sources)
-    return f"{llvmlite.__version__} {hashlib.blake2b(content, digest_size=16).hexdigest()}"
+@lru_cache(maxsize=8)
+def sources_digest(own: Path) -> str:
+    """Identify the sources that code depends on: a backend's ``own`` folder and what all share."""
+    shared = Path(__file__).parent
+    folders = (own, shared / "lowering", shared.parent / "graph")
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+    content = b"".join(path.read_bytes() for path in sorted([*sources, *shared.glob("*.py")]))
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _path(folder: Path, key: str) -> Path:
