@@ -18,14 +18,14 @@ from archimedes.function.control_flow.loops import while_loop as while_loop
 from archimedes.function.derivatives.custom_rules import custom_jvp as custom_jvp
 from archimedes.function.derivatives.custom_rules import custom_vjp as custom_vjp
 from archimedes.function.derivatives.custom_rules import stop_gradient as stop_gradient
+from archimedes.function.derivatives.directional import jvp as jvp
+from archimedes.function.derivatives.directional import vjp as vjp
 from archimedes.function.derivatives.sparse import SparsePattern as SparsePattern
 from archimedes.function.derivatives.sparse import coloring as coloring
 from archimedes.function.derivatives.sparse import sparsity as sparsity
 from archimedes.function.derivatives.transforms import grad as grad
 from archimedes.function.derivatives.transforms import hess as hess
 from archimedes.function.derivatives.transforms import jac as jac
-from archimedes.function.derivatives.transforms import jvp as jvp
-from archimedes.function.derivatives.transforms import vjp as vjp
 from archimedes.function.implicit_functions import ConvergenceError as ConvergenceError
 from archimedes.function.implicit_functions import RootInfo as RootInfo
 from archimedes.function.implicit_functions import implicit as implicit

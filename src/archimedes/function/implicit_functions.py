@@ -19,7 +19,8 @@ from archimedes.function.compiled import Compiled
 from archimedes.function.control_flow.branches import cond
 from archimedes.function.control_flow.loops import while_loop
 from archimedes.function.derivatives.custom_rules import custom_jvp
-from archimedes.function.derivatives.transforms import jac, jvp
+from archimedes.function.derivatives.directional import jvp
+from archimedes.function.derivatives.transforms import jac
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recorded_calls import apply_recording
 from archimedes.function.recording import LeafSpec, Recording

@@ -17,7 +17,7 @@ from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.tree.treedef import TreeDef
 
-__all__ = ["Derivative", "Point", "differentiable"]
+__all__ = ["Derivative", "Point", "derivative_function", "differentiable", "named_after"]
 
 
 @dataclass
@@ -165,6 +165,30 @@ class Derivative:
         trees = [tree.structure(dynamic[name]) for name in chosen]
         where = trees[0] if self.single else tree.structure(tuple(dynamic[name] for name in chosen))
         return Point(recording, inputs, wanted, wrt, where, leaves_of(dynamic, chosen))
+
+
+def named_after(function: Callable[..., Any], what: str, name: str | None) -> str:
+    """Return a name for the derivative ``what`` of a function, unless one was given."""
+    return name or f"{what}_{getattr(function, '__name__', 'function')}"
+
+
+def derivative_function(
+    run: Callable[..., Any], derivative: Derivative, name: str, signature: Signature | None = None
+) -> Compiled:
+    """Return the function that users get for what computes a derivative."""
+    compiled = Compiled(
+        run,
+        name=name,
+        backend=derivative.backend,
+        numerics=derivative.numerics,
+        freeze=derivative.freeze,
+        watch=derivative.watch,
+    )
+    compiled.__doc__ = f"{derivative.what} of {derivative.signature.name}."
+    if signature is None:
+        compiled.__signature__ = derivative.signature.parameters
+    compiled.signature = signature or derivative.signature
+    return compiled
 
 
 def leaves_of(dynamic: dict[str, Any], chosen: list[str]) -> list[Any]:
