@@ -31,6 +31,7 @@ LONG = (
     "tests/optimize/test_optimal_control.py::test_goddard*",
     "tests/optimize/test_optimal_control.py::test_minimum_time_is_two_seconds[multiple*",
     "tests/optimize/test_optimal_control.py::test_minimum_time_is_two_seconds[radau*",
+    "tests/optimize/test_sequential_quadratic.py::test_as_c",
     "tests/optimize/test_quadratic.py::test_conditions_of_a_minimum_on_random_programs[18*",
     "tests/simulate/test_campaigns.py::test_killed_and_resumed[rename*",
     "tests/simulate/test_solve_derivatives.py::test_second_order_through_reverse*",

@@ -13,6 +13,8 @@ from archimedes.optimize.quadratic import solve_qp as solve_qp
 from archimedes.optimize.quadratic_functions import qpsol as qpsol
 from archimedes.optimize.results import LMResult as LMResult
 from archimedes.optimize.results import LMStatus as LMStatus
+from archimedes.optimize.sequential_quadratic import SQPSolution as SQPSolution
+from archimedes.optimize.sequential_quadratic import solve_nlp as solve_nlp
 from archimedes.optimize.solutions import Iteration as Iteration
 from archimedes.optimize.solutions import Multipliers as Multipliers
 from archimedes.optimize.solutions import OptimizeResult as OptimizeResult

@@ -11,10 +11,41 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["solver_of"]
+__all__ = ["pivots", "solver_of"]
 
 #: Matrices up to this size are factored in straight-line code.
 UNROLLED = 16
+
+
+def _factors(M: Any) -> tuple[Any, list[Any]]:
+    """Return L (n, n), unit lower triangular without its diagonal, and D (n,)."""
+    n = M.shape[0]
+    L, D = np.zeros((n, n), dtype=M.dtype), []
+    for j in range(n):
+        scaled = [L[j, k] * D[k] for k in range(j)]
+        pivot = M[j, j]
+        for k in range(j):
+            pivot = pivot - L[j, k] * scaled[k]
+        D.append(pivot)
+        inverse = 1.0 / np.where(pivot == 0.0, 1.0, pivot)
+        for i in range(j + 1, n):
+            entry = M[i, j]
+            for k in range(j):
+                entry = entry - L[i, k] * scaled[k]
+            L[i, j] = entry * inverse
+    return L, D
+
+
+def pivots(M: Any) -> Any:
+    """Return numbers (n,) that are all positive only if the symmetric M is positive definite.
+
+    They are the pivots D; for large matrices, the least that Gershgorin's circles allow.
+    """
+    n = M.shape[0]
+    if n > UNROLLED:
+        across = np.sum(np.abs(M), axis=1) - np.abs(np.diagonal(M))
+        return np.diagonal(M) - across
+    return np.stack(_factors(M)[1])
 
 
 def solver_of(M: Any) -> Callable[[Any], Any]:
@@ -26,18 +57,8 @@ def solver_of(M: Any) -> Callable[[Any], Any]:
     n = M.shape[0]
     if n > UNROLLED:
         return lambda b: np.linalg.solve(M, b)
-    L, inverse = np.zeros((n, n), dtype=M.dtype), np.zeros(n, dtype=M.dtype)
-    for j in range(n):
-        scaled = [L[j, k] / inverse[k] for k in range(j)]
-        pivot = M[j, j]
-        for k in range(j):
-            pivot = pivot - L[j, k] * scaled[k]
-        inverse[j] = 1.0 / pivot
-        for i in range(j + 1, n):
-            entry = M[i, j]
-            for k in range(j):
-                entry = entry - L[i, k] * scaled[k]
-            L[i, j] = entry * inverse[j]
+    L, D = _factors(M)
+    inverse = [1.0 / pivot for pivot in D]
 
     def solve(b: Any) -> Any:
         y = [b[i] for i in range(n)]

@@ -23,7 +23,7 @@ solving = threading.RLock()
 MISSING = (
     "method='ipopt' needs IPOPT, which is not installed: pip install 'archimedes[optimize]' (or "
     "pip install ipyopt, 13 MB, or casadi). Without it, small problems can be solved with "
-    "SciPy's method='SLSQP'."
+    "method='sqp' or SciPy's method='SLSQP'."
 )
 
 

@@ -31,6 +31,9 @@ from archimedes.optimize.tasks import Answer, Monitor, Settings, Task
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver", "solve_task"]
 
+#: Iterations of method="sqp" unless the options say otherwise.
+SQP_ITERATIONS = 60
+
 #: Lower and upper limits of the unknowns, then of the constraints.
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -138,9 +141,15 @@ class NlpSolver:
                 whole[k] = value
             return treedef.unflatten(whole)
 
+        settings = Settings.of(self.options, self.method)
+
         def run(x0: Any, p: list[Any], edges: Edges) -> Any:
-            settings = Settings.of(self.options, self.method)
             args = together(p)
+            if self.method == "sqp":
+                kernel = program.sqp_kernel(settings.tol, settings.maxiter or SQP_ITERATIONS)
+                found = kernel(x0, edges, *args)
+                parts = (found.x, found.lam_g, found.lam_x)
+                return tree.map(lambda v: np.where(found.status < 10, v, np.nan), parts)
             task = self._vector_task(program, x0, args, edges, settings, None)
             answer = solve_task(task, self.method)
             parts = (answer.x, answer.lam_g, answer.lam_x)
@@ -153,6 +162,7 @@ class NlpSolver:
             start,
             [leaves[k] for k in moving],
             (lower, upper, low, high),
+            host=self.method != "sqp",
         )
         return unravel(x)
 
@@ -202,7 +212,16 @@ class NlpSolver:
         evaluator = Evaluator(program.blocks, program.structure(args), args)
         monitor = Monitor(callback, program.unravel, settings.maxtime, settings.tol)
         start = np.clip(start, edges[0], edges[1])
-        return Task(evaluator, start, *edges, settings, monitor)
+        task = Task(evaluator, start, *edges, settings, monitor)
+        if self.method == "sqp":
+            if callback is not None or settings.maxtime is not None or settings.more:
+                raise ValueError(
+                    "method='sqp' runs as one native kernel: it takes no callback and no options "
+                    "but 'tol' and 'maxiter'; use method='ipopt'"
+                )
+            kernel = program.sqp_kernel(settings.tol, settings.maxiter or SQP_ITERATIONS)
+            task.kernel = lambda x0, edges: kernel(x0, edges, *args)
+        return task
 
 
 def is_number(leaf: Any) -> bool:
@@ -232,8 +251,8 @@ def _form(value: Any) -> tuple[Any, ...]:
 
 
 def _check_method(method: str) -> None:
-    if method != "ipopt" and method.lower() not in scipy_methods.METHODS:
-        names = ("ipopt", *(m.name for m in scipy_methods.METHODS.values()))
+    if method not in ("ipopt", "sqp") and method.lower() not in scipy_methods.METHODS:
+        names = ("ipopt", "sqp", *(m.name for m in scipy_methods.METHODS.values()))
         raise ValueError(f"method={method!r} is not one of {names}")
 
 
@@ -243,7 +262,16 @@ def solve_task(task: Task, method: str) -> Answer:
     if not (np.isfinite(f) and np.all(np.isfinite(g))):
         none = (np.zeros(task.low.size), np.zeros(task.start.size))
         return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
+    if method == "sqp":
+        return _by_kernel(task)
     return ipopt.solve(task) if method == "ipopt" else scipy_methods.solve(task, method)
+
+
+def _by_kernel(task: Task) -> Answer:
+    assert task.kernel is not None
+    found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
+    status, count = Status(int(found.status)), int(found.iterations)
+    return Answer(found.x, found.lam_g, found.lam_x, status, count)
 
 
 def _result(
@@ -283,7 +311,9 @@ def nlp_solver(
 
     It is set up once and called as ``solver(x0, *args, bounds=..., constr_bounds=...)`` for the
     unknowns, or as ``solver.solve(...)`` for an :class:`OptimizeResult`; other numbers in x0,
-    args and limits need no new compilation. Arguments are those of :func:`minimize`.
+    args and limits need no new compilation. With ``method="sqp"`` calls in recorded code are
+    recorded themselves, so that they run on SIMD lanes under ``vmap`` and become C. Arguments
+    are those of :func:`minimize`.
 
     >>> solver = nlp_solver(lambda x, p: (x - p) ** 2, lambda x, p: x * p)
     >>> round(float(solver(0.5, 2.0, constr_bounds=(None, 2.0))), 6)
@@ -316,8 +346,9 @@ def minimize(
     upper)``, or are zero without them; a dict or list of functions is several constraints by
     name, with limits by name. Functions used at many places are :class:`AtPlaces`; a list as
     ``obj`` is added up. ``bounds = (lower, upper)`` are numbers or trees like x0, with None where
-    there is no limit. ``method`` is "ipopt" or one of SciPy's (SLSQP, trust-constr, L-BFGS-B,
-    ...). ``options``: "maxiter", "maxtime" (s), "tol", and those of the solver.
+    there is no limit. ``method`` is "ipopt", "sqp" (for small problems: one native kernel) or one
+    of SciPy's (SLSQP, trust-constr, ...). ``options``: "maxiter", "maxtime" (s), "tol", and
+    those of the solver.
     Gradients, sparse Jacobians and Hessians are exact. Errors of the caller raise; what the
     numbers do is in the result's ``success``, ``status`` and ``message``.
 

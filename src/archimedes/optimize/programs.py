@@ -16,6 +16,7 @@ from archimedes.optimize.blocks import Block
 from archimedes.optimize.evaluation import Structure
 from archimedes.optimize.limits import name_of
 from archimedes.optimize.places import AtPlaces
+from archimedes.optimize.sequential_quadratic import solve_nlp
 
 __all__ = ["Program", "as_unknowns", "shapes_of", "unfixed"]
 
@@ -53,6 +54,7 @@ class Program:
         self.size = tree.ravel(self.unknowns)[0].size
         self._unravel = tree.ravel(self.unknowns)[1]
         self._structure: Structure | None = None
+        self._sqp: dict[tuple[float, int], Compiled] = {}
         #: What the constraints' values look like: the limits are read by it.
         self.values_like = self._constraints_like()
         self.rows = tree.ravel(self.values_like)[0].size if self.constr is not None else 0
@@ -159,6 +161,19 @@ class Program:
 
         every = np.concatenate([[-1], *(rows[name] for name in constr)])[None]
         return Block(together, np.arange(self.size)[None], every, name=self.obj.name)
+
+    def sqp_kernel(self, tol: float, max_iter: int) -> Compiled:
+        """Return ``(x0, limits, *args) -> SQPSolution``, recorded once."""
+        key = (tol, max_iter)
+        if key not in self._sqp:
+            func = self.func
+
+            def sqp(x0: Any, limits: Any, *args: Any) -> Any:
+                call = lambda x: func(x, *args)  # noqa: E731
+                return solve_nlp(call, x0, limits, tol=tol, max_iter=max_iter)
+
+            self._sqp[key] = Compiled(sqp, name=f"sqp_{self.obj.name}")
+        return self._sqp[key]
 
     def structure(self, args: tuple[Any, ...]) -> Structure:
         """Return the sparsity, made anew where what the functions read has changed it."""

@@ -30,7 +30,7 @@ from archimedes.optimize.products import gram, times, transposed_times
 from archimedes.optimize.recorded_solutions import attached
 from archimedes.tree import struct
 
-__all__ = ["QPSolution", "solve_qp"]
+__all__ = ["QPSolution", "solve_qp", "solve_rows"]
 
 #: Meanings of ``QPSolution.status``, which is a number so that it can be recorded: those of
 #: ``Status``.
@@ -165,6 +165,15 @@ def _kernel(bounded: bool, max_iter: int, tol: float) -> Compiled:
     return _kernels[key]
 
 
+def solve_rows(
+    P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any, max_iter: int, tol: float
+) -> QPSolution:
+    """Solve as part of a larger recording: no checks, no derivatives of the solution."""
+    whole = _whole(([P, q, A], (lower, upper, low, high)), True)
+    P_, q_, C, l_all, u_all = whole
+    return _solve(P_, q_, C, l_all, u_all, A.shape[0], max_iter, tol)
+
+
 def _whole(given: Any, bounded: bool) -> Any:
     """Return P, q, C and its limits, bounds among them where there are any."""
     (P, q, A), (lower, upper, low, high) = given
@@ -223,7 +232,7 @@ def _solve(
         x=x,
         lam_a=lam[:rows],
         lam_x=lam[rows:] if m > rows else np.zeros(n),
-        fun=0.0,
+        fun=np.float64(0.0),
         status=status,
         iterations=steps,
         residual=_largest(

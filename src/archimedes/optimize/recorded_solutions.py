@@ -27,13 +27,21 @@ Solve = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def recorded_solution(
-    solve: Solve, func: Callable[..., Any], start: Any, p: list[Any], limits: tuple[Any, ...]
+    solve: Solve,
+    func: Callable[..., Any],
+    start: Any,
+    p: list[Any],
+    limits: tuple[Any, ...],
+    host: bool,
 ) -> Any:
-    """Return x (n,) where ``func(x, p) = [f, *g]``, limits = (lower, upper, low, high)."""
+    """Return x (n,) where ``func(x, p) = [f, *g]``, limits = (lower, upper, low, high).
+
+    ``host`` says that ``solve`` runs in Python when the code runs; else it is recorded itself.
+    """
     n, m = start.size, limits[2].size
     like = (np.zeros(n), np.zeros(m), np.zeros(n))
     held = tree.map(stop_gradient, (start * 1.0, [q * 1 for q in p], limits))
-    found = callback(solve, like, *held)
+    found = callback(solve, like, *held) if host else tree.map(stop_gradient, solve(*held))
     return attached(func, n, m)(*found, p, limits)[0]
 
 

@@ -46,7 +46,8 @@ class Settings:
 class Task:
     """Minimise f with lower <= x <= upper and low <= g <= high, from ``start``.
 
-    ``lam_g`` and ``lam_x`` are multipliers to start from, or None.
+    ``lam_g`` and ``lam_x`` are multipliers to start from, or None; ``kernel`` is the whole solver
+    as one recorded function, where there is one.
     """
 
     evaluator: Evaluator
@@ -59,6 +60,7 @@ class Task:
     monitor: Monitor
     lam_g: np.ndarray | None = None
     lam_x: np.ndarray | None = None
+    kernel: Callable[..., Any] | None = None
 
     def violation(self, x: np.ndarray, g: np.ndarray) -> float:
         """Return the largest violation of a constraint or bound."""

@@ -1,0 +1,86 @@
+"""Small programs as recorded code: published optima, batches, C, derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.optimize import Status, minimize, nlp_solver
+from tests.marking import long_but
+from tests.optimize.hock_schittkowski import PROBLEMS
+
+#: Problems that need more than 60 iterations of this method, or stop short of the optimum.
+HARD = (3, 15, 17, 38, 61, 106)
+QUICK = (7, 14, 43)
+
+
+@pytest.mark.parametrize("number", long_but(QUICK, [k for k in PROBLEMS if k not in HARD]))
+def test_published_optimum(number):
+    problem = PROBLEMS[number]
+    found = minimize(problem.obj, problem.x0, method="sqp", **problem.arguments())
+    assert found.success, found.message
+    assert found.violation < 1e-6
+    assert found.fun == pytest.approx(problem.best, rel=1e-5, abs=1e-5)
+
+
+LENGTHS = np.array([1.0, 0.8, 0.5])
+
+
+def reach(q):
+    angles = np.cumsum(q)
+    return np.array([np.sum(LENGTHS * np.cos(angles)), np.sum(LENGTHS * np.sin(angles))])
+
+
+#: Inverse kinematics of an arm in the plane: least bending that reaches a target.
+ARM = nlp_solver(lambda q, target: np.sum(q**2), lambda q, target: reach(q) - target, method="sqp")
+Q0 = np.array([0.3, 0.3, 0.3])
+BOUNDS = (-2.0, 2.0)
+
+
+def arm(target):
+    return ARM(Q0, target, bounds=BOUNDS)
+
+
+TARGETS = np.array([[1.5, 0.7], [0.9, 1.1], [2.0, 0.2], [1.0, -1.2], [1.6, 0.9]])
+
+
+def test_inverse_kinematics_against_ipopt():
+    for target in TARGETS:
+        q = arm(target)
+        np.testing.assert_allclose(reach(q), target, atol=1e-7)
+        peer = minimize(
+            lambda q: np.sum(q**2), q, constr=lambda q, t=target: reach(q) - t, bounds=BOUNDS
+        )
+        assert np.sum(q**2) == pytest.approx(peer.fun, rel=1e-6)
+
+
+def test_a_batch_is_a_loop_to_the_bit():
+    batch = arc.vmap(arm)(TARGETS)
+    one = arc.compile(arm)
+    np.testing.assert_array_equal(batch, [one(t) for t in TARGETS])
+    np.testing.assert_array_equal(batch[0], arc.compile(arm, backend="interpreter")(TARGETS[0]))
+
+
+def test_derivatives_against_differences():
+    slope = arc.jac(arm)(TARGETS[0])
+    for k, e in enumerate(np.eye(2) * 1e-5):
+        numeric = (arm(TARGETS[0] + e) - arm(TARGETS[0] - e)) / 2e-5
+        np.testing.assert_allclose(slope[:, k], numeric, atol=1e-6)
+
+
+def test_as_c(tmp_path):
+    project = arc.codegen(arm, (TARGETS[0],), output_dir=tmp_path, return_names=["q"])
+    assert project.verify(samples=4).outputs == 3
+
+
+def test_out_of_reach_says_so():
+    found = ARM.solve(Q0, np.array([3.0, 0.0]), bounds=BOUNDS)
+    assert not found.success
+    assert found.status in (Status.INFEASIBLE, Status.ITERATION_LIMIT, Status.STALLED)
+    assert np.all(np.isnan(arc.compile(arm)(np.array([3.0, 0.0]))))
+
+
+def test_it_takes_no_callback():
+    with pytest.raises(ValueError, match="runs as one native kernel"):
+        minimize(lambda x: np.sum(x**2), np.ones(2), method="sqp", callback=print)
