@@ -179,3 +179,49 @@ def test_what_a_chunk_is_given_is_made_once(monkeypatch):
     times = np.linspace(0.0, 60.0, 64)
     found = solve_ode(lambda t, x: -x * np.cos(t), (0.0, 60.0), x0, in_axes=0, t_eval=times)
     assert np.all(found.success) and len(chunks) > 5 * len(parts)
+
+
+def falling(t, x):
+    return np.stack([x[1], -9.81 - 0.1 * x[1]])
+
+
+BOUNCE = arc.Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * np.array([1.0, -0.7]))
+
+
+@pytest.mark.parametrize("events", [None, BOUNCE])
+@pytest.mark.parametrize("outputs", ["few", "many", "steps", "dense", "sparse"])
+@pytest.mark.parametrize("end", [1.5, -0.4])
+def test_a_single_solve_is_a_batch_of_one(events, outputs, end):
+    """One driver and one family of collectors: same samples, events, status and counts."""
+    span = (0.0, end)
+    count = {"few": 5, "many": 200, "dense": 50, "sparse": 40}.get(outputs)
+    t = None if count is None else np.linspace(*span, count)
+    options = {"t_eval": t, "events": events, "dense": outputs in ("dense", "steps")}
+    if outputs == "sparse":  # more steps than outputs, which a batch notices on its way
+        options["max_step"] = abs(end) / 400.0
+    x0 = np.array([1.0, 0.5])
+    alone = solve_ode(falling, span, x0, **options)
+    batch = solve_ode(falling, span, x0[None], in_axes=0, **options)[0]
+    assert np.array_equal(alone.t, batch.t) and np.array_equal(alone.x, batch.x)
+    assert alone.status == batch.status and alone.success
+    assert alone.stats["steps"] == batch.stats["steps"]
+    assert alone.stats["rejected"] == batch.stats["rejected"]
+    if events is not None:
+        assert len(alone.events["t"]) == (2 if end > 0.0 else 0)
+        for name in ("t", "event", "x_before", "x_after"):
+            assert np.array_equal(alone.events[name], batch.events[name]), name
+    if options["dense"]:
+        between = np.linspace(*span, 7)
+        assert np.array_equal(alone(between), batch(between))
+
+
+def test_a_batch_keeps_steps_of_different_counts():
+    """Instances make different numbers of steps, in several kernel calls, and end apart."""
+    x0 = np.array([[1.0, 0.5], [40.0, -3.0], [0.2, 9.0]])
+    batch = solve_ode(falling, (0.0, 3.0), x0, in_axes=0, events=BOUNCE, max_step=0.03)
+    for k, start in enumerate(x0):
+        alone = solve_ode(falling, (0.0, 3.0), start, events=BOUNCE, max_step=0.03)
+        assert np.array_equal(batch[k].t, alone.t) and np.array_equal(batch[k].x, alone.x)
+        assert np.array_equal(batch[k].events["x_after"], alone.events["x_after"])
+    lengths = np.sum(~np.isnan(batch.t), axis=1)
+    assert len(set(lengths.tolist())) > 1

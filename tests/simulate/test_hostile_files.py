@@ -78,14 +78,14 @@ def test_archives_with_a_wrong_byte(tmp_path, seed):
 
 TABLES = {
     "": "is empty",
-    "t,a\n0,abc\n": "column 'a' holds something else than numbers: 'abc'",
+    "t,a\n0,abc\n": "column 'a' holds something other than numbers: 'abc'",
     "t,a\n0,1\n0.5,x\n": "numbers: 'x'",
     "t,a,a\n0,1,2\n": "the column 'a' is there twice",
     "t,a\n0,1\n0\n": "line 3 has 1 values, the header 2",
-    "t,a\n0," + "1" * 200_000 + "\n": "no table of numbers: field larger",
+    "t,a\n0," + "1" * 200_000 + "\n": "not a table of numbers: field larger",
     "t,run,a\n0,0,1\n0,999999999999,2\n": "runs are counted from 0 on",
     "t,run,a\n0,-1,1\n": "runs are counted from 0 on",
-    TABLE.replace(",", ";"): "holds something else than numbers|no column named t",
+    TABLE.replace(",", ";"): "holds something other than numbers|no column named t",
     "time,a\n0,1\n": "no column named t",
 }
 
@@ -107,7 +107,7 @@ def test_names_that_claim_a_billion_places_cost_nothing(tmp_path):
 def test_bytes_that_are_no_text_and_marks_of_spreadsheets(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(b"t,a\n0,\xff\n")
-    with pytest.raises(ValueError, match=r"x\.csv is no table of numbers: 'utf-8' codec"):
+    with pytest.raises(ValueError, match=r"x\.csv is not a table of numbers: 'utf-8' codec"):
         Trajectory.from_csv(path)
     path.write_text("\ufeff" + TABLE, encoding="utf-8")
     assert Trajectory.from_csv(path).t.tolist() == [0.0, 0.5]

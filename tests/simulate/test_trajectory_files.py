@@ -194,7 +194,7 @@ def test_files_that_are_something_else(tmp_path):
     with pytest.raises(ValueError, match="line 3 has 1 values, the header 2"):
         Trajectory.from_csv(text)
     text.write_text("t,a\n0,fast\n")
-    with pytest.raises(ValueError, match="column 'a' holds something else than numbers: 'fast'"):
+    with pytest.raises(ValueError, match="column 'a' holds something other than numbers: 'fast'"):
         Trajectory.from_csv(text)
     with pytest.raises(ValueError, match="not an archive of to_npz"):
         Trajectory.from_npz(text)
@@ -202,7 +202,7 @@ def test_files_that_are_something_else(tmp_path):
     with pytest.raises(ValueError, match="not an archive of to_npz"):
         Trajectory.from_npz(other)
     np.savez(other, header=np.array('{"format": "else"}'))
-    with pytest.raises(ValueError, match="something else than a trajectory"):
+    with pytest.raises(ValueError, match="something other than a trajectory"):
         Trajectory.from_npz(other)
 
 

@@ -53,13 +53,14 @@ def solve_ode(
     it, at every step. ``end`` may lie before ``start``. Steps are chosen to keep the error of each
     below ``atol + rtol |x|`` (numbers, or trees like the state); ``dt`` gives fixed steps instead.
     Structs in the state with a ``normalize()`` method, such as quaternions, are normalised after
-    each step (``project=False``: not). ``dense=True`` keeps the interpolants also with t_eval, so
+    each step, unless ``project=False``. ``dense=True`` keeps the interpolants also with t_eval, so
     that the Trajectory can be called. ``progress`` is True for a bar, or a function of the part
     done (0 to 1) and the time; ``backend`` what runs the solve, as in :func:`compile`.
 
-    ``in_axes`` makes it a batch, in lanes and ``threads``: an axis for x0 and for each of args
-    that the instances lie along (None: shared), or one number for all, as in :func:`vmap`; the
-    Trajectory then has the instances along its first axis, each with the bits it has alone.
+    ``in_axes`` makes it a batch, computed in lanes and ``threads``: for x0 and for each of args
+    the axis along which the instances lie (None: shared by all), or one number for everything, as
+    in :func:`vmap`. The Trajectory then has the instances along its first axis, each with the same
+    bits as alone.
 
     ``events``: what to watch for, one or several, each a function g(t, x, *args) or an
     :class:`Event`; what happened is in the Trajectory's ``events``. ``inputs``, a function u(t) or

@@ -72,7 +72,7 @@ _FAR = (
 _STIFF = ", or use a method for stiff systems (method='rodas5p')"
 
 
-#: Fewer steps than this are no reason to advise another method.
+#: With fewer steps than this no other method is advised.
 MANY_STEPS = 1000
 _LOOKS = (
     "; the system looks stiff, which is why there were so many steps: method='rodas5p' (or "

@@ -53,7 +53,7 @@ class Statistics:
 def summarize(results: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
     """Return statistics over the first axis of each leaf; nan is left out, and counted.
 
-    Leaves that are no real numbers have no statistics (nan, of 0 runs).
+    Leaves that do not hold real numbers have no statistics (nan, of 0 runs).
 
     The standard deviation is that of a sample (n - 1). Quantiles interpolate between the two
     nearest runs, as `np.quantile` does.

@@ -25,7 +25,7 @@ __all__ = [
 
 
 def check_count(name: str, value: Any, least: int) -> int:
-    """Return a whole number that is at least so large."""
+    """Return a whole number, which must be at least ``least``."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -38,7 +38,7 @@ def check_count(name: str, value: Any, least: int) -> int:
 
 
 def check_model(model: Any, distributions: Any) -> None:
-    """Raise where the model is no function of one parameter tree, or a class takes its place."""
+    """Raise if the model is not a function of one parameter tree, or a class was given."""
     if not callable(model):
         words = f"model must be a function model(params) -> results, got {type(model).__name__}"
         swapped = callable(distributions) and not isinstance(distributions, Distribution)
@@ -72,13 +72,13 @@ def check_result(model: Callable[[Any], Any], results: Any) -> Any:
 
 
 def check_folder(folder: Any) -> None:
-    """Raise where a folder is no path."""
+    """Raise if a folder is not a path."""
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise TypeError(f"monte_carlo: folder must be a path, got {type(folder).__name__}")
 
 
 def check_progress(progress: Any) -> None:
-    """Raise where progress is neither a truth value nor a function."""
+    """Raise if progress is neither True or False nor a function."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise TypeError(
             "monte_carlo: progress must be True, False or a function of (runs done, n), got "

@@ -1,6 +1,6 @@
 """Campaigns on disk: a manifest that says what is run, and a file for each chunk of runs.
 
-Nothing is ever changed: a chunk is written beside, brought to the disk and renamed, so that a
+Nothing is ever changed: a chunk is written to another name, synced to disk and renamed, so that a
 process killed at any moment leaves whole chunks only. The files are NumPy archives without
 pickles, named by their runs (``runs-0000000256-0000000512.npz``). Neither the lock nor unfinished
 files are ever written through a symbolic link.
@@ -35,7 +35,7 @@ __all__ = [
 NAME = re.compile(r"runs-(\d+)-(\d+)\.npz")
 LEFTOVER = re.compile(r"(runs-\d+-\d+|manifest)\.part")
 UNFINISHED = ".part"
-#: Names in a chunk beside those of parameters and results.
+#: Names in a chunk besides those of parameters and results.
 STATUS, MESSAGES = "status", "messages"
 
 #: What must be the same for runs to belong together, and what the error says if it is not.
@@ -106,7 +106,7 @@ class ChunkStore:
 
     def __exit__(self, *error: Any) -> None:
         if self._lock is not None:
-            self._lock.close()  # the operating system lets go of the lock, also after a kill
+            self._lock.close()  # the operating system releases the lock, even after a kill
             self._lock = None
 
     def _take_lock(self) -> None:
@@ -183,7 +183,7 @@ class ChunkStore:
         return Chunk(start, stop, path)
 
     def _write(self, path: Path, put: Callable[[Any], Any]) -> None:
-        """Write a file beside, bring it to the disk, and give it its name."""
+        """Write a file under another name, sync it to disk, and rename it."""
         beside = path.with_suffix(UNFINISHED)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # never what somebody else put there
         for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
@@ -228,7 +228,7 @@ def read_chunk(chunk: Chunk) -> dict[str, np.ndarray]:
 
 
 def check_rows(arrays: Mapping[str, np.ndarray], count: int) -> None:
-    """Raise ValueError where the arrays are not those of so many runs."""
+    """Raise ValueError if the arrays are not those of ``count`` runs."""
     for name, array in arrays.items():
         result = name == STATUS or name.startswith("result")
         if result and (array.ndim == 0 or len(array) != count):

@@ -2,8 +2,8 @@
 
 Each is a plain NumPy function of a few independent numbers, uniform between 0 and 1: that makes
 the number of random words per run fixed, so that run i is the same in any campaign, and lets
-thousands of runs be drawn by one native kernel with the same bits everywhere. A class of one's
-own needs only `uniforms` and `draw`.
+thousands of runs be drawn by one native kernel with the same bits everywhere. A user's own
+class needs only `uniforms` and `draw`.
 """
 
 from __future__ import annotations

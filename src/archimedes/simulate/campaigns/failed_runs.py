@@ -1,8 +1,8 @@
 """Runs that failed: their status, the words for it, and what stands in place of their results.
 
-A run is good (0) or has failed: with nan in its results (what a recorded solve gives that fails),
-or, where the model is called as plain Python, with an error of its arithmetic. Other errors are
-mistakes in the model and end the campaign.
+A run is good (0) or has failed: with nan in its results (which is what a recorded solve gives when
+it fails), or, where the model is called as plain Python, with an arithmetic error. Other errors
+are mistakes in the model and end the campaign.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ __all__ = ["collect", "named_arrays"]
 
 
 def named_arrays(outcome: Outcome) -> dict[str, np.ndarray]:
-    """Return what a chunk keeps, by name; parameters that are no numbers are left out."""
+    """Return what a chunk keeps, by name; parameters that are not numbers are left out."""
     arrays = {STATUS: outcome.status, MESSAGES: np.array(list(outcome.messages.values()), "U")}
     for root, value in (("params", outcome.params), ("result", outcome.results)):
         if value is None:

@@ -58,7 +58,7 @@ def monte_carlo(
     `distributions` is a tree like the model's parameters, with a `Normal`, `Uniform`, ... where
     a value varies; everything else passes through. Run i has the same parameters and results for
     any n, chunk, executor and number of threads. The model is recorded once and runs natively for
-    a chunk of runs at a time (default: as many as the backend likes); with ``vectorize=False`` it
+    a chunk of runs at a time (default: as many as suit the backend); with ``vectorize=False`` it
     is called as plain Python instead.
 
     With a `folder` each chunk is on disk as soon as it is done. The same call on the same folder

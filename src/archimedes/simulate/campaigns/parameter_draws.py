@@ -93,7 +93,7 @@ def disperse(nominal: Any, distributions: Mapping[str, Any]) -> Any:
     """Return a tree of nominal values with distributions at the places named.
 
     The names are those of leaves, as in `tree.paths`: ``"m"``, ``"wing.area"``. Unlike making
-    the struct anew this does not run its checks, which know numbers only.
+    a new struct, this does not run its checks, which only know numbers.
 
     >>> from archimedes.simulate.campaigns.distributions import Normal
     >>> disperse({"mass": 2.0, "drag": 0.1}, {"mass": Normal(2.0, 0.1)})["drag"]

@@ -88,7 +88,7 @@ class Worker:
             fixed = [out.spec.value for out in made.outs if not out.spec.traced]
             h.update(lasting_digest(fixed).encode())
             plain = bool(made.graph.effects())
-        if plain:  # what Python code does, only its text and what it reads can tell
+        if plain:  # of plain Python, only its text and what it reads are known
             try:
                 h.update(lasting_digest(self.task.model).encode())
             except TypeError as error:
@@ -99,7 +99,7 @@ class Worker:
         return h.hexdigest()
 
     def check_model(self) -> None:
-        """Refuse to go on with a model that is another one than at the start."""
+        """Refuse to go on if the model has changed since the start."""
         if self.task.vectorize and fingerprint(self.task.model) != self._state:
             raise CampaignError(
                 "monte_carlo: something the model reads was changed while the campaign ran: its "
@@ -210,7 +210,7 @@ def worker_of(task: Task) -> Worker:
 
 
 def forget(task: Task) -> None:
-    """Let go of the worker for a task that is done."""
+    """Forget the worker of a task that is done."""
     with _LOCK:
         _WORKERS.pop(task.name, None)
 

@@ -81,8 +81,8 @@ def _mine(watch: Watch, mine: Any, f: Derivative, t: Any, x: Any, args: Any) -> 
 def settle(plan: Any, setup: Any, args: tuple[Any, ...], run: Any, begin: Any) -> Any:
     """Look for events in the step that a run just made, and return it after the first one.
 
-    ``begin(plan, setup, t, x, args, dense)`` starts a run anew. Where there is no event after
-    all the run goes on as it was. The status is EVENT where one was terminal.
+    ``begin(plan, setup, t, x, args, dense)`` starts the run again from there. If there is no
+    event after all, the run goes on as it was. The status is EVENT where one was terminal.
     """
     sign = np.where(setup.t_end >= setup.t_start, 1.0, -1.0)
     path = Path(plan, args, run, sign)

@@ -36,8 +36,8 @@ LOOKS = 100.0
 #: may be in between.
 INSIDE = (0.21, 0.47, 0.79)
 SAFETY = 4.0
-#: The least piece, as a part of the step: the first until so many rounds were made, then the
-#: second, which bounds the work for functions that no cubic explains.
+#: The smallest piece, as a fraction of the step: LEAST for the first PATIENCE rounds, then
+#: COARSE, which bounds the work for functions that no cubic explains.
 LEAST, PATIENCE, COARSE = 2.0**-26, 8192, 2.0**-12
 ROUNDS = PATIENCE + 2 * 4096
 #: A step after one in which the search took more rounds than this is shorter.

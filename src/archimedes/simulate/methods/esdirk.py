@@ -44,7 +44,7 @@ def _residual(f: Derivative, t: Any, base: Any, gh: Any, X: Any) -> Any:
 class Esdirk:
     """The data of an ESDIRK method whose last stage is the solution.
 
-    ``a``: rows of the strictly lower triangle, one a stage; ``c`` times of the stages;
+    ``a``: rows of the strictly lower triangle, one per stage; ``c`` times of the stages;
     ``embedded``: weights of the error estimator's solution; ``dense[k][i]``: weight of stage i
     in the coefficient of theta^(k+1).
     """

@@ -37,7 +37,7 @@ _TO_COEFFICIENTS = np.linalg.inv(_C[:, None] ** np.arange(1, 4))
 
 
 def _start(f: Derivative, t: Any, x: Any) -> Any:
-    """Return nothing of use: each step begins anew."""
+    """Return a placeholder: no step needs anything from the one before."""
     return np.zeros_like(x)
 
 

@@ -1,6 +1,6 @@
 """Rodas5P: a Rosenbrock method for stiff systems, order 5(4), with dense output of order 4.
 
-Linearly implicit: eight solves with one matrix a step, no iteration that could fail. L-stable and
+Linearly implicit: eight solves per step with one matrix, no iteration that could fail. L-stable and
 stiffly accurate, the embedded method too. The Jacobian and the time derivative are those of the
 recorded right-hand side.
 

@@ -19,7 +19,7 @@ from archimedes.tree import struct
 
 __all__ = ["Suspicion", "estimate", "is_stiff", "suspected"]
 
-#: So many steps at the border make a system stiff, unless so many in a row are not there.
+#: A system is stiff after HITS steps at the border, unless MISSES steps in a row are not there.
 HITS, MISSES = 15, 6
 #: The part of the stability region's extent from which on a step is at the border.
 BORDER = 0.9

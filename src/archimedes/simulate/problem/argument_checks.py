@@ -51,7 +51,7 @@ def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
 
 
 def check_pair(t_span: Any, x0: Any) -> None:
-    """Refuse what is no pair of numbers, and a pair where x0 looks more like the span.
+    """Refuse what is not a pair of numbers, and a pair where x0 looks more like the span.
 
     States are written as arrays or lists, spans as tuples: where it is the other way round a
     state of two numbers would pass for a span, and the solve for the one that was meant.

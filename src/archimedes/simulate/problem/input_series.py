@@ -88,7 +88,7 @@ def _table(leaf: Any, path: str, count: int) -> np.ndarray:
 
 
 def _numbers(value: Any, name: str) -> np.ndarray:
-    """Return a copy as float64; what is no real number is refused."""
+    """Return a copy as float64; anything but real numbers is refused."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise ValueError(

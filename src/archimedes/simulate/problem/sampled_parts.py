@@ -29,7 +29,7 @@ __all__ = ["Clock", "Sampled", "check_sampled"]
 
 #: Two times closer than this part of a period are the same sample.
 SAME = 1e-9
-#: The largest part of a period that rounding of the times may take away.
+#: The largest fraction of a period by which rounding may move a sample time.
 COARSE = 0.25
 
 
@@ -96,7 +96,7 @@ class Sampled:
         return SAME + rounding(t, self.offset) / self.dt
 
     def due(self, t: Any) -> Any:
-        """Tell whether t is a sample time; it must be one to rounding."""
+        """Tell whether t is a sample time, to within rounding."""
         if self.dt is not None:
             count = (t - self.offset) / self.dt
             nearest = np.round(count)
@@ -124,7 +124,7 @@ class Sampled:
 def check_sampled(
     sampled: Sampled | Sequence[Sampled], start: Any = 0.0, end: Any = 0.0
 ) -> tuple[Sampled, ...]:
-    """Return sampled parts as a tuple; their periods must be visible beside the times."""
+    """Return sampled parts as a tuple; periods must be longer than the rounding of the times."""
     parts = (sampled,) if isinstance(sampled, Sampled) else tuple(sampled)
     for k, part in enumerate(parts):
         if not isinstance(part, Sampled):

@@ -29,7 +29,7 @@ def as_state(x: Any) -> Any:
 
 
 class DerivativeError(ShapeDtypeError):
-    """What a function returned is no derivative of the state; says which function that was."""
+    """A function returned something that is not a derivative of the state; names the function."""
 
     def __init__(self, message: str, func: Any = None) -> None:
         super().__init__(message if func is None else f"{message}\n  in {place_of(func)}")
@@ -63,8 +63,8 @@ def place_of(func: Any) -> str:
 def check_time_first(func: Any, call: str = "func(t, x, ...)") -> None:
     """Refuse a function whose second argument is named t: solvers give it the time first.
 
-    SciPy's own ``odeint`` calls func(y, t), with numbers the wrong way round nothing else would
-    tell.
+    SciPy's ``odeint`` calls func(y, t): with the arguments swapped, nothing else would reveal the
+    mistake.
     """
     plain = getattr(func, "__wrapped__", func)
     code = getattr(plain, "__code__", None) or getattr(
@@ -121,7 +121,7 @@ class Layout:
         return self.pack(self.checked(result, func))
 
     def checked(self, result: Any, func: Any = None) -> Any:
-        """Return a derivative, which must be like the state; ``func`` is who returned it."""
+        """Return a derivative, which must be like the state; ``func`` is what returned it."""
         if self.is_array and isinstance(result, (list, tuple)):
             shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
             if len(shapes) != 1 or not all(map(tree.is_leaf, result)):

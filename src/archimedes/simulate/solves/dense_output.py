@@ -16,7 +16,7 @@ from archimedes.simulate.stepping.step_rows import END, START, RowLayout
 __all__ = ["BatchDense", "DenseOutput"]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class DenseOutput:
     """``dense(t)`` is the state tree at t (a number, or an array that becomes leading axes).
 

@@ -81,7 +81,7 @@ class EventLog:
 
 
 def no_events(size: int) -> Events:
-    """Return none, for states of so many numbers."""
+    """Return an empty table, for states of ``size`` numbers."""
     none, states = np.zeros(0, dtype=np.int64), np.zeros((0, size))
     return Events(none, none, np.zeros(0), states, states)
 

@@ -62,7 +62,7 @@ def instances_of(
     given = (in_axes,) * (1 + len(args)) if isinstance(in_axes, int) else tuple(in_axes)
     if len(given) != 1 + len(args):
         raise ValueError(
-            f"in_axes has {len(given)} entries, but there are {1 + len(args)} things it speaks of: "
+            f"in_axes has {len(given)} entries, but there are {1 + len(args)} things to describe: "
             "x0 and each of args"
         )
     everything = (x0, *args)

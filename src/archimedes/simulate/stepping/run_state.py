@@ -104,7 +104,7 @@ def begin_run(plan: Plan, setup: Setup, t: Any, x: Any, args: tuple[Any, ...], d
         guess = initial_step(
             f, t, x, f0, direction_of(setup), setup.atol, setup.rtol, method.error_order
         )
-        # A guess that would vanish beside t is too careful: the error of the step will tell.
+        # A guess that is lost in the rounding of t is too careful: the step's error will tell.
         guess = np.maximum(guess, float(np.finfo(np.float64).eps) * np.abs(t))
         size = np.where(setup.h > 0.0, setup.h, guess)
         size = np.minimum(np.minimum(size, setup.max_step), np.abs(setup.t_end - t))

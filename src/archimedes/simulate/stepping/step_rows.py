@@ -44,8 +44,7 @@ class RowLayout:
 
     def dense(self, rows: Any) -> Any:
         """Interpolants, (..., degree, n)."""
-        shape = (*rows.shape[:-1], self.degree, self.size)
-        return np.reshape(rows[..., 2 + 2 * self.size :], shape)
+        return rows[..., 2 + 2 * self.size :].reshape(*rows.shape[:-1], self.degree, self.size)
 
 
 def known(condition: Any, x: Any) -> Any:

@@ -33,7 +33,7 @@ STRETCH = 1.01
 #: Fixed steps of which the rounding of time is more than this part cannot be told apart; below
 #: the second, it is ignored: a step on the grid then has exactly the length that was asked for.
 COARSE, INVISIBLE = 0.25, 1e-9
-#: A normalisation that moves a state by more than this starts the method anew.
+#: A normalisation that moves a state by more than this restarts the method.
 JUMP = 1e-6
 
 
@@ -115,8 +115,8 @@ def _aimed(plan: Plan, setup: Setup, run: Run) -> _Aim:
     left = stop - run.t
     last = STRETCH * np.abs(run.h) >= np.abs(left)
     if plan.adaptive:
-        # The step that is really taken: what is left of run.h beside t, so that time is the sum
-        # of the steps.
+        # The step that is really taken is run.h as rounded by adding it to t, so that time is the
+        # sum of the steps.
         t_new = np.where(last, stop, run.t + run.h)
         h = t_new - run.t
         vanished = (h == 0.0) & (left != 0.0)
@@ -233,7 +233,7 @@ def _acted(plan: Plan, setup: Setup, args: Any, run: Run, aim: _Aim, accepted: A
 
 
 def _ticked(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> Run:
-    """Return the run after sampled parts have acted, with a method that begins anew."""
+    """Return the run after sampled parts have acted, with the method restarted."""
     assert plan.clock is not None
     x = plan.clock.flat_tick(plan.layout, run.t, run.x, plan.arguments(args))
     begun = begin_run(plan, setup, run.t, x, args, run.dense is not None)

@@ -22,11 +22,11 @@ def read_archive(file: Any) -> dict[str, np.ndarray]:
     try:
         archive = np.load(file, allow_pickle=False)
         if isinstance(archive, np.ndarray):
-            raise ValueError("it is a single array, no archive")
+            raise ValueError("it is a single array, not an archive")
         with archive:
             arrays = {name: archive[name] for name in archive.files}
     except _DAMAGE as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if wrong := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
-        raise ValueError(f"{wrong[0]} is no array")
+        raise ValueError(f"{wrong[0]} is not an array")
     return arrays

@@ -27,7 +27,7 @@ UNITS = re.compile(r" \([^()]*\)$")
 COMPONENT = re.compile(r"(.*)\[(\d+(?:,\d+)*)\]")
 STEP = re.compile(r"\.?([^.\[]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
 
-#: Runs that a table may speak of, for each of its lines.
+#: The most runs that a table may have, per line.
 MOST = 100
 
 Arrays = Mapping[str, np.ndarray]
@@ -40,7 +40,7 @@ def read_csv(source: Any, **likes: Any) -> Parts:
         with opened(source, "r") as file:
             lines = [line for line in csv.reader(file) if line]
     except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"from_csv: {source} is no table of numbers: {error}") from error
+        raise ValueError(f"from_csv: {source} is not a table of numbers: {error}") from error
     if not lines:
         raise ValueError(f"from_csv: {source} is empty; it needs a header line with a column t")
     # Spreadsheets put a byte order mark in front.
@@ -90,7 +90,7 @@ def read_npz(source: Any, **likes: Any) -> Parts:
         except (ValueError, KeyError, RecursionError) as error:
             raise ValueError(f"from_npz: {source} is not an archive of to_npz: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT["format"]:
-        raise ValueError(f"from_npz: {source} holds something else than a trajectory")
+        raise ValueError(f"from_npz: {source} holds something other than a trajectory")
     complete = header.keys() >= {"version", "message"} and arrays.keys() >= {"status", "t"}
     if not complete or arrays["status"].shape not in ((), arrays["t"].shape[:-1]):
         raise ValueError(f"from_npz: {source} is incomplete, or was changed")
@@ -141,7 +141,7 @@ def parse_column(name: str, texts: Sequence[str]) -> np.ndarray:
         except (ValueError, OverflowError):
             continue
     wrong = next(text for text in texts if not is_number(text))
-    raise ValueError(f"from_csv: column {name!r} holds something else than numbers: {wrong!r}")
+    raise ValueError(f"from_csv: column {name!r} holds something other than numbers: {wrong!r}")
 
 
 def is_number(text: str) -> bool:

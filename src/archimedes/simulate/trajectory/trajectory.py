@@ -160,7 +160,7 @@ class Trajectory:
         count = int(np.sum(~np.isnan(self.t)))
         made = self if count == len(self.t) else self[:count]
         if isinstance(made.events, dict) and "t" in made.events:
-            # Those of a batch are as many as of the instance that had the most.
+            # In a batch, every instance has as many entries as the one with the most events.
             there = np.flatnonzero(~np.isnan(made.events["t"]))
             own = {name: made.events[name] for name in EVENT_TABLE}
             made.events = tree.map(lambda leaf: leaf[there], own)
