@@ -20,7 +20,8 @@ from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error, user_line
 from archimedes.symbolic.core.traced_content import HOLDERS, holds_traced
 from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.ufuncs import UFUNCS, Loop
+from archimedes.symbolic.core.ufunc_formulas import Loop
+from archimedes.symbolic.core.ufuncs import UFUNCS
 
 __all__ = ["apply_ufunc", "as_float", "floats", "laid_like", "lift", "lift_many", "wrap"]
 

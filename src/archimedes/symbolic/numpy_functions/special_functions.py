@@ -11,7 +11,8 @@ from archimedes.graph.ops import CODES
 from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import ADOPTERS
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.core.ufuncs import UFUNCS, Loop
+from archimedes.symbolic.core.ufunc_formulas import Loop
+from archimedes.symbolic.core.ufuncs import UFUNCS
 
 __all__ = ["record"]
 
