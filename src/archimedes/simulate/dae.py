@@ -14,12 +14,12 @@ import numpy as np
 
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.dae_residuals import Residual, residual_of
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import Monitor, monitor_of
 from archimedes.simulate.solves.initial_values import Problem, step_limit
 from archimedes.simulate.solves.instances import one_instance
-from archimedes.simulate.solves.model import ATOL, RTOL, Options, setup_of
+from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options, setup_of
 from archimedes.simulate.solves.sundials import drive_residual
 from archimedes.simulate.statuses import message_of
 from archimedes.simulate.stepping.run_state import Setup
@@ -121,18 +121,18 @@ def solve_dae(
     >>> bool(abs(traj.x[-1][0] + np.sin(1.0)) < 1e-6)
     True
     """
-    checks.refuse_traced(t_span, x0, args, t_eval, xdot0)
-    start, end = checks.check_span(t_span, x0)
+    argument_checks.refuse_traced(t_span, x0, args, t_eval, xdot0)
+    start, end = argument_checks.check_span(t_span, x0)
     state = as_state(x0)
     layout = layout_of(state)
-    x = checks.check_state(state, layout)
-    given = checks.check_args(args)
+    x = argument_checks.check_state(state, layout)
+    given = argument_checks.check_args(args)
     options = Options(rtol, atol, None, first_step, max_step, max_steps, project=False)
     setup = setup_of(layout, options, start, end)
-    times = None if t_eval is None else checks.check_times(t_eval, start, end)
+    times = None if t_eval is None else argument_checks.check_times(t_eval, start, end)
     equations = residual_of(residual, layout, given)
     if is_tracing():
-        checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
+        argument_checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
     native = _is_native(method, equations.form(start, x).linear, layout.size)
     x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
     limit = step_limit(options)

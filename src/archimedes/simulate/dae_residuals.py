@@ -24,7 +24,7 @@ from archimedes.graph.program import Graph
 from archimedes.simulate.methods.method_table import Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem.state_layout import Layout
-from archimedes.simulate.solves.model import shared
+from archimedes.simulate.solves.prepared_model import shared
 from archimedes.simulate.stepping.run_state import Plan
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for, native
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from archimedes.function import Compiled, fori_loop
 from archimedes.simulate.methods.method_table import Method
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import as_state, check_time_first, layout_of
 from archimedes.simulate.solves.method_lookup import find_method
 from archimedes.simulate.stepping.manifold import projection
@@ -53,7 +53,7 @@ def discretize(
     if int(n_steps) < 1:
         raise ValueError(f"discretize: n_steps = {n_steps} must be at least 1")
     check_time_first(func)
-    h = checks.check_step("dt", dt) / int(n_steps)
+    h = argument_checks.check_step("dt", dt) / int(n_steps)
     chosen = find_method(method)
     derivative = (
         func if isinstance(func, Compiled) else Compiled(func, static_argnames=static_argnames)

@@ -10,12 +10,12 @@ import numpy as np
 from archimedes.backends.registry import check_backend
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.hybrid import hybrid_of
+from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
 from archimedes.simulate.solves.initial_values import Problem, prepare
-from archimedes.simulate.solves.model import ATOL, RTOL, Options
+from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 __all__ = ["solve_ode"]
@@ -75,7 +75,7 @@ def solve_ode(
     >>> traj.success, round(float(traj.x[-1]), 8)
     (True, 0.36787944)
     """
-    checks.refuse_traced(t_span, x0, args, t_eval)
+    argument_checks.refuse_traced(t_span, x0, args, t_eval)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
     options.backend = check_backend("solve_ode", backend)
     ask = (t_eval, dense, threads, progress)
@@ -84,16 +84,29 @@ def solve_ode(
         return _solved(given, *ask)
     if static_argnames:
         raise ValueError("static_argnames cannot be combined with inputs or sampled")
-    start, end = checks.check_span(t_span, x0)
-    hybrid = hybrid_of(func, inputs, sampled, start, end)
-    more = checks.check_args(args)
-    x0 = hybrid.begin(start, x0, more, in_axes)
-    options.clock, options.events = hybrid.acting, hybrid.events(events)
-    if in_axes is not None:
-        axes = (in_axes,) * (1 + len(more)) if isinstance(in_axes, int) else tuple(in_axes)
-        in_axes = (0, *axes[1:])
-    given = prepare(hybrid.dynamics, t_span, x0, method, args, None, options, in_axes)
+    hybrid = hybrid_of(func, inputs, sampled, *argument_checks.check_span(t_span, x0))
+    given = _with_parts(hybrid, t_span, x0, method, args, options, in_axes)
     return hybrid.shown(_solved(given, *ask))
+
+
+def _with_parts(
+    hybrid: Hybrid,
+    t_span: Any,
+    x0: Any,
+    method: str | Method | None,
+    args: Any,
+    options: Options,
+    in_axes: Any,
+) -> Problem:
+    """Prepare the solve of a model with inputs or sampled parts, by its larger state."""
+    given = argument_checks.check_args(args)
+    start, _ = argument_checks.check_span(t_span, x0)
+    begun = hybrid.begin(start, x0, given, in_axes)
+    options.clock, options.events = hybrid.acting, hybrid.events(options.events)
+    if in_axes is not None:
+        axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
+        in_axes = (0, *axes[1:])
+    return prepare(hybrid.dynamics, t_span, begun, method, given, None, options, in_axes)
 
 
 def _solved(

@@ -16,14 +16,14 @@ from archimedes.function.former_options import former_options
 from archimedes.function.region_bodies import any_traced
 from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.hybrid import hybrid_of
+from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
 from archimedes.simulate.solves.initial_values import prepare, step_limit
 from archimedes.simulate.solves.method_lookup import find_method
-from archimedes.simulate.solves.model import (
+from archimedes.simulate.solves.prepared_model import (
     ATOL,
     DEFAULT_METHOD,
     RTOL,
@@ -106,21 +106,9 @@ def odeint(
     ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output)
     if inputs is None and sampled is None:
         found, info = _solved(func, t_span, x0, args, ask)
-        return (found, info) if full_output else found
-    start, end = checks.check_span(t_span, x0)
-    hybrid = hybrid_of(func, inputs, sampled, start, end)
-    given = checks.check_args(args)
-    options.clock, options.events = hybrid.acting, hybrid.events(events)
-    begun = hybrid.begin(start, x0, given, None)
-    (found, _), info = _solved(hybrid.dynamics, t_span, begun, given, ask)
-    if hybrid.acting is not None and is_traced(end):
-        # Sampled parts cannot follow back in time, which nothing could say before.
-        forward = end > start
-        found = tree.map(lambda leaf: known(forward, leaf), found)
-        status = stop_gradient(np.where(forward, info.status, UNORDERED))
-        info = tree.replace(info, success=status >= 0, status=status)
-    flat = t_eval is not None and tree.is_leaf(begun[0])
-    found = np.moveaxis(found, 0, -1) if flat else found
+    else:
+        hybrid = hybrid_of(func, inputs, sampled, *argument_checks.check_span(t_span, x0))
+        found, info = _with_parts(hybrid, t_span, x0, args, ask)
     return (found, info) if full_output else found
 
 
@@ -134,6 +122,25 @@ class _Ask:
     options: Options
     progress: Any
     raises: bool
+
+
+def _with_parts(
+    hybrid: Hybrid, t_span: Any, x0: Any, args: Any, ask: _Ask
+) -> tuple[Any, SolveInfo]:
+    """Solve a model with inputs or sampled parts, by its larger state."""
+    start, end = argument_checks.check_span(t_span, x0)
+    given, options = argument_checks.check_args(args), ask.options
+    options.clock, options.events = hybrid.acting, hybrid.events(options.events)
+    begun = hybrid.begin(start, x0, given, None)
+    (found, _), info = _solved(hybrid.dynamics, t_span, begun, given, ask)
+    if hybrid.acting is not None and is_traced(end):
+        # Sampled parts cannot follow back in time, which nothing could say before.
+        forward = end > start
+        found = tree.map(lambda leaf: known(forward, leaf), found)
+        status = stop_gradient(np.where(forward, info.status, UNORDERED))
+        info = tree.replace(info, success=status >= 0, status=status)
+    flat = ask.t_eval is not None and tree.is_leaf(begun[0])
+    return (np.moveaxis(found, 0, -1) if flat else found), info
 
 
 def _solved(
@@ -179,12 +186,12 @@ def _recorded(
 ) -> tuple[Any, SolveInfo]:
     """Record the loops of a solve into the current trace."""
     t_eval, options = ask.t_eval, ask.options
-    start, end = checks.check_span(t_span, x0)
+    start, end = argument_checks.check_span(t_span, x0)
     times = np.zeros(0) if t_eval is None else t_eval
     if np.ndim(times) != 1:
         raise ValueError(f"t_eval must have shape (m,), got {np.shape(times)}")
     if not any_symbolic((start, end, times)) and t_eval is not None:
-        times = checks.check_times(t_eval, start, end)
+        times = argument_checks.check_times(t_eval, start, end)
     state = as_state(x0)
     layout = layout_of(state)
     chosen = find_method(DEFAULT_METHOD if ask.method is None else ask.method)
@@ -237,7 +244,7 @@ class _Recorded:
         status = np.where(run.status == RUNNING, short, run.status)
         if any_symbolic(times):
             f = self.plan.derivative(self.args)
-            good = checks.in_order(fixed, setup.t_start, stop_gradient(end))
+            good = argument_checks.in_order(fixed, setup.t_start, stop_gradient(end))
             status = np.where(np.all(good), status, UNORDERED)
             rows = known(good[:, None], rows)
             rows = vmap(lambda a, b, x: moved(f, a, b, x))(fixed, times, rows)

@@ -12,7 +12,7 @@ from archimedes import tree
 from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.methods.stiffness import is_stiff
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
@@ -22,7 +22,7 @@ from archimedes.simulate.solves.event_logs import batch_table, one_table
 from archimedes.simulate.solves.groups import drive_groups
 from archimedes.simulate.solves.instances import Instances, instances_of, one_instance
 from archimedes.simulate.solves.method_lookup import find_method
-from archimedes.simulate.solves.model import (
+from archimedes.simulate.solves.prepared_model import (
     DEFAULT_METHOD,
     MAX_STEPS,
     Model,
@@ -52,7 +52,7 @@ class Problem:
 
     def times(self, t_eval: Any) -> np.ndarray:
         """Return output times, checked."""
-        return checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
+        return argument_checks.check_times(t_eval, self.setup.t_start, self.setup.t_end)
 
     @in_default_environment
     def solve(
@@ -84,7 +84,7 @@ class Problem:
         drive, x0, args = self.kernels.plan.method.drive, self.instances.x0[0], self.instances.args
         assert drive is not None
         if is_tracing():
-            checks.refuse_traced(self.kernels.derivative()(0.0, x0, args))
+            argument_checks.refuse_traced(self.kernels.derivative()(0.0, x0, args))
         ends = np.array([self.setup.t_end]) if final else times
         return drive(self.kernels, self.setup, x0, args, ends, self.max_steps, monitor)
 
@@ -169,11 +169,11 @@ def prepare(
     in_axes: Any = None,
 ) -> Problem:
     """Check and flatten what a user gave; ``in_axes``: for a batch, as in ``instances_of``."""
-    start, end = checks.check_span(t_span, x0)
+    start, end = argument_checks.check_span(t_span, x0)
     if in_axes is None:
         state = as_state(x0)
         layout = layout_of(state)
-        x = checks.check_state(state, layout)
+        x = argument_checks.check_state(state, layout)
         model = model_of(func, args, static_argnames)
         instances = one_instance(x, model.args)
     else:
@@ -195,15 +195,15 @@ def _batch(
     model: Model,
 ) -> tuple[Layout, Instances]:
     """Return the layout of one state of a batch, and its instances."""
-    given = checks.check_args(args)
-    fixed = checks.static_places(func, static_argnames, len(given))
+    given = argument_checks.check_args(args)
+    fixed = argument_checks.static_places(func, static_argnames, len(given))
     axes = (in_axes,) * (1 + len(given)) if isinstance(in_axes, int) else tuple(in_axes)
     moving = tuple(a for k, a in enumerate(given) if k not in fixed)
     if len(axes) == 1 + len(given):
         axes = (axes[0], *(a for k, a in enumerate(axes[1:]) if k not in fixed))
     count, states, leaves, many = instances_of(as_state(x0), moving, axes)
     layout = layout_of(tree.map(lambda leaf: np.asarray(leaf)[0], states))
-    checks.check_state(states, layout)
+    argument_checks.check_state(states, layout)
     own = tree.leaves(model.args[: len(model.args) - len(moving)])
     flat = [np.reshape(leaf, (count, -1)) for leaf in tree.leaves(states)]
     return layout, Instances(

@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, vmap
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping.run_state import Run, Setup
@@ -44,7 +44,7 @@ class OneRun:
         setup, instances = self.setup, self.instances
         kernel = self.kernels.begin(dense)
         self.run = kernel(setup, setup.t_start, instances.x0[0], instances.args)
-        checks.refuse_traced(self.run.status)
+        argument_checks.refuse_traced(self.run.status)
         self.status, self.made = int(self.run.status), 0
 
     def going(self, waiting: Any) -> bool:
@@ -130,7 +130,7 @@ class ManyRuns:
         setup, in_axes = self.given, (None, None, 0, self.axes)
         mapped = self._mapped(("begin", dense), lambda: self.kernels.begin(dense), in_axes)
         self.run = self.all = mapped(setup, setup.t_start, self.instances.x0, self.args)
-        checks.refuse_traced(self.run.status)
+        argument_checks.refuse_traced(self.run.status)
         self.status = np.array(self.run.status)
 
     def going(self, waiting: Any) -> bool:

@@ -15,7 +15,7 @@ from archimedes.function.identity.states import content_of, fingerprint
 from archimedes.function.identity.traversal import Same
 from archimedes.simulate.events.event import EventLike, Watch, check_events
 from archimedes.simulate.methods.method_table import Method
-from archimedes.simulate.problem import argument_checks as checks
+from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.sampled_parts import Clock
 from archimedes.simulate.problem.state_layout import Layout, check_time_first
 from archimedes.simulate.stepping.manifold import projection
@@ -158,12 +158,12 @@ def model_of(
             "odeint(f, ...), not odeint(f(t, x), ...)"
         )
     check_time_first(func)
-    given = checks.check_args(args)
+    given = argument_checks.check_args(args)
     me = func.__self__ if isinstance(func, MethodType) else None
     bound = is_struct(type(me))
     if not static_argnames and not bound:
         return Model(func, fingerprint(func), given, tuple, func)
-    fixed = checks.static_places(func, static_argnames, len(given))
+    fixed = argument_checks.static_places(func, static_argnames, len(given))
     static = {k: given[k] for k in fixed}
     moving = tuple(a for k, a in enumerate(given) if k not in static)
     base: Any = func.__func__ if bound else func  # type: ignore[attr-defined]
@@ -188,7 +188,7 @@ def _tolerances(size: int, rtol: float, atol: float) -> tuple[np.ndarray, np.nda
     """Return the vectors of tolerances that are the same for all numbers, checked."""
     # Not np.full, which inside a recording would make them part of it.
     vectors = np.float64(rtol).repeat(size), np.float64(atol).repeat(size)
-    checks.check_tolerances(*vectors)
+    argument_checks.check_tolerances(*vectors)
     for vector in vectors:
         vector.flags.writeable = False
     return vectors
@@ -200,14 +200,14 @@ def setup_of(layout: Layout, options: Options, start: Any, end: Any, pause: int 
         rtol, atol = _tolerances(layout.size, options.rtol, options.atol)
     else:
         rtol, atol = layout.spread(options.rtol, "rtol"), layout.spread(options.atol, "atol")
-        checks.check_tolerances(rtol, atol)
+        argument_checks.check_tolerances(rtol, atol)
     h = options.dt if options.dt is not None else options.first_step
     name = "dt" if options.dt is not None else "first_step"
     return Setup(
         t_start=start,
         t_end=end,
-        h=0.0 if h is None else checks.check_step(name, h),
-        max_step=checks.check_step("max_step", options.max_step),
+        h=0.0 if h is None else argument_checks.check_step(name, h),
+        max_step=argument_checks.check_step("max_step", options.max_step),
         rtol=rtol,
         atol=atol,
         pause=pause,
