@@ -36,6 +36,91 @@ _DTYPES = (*[np.dtype(np.float64)] * 3, *[np.dtype(np.int64)] * 2)
 _MOVING = (_DTYPES[0], *_DTYPES[3:])
 
 
+def _item(f: Function, kind: str, base: str, index: str) -> str:
+    """Load an item of an array."""
+    at = f.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
+    return f.value(f"load {kind}, ptr {at}, align 8")
+
+
+def _further(f: Function, base: str, index: str, size: str) -> str:
+    """Return the address of item ``index`` of items of a size in bytes."""
+    offset = f.value(f"mul i64 {index}, {size}")
+    return f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+
+def _tables(f: Function) -> None:
+    """Make the tables of pointers; what a run's instances share lies behind row and items."""
+    f.line("%in = alloca ptr, i64 %inputs, align 8")
+    f.line("%out = alloca ptr, align 8")
+    f.line(f"%values = alloca i8, i64 %room, align {ALIGNMENT}")
+    f.line("%following = getelementptr i8, ptr %in, i64 16")
+    f.line("%most = sub i64 %lanes, 1")
+    f.line("%whole = sub i64 0, %lanes")
+    with f.loop(2, "%inputs") as loop:
+        number = f.value(f"sub i64 {loop.counter}, 2")
+        offset = _item(f, "i64", "%offsets", number)
+        at = f.value(f"getelementptr i8, ptr %values, i64 {offset}")
+        f.line(f"store ptr {at}, ptr {_further(f, '%in', loop.counter, '8')}, align 8")
+
+
+def _search(f: Function, row: str, done: str) -> str:
+    """Return how many items lie up to the key of a row, ``done`` of which are known to."""
+    key = f.value(f"load double, ptr {_further(f, '%keys', row, '%row_bytes')}, align 8")
+    limit, end = f.value(f"fmul double {key}, %sign"), f.label()
+    with f.loop(done, "%total") as search:
+        item = _item(f, "double", "%items", search.counter)
+        signed, more = f.value(f"fmul double {item}, %sign"), f.label()
+        f.fork(f.value(f"fcmp ole double {signed}, {limit}"), more, end)
+        f.start(more)
+    f.jump(end)
+    return search.counter
+
+
+def _compute(f: Function, row: str, results: str, done: str, stop: str) -> str:
+    """Call the kernel for the items from done to stop, all of one row; return its status."""
+    second = f.value("getelementptr i8, ptr %in, i64 8")
+    f.line(f"store ptr {_further(f, '%rows', row, '%row_bytes')}, ptr %in, align 8")
+    f.line(f"store ptr {_further(f, '%items', done, '8')}, ptr {second}, align 8")
+    f.line(f"store ptr {_further(f, results, done, '%result_bytes')}, ptr %out, align 8")
+    before, share, run = f.block, f.label(), f.label()
+    f.fork(f.value("icmp eq ptr %shared, null"), run, share)
+    f.start(share)
+    shared = f.value("call i32 %shared(ptr %in, ptr %following)")
+    f.jump(run)
+    failed = f.phi("i32", ("0", before), (shared, share))
+    # Whole tiles are quicker: what is behind the run is overwritten by the next one.
+    more = f.value(f"sub i64 {stop}, {done}")
+    grown = f.value(f"add i64 {more}, %most")
+    tiles = f.value(f"and i64 {grown}, %whole")
+    left = f.value(f"sub i64 %total, {done}")
+    fits = f.value(f"icmp sle i64 {tiles}, {left}")
+    count = f.value(f"select i1 {fits}, i64 {tiles}, i64 {more}")
+    found = f.value(f"call i32 %kernel(ptr %in, ptr %out, i64 0, i64 {count})")
+    return f.value(f"or i32 {failed}, {found}")
+
+
+def _rows(f: Function, sequence: str, status: str) -> str:
+    """Go along the rows of a sequence; return the status."""
+    place = _item(f, "i64", "%places", sequence)
+    results = _further(f, "%results", f.value(f"mul i64 {place}, %total"), "%result_bytes")
+    first = f.value(f"mul i64 {sequence}, %steps")
+    state = [("i64", _item(f, "i64", "%done", sequence)), ("i32", status)]
+    with f.loop(0, "%steps", state) as step:
+        done, status = step.carried
+        row = f.value(f"add i64 {first}, {step.counter}")
+        stop = _search(f, row, done)
+        before, some, after = f.block, f.label(), f.label()
+        f.fork(f.value(f"icmp sgt i64 {stop}, {done}"), some, after)
+        f.start(some)
+        both = f.value(f"or i32 {_compute(f, row, results, done, stop)}, {status}")
+        made = f.block
+        f.jump(after)
+        step.next = [stop, f.phi("i32", (status, before), (both, made))]
+    done, status = step.carried
+    f.line(f"store i64 {done}, ptr {_further(f, '%done', sequence, '8')}, align 8")
+    return status
+
+
 @lru_cache(maxsize=1)
 def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
     """The loop over sequences and rows, for all kernels."""
@@ -44,74 +129,9 @@ def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
     parameters = [f"ptr %{x}" for x in POINTERS.split()] + [f"i64 %{x}" for x in NUMBERS.split()]
     signature = f"{', '.join(parameters)}, double %sign"
     f = Function(module, f"define internal i32 @run({signature}) noinline")
-    f.line("%in = alloca ptr, i64 %inputs, align 8")
-    f.line("%out = alloca ptr, align 8")
-    f.line(f"%values = alloca i8, i64 %room, align {ALIGNMENT}")
-
-    def item(kind: str, base: str, index: str) -> str:
-        at = f.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
-        return f.value(f"load {kind}, ptr {at}, align 8")
-
-    def further(base: str, index: str, size: str) -> str:
-        offset = f.value(f"mul i64 {index}, {size}")
-        return f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    f.line("%most = sub i64 %lanes, 1")
-    f.line("%whole = sub i64 0, %lanes")
-
-    # What a run's instances share lies behind row and items in the table.
-    with f.loop(2, "%inputs") as loop:
-        number = f.value(f"sub i64 {loop.counter}, 2")
-        at = f.value(f"getelementptr i8, ptr %values, i64 {item('i64', '%offsets', number)}")
-        f.line(f"store ptr {at}, ptr {further('%in', loop.counter, '8')}, align 8")
-    following = f.value("getelementptr i8, ptr %in, i64 16")
+    _tables(f)
     with f.loop(0, "%sequences", [("i32", "0")]) as sequence:
-        place = item("i64", "%places", sequence.counter)
-        results = further("%results", f.value(f"mul i64 {place}, %total"), "%result_bytes")
-        begun = item("i64", "%done", sequence.counter)
-        first = f.value(f"mul i64 {sequence.counter}, %steps")
-        state = [("i64", begun), ("i32", sequence.carried[0])]
-        with f.loop(0, "%steps", state) as step:
-            done, status = step.carried
-            number = f.value(f"add i64 {first}, {step.counter}")
-            key = f.value(f"load double, ptr {further('%keys', number, '%row_bytes')}, align 8")
-            limit = f.value(f"fmul double {key}, %sign")
-            end, some, after = f.label(), f.label(), f.label()
-            with f.loop(done, "%total") as search:
-                signed = f.value(f"fmul double {item('double', '%items', search.counter)}, %sign")
-                more = f.label()
-                f.fork(f.value(f"fcmp ole double {signed}, {limit}"), more, end)
-                f.start(more)
-            f.jump(end)
-            stop = search.counter
-            before = f.block
-            f.fork(f.value(f"icmp sgt i64 {stop}, {done}"), some, after)
-            f.start(some)
-            f.line(f"store ptr {further('%rows', number, '%row_bytes')}, ptr %in, align 8")
-            second = f.value("getelementptr i8, ptr %in, i64 8")
-            f.line(f"store ptr {further('%items', done, '8')}, ptr {second}, align 8")
-            f.line(f"store ptr {further(results, done, '%result_bytes')}, ptr %out, align 8")
-            share, run = f.label(), f.label()
-            f.fork(f.value("icmp eq ptr %shared, null"), run, share)
-            f.start(share)
-            shared = f.value(f"call i32 %shared(ptr %in, ptr {following})")
-            f.jump(run)
-            failed = f.phi("i32", ("0", some), (shared, share))
-            # Whole tiles are quicker: what is behind the run is overwritten by the next one.
-            more = f.value(f"sub i64 {stop}, {done}")
-            grown = f.value(f"add i64 {more}, %most")
-            tiles = f.value(f"and i64 {grown}, %whole")
-            left = f.value(f"sub i64 %total, {done}")
-            fits = f.value(f"icmp sle i64 {tiles}, {left}")
-            count = f.value(f"select i1 {fits}, i64 {tiles}, i64 {more}")
-            found = f.value(f"call i32 %kernel(ptr %in, ptr %out, i64 0, i64 {count})")
-            both = f.value(f"or i32 {f.value(f'or i32 {failed}, {found}')}, {status}")
-            made = f.block
-            f.jump(after)
-            step.next = [stop, f.phi("i32", (status, before), (both, made))]
-        done, status = step.carried
-        f.line(f"store i64 {done}, ptr {further('%done', sequence.counter, '8')}, align 8")
-        sequence.next = [status]
+        sequence.next = [_rows(f, sequence.counter, sequence.carried[0])]
     f.finish(f"ret i32 {sequence.carried[0]}")
     add_guarded(module, NAME, signature, "run")
     code = NativeCode(target.compile(module.text()), NAME)
@@ -121,7 +141,7 @@ def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
 
 
 class Runs:
-    """``kernel(row, item) -> result`` over sequences: see :func:`function.runs.over_runs`."""
+    """``kernel(row, item) -> result`` over sequences: see ``function.batching.sorted_runs``."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.address, self.shared, sizes = kernel.batch_addresses((False, True))
