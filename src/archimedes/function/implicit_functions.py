@@ -1,7 +1,7 @@
 """``root`` and ``implicit``: solutions of equations as functions, with implicit derivatives.
 
-The solver is Newton's method with step halving, recorded as a bounded loop. The derivative does
-not go through the iterations: from F(x(p), p) = 0 follows dx = -(dF/dx)^-1 (dF/dp) dp.
+The solvers are bounded recorded loops (``root_iterations.py``). The derivative does not go through
+the iterations: from F(x(p), p) = 0 follows dx = -(dF/dx)^-1 (dF/dp) dp.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import ArchimedesError
 from archimedes.function.compiled import Compiled
-from archimedes.function.control_flow.branches import cond
-from archimedes.function.control_flow.loops import while_loop
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
 from archimedes.function.derivatives.transforms import jac
@@ -25,6 +23,7 @@ from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recorded_calls import apply_recording
 from archimedes.function.recording import LeafSpec, Recording
 from archimedes.function.region_bodies import flatten_traced, record_body
+from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature
 from archimedes.symbolic import is_traced, wrap
 from archimedes.tree import struct
@@ -32,11 +31,19 @@ from archimedes.tree.content import content_key
 
 __all__ = ["ConvergenceError", "RootInfo", "implicit", "root"]
 
-#: Solvers by name; "fast_newton" is the original's name of a Newton method.
-SOLVERS = ("newton", "fast_newton")
+#: Solvers by name.
+SOLVERS = tuple(ITERATIONS)
 #: Residuals that count as zero, unless the caller says otherwise: what is left of equations of
 #: size 1 by rounding, and then some.
 TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+
+
+_WORDS = {
+    "newton": "Newton's method",
+    "fast_newton": "Newton's method",
+    "hybr": "Powell's hybrid method",
+    "lm": "the Levenberg-Marquardt method",
+}
 
 
 class ConvergenceError(ArchimedesError, RuntimeError):
@@ -77,6 +84,7 @@ class Implicit:
         name: str | None,
         tol: float | None,
         max_steps: int,
+        bounds: Any = None,
     ) -> None:
         if not callable(func):
             raise TypeError(
@@ -89,8 +97,13 @@ class Implicit:
             raise ValueError(f"implicit: tol={tol} must be positive")
         if max_steps < 1:
             raise ValueError(f"implicit: max_steps={max_steps} must be at least 1")
+        if bounds is not None and (not isinstance(bounds, (tuple, list)) or len(bounds) != 2):
+            raise ValueError("bounds must be a pair (lower, upper): numbers, or trees like x0")
+        if bounds is not None and solver != "lm":
+            raise ValueError(f"solver={solver!r} takes no bounds: use 'lm'")
         functools.update_wrapper(self, func, updated=())
         self.func = func
+        self.solver, self.bounds = solver, bounds
         self.tol = None if tol is None else float(tol)
         self.max_steps = int(max_steps)
         self.name = name or getattr(func, "__name__", "implicit")
@@ -108,10 +121,10 @@ class Implicit:
             return tree.map(lambda leaf: np.where(info.success, leaf, np.nan), x)
         if not info.success:
             raise ConvergenceError(
-                f"{self.name}: Newton's method did not converge: after {int(info.steps)} steps "
-                f"the largest residual is {float(info.residual):.3g}, the tolerance is "
-                f"{self._tolerance(info.residual.dtype):.3g}. Give a better starting value, or "
-                "raise max_steps or tol."
+                f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
+                f"steps the largest residual is {float(info.residual):.3g}, the tolerance is "
+                f"{self._tolerance(info.residual.dtype):.3g}. There may be no solution; else give "
+                "a better starting value, try method='hybr' or 'lm', or raise max_steps or tol."
             )
         return x
 
@@ -148,7 +161,7 @@ class Implicit:
 
         @custom_jvp
         def solution(x: Any, p: Any) -> Any:
-            return self._newton(residual, x, p)
+            return self._iterate(residual, x, p)
 
         @solution.defjvp
         def derivative(primals: Any, tangents: Any) -> Any:
@@ -198,58 +211,40 @@ class Implicit:
         extra = tuple(LeafSpec(code) for code in codes)
         return replace(made, leaves=made.leaves + extra, captured=[]), values
 
-    def _newton(self, residual: Any, x: Any, p: Any) -> Any:
+    def _iterate(self, residual: Any, x: Any, p: Any) -> Any:
         """Iterate; returns x, the largest residual and the number of steps in one array."""
-        number, tol = np.dtype(x.dtype).type, self._tolerance(x.dtype)
-
-        def size(f: Any) -> Any:
-            largest = np.max(np.abs(f))
-            return np.where(np.isnan(largest), np.inf, largest)
-
-        def halve(x: Any, dx: Any, before: Any) -> tuple[Any, Any]:
-            # Halve the step until the residual falls; after ten halvings take what there is.
-            def test(state: Any) -> Any:
-                step, _, now = state
-                return (now > before) & (step > 1e-3)
-
-            def shorter(state: Any) -> Any:
-                step = state[0] / 2
-                new = x + step * dx
-                return step, new, size(residual(new, p))
-
-            first = x + dx
-            _, new, now = while_loop(
-                test, shorter, (number(1.0), first, size(residual(first, p))), max_steps=10
-            )
-            return new, now
-
-        def newton_step(x: Any) -> Any:
-            return -np.linalg.solve(jac(residual)(x, p), residual(x, p))
-
-        def going(state: Any) -> Any:
-            _, now, steps, moved = state
-            return (now > tol) & (steps < self.max_steps) & moved
-
-        def step(state: Any) -> Any:
-            x, now, steps, _ = state
-            dx = newton_step(x)
-            finite = np.all(np.isfinite(dx))
-            new, after = cond(
-                finite, lambda: halve(x, np.where(np.isfinite(dx), dx, 0.0), now), lambda: (x, now)
-            )
-            return new, after, steps + 1, finite & np.any(new != x)
-
-        start = (x, size(residual(x, p)), number(0.0), np.bool_(True))
-        x, now, steps, _ = while_loop(going, step, start, max_steps=self.max_steps)
-        # One step more, kept if it helps: the last one was taken from outside the tolerance.
-        last = x + newton_step(x)
-        after = size(residual(last, p))
-        better = after < now
-        x, now = np.where(better, last, x), np.where(better, after, now)
+        lower, upper = self.edges(x)
+        equations = Equations(
+            lambda x: residual(x, p),
+            lambda x: jac(residual)(x, p),
+            self._tolerance(x.dtype),
+            self.max_steps,
+            lower,
+            upper,
+        )
+        x = x if self.bounds is None else np.clip(x, lower, upper)
+        x, now, steps = ITERATIONS[self.solver](equations, x)
         return np.concatenate([x, np.stack([now, steps])])
 
+    def edges(self, x: Any) -> tuple[Any, Any]:
+        """Return lower and upper bounds as vectors like x."""
+        pair = (None, None) if self.bounds is None else self.bounds
+        found = []
+        for given, none in zip(pair, (-np.inf, np.inf)):
+            flat = np.asarray(tree.ravel(none if given is None else given)[0] * 1.0)
+            if flat.size not in (1, x.size):
+                raise ValueError(f"{self.name}: bounds hold {flat.size} numbers, x0 holds {x.size}")
+            found.append(np.broadcast_to(flat, x.shape))
+        return found[0], found[1]
 
-PARTS[Implicit] = lambda solver: (solver.func, solver.tol, solver.max_steps)
+
+PARTS[Implicit] = lambda solver: (
+    solver.func,
+    solver.tol,
+    solver.max_steps,
+    solver.solver,
+    solver.bounds,
+)
 PARTS[Fixed] = lambda fixed: (fixed.value,)
 
 
@@ -263,6 +258,7 @@ def implicit(
     max_steps: int = 50,
     abstol: float | None = None,
     max_iter: int | None = None,
+    bounds: Any = None,
 ) -> Implicit:
     """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
 
@@ -271,6 +267,8 @@ def implicit(
     implicit function theorem, and does not depend on ``x0`` as far as derivatives go.
     ``g.solve(...)`` also returns a :class:`RootInfo`. Arguments may be given by name:
     ``g(x0=..., p=...)``. ``abstol`` and ``max_iter`` are other names of ``tol`` and ``max_steps``.
+    ``solver`` is "newton" (with steps halved until the residual falls), "hybr" (Powell's dogleg
+    in a region of trust) or "lm" (damped steps), which keeps x within ``bounds = (lower, upper)``.
 
     >>> sqrt = implicit(lambda x, p: x**2 - p)
     >>> round(float(sqrt(1.0, 2.0)), 12)
@@ -278,7 +276,7 @@ def implicit(
     """
     tol = abstol if tol is None else tol
     steps = max_steps if max_iter is None else max_iter
-    return Implicit(func, static_argnames, solver, name, tol, steps)
+    return Implicit(func, static_argnames, solver, name, tol, steps, bounds)
 
 
 def root(
@@ -289,12 +287,14 @@ def root(
     method: str = "newton",
     tol: float | None = None,
     *,
-    max_steps: int = 50,
+    max_steps: int | None = None,
     full_output: bool = False,
+    bounds: Any = None,
 ) -> Any:
     """Solve ``func(x, *args) = 0`` from the starting value ``x0``.
 
-    Returns x, or ``(x, RootInfo)`` with ``full_output``. Without a solution it raises
+    ``method`` is "newton", "hybr" or "lm", which ``bounds = (lower, upper)`` need. Returns x, or
+    ``(x, RootInfo)`` with ``full_output``. Without a solution it raises
     ConvergenceError; in recorded code x is nan, and RootInfo says so. See :func:`implicit`.
 
     >>> round(float(root(lambda x: x**2 - 2.0, 1.0)), 12)
@@ -303,5 +303,7 @@ def root(
     if method not in SOLVERS:
         raise ValueError(f"root: method={method!r} is not one of {SOLVERS}")
     given = args if isinstance(args, tuple) else (args,)
-    solver = implicit(func, static_argnames, method, tol=tol, max_steps=max_steps)
+    method = "lm" if bounds is not None and method == "newton" else method
+    steps = max_steps if max_steps is not None else (50 if "newton" in method else 200)
+    solver = implicit(func, static_argnames, method, tol=tol, max_steps=steps, bounds=bounds)
     return solver.solve(x0, *given) if full_output else solver(x0, *given)

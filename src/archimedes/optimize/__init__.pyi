@@ -1,6 +1,7 @@
 from archimedes.function import implicit as implicit
 from archimedes.function import root as root
 from archimedes.optimize.fitting import least_squares as least_squares
+from archimedes.optimize.fixed_points import fixed_point as fixed_point
 from archimedes.optimize.levenberg_marquardt import lm_solve as lm_solve
 from archimedes.optimize.nlp import NlpSolver as NlpSolver
 from archimedes.optimize.nlp import minimize as minimize

@@ -20,7 +20,8 @@ UNROLLED = 16
 def _factors(M: Any) -> tuple[Any, list[Any]]:
     """Return L (n, n), unit lower triangular without its diagonal, and D (n,)."""
     n = M.shape[0]
-    L, D = np.zeros((n, n), dtype=M.dtype), []
+    L = np.zeros((n, n), dtype=M.dtype)
+    D: list[Any] = []
     for j in range(n):
         scaled = [L[j, k] * D[k] for k in range(j)]
         pivot = M[j, j]

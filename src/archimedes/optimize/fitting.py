@@ -12,7 +12,7 @@ __all__ = ["least_squares"]
 
 #: "hess-lm" is the name that users of the original type.
 METHODS = ("hess-lm", "lm")
-_OPTIONS = ("ftol", "xtol", "gtol", "max_nfev", "damping")
+_OPTIONS = ("ftol", "xtol", "gtol", "max_nfev", "damping", "loss", "f_scale")
 
 
 def least_squares(
@@ -27,7 +27,8 @@ def least_squares(
     """Minimise the sum of squares of ``func(x, *args)`` from ``x0``: :func:`lm_solve`.
 
     ``method`` is "hess-lm" or "lm": both are the Levenberg-Marquardt method, and take ``bounds``.
-    ``options``, a dict or by name: ftol, xtol, gtol, max_nfev, damping.
+    ``options``, a dict or by name: ftol, xtol, gtol, max_nfev, damping, and, for data with
+    outliers, loss ("soft_l1", "huber", "cauchy", "arctan") and f_scale, as in SciPy.
 
     >>> import numpy as np
     >>> t = np.array([0.0, 1.0, 2.0, 3.0])

@@ -22,6 +22,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import compile, is_traced, jac
+from archimedes.optimize.losses import LOSSES, Loss, scaled
 from archimedes.optimize.results import LMResult, LMStatus
 
 __all__ = ["lm_solve"]
@@ -42,14 +43,17 @@ def lm_solve(
     gtol: float = 1e-10,
     max_nfev: int | None = None,
     damping: float = 1e-3,
+    loss: str = "linear",
+    f_scale: float = 1.0,
 ) -> LMResult:
     """Minimise the sum of squares of ``func(x, *args)`` from ``x0``.
 
     ``x0`` and the residuals may be any trees of numbers; a list of numbers is an array.
     ``bounds = (lower, upper)``: numbers, or trees like x0. The iteration ends where cost or x
     change by less than ``ftol`` or ``xtol``, relatively, where no part of the gradient exceeds
-    ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown). Errors of the caller
-    raise; what the numbers do is in ``result.status``.
+    ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown). ``loss`` other than
+    "linear" gives residuals above ``f_scale`` less weight: "soft_l1", "huber", "cauchy",
+    "arctan". Errors of the caller raise; what the numbers do is in ``result.status``.
 
     >>> rosenbrock = lambda x: np.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
     >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
@@ -68,15 +72,20 @@ def lm_solve(
 
     problem = _Problem(compile(residuals), jac(residuals), args, lower, upper)
     limit = 100 * start.size if max_nfev is None else int(max_nfev)
-    search = _Search(problem, start, (ftol, xtol, gtol), limit, damping)
+    if loss not in LOSSES or not f_scale > 0:
+        raise ValueError(
+            f"loss={loss!r} must be one of {tuple(LOSSES)}, f_scale={f_scale} positive"
+        )
+    cost = _Cost(LOSSES[loss], float(f_scale))
+    search = _Search(problem, start, (ftol, xtol, gtol), limit, damping, cost)
     status = search.run()
     x = search.x
     mask = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))
     return LMResult(
         x=unravel(x),
         cost=search.cost,
-        fun=search.r,
-        jac=search.J,
+        fun=search.raw[0],
+        jac=search.raw[1],
         grad=search.J.T @ search.r,
         status=status,
         nfev=problem.nfev,
@@ -145,6 +154,26 @@ def _half_square(r: np.ndarray) -> float:
         return 0.5 * float(r @ r)
 
 
+@dataclass(frozen=True)
+class _Cost:
+    """What is minimised of the residuals."""
+
+    loss: Loss
+    scale: float
+
+    def of(self, r: np.ndarray) -> float:
+        if self.loss is LOSSES["linear"]:
+            return _half_square(r)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return 0.5 * self.scale**2 * float(np.sum(self.loss((r / self.scale) ** 2)[0]))
+
+    def model(self, r: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return residuals and Jacobian whose squares stand for the cost nearby."""
+        if self.loss is LOSSES["linear"]:
+            return r, J
+        return scaled(self.loss, self.scale, r, J)
+
+
 @dataclass
 class _Search:
     """The state of the iteration."""
@@ -154,6 +183,7 @@ class _Search:
     tolerances: tuple[float, float, float]
     max_nfev: int
     mu: float
+    loss: _Cost
     growth: float = 2.0
     history: list[float] = field(default_factory=list)
 
@@ -173,8 +203,10 @@ class _Search:
         return LMStatus.NON_FINITE
 
     def _arrive(self, x: np.ndarray, r: np.ndarray) -> None:
-        self.x, self.r, self.cost = x, r, _half_square(r)
-        self.J = self.problem.slope(x)
+        self.x, self.cost = x, self.loss.of(r)
+        self.raw = (r, self.problem.slope(x))
+        #: Those of the model: with a loss, outliers have been made smaller.
+        self.r, self.J = self.loss.model(*self.raw)
 
     def _free(self, gradient: np.ndarray) -> np.ndarray:
         low = (self.x <= self.problem.lower) & (gradient > 0)
@@ -200,8 +232,8 @@ class _Search:
             if self.mu > _MOST_DAMPING or np.array_equal(x, self.x):
                 return self._without_progress()
             r = self.problem.value(x)
-            cost = _half_square(r)
-            predicted = self.cost - _half_square(self.r + self.J @ step)
+            cost = self.loss.of(r)
+            predicted = _half_square(self.r) - _half_square(self.r + self.J @ step)
             gained = self.cost - cost
             if np.isfinite(cost) and gained > 0 and predicted > 0:
                 small_f = max(gained, predicted) <= ftol * self.cost
@@ -231,4 +263,5 @@ class _Search:
             return bool(np.all(np.isfinite(self.J)))
         part = self.J[:, free]
         best = self.r - part @ np.linalg.lstsq(part, self.r, rcond=None)[0]
-        return self.cost - _half_square(best) <= max(tolerance, 1e3 * _EPS) * self.cost
+        gain = _half_square(self.r) - _half_square(best)
+        return gain <= max(tolerance, 1e3 * _EPS) * self.cost

@@ -1,0 +1,169 @@
+"""Iterations that solve F(x) = 0, as bounded recorded loops.
+
+Each takes ``residual(x)`` (n,) -> (n,), its Jacobian, a start within the bounds, and returns x,
+the largest residual and the number of steps. Symbols: g = J^T F, the gradient of |F|^2 / 2.
+
+Sources: J. Nocedal, S. Wright, "Numerical optimization" (2nd ed., Springer 2006), algorithm 11.5
+and eq. 4.16 (dogleg); M. Powell, "A hybrid method for nonlinear equations", 1970; K. Madsen et al.,
+"Methods for non-linear least squares problems", DTU 2004, eq. 2.21 (damping).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.function.control_flow.branches import cond
+from archimedes.function.control_flow.loops import while_loop
+
+__all__ = ["ITERATIONS", "Equations"]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """What an iteration is given."""
+
+    residual: Callable[[Any], Any]
+    jacobian: Callable[[Any], Any]
+    tol: float
+    max_steps: int
+    lower: Any
+    upper: Any
+
+
+def size_of(f: Any) -> Any:
+    """Return the largest residual, infinite where it is nan."""
+    largest = np.max(np.abs(f))
+    return np.where(np.isnan(largest), np.inf, largest)
+
+
+def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
+    """Newton's method; steps are halved until the residual falls."""
+    number, residual = np.dtype(x.dtype).type, equations.residual
+
+    def halve(x: Any, dx: Any, before: Any) -> tuple[Any, Any]:
+        # Halve the step until the residual falls; after ten halvings take what there is.
+        def test(state: Any) -> Any:
+            step, _, now = state
+            return (now > before) & (step > 1e-3)
+
+        def shorter(state: Any) -> Any:
+            step = state[0] / 2
+            new = x + step * dx
+            return step, new, size_of(residual(new))
+
+        first = x + dx
+        start = (number(1.0), first, size_of(residual(first)))
+        _, new, now = while_loop(test, shorter, start, max_steps=10)
+        return new, now
+
+    def newton_step(x: Any) -> Any:
+        return -np.linalg.solve(equations.jacobian(x), residual(x))
+
+    def going(state: Any) -> Any:
+        _, now, steps, moved = state
+        return (now > equations.tol) & (steps < equations.max_steps) & moved
+
+    def step(state: Any) -> Any:
+        x, now, steps, _ = state
+        dx = newton_step(x)
+        finite = np.all(np.isfinite(dx))
+        new, after = cond(
+            finite, lambda: halve(x, np.where(np.isfinite(dx), dx, 0.0), now), lambda: (x, now)
+        )
+        return new, after, steps + 1, finite & np.any(new != x)
+
+    start = (x, size_of(residual(x)), number(0.0), np.bool_(True))
+    x, now, steps, _ = while_loop(going, step, start, max_steps=equations.max_steps)
+    # One step more, kept if it helps: the last one was taken from outside the tolerance.
+    last = x + newton_step(x)
+    after = size_of(residual(last))
+    better = after < now
+    return np.where(better, last, x), np.where(better, after, now), steps
+
+
+def dogleg(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
+    """Powell's hybrid method: Newton's step within a region of trust, bent to steepest descent."""
+
+    def propose(x: Any, f: Any, J: Any, trust: Any) -> Any:
+        g = J.T @ f
+        Jg = J @ g
+        curved = np.where(Jg @ Jg > 0, Jg @ Jg, 1.0)
+        cauchy = -(g @ g) / curved * g
+        full = -np.linalg.solve(J, f)
+        full = np.where(np.all(np.isfinite(full)), full, cauchy)
+        a, b = _norm(cauchy), _norm(full)
+        # On the way from the one to the other, as far as the region goes.
+        way = full - cauchy
+        p, q, r = way @ way, cauchy @ way, a * a - trust * trust
+        root = np.sqrt(np.maximum(q * q - p * r, 0.0))
+        part = (root - q) / np.where(p > 0, p, 1.0)
+        short = cauchy * (trust / np.where(a > 0, a, 1.0))
+        bent = np.where(a >= trust, short, cauchy + np.clip(part, 0.0, 1.0) * way)
+        return np.where(b <= trust, full, bent)
+
+    return _trusted(equations, x, propose, first=lambda x, J: 1.0 + _norm(x), shrink=0.25)
+
+
+def bounded(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
+    """Levenberg and Marquardt's damped steps, within bounds: unknowns on theirs are held."""
+    lower, upper = equations.lower, equations.upper
+    n = x.shape[0]
+
+    def propose(x: Any, f: Any, J: Any, trust: Any) -> Any:
+        g = J.T @ f
+        held = ((x <= lower) & (g > 0)) | ((x >= upper) & (g < 0))
+        J, g = np.where(held[None, :], 0.0, J), np.where(held, 0.0, g)
+        scale = np.sum(J * J, axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        M = J.T @ J + np.eye(n) * (scale / trust + np.where(held, 1.0, 0.0))
+        d = -np.linalg.solve(M, g)
+        return np.clip(x + np.where(np.isfinite(d), d, 0.0), lower, upper) - x
+
+    return _trusted(equations, x, propose, first=lambda x, J: 1e3, shrink=0.1)
+
+
+def _norm(v: Any) -> Any:
+    return np.sqrt(v @ v)
+
+
+def _trusted(equations: Equations, x: Any, propose: Any, first: Any, shrink: float) -> Any:
+    """Take steps that lower |F|^2 as the linear model says; trust follows how well it said."""
+    number, residual = np.dtype(x.dtype).type, equations.residual
+
+    def going(state: Any) -> Any:
+        _, f, trust, steps = state
+        return (
+            (size_of(f) > equations.tol) & (steps < equations.max_steps) & (trust > number(1e-14))
+        )
+
+    def step(state: Any) -> Any:
+        x, f, trust, steps = state
+        J = equations.jacobian(x)
+        d = propose(x, f, J, trust)
+        new = x + d
+        after = residual(new)
+        model = f + J @ d
+        gained = f @ f - after @ after
+        promised = f @ f - model @ model
+        ratio = np.where(promised > 0, gained / np.where(promised > 0, promised, 1.0), -1.0)
+        good = (ratio > 1e-4) & np.all(np.isfinite(after))
+        grown = np.where(ratio > 0.75, np.minimum(2.0 * trust, 1e12), trust)
+        trust = np.where(good & (ratio > 0.25), grown, shrink * trust)
+        return np.where(good, new, x), np.where(good, after, f), trust, steps + 1
+
+    start = (x, residual(x), number(1.0) * first(x, None), number(0.0))
+    x, f, _, steps = while_loop(going, step, start, max_steps=equations.max_steps)
+    # Newton's step, kept if it helps: damped ones stop at the tolerance.
+    last = x - np.linalg.solve(equations.jacobian(x), f)
+    last = np.clip(np.where(np.isfinite(last), last, x), equations.lower, equations.upper)
+    after = size_of(residual(last))
+    better = after < size_of(f)
+    return np.where(better, last, x), np.where(better, after, size_of(f)), steps
+
+
+#: By name: "fast_newton" is the original's name of a Newton method, "hybr" and "lm" SciPy's.
+ITERATIONS = {"newton": newton, "fast_newton": newton, "hybr": dogleg, "lm": bounded}
