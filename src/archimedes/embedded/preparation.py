@@ -25,7 +25,7 @@ from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
-from archimedes.symbolic.core.lines import recording_lines
+from archimedes.symbolic.source_lines import recording_lines
 
 __all__ = ["Prepared", "prepare"]
 
