@@ -22,7 +22,7 @@ from archimedes.graph.regions import Call, Host, Region, Solve, Switch
 
 __all__ = ["C99", "PART"]
 
-#: Statements a function, more or less.
+#: Statements per function, more or less.
 PART = 2000
 
 Annotate = Callable[[Graph, int], str]

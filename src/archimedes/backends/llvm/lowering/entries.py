@@ -1,7 +1,7 @@
 """The functions of a module that are called from outside.
 
-Scalar: ``i32 arc_scalar(ptr in, ptr out)``; ``in`` and ``out`` are arrays of pointers, one an array
-leaf, each to C-contiguous items of the leaf's dtype (bools are bytes).
+Scalar: ``i32 arc_scalar(ptr in, ptr out)``; ``in`` and ``out`` are arrays of pointers, one per
+array leaf, each to C-contiguous items of the leaf's dtype (bools are bytes).
 Batch: ``i32 arc_batch(ptr in, ptr out, i64 begin, i64 end)`` computes the instances begin..end-1 of
 batched leaves of shape (N, leaf); leaves that are not batched are shared by all instances.
 
@@ -58,7 +58,7 @@ FUSED = 1500
 
 
 class Leaf(NamedTuple):
-    """An array of a call: number of items (an instance) and dtype code."""
+    """An array of a call: number of items (of one instance) and dtype code."""
 
     size: int
     dtype: int
@@ -173,7 +173,7 @@ def batch_program(
     """Write the module of the batch kernel for one choice of batched inputs.
 
     ``fixed`` are nodes that do not depend on batched inputs, by dtype: the caller computes them
-    once and gives their values as further arrays, one a dtype, behind the inputs. With ``lanes``
+    once and gives their values as further arrays, one per dtype, behind the inputs. With ``lanes``
     1 the scalar computation runs for one instance after the other.
     """
     module = Module(Spelling(lanes), target, data)

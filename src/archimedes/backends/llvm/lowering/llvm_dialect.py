@@ -43,7 +43,7 @@ from archimedes.graph.regions import Host, Map, Region, Solve
 
 __all__ = ["PART", "Llvm"]
 
-#: Operations a function, unless a caller says otherwise.
+#: Operations per function, unless a caller says otherwise.
 PART = 1500
 
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)

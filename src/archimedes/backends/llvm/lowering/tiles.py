@@ -1,8 +1,8 @@
 """Between the arrays of a batch and tiles of lanes.
 
-Outside, a batched array leaf is C-ordered: ``count`` items an instance, instance after instance.
+Outside, a batched array leaf is C-ordered: ``count`` items per instance, instance after instance.
 Inside, a tile holds ``count`` vectors of lanes. Columns are moved four at a time, by 32-byte loads
-from each lane and two shuffles a column, the last ones two at a time or one by one.
+from each lane and two shuffles per column, the last ones two at a time or one by one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _load_block(f: Function, starts: list[str], column: int | str, width: int, t
     for start in starts:
         at = f.value(f"getelementptr {item}, ptr {start}, i64 {column}")
         rows.append(f.value(f"load <{width} x {item}>, ptr {at}, align {size}"))
-    # Pairs of columns of the even and of the odd lanes, then one shuffle a column.
+    # Pairs of columns of the even and of the odd lanes, then one shuffle per column.
     even, odd = (_pairs_of(f, item, rows[k::2], width) for k in range(2))
     for pair, (a, b) in enumerate(zip(even, odd)):
         for k in range(2):

@@ -27,12 +27,12 @@ from archimedes.backends.llvm.lowering.entries import (
     scalar_program,
 )
 from archimedes.backends.llvm.lowering.llvm_dialect import PART
-from archimedes.backends.llvm.lowering.sharing import fixed_nodes
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
+from archimedes.backends.lowering.sharing import fixed_nodes
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
 from archimedes.graph.environment import in_default_environment

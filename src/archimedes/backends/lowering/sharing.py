@@ -19,7 +19,7 @@ def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
     """Return the nodes on the border between what varies and what does not, by dtype.
 
     ``varies`` tells which inputs differ from instance to instance. Empty where next to nothing
-    is shared, and for graphs with callbacks, which are called once an instance.
+    is shared, and for graphs with callbacks, which are called once per instance.
     """
     if has_host(g):
         return []
