@@ -304,6 +304,16 @@ def test_unknown_backends_of_solves():
         arc.odeint(lambda t, x: -x, (0.0, 1.0), 1.0, backend="fpga")
 
 
+def test_solvers_say_how_to_use_a_device():
+    x0, f = FarArray([1.0, 2.0]), lambda t, x, *more: -x
+    message = "holds a far array, and solvers take NumPy's: move it here and say backend='far'"
+    for solve in (arc.solve_ode, arc.odeint):
+        with pytest.raises(ValueError, match=f"x0 {message}"):
+            solve(f, (0.0, 1.0), x0)
+        with pytest.raises(ValueError, match=f"args {message}"):
+            solve(f, (0.0, 1.0), [1.0, 2.0], args=(x0,))
+
+
 def test_chunks_of_campaigns_are_the_backends_choice(monkeypatch, tmp_path):
     from archimedes.simulate import Normal, monte_carlo
 
@@ -312,3 +322,12 @@ def test_chunks_of_campaigns_are_the_backends_choice(monkeypatch, tmp_path):
     found = monte_carlo(lambda p: {"y": 2.0 * p["a"]}, {"a": Normal(0.0, 1.0)}, n=10, seed=3)
     assert found.results["y"].shape == (10,)
     assert {"batch of 4", "batch of 2"} <= set(TOY.diary)
+
+
+def test_device_arrays_that_a_function_reads_are_never_fetched(monkeypatch):
+    held = {"far": FarArray([1.0]), "k": 2.0}
+    monkeypatch.setattr(FarArray, "__reduce_ex__", lambda self, version: pytest.fail("fetched"))
+    f = arc.compile(lambda x: x * held["k"])
+    assert f(3.0) == 6.0
+    held["k"] = 5.0
+    assert f(3.0) == 15.0

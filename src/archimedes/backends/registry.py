@@ -44,6 +44,8 @@ _BUILT_IN = {
 }
 
 _registered: dict[str, Backend] = {}
+#: Those whose arrays are not NumPy's.
+_devices: tuple[Backend, ...] = ()
 _lock = threading.Lock()
 #: Whether arrays of other kinds than NumPy's were ever met: until then nobody looks for them.
 _met_others = False
@@ -63,6 +65,7 @@ def register(backend: Backend) -> Backend:
         raise ValueError(f"register: {backend.name!r} cannot be the name of a backend")
     with _lock:
         _registered[backend.name] = backend
+        _list_devices()
     return backend
 
 
@@ -71,6 +74,12 @@ def unregister(name: str) -> None:
     with _lock:
         if _registered.pop(name, None) is None:
             raise ValueError(f"unregister: {name!r} is not a registered backend")
+        _list_devices()
+
+
+def _list_devices() -> None:
+    global _devices
+    _devices = tuple(b for b in _registered.values() if b.arrays is not HOST)
 
 
 def names() -> tuple[str, ...]:
@@ -132,9 +141,11 @@ def reference_backend() -> Backend:
 
 def backend_of(value: Any) -> Backend | None:
     """Return the backend whose arrays a value is one of, other than NumPy's; None for all else."""
-    for name in names()[1:]:
-        backend = get_backend(name)
-        if backend.arrays is not HOST and backend.arrays.owns(value):
+    if not _BUILT_IN.keys() <= _registered.keys():
+        for name in _BUILT_IN:
+            get_backend(name)  # light: what they need is imported when they build something
+    for backend in _devices:
+        if backend.arrays.owns(value):
             global _met_others
             _met_others = True
             return backend

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from types import ModuleType
 from typing import Any
 
+from archimedes.backends.registry import backend_of
 from archimedes.function.identity.data_places import ContentPlace, GeneratorPlace, IteratorPlace
 from archimedes.function.identity.installed import is_installed, module_of
 from archimedes.function.identity.object_parts import (
@@ -38,7 +39,8 @@ _ASIDE = {
     *("__firstlineno__", "__static_attributes__", "__reduce__", "__getstate__", "__setstate__"),
     *("__classcell__", "__subclasshook__", "__class_getitem__", "__replace__", "__del__"),
 }
-#: Packages whose objects are known by identity: what they do is no part of any number.
+#: Packages whose objects are known by identity: what they do is no part of any number. (Arrays of
+#: a device are too: no recording can read them, so that there is no need to fetch them.)
 _APART = {"asyncio", "concurrent", "logging", "multiprocessing", "queue", "threading"}
 
 
@@ -75,7 +77,7 @@ def open_instance(walk: Traversal, value: Any, path: str) -> None:
     """An object of a class: what it contains if it is a container, and its attributes."""
     cls: Any = type(value)
     kinds = walk.token(cls, cls.__name__)
-    if module_of(cls).split(".")[0] in _APART:
+    if module_of(cls).split(".")[0] in _APART or backend_of(value) is not None:
         walk.add(value, Same(value))
         return
     if cls in PARTS:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import backend_of
+from archimedes.errors import ShapeDtypeError
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.symbolic import is_traced
 from archimedes.symbolic.core.trace import is_tracing, trace_error
@@ -21,9 +23,14 @@ __all__ = [
     "check_step",
     "check_times",
     "in_order",
+    "refuse_device_arrays",
     "refuse_traced",
     "static_places",
 ]
+
+
+#: Leaves that no device owns.
+_PLAIN = (int, float, str, np.ndarray, np.generic)
 
 
 def refuse_traced(*values: Any) -> None:
@@ -35,6 +42,18 @@ def refuse_traced(*values: Any) -> None:
             "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
             "recording; its full_output=True returns the status too.",
         )
+
+
+def refuse_device_arrays(**given: Any) -> None:
+    """Raise for arrays of a device: a solve is driven from here, with NumPy's."""
+    for name, value in given.items():
+        for leaf in tree.leaves(value):
+            home = None if isinstance(leaf, _PLAIN) else backend_of(leaf)
+            if home is not None:
+                raise ShapeDtypeError(
+                    f"{name} holds a {home.arrays.kind} array, and solvers take NumPy's: move it "
+                    f"here and say backend={home.name!r}, which runs the solve there"
+                )
 
 
 def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:

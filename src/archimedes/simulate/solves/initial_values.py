@@ -169,6 +169,7 @@ def prepare(
     in_axes: Any = None,
 ) -> Problem:
     """Check and flatten what a user gave; ``in_axes``: for a batch, as in ``instances_of``."""
+    argument_checks.refuse_device_arrays(x0=x0, args=args)
     start, end = argument_checks.check_span(t_span, x0)
     if in_axes is None:
         state = as_state(x0)
