@@ -10,7 +10,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 #: Slow to compile, and tested in parts elsewhere.
-SLOW = {"08_f16_around_the_pole"}
+SLOW = {"08_f16_around_the_pole", "09_computed_torque_arm", "12_drone_with_arm"}
 
 
 def marked(path):
