@@ -2,7 +2,8 @@
 
 Pinocchio is looped inside one call of its own (its parallel entry points with one thread) where it
 has one; otherwise what a call on an empty model costs is taken off. Ours: a batch of 1,000 states,
-whose results stay in cache, in one call. All are processor times of one thread. The last column but one compares calls from Python.
+whose results stay in cache, in one call. All are processor times of one thread. "pin / call"
+compares calls from Python.
 """
 
 from __future__ import annotations
