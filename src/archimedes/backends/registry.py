@@ -99,11 +99,15 @@ def check_backend(caller: str, name: str | None) -> str:
     """
     if name is None:
         name = os.environ.get(VARIABLE, AUTO)
-        if name != AUTO and name not in names():
+        if not _is_known(name):
             raise ValueError(f"{VARIABLE}={name!r} is not one of {names()}")
-    elif name not in names():
+    elif not _is_known(name):
         raise ValueError(f"{caller}: backend={name!r} is not one of {names()}")
     return name
+
+
+def _is_known(name: str) -> bool:
+    return name == AUTO or name in _registered or name in _BUILT_IN
 
 
 def resolved(name: str) -> str:

@@ -47,6 +47,8 @@ def refuse_traced(*values: Any) -> None:
 def refuse_device_arrays(**given: Any) -> None:
     """Raise for arrays of a device: a solve is driven from here, with NumPy's."""
     for name, value in given.items():
+        if type(value) is np.ndarray or value is None or (type(value) is tuple and not value):
+            continue  # most of the time
         for leaf in tree.leaves(value):
             home = None if isinstance(leaf, _PLAIN) else backend_of(leaf)
             if home is not None:
