@@ -1,4 +1,4 @@
-"""Draws of whole numbers, truths, choices and orders."""
+"""Draws of integers, booleans, choices and permutations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
-    """Return truths that are True with probability `p`, a number or an array.
+    """Return booleans that are True with probability `p`, a number or an array.
 
     >>> from archimedes.random import key
     >>> bernoulli(key(0), 0.5, 3)

@@ -82,7 +82,7 @@ def _checked(given: Any, known: dict[np.dtype, str], what: str, choices: str) ->
 
 
 def initialiser(struct: Struct, leaves: Iterator[Any], types: Scalars, indent: str = "") -> str:
-    """Return the braces that initialise a struct with the leaves' values, one line a row."""
+    """Return the braces that initialise a struct with the leaves' values, one line per row."""
     inner = indent + "    "
     lines = []
     for k, field in enumerate(struct.fields):

@@ -141,7 +141,7 @@ class Layout:
         self._names = {f"{prefix}_{word}_t" for word in ("in", "out", "work", "params")}
 
     def root(self, role: str, members: Sequence[Branch], notes: Mapping[str, str]) -> Root:
-        """Make ``<prefix>_<role>_t`` with one member a branch; ``notes`` describe paths in it."""
+        """Make ``<prefix>_<role>_t`` with one member per branch; ``notes`` describe paths in it."""
         where = f"{self.prefix}_{role}_t"
         names = [branch.name for branch in members]
         fields: list[Field] = []

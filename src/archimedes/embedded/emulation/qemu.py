@@ -26,9 +26,9 @@ __all__ = ["EmulatedRun", "harness_of", "run_in_qemu", "sources_of"]
 class EmulatedRun:
     """Results of calls on an emulated board, with what they cost there.
 
-    ``outputs`` has one result a call, of the form that the Python function returns; the run itself
-    is a sequence of them. ``instructions`` counts those of each ``_step``, arithmetic in software
-    included; ``stack_bytes`` is the most stack that a call used (128 or more).
+    ``outputs`` has one result per call, of the form that the Python function returns; the run
+    itself is a sequence of them. ``instructions`` counts those of each ``_step``, arithmetic in
+    software included; ``stack_bytes`` is the most stack that a call used (128 or more).
     """
 
     board: str

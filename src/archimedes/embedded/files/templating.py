@@ -1,6 +1,6 @@
 """Project files from templates: ``@{word}`` in a file or in its name is filled in.
 
-The templates of each target lie in ``templates/<target>``; a user may give a folder of his own.
+The templates of each target lie in ``templates/<target>``; users may give a folder of their own.
 Every file ``x.in`` there becomes the file ``x`` of the project. ``@@{`` stands for ``@{``; other
 signs mean themselves, so that Makefiles and CMake files need no escapes.
 """

@@ -60,7 +60,7 @@ class _Layout:
     code: int
     shapes: tuple[tuple[int, ...], ...]
     places: tuple[int, ...]
-    literals: tuple[float, ...]  # one an element; meaningful where the place is -1
+    literals: tuple[float, ...]  # one per element; meaningful where the place is -1
 
     def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Any]:
         """Lay out ids of values."""
