@@ -74,12 +74,16 @@ class Block:
         return self.kernels[key]
 
     def _value(self, count: int) -> Any:
-        func = with_arguments(self.func, 1 + count)
-        return self._kept("value", count, lambda: compile(func, name=self.name))
+        def make() -> Any:
+            return compile(with_arguments(self.func, 1 + count), name=self.name)
+
+        return self._kept("value", count, make)
 
     def _slope(self, count: int) -> Any:
-        func = with_arguments(self.func, 1 + count)
-        make = lambda: jac(func, name=f"jac_{self.name}", sparse=True)  # noqa: E731
+        def make() -> Any:
+            func = with_arguments(self.func, 1 + count)
+            return jac(func, name=f"jac_{self.name}", sparse=True)
+
         return self._kept("slope", count, make)
 
     def _curvature(self, count: int) -> Any:
@@ -88,8 +92,10 @@ class Block:
         def weighted(z: Any, w: Any, *rest: Any) -> Any:
             return np.sum(w * func(z, *rest))
 
-        fixed = with_arguments(weighted, 2 + count)
-        make = lambda: hess(fixed, name=f"hess_{self.name}", sparse=True).lower  # noqa: E731
+        def make() -> Any:
+            fixed = with_arguments(weighted, 2 + count)
+            return hess(fixed, name=f"hess_{self.name}", sparse=True).lower
+
         return self._kept("curvature", count, make)
 
     def _call(self, what: str, kernel: Any, x: np.ndarray, more: Any, args: Sequence[Any]) -> Any:
