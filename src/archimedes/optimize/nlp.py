@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import Compiled, ConvergenceError, is_traced
+from archimedes.errors import TraceError
+from archimedes.function import Compiled, ConvergenceError
+from archimedes.function.region_bodies import any_traced
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.signatures import Signature
 from archimedes.optimize import ipopt, scipy_methods
@@ -88,7 +90,7 @@ class NlpSolver:
         In recorded code the solver is called when the code runs; the result has derivatives in
         the arguments and limits, and is nan where there is no solution.
         """
-        if any(map(is_traced, tree.leaves((x0, args, bounds, constr_bounds)))):
+        if any_traced((x0, args, bounds, constr_bounds)):
             return self._recorded(x0, args, bounds, constr_bounds)
         result = self.solve(x0, *args, bounds=bounds, constr_bounds=constr_bounds)
         if not result.success:
@@ -110,6 +112,12 @@ class NlpSolver:
         :class:`Iteration` and stops the solver by returning True.
         """
         began = time.perf_counter()
+        if any_traced((x0, args, bounds, constr_bounds)):
+            raise TraceError(
+                "minimize and solve return a result with text and times, which cannot be part of a "
+                "recorded function: make a solver outside, solver = arc.nlp_solver(f), and call "
+                "solver(x0, *args) inside"
+            )
         settings = Settings.of(self.options, self.method)
         unknowns = as_unknowns(x0)
         given = self._fix(args)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import TraceError
 from archimedes.function import Compiled
 from archimedes.function.implicit_functions import Fixed
 from archimedes.optimize.blocks import Block
@@ -25,7 +26,10 @@ def as_unknowns(x0: Any, what: str = "x0") -> Any:
     """Return a start as a tree of float64; a list of numbers is an array."""
     if isinstance(x0, (list, tuple)) and all(np.isscalar(x) or x is None for x in x0):
         x0 = np.array(x0, dtype=float)
-    found = tree.map(lambda leaf: np.asarray(leaf, dtype=float)[()], x0)
+    try:
+        found = tree.map(lambda leaf: np.asarray(leaf, dtype=float)[()], x0)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a tree of numbers, got {x0!r}") from None
     flat = tree.ravel(found)[0]
     if flat.size == 0:
         raise ValueError(f"{what} holds no numbers to solve for")
@@ -58,6 +62,8 @@ class Program:
         #: What the constraints' values look like: the limits are read by it.
         self.values_like = self._constraints_like()
         self.rows = tree.ravel(self.values_like)[0].size if self.constr is not None else 0
+        if self.constr is not None and not self.rows:
+            raise ValueError("constr returns no numbers: does it end with a return statement?")
         self._check_objective()
 
     def unravel(self, x: np.ndarray) -> Any:
@@ -211,6 +217,11 @@ def unfixed(args: Sequence[Any]) -> tuple[Any, ...]:
 def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
     """Return zeros like the result of a function, found by recording it."""
     recording = function.recording(unknowns, *args)
+    if recording.captured:
+        raise TraceError(
+            f"{what} reads values of the recorded function around it, of which a solver knows "
+            "nothing: pass them to the solver as arguments, nlp_solver(f)(x0, k) with f(x, k)"
+        )
     found = []
     for out, path in zip(recording.outs, recording.out_tree.paths(what)):
         value = out.spec.value

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import Compiled, stop_gradient, while_loop
+from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
 from archimedes.optimize.definite import solver_of
 from archimedes.optimize.products import gram, times, transposed_times
 from archimedes.optimize.recorded_solutions import attached
@@ -124,6 +124,14 @@ def solve_qp(
         _edge(lower, n, -np.inf, "lower"),
         _edge(upper, n, np.inf, "upper"),
     ]
+    for below, above, names in ((0, 1, "low and high"), (2, 3, "lower and upper")):
+        known = not (is_traced(edges[below]) or is_traced(edges[above]))
+        if known and np.any(edges[below] > edges[above]):
+            k = int(np.argmax(edges[below] > edges[above]))
+            raise ValueError(
+                f"solve_qp: {names} are crossed: number {k} is {edges[below][k]:.6g} below and "
+                f"{edges[above][k]:.6g} above"
+            )
     # Bounds that are not there cost nothing.
     bounded = lower is not None or upper is not None
     return _kernel(bounded, int(max_iter), float(tol))(P, q, A, *edges)
@@ -226,6 +234,8 @@ def _solve(
     sight = problem.look(point)
     first = (point, sight, problem.judge(point, sight, tol), np.int64(0))
     point, sight, status, steps = while_loop(going, advance, first, max_steps=max_iter)
+    if m:
+        status = np.where(np.any(l_all > u_all), INFEASIBLE, status)
     lam = (point.y2 - point.y1 + point.ye) * row_scale / cost_scale
     x = point.x
     return QPSolution(

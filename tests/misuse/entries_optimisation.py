@@ -1,0 +1,60 @@
+"""Minima in recorded code, and functions that solvers cannot use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import archimedes as arc
+from archimedes.errors import TraceError
+from tests.misuse.catalogue import entry
+
+
+def bowl(x, k):
+    return np.sum((x - k) ** 4) + np.sum(x**2)
+
+
+SMALL = arc.nlp_solver(bowl, method="sqp")
+WHOLE = arc.nlp_solver(bowl, method="sqp", constr=lambda x, k: np.sum(x) - 1.0)
+
+
+@entry("optimisation")
+def a_solver_called_with_its_parameters(run):
+    return run(lambda k: SMALL(np.zeros(2), k).round(6))(1.0)
+
+
+@entry("optimisation")
+def a_solver_with_constraints_and_bounds(run):
+    return run(lambda k: WHOLE(np.zeros(2), k, bounds=(-1.0, 2.0)).round(6))(1.5)
+
+
+@entry("optimisation", error=TraceError, says=["pass them to the solver as arguments"], line=False)
+def a_parameter_in_a_closure(run):
+    def best(k):
+        return arc.nlp_solver(lambda x: np.sum((x - k) ** 2), method="sqp")(np.zeros(2)).round(6)
+
+    return run(best)(1.0)
+
+
+@entry("optimisation", error=TraceError, says=["arc.nlp_solver(f)"], line=False)
+def a_result_object_in_recorded_code(run):
+    def best(k):
+        return arc.minimize(bowl, np.zeros(2), (k,), method="sqp").x.round(6)
+
+    return run(best)(1.0)
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["crossed"], line=False)
+def crossed_bounds(run):
+    return run(lambda k: SMALL(np.zeros(2), k, bounds=(1.0, 0.0)))(1.0)
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["one number"], line=False)
+def an_objective_of_two_numbers(run):
+    solver = arc.nlp_solver(lambda x, k: x - k, method="sqp")
+    return run(lambda k: solver(np.zeros(2), k))(1.0)
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["no numbers"], line=False)
+def a_constraint_that_returns_nothing(run):
+    solver = arc.nlp_solver(bowl, lambda x, k: None, method="sqp")
+    return run(lambda k: solver(np.zeros(2), k))(1.0)
