@@ -11,8 +11,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import Compiled, ConvergenceError
-from archimedes.function.region_bodies import any_traced
 from archimedes.function.implicit_functions import Fixed
+from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import Signature
 from archimedes.optimize import ipopt, scipy_methods
 from archimedes.optimize.constraints import (
