@@ -10,7 +10,7 @@ import archimedes as arc
 from archimedes.backends import registry
 from archimedes.backends.protocol import Backend
 from archimedes.function.batching.sorted_runs import over_runs
-from tests.backends.toy_backends import FAR, TOY, FarArray, FarKernel, ToyKernel
+from tests.backends.outside_backends import FAR, TOY, FarArray, FarKernel, ToyKernel
 
 
 @pytest.fixture(autouse=True)
