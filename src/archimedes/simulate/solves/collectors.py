@@ -114,14 +114,14 @@ class OutputTimes(Collector):
     Lanes run in step, so a lane kernel that stopped at each output would wait for the slowest
     lane there. Where outputs are dense, lanes therefore make steps without looking at the outputs,
     and these are computed afterwards from the rows of the steps. Where outputs are rare there is
-    little to wait for. Both ways give the same bits. States are written to ``x`` (N, m, n), with
-    nan where they were not reached.
+    little to wait for. Both ways give the same bits. Times and states are written to ``t`` (N, m)
+    and ``x`` (N, m, n), with nan where they were not reached.
     """
 
-    def __init__(self, runs: Runs, times: np.ndarray, x: np.ndarray) -> None:
+    def __init__(self, runs: Runs, times: np.ndarray, t: np.ndarray, x: np.ndarray) -> None:
         super().__init__(runs)
         kernels, setup, x0 = runs.kernels, runs.setup, runs.instances.x0
-        self.times, self.x = times, x
+        self.times, self.t, self.x = times, t, x
         self.total = len(times)
         self.sign = 1.0 if setup.t_end > setup.t_start else -1.0
         #: The times in ascending order.
@@ -209,12 +209,12 @@ class OutputTimes(Collector):
         """Return what was collected."""
         lengths = self.done.tolist()
         if self.runs.one:
-            return Result(self.times[None], self.x, lengths, run, status)
-        t = np.repeat(self.times[None], len(lengths), axis=0)
+            return Result(self.t, self.x, lengths, run, status)
+        self.t[...] = self.times
         for lane in np.flatnonzero(self.waiting).tolist():
-            t[lane, lengths[lane] :] = np.nan
-            self.x[lane, lengths[lane] :] = np.nan
-        return Result(t, self.x, lengths, run, status)
+            for array in (self.t, self.x):
+                array[lane, lengths[lane] :] = np.nan
+        return Result(self.t, self.x, lengths, run, status)
 
 
 class EveryStep(Collector):

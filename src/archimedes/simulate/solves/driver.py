@@ -57,7 +57,7 @@ class Task:
     """Instances to solve, and what is wanted of them.
 
     The states at ``times``; without times, or with ``dense``, all steps; or the ``final`` states
-    only. ``place``: the array (N, m, n) for states at times, where it exists already.
+    only. ``place``: the arrays (N, m) and (N, m, n) for the former, where they exist already.
     """
 
     kernels: Kernels
@@ -68,7 +68,7 @@ class Task:
     dense: bool = False
     final: bool = False
     threads: int | None = None
-    place: np.ndarray | None = None
+    place: tuple[np.ndarray, np.ndarray] | None = None
 
     def runs(self) -> Runs:
         """Return the runs, before they begin."""
@@ -76,10 +76,13 @@ class Task:
             return OneRun(self.kernels, self.setup, self.instances, self.max_steps)
         return ManyRuns(self.kernels, self.setup, self.instances, self.max_steps, self.threads)
 
-    def outputs(self) -> np.ndarray:
-        """Return an array (N, m, n) for the states at times."""
+    def outputs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return arrays for the times (N, m) and states (N, m, n) that are put out."""
         assert self.times is not None
-        return np.empty((self.instances.count, len(self.times), self.kernels.plan.layout.size))
+        shape = (self.instances.count, len(self.times))
+        # The times of a single solve are those that were given.
+        t = self.times[None] if self.instances.alone else np.empty(shape)
+        return t, np.empty((*shape, self.kernels.plan.layout.size))
 
     def collector(self, runs: Runs) -> Collector:
         """Return what calls the kernels and keeps what they put out."""
@@ -88,8 +91,7 @@ class Task:
         if self.times is None or self.dense:
             keep = self.dense or self.kernels.plan.events is not None
             return EveryStep(runs, keep, self.times)
-        place = self.outputs() if self.place is None else self.place
-        return OutputTimes(runs, self.times, place)
+        return OutputTimes(runs, self.times, *(self.place or self.outputs()))
 
 
 def drive(

@@ -30,7 +30,7 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
         whole = task.outputs()
     workers = check_threads("solve_ode", task.threads) or cpu_count()
     sizes = task.kernels.backend.sizes
-    size = sizes.group if whole is not None and whole.shape[1] < FEW else sizes.keeping
+    size = sizes.group if whole is not None and whole[0].shape[1] < FEW else sizes.keeping
     if count > size:
         size = min(size, max(sizes.least, -(-count // (sizes.shares * workers))))
     firsts = range(0, count, size)
@@ -41,7 +41,7 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
     def solved(first: int) -> Result:
         mine = slice(first, first + size)
         part = task.instances.part(mine)
-        place = None if whole is None else whole[mine]
+        place = None if whole is None else (whole[0][mine], whole[1][mine])
         return drive(replace(task, instances=part, threads=1, place=place), None, stop)
 
     # One group makes the kernels; the others, and those of later batches, only run them.
@@ -63,8 +63,8 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
     return _joined(results, whole)
 
 
-def _joined(results: Sequence[Result], whole: np.ndarray | None) -> Result:
-    """Put groups together; shorter ones are filled up with nan. ``whole``: the states of all."""
+def _joined(results: Sequence[Result], whole: tuple[np.ndarray, np.ndarray] | None) -> Result:
+    """Put groups together; shorter ones are filled up with nan. ``whole``: t and x of all."""
     most = max(r.t.shape[1] for r in results)
 
     def filled(array: np.ndarray) -> np.ndarray:
@@ -74,9 +74,10 @@ def _joined(results: Sequence[Result], whole: np.ndarray | None) -> Result:
         )
 
     kept = [r.dense for r in results]
+    t, x = whole or (np.concatenate([filled(getattr(r, k)) for r in results]) for k in "tx")
     return Result(
-        np.concatenate([filled(r.t) for r in results]),
-        np.concatenate([filled(r.x) for r in results]) if whole is None else whole,
+        t,
+        x,
         [length for r in results for length in r.lengths],
         tree.map(lambda *leaves: np.concatenate(leaves), *(r.run for r in results)),
         np.concatenate([r.status for r in results]),
