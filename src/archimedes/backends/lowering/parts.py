@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from archimedes.backends.lowering.schedule import cost
-from archimedes.graph.ops import CONST, INPUT, OUT
+from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
 __all__ = ["Sizes", "crossing_nodes", "inputs_read"]
+
+_NO_CODE = (CONST, INPUT, OUT)
 
 
 class Sizes:
@@ -50,18 +52,16 @@ class Sizes:
         """Return the operations that stand where a graph is written."""
         found = self._sizes.get(g)
         if found is None:
-            found = self._sizes[g] = sum(self.price(g, i) for i in g.live())
+            op, live = g.op, g.live()
+            found = sum(op[i] not in _NO_CODE for i in live)
+            found += sum(self._blocks(g.regions[i]) for i in live if i in g.regions)
+            self._sizes[g] = found
         return found
 
-    def price(self, g: Graph, i: int) -> int:
-        """Return the operations that stand where a node is written."""
-        if g.op[i] in (CONST, INPUT, OUT):
-            return 0
-        region = g.regions.get(i)
-        if region is None:
-            return 1
+    def _blocks(self, region: Region) -> int:
+        """Return the operations of those bodies that stand where their region is."""
         blocks = (b for b in region.bodies if not self.is_shared(region, b))
-        return 1 + sum(size for size in map(self.size, blocks) if size <= self.part)
+        return sum(size for size in map(self.size, blocks) if size <= self.part)
 
     def is_shared(self, region: Region, body: Graph) -> bool:
         """Tell whether a body occurs more than once and is worth a function."""
@@ -73,12 +73,13 @@ class Sizes:
         chunks: list[list[int]] = []
         room = 0
         for i in order:
-            price = self.price(g, i)
-            if price > room and g.op[i] != OUT:
-                chunks.append([])
-                room = self.part
+            if g.op[i] != OUT:
+                price = 1 + self._blocks(g.regions[i]) if g.op[i] == REGION else 1
+                if price > room:
+                    chunks.append([])
+                    room = self.part
+                room -= price
             chunks[-1].append(i)
-            room -= price
         return chunks
 
 
@@ -91,7 +92,9 @@ def crossing_nodes(
     for k, chunk in enumerate(chunks):
         for i in chunk:
             if g.op[i] != OUT:
-                crossing.update((j, None) for j in g.operands(i) if home.get(j, k) != k)
+                for j in g.operands(i):
+                    if home.get(j, k) != k:
+                        crossing[j] = None
     return list(crossing)
 
 
