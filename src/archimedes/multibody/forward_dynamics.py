@@ -45,6 +45,7 @@ from archimedes.multibody.spatial_algebra import (
     symmetric,
 )
 from archimedes.spatial.components import matvec, skew, transpose
+from archimedes.spatial.validation import concrete
 
 __all__ = ["aba"]
 
@@ -107,10 +108,12 @@ def aba(
         I, p, parent = IA[i], pA[i], model.links[i].parent
         for k, column in S[i]:
             U = times(I, column)
-            D = dot(column, U) + model.armature[k]
-            gain, u = U.times(1.0 / D), torques[k] - dot(column, p)
-            kept[i].append(Eliminated(k, column, gain, u / D))
+            inverse_D = 1.0 / (dot(column, U) + model.armature[k])
+            gain, u = U.times(inverse_D), torques[k] - dot(column, p)
+            kept[i].append(Eliminated(k, column, gain, u * inverse_D))
             I = without(I, U, gain)
+            if known_zero(model.armature[k]):
+                I = freed(I, column)
             p = p + gain.times(u)
         if parent >= 0:
             if c_of[i] is not None:
@@ -151,6 +154,29 @@ def without(I: Articulated, U: Spatial, gain: Spatial) -> Articulated:
         I.H - outer(U.linear, gain.angular),
         symmetric(I.J - outer(U.angular, gain.angular)),
     )
+
+
+def freed(I: Articulated, column: Spatial) -> Articulated:
+    """Return the inertia with exact zeros along a motion that is free, where it is along an axis.
+
+    Without armature nothing resists the motion: what is left there is rounding, and zeros that are
+    known shorten the program.
+    """
+    linear, angular = concrete(column.linear), concrete(column.angular)
+    if linear is None or angular is None or np.count_nonzero([*linear, *angular]) != 1:
+        return I
+    across_l, across_a = np.where(linear == 0.0, 1.0, 0.0), np.where(angular == 0.0, 1.0, 0.0)
+    return Articulated(
+        I.A * np.outer(across_l, across_l),
+        I.H * np.outer(across_l, across_a),
+        I.J * np.outer(across_a, across_a),
+    )
+
+
+def known_zero(x: Any) -> bool:
+    """Whether a number is known to be zero."""
+    value = concrete(x)
+    return value is not None and not np.any(value)
 
 
 def to_parent(X: Pose, I: Articulated) -> Articulated:
