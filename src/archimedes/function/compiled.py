@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from archimedes.backends.registry import check_backend
 from archimedes.errors import TraceError
 from archimedes.function import recorded_calls
 from archimedes.function.compiled_methods import CompiledMethod
@@ -65,23 +64,6 @@ class Compiled(RecordedFunction, Generic[P, R]):
         self.frozen = Frozen(self) if freeze else None
         #: Called from another recording, it is copied into it up to this many operations.
         self.inline_limit = recorded_calls.INLINE_LIMIT
-
-    def on_backend(self, caller: str, backend: str) -> Compiled:
-        """Return this function for another backend, or itself; ``caller`` is named in errors."""
-        if check_backend(caller, backend) == self.backend:
-            return self
-        made = Compiled(
-            self.function,
-            return_names=self.return_names,
-            name=self.name,
-            backend=backend,
-            numerics=self.numerics,
-            freeze=self.identity.frozen,
-            watch=self.identity.roots,
-        )
-        made.signature, made.__signature__ = self.signature, self.__signature__
-        made.lenient, made.inline_limit = self.lenient, self.inline_limit
-        return made
 
     @property
     def arg_names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from archimedes import tree
 from archimedes.backends.registry import check_backend
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
-from archimedes.function.execution.tiers import NUMERICS, Tiers
+from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
 from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
 from archimedes.function.identity.hosts import collecting, note_hosts
 from archimedes.function.identity.reads import Walk
@@ -162,7 +162,8 @@ class RecordedFunction(ShortcutHolder):
             if key not in self._cache:
                 why = reason_to_record(self.name, key, list(self._cache), names, state.reason)
                 self._log = [*self._log[-LOGGED:], why]
-                tiers = Tiers(recording, self.backend, self.numerics, state)
+                graph = in_mode(recording.graph, self.numerics)
+                tiers = Tiers(recording, self.backend, graph, state)
                 self._cache[key] = (recording, tiers)
                 while len(self._cache) > RECORDINGS:
                     self._withdraw(self._cache.popitem(last=False)[1][1])

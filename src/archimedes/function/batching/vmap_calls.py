@@ -56,11 +56,9 @@ class Batched(ShortcutHolder, Generic[P, R]):
             raise TypeError(
                 f"vmap needs a function, got {type(function).__name__}: write arc.vmap(f)(x)"
             )
-        if isinstance(function, Compiled):
-            self.compiled = function if backend is None else function.on_backend("vmap", backend)
-        else:
-            name_of = None if backend is None else check_backend("vmap", backend)
-            self.compiled = Compiled(function, backend=name_of)
+        self.compiled = function if isinstance(function, Compiled) else Compiled(function)
+        #: What runs it, if not what runs the function.
+        self.backend = None if backend is None else check_backend("vmap", backend)
         functools.update_wrapper(self, self.compiled.function, updated=())
         self.name = name or f"vmap_{self.compiled.name}"
         self.__name__ = self.name
@@ -108,7 +106,7 @@ class Batched(ShortcutHolder, Generic[P, R]):
             recording = static_out_graph(recording)
             result = recorded_map(recording, every, batched, count)
             return place_results(recording, result, self.out_axes, count, batched, HOST)
-        tiers = tiers.where(every, recording.names)
+        tiers = tiers.on(self.backend).where(every, recording.names)
         kind = tiers.calls.result_kind
         arrays = None if out is None else self._arrays(recording, out, kind, count)
         values = tiers.batch(every, batched, count, self.threads, arrays)

@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archimedes.backends.array_kinds import HOST
-from archimedes.backends.protocol import ArrayType, Backend, Kernel, Program
+from archimedes.backends.protocol import ArrayType, Kernel, Program
 from archimedes.backends.registry import AUTO, get_backend, home_of, reference_backend
 from archimedes.backends.work import operations
 from archimedes.errors import ShapeDtypeError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
     from archimedes.function.identity.states import State
 
-__all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers"]
+__all__ = ["NUMERICS", "SINGLE", "CallForm", "Tiers", "in_mode"]
 
 #: Operations that are interpreted before a recording is compiled: that takes tens of milliseconds.
 WARM_UP = 20_000
@@ -71,8 +71,8 @@ _numbers = itertools.count()
 class Tiers:
     """Runs one recording: on single arguments, or on a batch along leading axes.
 
-    Arguments are leaves that match the recording. Results are arrays of the kind the arguments
-    are: NumPy's, or those of a device (see :meth:`where`).
+    ``graph`` is what runs of it. Arguments are leaves that match the recording. Results are arrays
+    of the kind the arguments are: NumPy's, or with ``stays`` those of a device.
     """
 
     __slots__ = (
@@ -85,25 +85,12 @@ class Tiers:
         self,
         recording: Recording,
         backend: str,
-        numerics: str = "strict",
-        state: State | None = None,
-    ) -> None:
-        graph = _in_mode(recording.graph, numerics)
-        chosen = get_backend(backend)
-        self._begin(recording, backend, chosen, graph, state, chosen.arrays is HOST)
-        #: Runs until the kernel is worth compiling.
-        self._reference = reference_backend().build(self.program) if backend == AUTO else None
-
-    def _begin(
-        self,
-        recording: Recording,
-        name: str,
-        backend: Backend,
         graph: Graph,
-        state: State | None,
-        stays: bool,
+        state: State | None = None,
+        stays: bool = False,
     ) -> None:
-        self.recording, self.name, self.backend, self.graph = recording, name, backend, graph
+        self.recording, self.name, self.graph = recording, backend, graph
+        self.backend = get_backend(backend)
         #: No other has it, ever.
         self.number = next(_numbers)
         #: What the function read when it was recorded; entries check that it still holds.
@@ -114,7 +101,8 @@ class Tiers:
             tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.traced),
         )
         #: How kernels are called; a device's arrays stay there, NumPy's are moved.
-        self.calls = KernelCalls(recording.leaves, self.program, backend.arrays, stays)
+        arrays = self.backend.arrays
+        self.calls = KernelCalls(recording.leaves, self.program, arrays, stays or arrays is HOST)
         self._operations = operations(graph)
         self._work = self._calls = 0
         self._lock = threading.Lock()
@@ -122,7 +110,9 @@ class Tiers:
         self._entries: dict[CallForm, Callable[..., Any] | None] = {}
         #: Whether entries return the result itself, not a tuple of its traced leaves.
         self.finished = False
-        self._others: dict[str, Tiers] = {}
+        #: Runs until the kernel is worth compiling.
+        self._reference = reference_backend().build(self.program) if backend == AUTO else None
+        self._others: dict[tuple[str, bool], Tiers] = {}
 
     # ---- where ---------------------------------------------------------------------------
 
@@ -137,13 +127,19 @@ class Tiers:
                 f"{home.arrays.kind} arrays, which backend {home.name!r} takes: "
                 f"{home.arrays.remedy or 'move them'}, or leave backend= out"
             )
+        return self._other(home.name, stays=True)
+
+    def on(self, name: str | None) -> Tiers:
+        """Return what runs the same recording on another backend (None: on its own)."""
+        return self if name is None or name == self.name else self._other(name, stays=False)
+
+    def _other(self, name: str, stays: bool) -> Tiers:
         with self._lock:
-            if home.name not in self._others:
-                there = Tiers.__new__(Tiers)
-                there._begin(self.recording, home.name, home, self.graph, self.state, stays=True)
-                there._reference = None
-                self._others[home.name] = there
-            return self._others[home.name]
+            found = self._others.get((name, stays))
+            if found is None:
+                found = Tiers(self.recording, name, self.graph, self.state, stays)
+                self._others[name, stays] = found
+            return found
 
     # ---- moving up -----------------------------------------------------------------------
 
@@ -264,7 +260,8 @@ class Tiers:
         return self.calls.batch(kernel, leaves, batched, count, threads, out)
 
 
-def _in_mode(graph: Graph, numerics: str) -> Graph:
+def in_mode(graph: Graph, numerics: str) -> Graph:
+    """Return what runs for a recorded graph: itself, or what "fast" numerics make of it."""
     if numerics == "strict":
         return graph
     from archimedes.graph.fast import fast
