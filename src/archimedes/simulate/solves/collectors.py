@@ -131,10 +131,13 @@ class OutputTimes(Collector):
         self.rare = self.total < FEW or (runs.one and not plain)
         # Runs that make tries carry no interpolants, so they stay with tries.
         self.dense = self.rare or not plain
-        # Times at the very start belong to no step.
-        at_start = self.along.searchsorted(self.sign * setup.t_start, side="right")
-        if at_start:
-            x[:, :at_start] = x0[:, None]
+        # Times at the very start belong to no step; where a run goes from output to output it
+        # finds them itself.
+        at_start = 0
+        if not (self.rare and runs.one):
+            at_start = self.along.searchsorted(self.sign * setup.t_start, side="right")
+            if at_start:
+                x[:, :at_start] = x0[:, None]
         self.done = np.array([at_start]) if runs.one else np.full(len(x0), at_start)
         if not self.rare:
             most = runs.most_steps
