@@ -7,6 +7,7 @@ v = (linear, angular) in its own axes. Plain NumPy: compile, differentiate and b
 
 from __future__ import annotations
 
+from archimedes.multibody.actuators import Motor, Servo, actuator_torque, with_rotors
 from archimedes.multibody.builder import Builder
 from archimedes.multibody.centroidal import (
     center_of_mass,
@@ -55,6 +56,7 @@ from archimedes.multibody.passive_forces import passive_torque
 from archimedes.multibody.reaching import KinematicsResult, inverse_kinematics
 from archimedes.multibody.regressor import inertial_parameters, torque_regressor
 from archimedes.multibody.reports import Report
+from archimedes.multibody.sensors import imu, joint_wrench
 from archimedes.multibody.system import State, dynamics, rest_state
 from archimedes.multibody.user_joints import user_joint
 
@@ -66,10 +68,13 @@ __all__ = [
     "KinematicsResult",
     "Mimic",
     "Model",
+    "Motor",
     "Report",
+    "Servo",
     "State",
     "aba",
     "aba_derivatives",
+    "actuator_torque",
     "box",
     "capsule",
     "center_of_mass",
@@ -92,10 +97,12 @@ __all__ = [
     "frame_pose",
     "frame_twist",
     "gravity_torque",
+    "imu",
     "inertial_parameters",
     "integrate",
     "inverse_kinematics",
     "inverse_mass_matrix",
+    "joint_wrench",
     "kinetic_energy",
     "load",
     "neutral",
@@ -111,4 +118,5 @@ __all__ = [
     "sphere",
     "torque_regressor",
     "user_joint",
+    "with_rotors",
 ]

@@ -7,7 +7,6 @@ Source: Featherstone 2008, table 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from archimedes.multibody.links import (
@@ -54,6 +53,19 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     >>> rnea(b.build(), q=np.zeros(1), v=np.zeros(1), a=np.zeros(1))
     array([-9.81])
     """
+    X, S, f_of = link_forces(model, q, v, a, forces)
+    rates = speeds_of(model, a, "a")
+    torques, _ = torques_of(model, X, S, f_of)
+    torques = [t + model.armature[k] * rates[k] for k, t in enumerate(torques)]
+    if passive:
+        return joined(torques) - passive_torque(model, q, v)
+    return joined(torques)
+
+
+def link_forces(
+    model: Model, q: Any, v: Any, a: Any, forces: Forces
+) -> tuple[list[Pose], list[list[Column]], list[Spatial]]:
+    """Return poses and columns of the links, and the force that each needs for its own motion."""
     qs = coordinates_of(model, q)
     speeds, rates = speeds_of(model, v), speeds_of(model, a, "a")
     X, S = poses_of(model, qs), columns_of(model, qs)
@@ -76,11 +88,7 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
         f_of.append(f_i - acting[i] if i in acting else f_i)
         v_of.append(v_i)
         a_of.append(a_i)
-    torques = torques_of(model, X, S, f_of)
-    torques = [t + model.armature[k] * rates[k] for k, t in enumerate(torques)]
-    if passive:
-        return joined(torques) - passive_torque(model, q, v)
-    return joined(torques)
+    return X, S, f_of
 
 
 def gravity_torque(model: Model, q: Any) -> Any:
@@ -101,13 +109,14 @@ def gravity_torque(model: Model, q: Any) -> Any:
         above = a_of[link.parent] if link.parent >= 0 else gravity_of(model)
         a_of.append(motion_to_child(X[i], above))
     f_of = [momentum(I, a) for I, a in zip(inertias, a_of, strict=True)]
-    return joined(torques_of(model, X, S, f_of))
+    torques, _ = torques_of(model, X, S, f_of)
+    return joined(torques)
 
 
 def torques_of(
     model: Model, X: list[Pose], S: list[list[Column]], forces: list[Spatial]
-) -> Sequence[Any]:
-    """Return the torques that carry the forces which each link needs; sums go to the world."""
+) -> tuple[list[Any], list[Spatial]]:
+    """Return the torques that carry the forces which each link needs, and those through joints."""
     total = list(forces)
     torques: list[Any] = [0.0] * model.nv
     for i in reversed(range(len(model.links))):
@@ -116,4 +125,4 @@ def torques_of(
         parent = model.links[i].parent
         if parent >= 0:
             total[parent] = total[parent] + force_to_parent(X[i], total[i])
-    return torques
+    return torques, total
