@@ -157,7 +157,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", long_but(["srosenbr", "hager1"], CASES))
+@pytest.mark.parametrize("name", long_but(["hanging chain", "hager1"], CASES))
 def test_known_optima(name):
     make, n = CASES[name]
     problem, best = make(n)

@@ -288,6 +288,22 @@ def test_threads_take_turns():
     assert all(fun < 1e-10 for fun in results.values())
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("without", ["casadi", "ipyopt"])
+def test_either_wheel_brings_ipopt(without):
+    code = (
+        "import importlib.util as u; real = u.find_spec\n"
+        f"u.find_spec = lambda n, p=None: None if n == {without!r} else real(n, p)\n"
+        "import ctypes.util; ctypes.util.find_library = lambda name: None\n"
+        "from archimedes.optimize.solvers.ipopt_library import library; print(library()._name)\n"
+        "from archimedes.optimize import minimize\n"
+        "print(minimize(lambda x: (x - 1) ** 4 + x**2, 3.0).success)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    name, success = done.stdout.split()
+    assert without not in name.rpartition("/")[2] and success == "True", done.stderr
+
+
 def test_without_ipopt_the_error_says_what_to_install():
     code = (
         "import sys, numpy as np\n"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.optimize.programs import as_unknowns
+from archimedes.optimize.nonlinear.programs import as_unknowns
 
 __all__ = ["Guess"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.optimize.statuses import Status
-from archimedes.optimize.tasks import Answer, Task
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Task
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.transcription import Layout, Transcription

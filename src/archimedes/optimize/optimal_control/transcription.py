@@ -16,16 +16,16 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, vmap
-from archimedes.optimize.blocks import Block, with_arguments
-from archimedes.optimize.evaluation import Evaluator, Structure
-from archimedes.optimize.limits import limits, vector_like
-from archimedes.optimize.nlp import solve_task
+from archimedes.optimize.nonlinear.nlp import solve_task
+from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.schemes import Scheme
 from archimedes.optimize.optimal_control.solution import ControlSolution
-from archimedes.optimize.programs import shapes_of
-from archimedes.optimize.tasks import Monitor, Settings, Task
+from archimedes.optimize.problems.blocks import Block, with_arguments
+from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.problems.limits import limits, vector_like
+from archimedes.optimize.problems.tasks import Monitor, Settings, Task
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.optimize.limits import limits
+from archimedes.optimize.problems.limits import limits
 
 __all__ = [
     "constraint_limits",

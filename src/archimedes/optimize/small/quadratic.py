@@ -25,9 +25,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
-from archimedes.optimize.definite import solver_of
-from archimedes.optimize.products import gram, times, transposed_times
-from archimedes.optimize.recorded_solutions import attached
+from archimedes.optimize.problems.recorded_solutions import attached
+from archimedes.optimize.small.definite import solver_of
+from archimedes.optimize.small.products import gram, times, transposed_times
 from archimedes.tree import struct
 
 __all__ = ["QPSolution", "solve_qp", "solve_rows"]

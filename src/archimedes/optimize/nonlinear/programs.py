@@ -13,11 +13,11 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import Compiled
 from archimedes.function.implicit_functions import Fixed
-from archimedes.optimize.blocks import Block
-from archimedes.optimize.evaluation import Structure
-from archimedes.optimize.limits import name_of
-from archimedes.optimize.places import AtPlaces
-from archimedes.optimize.sequential_quadratic import solve_nlp
+from archimedes.optimize.nonlinear.places import AtPlaces
+from archimedes.optimize.problems.blocks import Block
+from archimedes.optimize.problems.evaluation import Structure
+from archimedes.optimize.problems.limits import name_of
+from archimedes.optimize.small.sequential_quadratic import solve_nlp
 
 __all__ = ["Program", "as_unknowns", "shapes_of", "unfixed"]
 

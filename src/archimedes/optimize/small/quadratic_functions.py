@@ -10,8 +10,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import compile, grad, hess, is_traced, jac
-from archimedes.optimize.limits import limits, vector_like
-from archimedes.optimize.quadratic import QPSolution, solve_qp
+from archimedes.optimize.problems.limits import limits, vector_like
+from archimedes.optimize.small.quadratic import QPSolution, solve_qp
 
 __all__ = ["qpsol"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.statuses import Status
-from archimedes.optimize.tasks import Answer, Task
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Task
 
 __all__ = ["METHODS", "solve"]
 

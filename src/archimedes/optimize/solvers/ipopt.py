@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.ipopt_library import Callbacks, library, solving
-from archimedes.optimize.statuses import Status
-from archimedes.optimize.tasks import Answer, Task
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.ipopt_library import Callbacks, library, solving
 
 __all__ = ["solve"]
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import compile, is_traced, jac
-from archimedes.optimize.losses import LOSSES, Loss, scaled
-from archimedes.optimize.results import LMResult, LMStatus
+from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
+from archimedes.optimize.fits.results import LMResult, LMStatus
 
 __all__ = ["lm_solve"]
 

@@ -14,22 +14,22 @@ from archimedes.function import Compiled, ConvergenceError
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import Signature
-from archimedes.optimize import ipopt, scipy_methods
-from archimedes.optimize.constraints import (
+from archimedes.optimize.nonlinear.constraints import (
     constraint_limits,
     is_list,
     joined_constraints,
     list_names,
     residuals_by_name,
 )
-from archimedes.optimize.evaluation import Evaluator
-from archimedes.optimize.limits import limits, vector_like
-from archimedes.optimize.places import AtPlaces, joined_objective
-from archimedes.optimize.programs import Program, as_unknowns, unfixed
-from archimedes.optimize.recorded_solutions import recorded_solution
-from archimedes.optimize.solutions import Iteration, Multipliers, OptimizeResult
-from archimedes.optimize.statuses import Status
-from archimedes.optimize.tasks import Answer, Monitor, Settings, Task
+from archimedes.optimize.nonlinear.places import AtPlaces, joined_objective
+from archimedes.optimize.nonlinear.programs import Program, as_unknowns, unfixed
+from archimedes.optimize.problems.evaluation import Evaluator
+from archimedes.optimize.problems.limits import limits, vector_like
+from archimedes.optimize.problems.recorded_solutions import recorded_solution
+from archimedes.optimize.problems.solutions import Iteration, Multipliers, OptimizeResult
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
+from archimedes.optimize.solvers import ipopt, scipy_methods
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver", "solve_task"]
 

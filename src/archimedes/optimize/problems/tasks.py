@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.evaluation import Evaluator
-from archimedes.optimize.solutions import Iteration
-from archimedes.optimize.statuses import Status
+from archimedes.optimize.problems.evaluation import Evaluator
+from archimedes.optimize.problems.solutions import Iteration
+from archimedes.optimize.problems.statuses import Status
 
 __all__ = ["Answer", "Monitor", "Settings", "Task", "violation"]
 

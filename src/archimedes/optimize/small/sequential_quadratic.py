@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import cond, grad, hess, jac, while_loop
-from archimedes.optimize.definite import pivots
-from archimedes.optimize.products import gram, times, transposed_times
-from archimedes.optimize.quadratic import ITERATION_LIMIT, NOT_FINITE, SOLVED, solve_rows
+from archimedes.optimize.small.definite import pivots
+from archimedes.optimize.small.products import gram, times, transposed_times
+from archimedes.optimize.small.quadratic import ITERATION_LIMIT, NOT_FINITE, SOLVED, solve_rows
 from archimedes.tree import struct
 
 __all__ = ["SQPSolution", "solve_nlp"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.blocks import Block, BlockPatterns
+from archimedes.optimize.problems.blocks import Block, BlockPatterns
 
 __all__ = ["Evaluator", "Structure"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from archimedes.optimize.statuses import Status
+from archimedes.optimize.problems.statuses import Status
 
 __all__ = ["Iteration", "Multipliers", "OptimizeResult"]
 

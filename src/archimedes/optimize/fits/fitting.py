@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from archimedes.optimize.levenberg_marquardt import lm_solve
-from archimedes.optimize.results import LMResult
+from archimedes.optimize.fits.levenberg_marquardt import lm_solve
+from archimedes.optimize.fits.results import LMResult
 
 __all__ = ["least_squares"]
 

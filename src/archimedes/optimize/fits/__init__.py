@@ -1,0 +1,1 @@
+"""Least squares: Levenberg and Marquardt's method, with bounds and robust losses."""

@@ -1,0 +1,1 @@
+"""Nonlinear programs as users write them: trees, named constraints, places."""

@@ -1,0 +1,1 @@
+"""What solvers are given and give back: blocks of functions, limits, tasks, results."""

@@ -1,0 +1,1 @@
+"""Small programs as recorded code: quadratic and sequential quadratic programming."""

@@ -1,0 +1,1 @@
+"""Solvers of others behind one task: IPOPT and those of SciPy."""
