@@ -65,6 +65,25 @@ def test_automatic_derivatives_agree():
         np.testing.assert_allclose(one, other, atol=1e-11)
 
 
+@pytest.mark.parametrize("kind", ["spherical", "free", "planar", "helical"])
+def test_where_formulas_divide_zero_by_zero(kind):
+    """At neutral, where nothing has turned: automatic derivatives through the manifold agree."""
+    b = mb.Builder()
+    for name, parent in (("a", "world"), ("b", "a")):
+        b.add_body(name, 1.0, [0.1, 0.2, -0.1], [0.1, 0.2, 0.25])
+        b.attach(name, parent, joint=name, kind=kind, position=[0.3, 0, 0.1], pitch=0.1)
+    model = b.build()
+    q, rng = mb.neutral(model), np.random.default_rng(0)
+    v, a = rng.normal(size=(2, model.nv))
+    zero = np.zeros(model.nv)
+    moved = lambda e: mb.rnea(model, mb.integrate(model, q, e), v, a)
+    np.testing.assert_allclose(
+        arc.jac(moved)(zero), mb.rnea_derivatives(model, q, v, a)[0], atol=1e-11
+    )
+    apart = lambda e: mb.difference(model, q, mb.integrate(model, q, e))
+    np.testing.assert_allclose(arc.jac(apart)(zero), np.eye(model.nv), atol=1e-13)
+
+
 def test_batches_and_native_code():
     model = random_tree(9, kinds=("free", "revolute", "planar"))
     states = [np.stack(x) for x in zip(*(random_state(model, k) for k in range(3)))]
