@@ -1,17 +1,13 @@
 """What surrounds a recording: filled tables, and NumPy's names replaced.
 
 Imported when the first recording begins. The modules of ``numpy_functions/`` and ``linalg/`` are
-imported for the rows they add to the tables of ``core/registry.py``; they must see NumPy's own
-functions, so they come before anything is replaced.
+imported for the rows they add to the tables of ``core/registry.py``: those of the latter, which
+take as long as all others together, when a function of ``np.linalg`` is first recorded.
 """
 
-from archimedes.symbolic.linalg import (  # noqa: F401
-    factors,
-    functions,
-    general_eigenvalues,
-    norms,
-    spectral,
-)
+from typing import Any
+
+from archimedes.symbolic.core.registry import FUNCTION_ADOPTERS
 from archimedes.symbolic.numpy_functions import (  # noqa: F401
     calculus,
     construction,
@@ -31,6 +27,23 @@ from archimedes.symbolic.numpy_functions import (  # noqa: F401
 from archimedes.symbolic.recorded import creation, randomness
 
 __all__ = ["begin", "end"]
+
+
+def _linear_algebra(function: Any) -> bool:
+    if getattr(function, "__module__", "") != "numpy.linalg":
+        return False
+    from archimedes.symbolic.linalg import (  # noqa: F401
+        factors,
+        functions,
+        general_eigenvalues,
+        norms,
+        spectral,
+    )
+
+    return True
+
+
+FUNCTION_ADOPTERS.append(_linear_algebra)
 
 
 def begin() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.registry import FUNCTIONS
+from archimedes.symbolic.core.registry import FUNCTION_ADOPTERS, FUNCTIONS
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_content import known, traced_or_same
 from archimedes.symbolic.core.traced_value import TracedValue
@@ -47,6 +47,8 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     args = tuple([traced_or_same(a) for a in args])
     kwargs = {key: traced_or_same(value) for key, value in kwargs.items()}
     implementation = FUNCTIONS.get(function)
+    if implementation is None and any(adopt(function) for adopt in FUNCTION_ADOPTERS):
+        implementation = FUNCTIONS.get(function)
     if implementation is not None:
         return _in_form(function, args, implementation(*args, **kwargs))
     plain_args = [known(a) for a in args]

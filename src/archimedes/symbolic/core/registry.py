@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "ADOPTERS",
     "FUNCTIONS",
+    "FUNCTION_ADOPTERS",
     "GUFUNCS",
     "UFUNC_METHODS",
     "implements",
@@ -29,12 +30,15 @@ GUFUNCS: dict[Any, _Implementation] = {}
 UFUNC_METHODS: dict[str, _Implementation] = {}
 #: Asked about a ufunc without a row in ``UFUNCS``: each may add one, and tells whether it did.
 ADOPTERS: list[Callable[[Any], bool]] = []
+#: The same for a function without a row in ``FUNCTIONS``.
+FUNCTION_ADOPTERS: list[Callable[[Any], bool]] = []
 
 
 def _adding_to(table: dict[Any, _Implementation], keys: tuple[Any, ...]) -> _Decorator:
     def register(implementation: _Implementation) -> _Implementation:
         for key in keys:
-            table[key] = implementation
+            # A module imported in a recording finds in NumPy what stands for its functions.
+            table[getattr(key, "original", key)] = implementation
         return implementation
 
     return register
