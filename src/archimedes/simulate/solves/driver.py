@@ -14,14 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from archimedes.simulate.progress import Monitor
-from archimedes.simulate.solves.collectors import (
-    Collector,
-    EveryStep,
-    FinalStates,
-    OutputTimes,
-    Result,
-)
+from archimedes.simulate.solves.collectors import Collector, FinalStates, OutputTimes, Result
 from archimedes.simulate.solves.event_logs import EventLog
+from archimedes.simulate.solves.every_step import EveryStep
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.solves.one_or_many import ManyRuns, OneRun, Runs
 from archimedes.simulate.stepping.run_state import Setup
