@@ -274,6 +274,13 @@ def test_more_errors():
         minimize(rosenbrock, np.ones(2), multipliers=Multipliers(None, np.zeros(5)))
 
 
+def test_a_result_is_not_its_unknowns():
+    found = minimize(lambda x: np.sum(x**2), np.ones(2))
+    for use in (np.asarray, lambda r: r[0], list, len, float, lambda r: r + np.ones(2)):
+        with pytest.raises(TypeError, match=r"\.x$|unsupported operand"):
+            use(found)
+
+
 def test_threads_take_turns():
     results = {}
 

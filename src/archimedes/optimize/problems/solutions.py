@@ -76,6 +76,12 @@ class OptimizeResult:
         """SciPy's name of ``iterations``."""
         return self.iterations
 
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("this is the result of a minimisation; the unknowns are its .x")
+
+    # Otherwise NumPy would make an array of one object of it, silently.
+    __array__ = __getitem__ = __iter__ = __len__ = __float__ = _refuse
+
     def __str__(self) -> str:
         lines = [
             f"{'success' if self.success else 'FAILED'}: {self.message}",
