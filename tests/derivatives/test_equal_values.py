@@ -333,8 +333,8 @@ def test_factors_carried_out_of_a_loop() -> None:
 
 
 def test_many_outputs() -> None:
-    """Beyond 64 outputs forward mode has the ordinary rule: right away from ties, nan at them."""
-    points = np.cos(np.arange(90.0)).reshape(30, 3)
+    """Beyond 256 outputs forward mode has the ordinary rule: right away from ties, nan at them."""
+    points = np.cos(np.arange(270.0)).reshape(90, 3)
     spread = lambda a: points @ np.linalg.eigh(a)[1]
     a, h = turned(TURN, 1.0, 2.0, 4.0), 1e-6
     low, high = (np.linalg.eigh(a + s * h * STEP)[1] for s in (-1, 1))
@@ -351,6 +351,8 @@ def test_many_outputs() -> None:
     np.testing.assert_allclose(got, want, atol=1e-8)
 
 
-def test_larger_matrices_than_limits_are_recorded_for() -> None:
+def test_larger_matrices() -> None:
     slope = arc.compile(arc.grad(lambda x: root(x)[0, 1]), backend="interpreter")
-    assert np.isnan(slope(np.eye(9))).any()
+    want = np.zeros((9, 9))
+    want[1, 0] = 0.5  # the lower triangle stands for both
+    np.testing.assert_allclose(slope(np.eye(9)), want, atol=1e-15)

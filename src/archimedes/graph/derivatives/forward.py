@@ -7,14 +7,16 @@ structural zeros cost nothing. Directions are small ints chosen by the caller.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from archimedes.graph.derivatives.reverse import (
-    LINEAR_RULES,
-    PARTIAL_RULES,
-    add_term,
-    reverse_sweep,
+from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term
+from archimedes.graph.derivatives.whole import (
+    MAX_ROWS,
+    opened,
+    whole_outputs,
+    whole_places,
+    whole_rule,
 )
-from archimedes.graph.derivatives.whole import MAX_ROWS, opened, whole_outputs
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import OUT
@@ -83,36 +85,38 @@ def forward_sweep(
     """
     src = opened(src)
     rows = whole_outputs(src, [bool(seed) for seed in seeds])
-    if 0 < len(rows) <= MAX_ROWS:
-        return _forward_by_rows(dst, src, inputs, seeds, rows)
-    return _Forward(dst, src, inputs, seeds).sweep()
-
-
-def _forward_by_rows(
-    dst: Graph,
-    src: Graph,
-    inputs: Sequence[int],
-    seeds: Sequence[Directions],
-    rows: list[int],
-) -> tuple[list[int], list[Directions]]:
-    """Sweep forward, but take the tangents of the outputs ``rows`` from their gradients."""
-    rest = [k for k in range(len(src.outputs)) if k not in set(rows)]
+    if not 0 < len(rows) <= MAX_ROWS:
+        return _Forward(dst, src, inputs, seeds).sweep()
+    rest = sorted(set(range(len(src.outputs))).difference(rows))
     outs = [-1] * len(src.outputs)
-    tangents: list[Directions] = [{} for _ in outs]
-    plain = with_outputs(src, [src.outputs[k] for k in rest])
-    for k, out, found in zip(rest, *forward_sweep(dst, plain, inputs, seeds)):
-        outs[k], tangents[k] = out, found
-    part = with_outputs(src, [src.outputs[k] for k in rows])
-    ones = [{n: dst.const(1.0, part.dtype[i])} for n, i in enumerate(part.outputs)]
-    made, gradients = reverse_sweep(dst, part, inputs, ones, [bool(seed) for seed in seeds])
-    for n, k in enumerate(rows):
-        outs[k] = made[n]
-        for gradient, seed in zip(gradients, seeds):
-            if n in gradient:
-                e = Emit(dst, dst.dtype[gradient[n]])
-                for d, tangent in seed.items():
-                    add_term(dst, e, tangents[k], d, e.mul(gradient[n], tangent))
+    tangents: list[Directions] = [{}] * len(outs)
+    for kind, places in ((_Forward, rest), (_ForwardWithCuts, rows)):
+        part = with_outputs(src, [src.outputs[k] for k in places])
+        for k, out, found in zip(places, *kind(dst, part, inputs, seeds).sweep()):
+            outs[k], tangents[k] = out, found
     return outs, tangents
+
+
+class _ForwardWithCuts(_Forward):
+    """Leaves regions that are whole out: their rules add what passes through these at the end."""
+
+    def sweep(self) -> tuple[list[int], list[Directions]]:
+        self.cuts: list[tuple[Any, list[int], list[int], list[Directions]]] = []
+        outs, found = super().sweep()
+        tangents = [dict(tangent) for tangent in found]
+        for rule, inputs, made, given in self.cuts:
+            rule.through(self.dst, inputs, made, given, outs, tangents)
+        return outs, tangents
+
+    def region(self, i: int, region: Region) -> Outputs:
+        given = [self.tangents[j] for j in region.inputs.tolist()]
+        if not (whole_places(region) and any(given)):
+            return super().region(i, region)
+        moved = self.moved(region)
+        placed = self.dst.region(moved).tolist()
+        self.of_outputs[i] = [{}] * len(placed)
+        self.cuts.append((whole_rule(region), moved.inputs.tolist(), placed, given))
+        return placed
 
 
 def _node_tangent(

@@ -11,7 +11,8 @@ from archimedes.graph.derivatives.coloring import bits, column_colors, star_colo
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import dependence, region_size, work
-from archimedes.graph.passes import prune
+from archimedes.graph.derivatives.whole import whole_places
+from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions
 
@@ -72,7 +73,7 @@ def jacobian_graph(
     columns = column_colors(rows, shape[1])
     if mode == "auto":
         across = column_colors(transpose(rows, shape[1]), shape[0])
-        cost_forward = work(src, _color_seeds(len(src.inputs), wrt, columns))
+        cost_forward = _forward_work(src, wrt, columns)
         cost_reverse = _reverse_work(src, wrt, rows, across)
         # Forward derivatives keep exact zeros and need no second pass: prefer them when close.
         mode = "forward" if cost_forward <= 1.35 * cost_reverse else "reverse"
@@ -81,6 +82,20 @@ def jacobian_graph(
     elif mode == "reverse":
         return _reverse(src, wrt, rows, column_colors(transpose(rows, shape[1]), shape[0]), shape)
     return _forward(src, wrt, rows, columns, shape, symmetric=False)
+
+
+def _forward_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
+    """Estimate the (node, direction) pairs of a forward sweep.
+
+    What follows a region that is whole is differentiated in its outputs, whatever comes in, and
+    by a loop where it is long: it counts once.
+    """
+    seeds = _color_seeds(len(src.inputs), wrt, colors)
+    whole = [region for region in src.regions.values() if whole_places(region)]
+    if not whole:
+        return work(src, seeds)
+    before = with_outputs(src, [i for region in whole for i in region.inputs.tolist()])
+    return work(before, seeds) + len(src)
 
 
 def _reverse_work(src: Graph, wrt: Sequence[int], rows: list[int], colors: np.ndarray) -> int:

@@ -17,8 +17,9 @@ from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.linalg.checks import MAX_SPECTRAL
 from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
 from archimedes.symbolic.linalg.jacobi import singular
-from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call, choose, emitting
-from archimedes.symbolic.linalg.spectral import singular_pull, singular_push
+from archimedes.symbolic.linalg.matrix_calls import call, choose
+from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, emitting
+from archimedes.symbolic.linalg.spectral import singular_function
 
 __all__ = ["DETERMINANT", "LOG_DETERMINANT"]
 
@@ -135,9 +136,7 @@ def _cofactors_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) 
     return found
 
 
-_FACTORS = MatrixFunction(
-    "factors of det", _factors, singular_push, singular_pull, values=1, vectors=(0, 2)
-)
+_FACTORS = singular_function("factors of det", _factors, "factors of det")
 _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 
 

@@ -21,7 +21,8 @@ from archimedes.graph.regions import Solve
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.linalg.checks import values_of
-from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call
+from archimedes.symbolic.linalg.matrix_calls import call
+from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
 
 _DIV = CODES["div"]
 

@@ -23,7 +23,8 @@ from archimedes.symbolic.linalg.checks import (
     over_stack,
 )
 from archimedes.symbolic.linalg.elimination import divide
-from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call
+from archimedes.symbolic.linalg.matrix_calls import call
+from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
 from archimedes.symbolic.linalg.scaling import power_of_two
 from archimedes.symbolic.numpy_functions.structural import full_like
 

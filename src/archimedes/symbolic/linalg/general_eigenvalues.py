@@ -23,7 +23,8 @@ from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.linalg.checks import check_square, over_stack
-from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call, repeat_while
+from archimedes.symbolic.linalg.matrix_calls import call, repeat_while
+from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
 from archimedes.symbolic.linalg.scaling import power_of_two
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.numpy_functions.sorting import exchanges

@@ -14,7 +14,8 @@ from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.trace import current_trace, is_tracing
 from archimedes.symbolic.core.traced_content import known, traced_or_same
 from archimedes.symbolic.linalg.checks import check_square, over_stack
-from archimedes.symbolic.linalg.matrix_calls import emitting, repeat_while
+from archimedes.symbolic.linalg.matrix_calls import repeat_while
+from archimedes.symbolic.linalg.matrix_rules import emitting
 
 __all__ = ["expm"]
 

@@ -3,8 +3,8 @@
 Legend: A = V diag(w) V^T with w ascending; A = U diag(s) V^T with s descending. Derivatives are
 in closed form. Where two values are equal their vectors are arbitrary and jump with the matrix.
 A function that does not depend on their choice (the root of a matrix, a sum over all values) has
-derivatives there all the same, which ``linalg_ties.py`` finds; one that does gets nan. Each of
-the equal values by itself has the slope of its own vector, one of its subgradients.
+derivatives there all the same, which ``graph/derivatives/spectral.py`` finds; one that does gets
+nan. Each of the equal values by itself has the slope of its own vector, one of its subgradients.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.symbolic.core.dispatch import floats, wrap
+from archimedes.symbolic.core.dispatch import floats
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.linalg.checks import (
     MAX_SPECTRAL,
     check_square,
@@ -25,11 +25,17 @@ from archimedes.symbolic.linalg.checks import (
     over_stack,
 )
 from archimedes.symbolic.linalg.jacobi import singular, symmetric_eigen
-from archimedes.symbolic.linalg.matrix_calls import MatrixFunction, call
-from archimedes.symbolic.linalg.ties import Quotients
+from archimedes.symbolic.linalg.matrix_calls import call
+from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, Spectrum
+from archimedes.symbolic.linalg.vector_turns import (
+    EIGEN_TURNS,
+    SINGULAR_TURNS,
+    eigen_push,
+    singular_push,
+)
 from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = ["singular_pull", "singular_push"]
+__all__ = ["singular_function"]
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
@@ -43,69 +49,7 @@ def _check_size(name: str, n: int) -> None:
         )
 
 
-def _sum_of_sizes(x: Any, y: Any) -> Any:
-    """|x|^T |y|: the sizes of the terms of x^T y."""
-    return np.abs(x).T @ np.abs(y)
-
-
-def _pairs(n: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(n) for j in range(i + 1, n)]
-
-
-def _laid_out(n: int, entries: dict[tuple[int, int], int], like: Any) -> Any:
-    """Return the (n, n) array of nodes given by place, zero elsewhere."""
-    zero = current_trace().graph.const(0.0, like.code)
-    ids = [[entries.get((i, j), zero) for j in range(n)] for i in range(n)]
-    return wrap(np.array(ids, dtype=np.int64).reshape(n, n), like.code)
-
-
 # ---- symmetric eigenvalues -----------------------------------------------------------------------
-
-
-def _reciprocals(quotients: Quotients, *, sums: bool = False) -> Any:
-    """Return F_ij = 1 / (x_j - x_i), or 1 / (x_j + x_i); zero on the diagonal."""
-    e, x = quotients.e, quotients.ids
-    entries = {}
-    for i, j in _pairs(len(x)):
-        inverse = quotients.reciprocal(e.add(x[j], x[i]) if sums else e.sub(x[j], x[i]))
-        entries[i, j], entries[j, i] = inverse, inverse if sums else e.neg(inverse)
-    return _laid_out(len(x), entries, quotients.values)
-
-
-def _eigen_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """P = V^T dA V: dw = diag(P), dV = V (F o P), F_ij = 1 / (w_j - w_i); nan at a tie.
-
-    (Magnus, Econometric Theory 1(2), 1985.)
-    """
-    w, v = results
-    f = _reciprocals(Quotients(w, ("eigh", "eigvalsh")))
-    found = []
-    for (da,) in rows:
-        p = v.T @ (da @ v)
-        found.append([np.diagonal(p), v @ (f * p)])
-    return found
-
-
-def _eigen_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """The transpose of ``push``, also at ties.
-
-    With M = V^T Vbar, Pbar_ij = (M_ij - M_ji) / (w_j - w_i) for i < j.
-    """
-    w, v = results
-    quotients, ids = Quotients(w, ("eigh", "eigvalsh")), current_trace().ids_of
-    e = quotients.e
-    found = []
-    for w_bar, v_bar in rows:
-        m, sizes = v.T @ v_bar, _sum_of_sizes(v, v_bar)
-        turns, sizes = ids(m - m.T), ids(sizes + sizes.T)
-        p_bar = {}
-        for i, j in _pairs(len(w)):
-            gap = e.sub(quotients.ids[j], quotients.ids[i])
-            turn, size = int(turns[i, j]), int(sizes[i, j])
-            half = e.mul(e.c(0.5), quotients.divide(turn, gap, size, {i: -1.0, j: 1.0}))
-            p_bar[i, j] = p_bar[j, i] = half
-        found.append([(v @ (_laid_out(len(w), p_bar, w) + np.diag(w_bar))) @ v.T])
-    return found
 
 
 def _eigenvalue_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
@@ -114,10 +58,16 @@ def _eigenvalue_push(operands: Sequence[Any], results: Sequence[Any], rows: Any)
 
 
 _EIGEN = MatrixFunction(
-    "eigh", partial(symmetric_eigen, vectors=True), _eigen_push, _eigen_pull, values=0, vectors=(1,)
+    "eigh",
+    partial(symmetric_eigen, vectors=True),
+    eigen_push,
+    spectrum=Spectrum("eigh", 0, (1,), EIGEN_TURNS),
 )
 _EIGENVALUES = MatrixFunction(
-    "eigvalsh", partial(symmetric_eigen, vectors=False), _eigenvalue_push, values=0
+    "eigvalsh",
+    partial(symmetric_eigen, vectors=False),
+    _eigenvalue_push,
+    spectrum=Spectrum("eigh", 0),
 )
 
 
@@ -172,105 +122,26 @@ implements(np.linalg.matrix_rank)(
 # ---- singular values -----------------------------------------------------------------------------
 
 
-def singular_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """P = U^T dA V = W_U S + dS - S W_V with W_U, W_V antisymmetric; nan at a tie.
-
-    The symmetric part of P turns both sides by 1 / (s_j - s_i), the antisymmetric part against
-    each other by 1 / (s_j + s_i). Columns of U beyond those of V (U2) only turn as U1 makes
-    them. (Townsend, Differentiating the Singular Value Decomposition, 2016.)
-    """
-    u, s, vt = results
-    n = len(s)
-    u1, u2, v = u[:, :n], u[:, n:], vt.T
-    quotients = Quotients(s, ("svd", "svdvals"))
-    together, against = _reciprocals(quotients), _reciprocals(quotients, sums=True)
-    inverse = [quotients.reciprocal(i) for i in quotients.ids]
-    inverse = wrap(np.array(inverse, dtype=np.int64), s.code)
-    found = []
-    for (da,) in rows:
-        dav = da @ v
-        p = u1.T @ dav
-        even, odd = together * (0.5 * (p + p.T)), against * (0.5 * (p - p.T))
-        du = u1 @ (even + odd)
-        if len(u) > n:
-            out = (dav - u1 @ p) * inverse
-            du = du + out
-            if u2.shape[1]:
-                du = np.concatenate([du, -(u1 @ (out.T @ u2))], axis=1)
-        found.append([du, np.diagonal(p), (v @ (even - odd)).T])
-    return found
-
-
-def singular_pull(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """The transpose of ``push``, also at ties.
-
-    With m_U, m_V the antisymmetric parts of U^T Ubar and V^T Vbar, the sum of both turns the
-    vectors together, and is divided by s_j - s_i; their difference by s_j + s_i. What U gains
-    outside of its own columns is divided by s.
-    """
-    u, s, vt = results
-    n = len(s)
-    u1, u2, v = u[:, :n], u[:, n:], vt.T
-    quotients = Quotients(s, ("svd", "svdvals"))
-    found = []
-    for u_bar, s_bar, vt_bar in rows:
-        outward = u_bar[:, :n]
-        if u2.shape[1]:
-            outward = outward - u2 @ (u_bar[:, n:].T @ u1)
-        p_bar = _turn_adjoints(quotients, (u1, u_bar[:, :n]), (v, vt_bar.T))
-        a_bar = (u1 @ (p_bar + np.diag(s_bar))) @ vt
-        if len(u) > n:
-            a_bar = a_bar + _outward_adjoint(quotients, u1, outward) @ vt
-        found.append([a_bar])
-    return found
-
-
-def _turn_adjoints(quotients: Quotients, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
-    """Return the off-diagonal part of Pbar, from (U, Ubar) and (V, Vbar)."""
-    ids, e, s = current_trace().ids_of, quotients.e, quotients.ids
-    turns = [x.T @ bar for x, bar in (left, right)]
-    m_u, m_v = (m - m.T for m in turns)
-    sizes = sum(_sum_of_sizes(x, bar) for x, bar in (left, right))
-    together, against, size = ids(m_u + m_v), ids(m_u - m_v), ids(sizes + sizes.T)
-    p_bar = {}
-    for i, j in _pairs(len(s)):
-        terms = int(size[i, j])
-        plus = quotients.divide(int(together[i, j]), e.sub(s[j], s[i]), terms, {i: -1.0, j: 1.0})
-        minus = quotients.divide(int(against[i, j]), e.add(s[j], s[i]), terms, {i: 1.0, j: 1.0})
-        p_bar[i, j] = e.mul(e.c(0.5), e.add(plus, minus))
-        p_bar[j, i] = e.mul(e.c(0.5), e.sub(plus, minus))
-    return _laid_out(len(s), p_bar, quotients.values)
-
-
-def _outward_adjoint(quotients: Quotients, u1: Any, bar: Any) -> Any:
-    """Return (1 - U1 U1^T) Ubar diag(1 / s)."""
-    ids = current_trace().ids_of
-    out = ids(bar - u1 @ (u1.T @ bar))
-    size = ids(np.abs(bar) + np.abs(u1) @ _sum_of_sizes(u1, bar))
-    made = np.empty_like(out)
-    for k, i in np.ndindex(*out.shape):
-        made[k, i] = quotients.divide(int(out[k, i]), quotients.ids[i], int(size[k, i]), {i: 2.0})
-    return wrap(made, bar.code)
-
-
 def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
     u, _, vt = call(_SINGULAR[False], operands[0])
     return [[np.sum(u * (da @ vt.T), axis=0)] for (da,) in rows]
 
 
+def singular_function(name: str, body: Callable[..., tuple[Any, ...]], family: str) -> Any:
+    """Return the function of a matrix with these factors U, s and V^T."""
+    spectrum = Spectrum(family, 1, (0, 2), SINGULAR_TURNS)
+    return MatrixFunction(name, body, singular_push, spectrum=spectrum)
+
+
 _SINGULAR = {
-    full: MatrixFunction(
-        "svd",
-        partial(singular, vectors=True, full=full),
-        singular_push,
-        singular_pull,
-        values=1,
-        vectors=(0, 2),
-    )
+    full: singular_function("svd", partial(singular, vectors=True, full=full), "svd")
     for full in (False, True)
 }
 _SINGULAR_VALUES = MatrixFunction(
-    "svdvals", partial(singular, vectors=False), _singular_value_push, values=0
+    "svdvals",
+    partial(singular, vectors=False),
+    _singular_value_push,
+    spectrum=Spectrum("svd", 0),
 )
 
 

@@ -1,0 +1,219 @@
+"""Derivatives of what uses eigenvectors or singular vectors, from both ends.
+
+A region with a ``SpectralRule`` gives values and vectors of a matrix. The derivative of a target
+has, for each turn of the vectors, the quotient of m (the derivative of the target along the turn)
+by the gap of the turn, and near equal values its limit, for which the target must be known as a
+program (``zero_quotients.py``). In reverse the m come from the adjoints of the vectors, and are
+themselves nodes of the graph. Forward, the region is cut out of the sweep: ``spectral_forward``
+differentiates all that follows in the values and vectors, and then does as in reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.quotients import Limit, Quotients, Turn
+from archimedes.graph.derivatives.reverse import add_term, reverse_sweep
+from archimedes.graph.derivatives.zero_quotients import Part, Values, between
+from archimedes.graph.dtypes import B8
+from archimedes.graph.formulas import Emit
+from archimedes.graph.passes import prune
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call, DerivativeRule, Map
+from archimedes.graph.regions.base import Directions
+
+__all__ = ["SpectralRule", "spectral_forward", "spectral_reverse"]
+
+Ids = Sequence[int]
+Rows = list[list[int | None]]
+
+#: Sweeps of more (node, direction) pairs than this are one body in a ``Map``.
+_UNROLLED = 4_000
+
+
+class SpectralRule(DerivativeRule, Protocol):
+    """The derivative of a region that gives the values and vectors of a matrix.
+
+    Regions of one ``family`` on the same inputs give the same values. ``value_places`` are the
+    positions of the values among the outputs (None for a literal), ``whole`` those of vectors.
+    """
+
+    family: str
+    value_places: list[int | None]
+    whole: frozenset[int]
+
+    def values(self, g: Graph, outs: Ids) -> list[int]:
+        """Return the ids of the values."""
+
+    def turns(self, g: Graph, outs: Ids) -> list[Turn]:
+        """Return the turns of the vectors."""
+
+    def rates(self, g: Graph, outs: Ids, number: int) -> list[int | None]:
+        """Return how fast the outputs change along the turn of a number that is computed."""
+
+    def numerators(self, g: Graph, outs: Ids, rows: Rows) -> list[list[tuple[int, int]]]:
+        """Return, for each row of adjoints and each turn, m and the size of its terms."""
+
+    def gathered(
+        self, g: Graph, inputs: Ids, outs: Ids, rows: Rows, turned: list[list[int]]
+    ) -> Any:
+        """Return rows of adjoints of inputs, from those of the outputs and the m / u."""
+
+
+def spectral_reverse(rule: SpectralRule, g: Graph, inputs: Ids, outs: Ids, rows: Rows) -> Any:
+    """Return rows of adjoints of the inputs of a region from those of its outputs."""
+    values = _values(rule, g, outs)
+    turns, found = rule.turns(g, outs), rule.numerators(g, outs, rows)
+    by_turn = [list(row) for row in zip(*found)]
+    limits = values.limits_of_numerators(turns, by_turn) if turns else None
+    turned = _quotients(values.quotients, turns, found, limits)
+    return rule.gathered(g, inputs, outs, rows, turned)
+
+
+def _quotients(
+    quotients: Quotients,
+    turns: list[Turn],
+    found: list[list[tuple[int, int]]],
+    limits: list[list[Limit]] | None,
+) -> list[list[int]]:
+    """Return the m / u for each row and turn."""
+    return [
+        [
+            quotients.divide(m, turn, size, None if limits is None else limits[k][row])
+            for k, (turn, (m, size)) in enumerate(zip(turns, mine))
+        ]
+        for row, mine in enumerate(found)
+    ]
+
+
+def _values(rule: SpectralRule, g: Graph, outs: Ids) -> Values:
+    """Return the values with all nodes that are one, whichever region of the family gave it."""
+    ids = rule.values(g, outs)
+    places = {i: k for k, i in enumerate(ids) if i not in g.value}
+    if places:
+        operands = g.regions[g.a[next(iter(places))]].inputs.tolist()
+        for other in list(g.regions.values()):
+            mine = other.derivative if isinstance(other, Call) else None
+            if getattr(mine, "family", None) == rule.family and other.inputs.tolist() == operands:
+                made = g.region(other).tolist()
+                for k, place in enumerate(mine.value_places):  # type: ignore[union-attr]
+                    if place is not None:
+                        places.setdefault(made[place], k)
+    vectors = [k for k, i in enumerate(outs) if i not in places]
+
+    def rates(body: Graph, number: int, moved: list[int], given: list[int]) -> list[int]:
+        ids = [moved[places[i]] if i in places else -1 for i in outs]
+        for k, i in zip(vectors, given):
+            ids[k] = i
+        found, zero = rule.rates(body, ids, number), body.const(0.0, body.dtype[given[0]])
+        return [zero if (rate := found[k]) is None else rate for k in vectors]
+
+    return Values(Quotients(g, ids), places, [outs[k] for k in vectors], rates)
+
+
+# ---- forward -------------------------------------------------------------------------------------
+
+
+def spectral_forward(
+    rule: SpectralRule,
+    g: Graph,
+    inputs: Ids,
+    outs: list[int],
+    given: list[Directions],
+    targets: list[int],
+    tangents: list[Directions],
+) -> None:
+    """Add to the tangents of targets what passes through a region that was cut out."""
+    values = _values(rule, g, outs)
+    part = between(g, list(values.places), targets, values.vectors)
+    if part is None:
+        return
+    slopes = _slopes(g, part, outs, len(targets))
+    turns = rule.turns(g, outs)
+    limits = values.limits_of_targets(turns, part) if turns else None
+    for k, row in enumerate(_adjoints(g, rule, inputs, outs, slopes, limits)):
+        for partial, seeds in zip(row, given):
+            if partial is not None:
+                e = Emit(g, g.dtype[partial])
+                for d, tangent in seeds.items():
+                    add_term(g, e, tangents[k], d, e.mul(partial, tangent))
+
+
+def _slopes(g: Graph, part: Part, outs: list[int], targets: int) -> Rows:
+    """Return, for each target, its derivatives in the outputs of the region."""
+    places = {i: k for k, i in enumerate(part.reads)}
+    if 4 * targets < len(outs):
+        ones = [{k: g.const(1.0, dtype)} for k, dtype in enumerate(part.program.output_dtypes)]
+        wanted = [i in set(outs) for i in part.reads]
+        _, adjoints = reverse_sweep(g, part.program, part.reads, ones, wanted)
+        return [[adjoints[places[i]].get(k) for i in outs] for k in range(targets)]
+    if part.size() * len(outs) > _UNROLLED:
+        return _slopes_in_a_loop(g, part, outs)
+    seeds: list[Directions] = [{} for _ in part.reads]
+    for k, i in enumerate(outs):
+        seeds[places[i]] = {k: g.const(1.0, g.dtype[i])}
+    _, tangents = forward_sweep(g, part.program, part.reads, seeds)
+    return [[tangent.get(k) for k in range(len(outs))] for tangent in tangents]
+
+
+def _slopes_in_a_loop(g: Graph, part: Part, outs: list[int]) -> Rows:
+    """Return the same from one body, which takes the direction among its inputs."""
+    body = Graph()
+    rates = {i: body.input(g.dtype[i]) for i in outs}
+    inputs = [body.input(g.dtype[i]) for i in part.reads]
+    seeds: list[Directions] = [{0: rates[i]} if i in rates else {} for i in part.reads]
+    _, tangents = forward_sweep(body, part.program, inputs, seeds)
+    zero = body.const(0.0, g.dtype[outs[0]])
+    body.outputs = [tangent.get(0, zero) for tangent in tangents]
+    units = [g.const(float(i == j), g.dtype[j]) for i in outs for j in outs]
+    made = g.region(Map([*units, *part.reads], prune(body), len(outs), len(outs)))
+    rows: Rows = made.reshape(len(outs), -1).T.tolist()
+    return rows
+
+
+def _adjoints(
+    g: Graph,
+    rule: SpectralRule,
+    inputs: Ids,
+    outs: list[int],
+    slopes: Rows,
+    limits: list[list[Limit]] | None,
+) -> Any:
+    """Return, for each target, the adjoints of the inputs of the region."""
+    if len(slopes) * len(outs) ** 2 <= _UNROLLED:
+        return _adjoints_in(g, rule, inputs, outs, slopes, limits)
+    body = Graph()
+    dtype = g.dtype[outs[0]]
+    mine: Rows = [[body.input(dtype) for _ in outs]]
+    known = None
+    if limits is not None:
+        known = [[Limit(body.input(dtype), body.input(B8))] for _ in limits]
+    ids = [body.input(dtype) for _ in outs]
+    (row,) = _adjoints_in(body, rule, inputs, ids, mine, known)
+    zero, nothing = body.const(0.0, dtype), g.const(0.0, dtype)
+    body.outputs = [zero if i is None else i for i in row]
+    slices = [
+        [
+            *(nothing if i is None else i for i in slope),
+            *(i for turn in limits or [] for i in turn[k]),
+        ]
+        for k, slope in enumerate(slopes)
+    ]
+    flat = [*(i for row in slices for i in row), *outs]
+    made = g.region(Map(flat, prune(body), len(slopes), len(slices[0])))
+    return made.reshape(len(slopes), -1).tolist()
+
+
+def _adjoints_in(
+    g: Graph,
+    rule: SpectralRule,
+    inputs: Ids,
+    outs: list[int],
+    slopes: Rows,
+    limits: list[list[Limit]] | None,
+) -> Any:
+    turns, found = rule.turns(g, outs), rule.numerators(g, outs, slopes)
+    turned = _quotients(Quotients(g, rule.values(g, outs)), turns, found, limits)
+    return rule.gathered(g, inputs, outs, slopes, turned)
