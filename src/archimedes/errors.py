@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ArchimedesError",
     "CodegenError",
+    "DeviceError",
     "GraphError",
     "IntegerRangeError",
     "ShapeDtypeError",
@@ -39,3 +40,7 @@ class StructError(ArchimedesError, TypeError, ValueError):
 
 class CodegenError(ArchimedesError, ValueError):
     """A function cannot be written as C, or its C project cannot be written as asked."""
+
+
+class DeviceError(ArchimedesError, RuntimeError):
+    """A device, or what is needed to use it, is missing or failed."""

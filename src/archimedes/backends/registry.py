@@ -41,6 +41,7 @@ _DEFAULT, _REFERENCE = "llvm", "interpreter"
 _BUILT_IN = {
     "llvm": "archimedes.backends.llvm.backend",
     "interpreter": "archimedes.backends.interpreter_backend",
+    "cuda": "archimedes.backends.cuda.backend",
 }
 
 _registered: dict[str, Backend] = {}

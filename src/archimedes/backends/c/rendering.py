@@ -44,6 +44,7 @@ def render(
     scratch: str = "stack",
     lines: Callable[[Graph, int], str] | None = None,
     part: int = PART,
+    dialect: type[C99] = C99,
 ) -> CSource:
     """Write a graph as a C function ``void name(inputs..., outputs..., workspace)``.
 
@@ -55,7 +56,8 @@ def render(
     takes all arrays from a struct that the caller passes last (none where none is needed),
     ``"stack"`` declares them. ``lines(graph, node)`` says where a node of the given graph, or of
     a body in it, comes from; changes become comments. ``part`` is the length at which functions
-    are cut. The same arguments give the same bytes.
+    are cut. ``dialect`` is C, or a language that derives from it. The same arguments give the
+    same bytes.
 
     >>> from archimedes.graph.ops import CODES
     >>> g = Graph()
@@ -80,7 +82,7 @@ def render(
     trimmed = trim(graph)
     origin |= trimmed.origin
     narrow = int_type == "int32_t"
-    c = C99(name, workspace=scratch == "workspace", annotate=_annotation(origin, lines))
+    c = dialect(name, workspace=scratch == "workspace", annotate=_annotation(origin, lines))
     low = Lowering(c, [trimmed.graph], part)
     entry = _Entry(c, low, name, trimmed.graph, [*inputs, *outputs], float_type == "float", narrow)
     entry.write(inputs, outputs)

@@ -1,0 +1,58 @@
+"""CUDA C as a dialect: C whose functions run on a device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from archimedes.backends.c.c99 import C99, PART
+from archimedes.backends.c.rendering import render
+from archimedes.backends.c.source import Argument
+from archimedes.backends.c.support import with_dependencies
+from archimedes.backends.cuda.device_text import all_helpers, on_device
+from archimedes.backends.lowering import Lowering, Scope
+from archimedes.errors import CodegenError
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Host
+
+__all__ = ["CudaC", "DeviceFunction", "device_function"]
+
+_POINTER = re.compile(r"\*(\w+)")
+
+
+class CudaC(C99):
+    """C for a device."""
+
+    def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
+        """Refuse: a GPU has no Python."""
+        where = f" ({region.line})" if region.line else ""
+        raise CodegenError(
+            f"the function calls back into Python: {region.label}{where}. A GPU has no Python: "
+            "write the callback in NumPy, or call the function with NumPy arrays and without "
+            'backend="cuda", so that it runs on the CPU.'
+        )
+
+
+class DeviceFunction(NamedTuple):
+    """A graph as a function of the device; ``helpers`` are what it needs, callee before caller."""
+
+    name: str
+    text: str
+    helpers: dict[str, str]
+
+
+def device_function(
+    graph: Graph,
+    name: str,
+    inputs: Sequence[Argument],
+    outputs: Sequence[Argument],
+    part: int = PART,
+) -> DeviceFunction:
+    """Write a graph as a ``__device__`` function of pointers to its arrays (none to empty ones)."""
+    source = render(graph, name, inputs=inputs, outputs=outputs, part=part, dialect=CudaC)
+    head = _POINTER.sub(r"*__restrict__ \1", source.prototype)
+    text = source.text.replace(
+        f"{source.prototype}\n{{", f"__device__ static __forceinline__ {head}\n{{"
+    )
+    return DeviceFunction(name, on_device(text), with_dependencies(text, all_helpers()))

@@ -1,0 +1,167 @@
+"""A program on the GPU: compiled for the arrays it meets, kept on disk, started on the stream."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archimedes.backends import code_cache
+from archimedes.backends.cuda.cupy_arrays import as_cupy
+from archimedes.backends.cuda.device import (
+    LoadedKernel,
+    architecture,
+    compiler_major,
+    cupy,
+    toolkit,
+)
+from archimedes.backends.cuda.device_text import OPTIONS
+from archimedes.backends.cuda.kernel_source import KERNEL, Layout, file_of, kernel_text, layout
+from archimedes.backends.cuda.nvrtc import compile_cubin
+from archimedes.backends.protocol import Figures, Kernel, Program
+from archimedes.backends.work import EVERYTHING, operations
+
+__all__ = ["CHUNK_BYTES", "CudaProgram"]
+
+#: NumPy's arrays go to the device in pieces of this many bytes, inputs and results together.
+CHUNK_BYTES = 256 * 2**20
+_FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "c")
+
+
+class _Compiled:
+    """A kernel for certain batched inputs, on one device."""
+
+    def __init__(self, program: Program, batched: tuple[bool, ...]) -> None:
+        begin = time.perf_counter()
+        self.plan: Layout = layout(program, batched)
+        cubin = code_cache.read(key := _key(program, batched))
+        self.from_disk = cubin is not None
+        if cubin is None:
+            text = file_of([kernel_text(program, self.plan)])
+            cubin = compile_cubin(text, architecture(), compiler_major())
+            code_cache.write(key, cubin)
+        self.bytes = len(cubin)
+        self.loaded = LoadedKernel(cubin, KERNEL)
+        self.seconds = time.perf_counter() - begin
+
+    def launch(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> None:
+        """Start it for ``count`` instances."""
+        given = [as_cupy(x) for x in (*inputs, *outputs)]
+        pointers = [x for x, a in zip(given, self.plan.arrays, strict=True) if a.row]
+        blocks = -(-count // self.plan.threads)
+        self.loaded.launch(
+            blocks, self.plan.threads, [*pointers, np.uint64(count)], self.plan.shared
+        )
+
+
+def _key(program: Program, batched: tuple[bool, ...]) -> str:
+    """Name machine code by all it depends on."""
+    return code_cache.cache_key(
+        "cuda",
+        program.graph.lasting_digest(),
+        program.inputs,
+        program.outputs,
+        batched,
+        architecture(),
+        toolkit(),
+        OPTIONS,
+        *map(code_cache.sources_digest, _FOLDERS),
+    )
+
+
+class CudaProgram(Kernel):
+    """A program as kernels, one per choice of batched inputs and per device."""
+
+    sources = ("cuda",)
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._made: dict[tuple[int, tuple[bool, ...]], _Compiled] = {}
+        self._lock = threading.Lock()
+
+    def _compiled(self, batched: Sequence[bool]) -> _Compiled:
+        key = (int(cupy().cuda.Device().id), tuple(map(bool, batched)))
+        if key not in self._made:
+            with self._lock:
+                if key not in self._made:
+                    self._made[key] = _Compiled(self.program, key[1])
+        return self._made[key]
+
+    def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Compute one instance: a batch of one."""
+        self.call_batch(inputs, [True] * len(inputs), outputs, 1)
+
+    def call_batch(
+        self,
+        inputs: Sequence[Any],
+        batched: Sequence[bool],
+        outputs: Sequence[Any],
+        count: int,
+        threads: int | None = None,
+    ) -> None:
+        """Start ``count`` instances on the current stream; ``threads`` of the CPU are not used."""
+        if count and any(self._rows()):
+            self._compiled(batched).launch(inputs, outputs, count)
+
+    def _rows(self) -> list[int]:
+        """Return the numbers per instance of each output."""
+        return [int(np.prod(shape)) for _, shape in self.program.outputs]
+
+    def call_batch_from_host(
+        self,
+        inputs: Sequence[np.ndarray],
+        batched: Sequence[bool],
+        outputs: Sequence[np.ndarray],
+        count: int,
+        threads: int | None = None,
+    ) -> bool:
+        """Compute a batch of NumPy's in pieces, on two streams in turn: any number fits."""
+        module = cupy()
+        moved = [x for x, many in zip(inputs, batched) if many]
+        row = sum(x.nbytes for x in (*moved, *outputs)) // max(count, 1)
+        step = max(1, CHUNK_BYTES // max(row, 1))
+        shared = [None if many else module.asarray(x) for x, many in zip(inputs, batched)]
+        module.cuda.get_current_stream().synchronize()
+        streams = [module.cuda.Stream(non_blocking=True) for _ in range(2)]
+        for number, begin in enumerate(range(0, count, step)):
+            piece = slice(begin, min(begin + step, count))
+            with streams[number % 2] as stream:
+                there = [
+                    module.asarray(x[piece]) if s is None else s for x, s in zip(inputs, shared)
+                ]
+                results = [module.empty(out[piece].shape, out.dtype) for out in outputs]
+                self.call_batch(there, batched, results, piece.stop - begin)
+                for out, result in zip(outputs, results):
+                    if result.size:
+                        result.get(stream=stream, out=out[piece], blocking=False)
+        for stream in streams:
+            stream.synchronize()
+        return True
+
+    def source(self, kind: str) -> str:
+        """Return the CUDA C of a batch whose inputs all have a row per instance."""
+        plan = layout(self.program, [True] * len(self.program.inputs))
+        return file_of([kernel_text(self.program, plan)])
+
+    def figures(self) -> Figures:
+        """Return what the code made so far costs."""
+        made = list(self._made.values())
+        notes = []
+        for compiled in made:
+            registers, local = compiled.loaded.attributes()
+            plan = compiled.plan
+            notes.append(
+                f"{plan.threads} threads per block, {registers} registers and {local} bytes of "
+                f"local memory per thread, {plan.shared} bytes of shared memory per block"
+            )
+        return Figures(
+            operations=operations(self.program.graph, EVERYTHING),
+            code_bytes=sum(x.bytes for x in made),
+            compile_seconds=sum(x.seconds for x in made),
+            from_disk=any(x.from_disk for x in made),
+            notes=tuple(notes),
+        )

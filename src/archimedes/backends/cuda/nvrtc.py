@@ -1,0 +1,106 @@
+"""NVRTC, NVIDIA's compiler as a library: CUDA C in, machine code of one architecture out.
+
+It needs no GPU. The library is found in the wheels that bring it, or where the system has it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from archimedes.backends.cuda.device_text import OPTIONS
+from archimedes.errors import DeviceError
+
+__all__ = ["compile_cubin", "find_nvrtc", "version"]
+
+#: Major versions of CUDA that are looked for, and the folders of their wheels in ``nvidia``.
+_MAJORS = {13: "cu13", 12: "cuda_nvrtc"}
+
+
+def _candidates(major: int) -> Iterator[str]:
+    name = f"nvrtc64_{major}0_0.dll" if sys.platform == "win32" else f"libnvrtc.so.{major}"
+    yield name
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for inner in ("bin", "lib"):
+            path = Path(folder) / _MAJORS[major] / inner / name
+            if path.exists():
+                yield str(path)
+    for root in filter(None, (os.environ.get("CUDA_PATH"), "/usr/local/cuda")):
+        for inner in ("lib64", "bin"):
+            if (Path(root) / inner / name).exists():
+                yield str(Path(root) / inner / name)
+
+
+@lru_cache(maxsize=4)
+def find_nvrtc(major: int | None = None) -> Any:
+    """Return the library, of this major version of CUDA or of any, or None."""
+    for one in (major,) if major is not None else tuple(_MAJORS):
+        for candidate in _candidates(one):
+            try:
+                return ctypes.CDLL(candidate)
+            except OSError:
+                continue
+    return None
+
+
+def _library(major: int | None) -> Any:
+    found = find_nvrtc(major)
+    if found is None:
+        wanted = f" of CUDA {major}" if major is not None else ""
+        raise DeviceError(
+            f"NVRTC{wanted}, which compiles for GPUs, was not found: install CuPy with it, "
+            'pip install "archimedes[cuda]" (CUDA 13) or "archimedes[cuda12]" (CUDA 12).'
+        )
+    return found
+
+
+def version(major: int | None = None) -> tuple[int, int]:
+    """Return the version of the library."""
+    numbers = ctypes.c_int(), ctypes.c_int()
+    _library(major).nvrtcVersion(*map(ctypes.byref, numbers))
+    return numbers[0].value, numbers[1].value
+
+
+def compile_cubin(
+    text: str, architecture: str, major: int | None = None, options: Sequence[str] = OPTIONS
+) -> bytes:
+    """Compile CUDA C for an architecture such as "sm_90"."""
+    library, handle = _library(major), ctypes.c_void_p()
+    name = b"archimedes.cu"
+    _check(
+        library,
+        library.nvrtcCreateProgram(ctypes.byref(handle), text.encode(), name, 0, None, None),
+    )
+    try:
+        given = [x.encode() for x in (f"--gpu-architecture={architecture}", *options)]
+        array = (ctypes.c_char_p * len(given))(*given)
+        status = library.nvrtcCompileProgram(handle, len(given), array)
+        if status:
+            log = _bytes(library, handle, "ProgramLog").decode(errors="replace")
+            raise DeviceError(
+                f"NVRTC does not compile the kernel for {architecture}:\n{log[:4000]}"
+            )
+        return _bytes(library, handle, "CUBIN")
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(handle))
+
+
+def _bytes(library: Any, handle: ctypes.c_void_p, what: str) -> bytes:
+    size = ctypes.c_size_t()
+    _check(library, getattr(library, f"nvrtcGet{what}Size")(handle, ctypes.byref(size)))
+    content = ctypes.create_string_buffer(size.value)
+    _check(library, getattr(library, f"nvrtcGet{what}")(handle, content))
+    return content.raw if what == "CUBIN" else content.value
+
+
+def _check(library: Any, status: int) -> None:
+    if status:
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        raise DeviceError(f"NVRTC: {library.nvrtcGetErrorString(status).decode()}")

@@ -1,0 +1,97 @@
+"""``python -m tests.cuda``: bits and speed on the GPU of this machine, as a short report.
+
+``--emulate`` runs the same on the CPU with small sizes, to try the command where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+
+
+def say(text: str) -> None:
+    print(f"  {text}", flush=True)
+
+
+def section(name: str, run: Callable[[], object]) -> object:
+    """Run a part of the report; an error is printed in a few lines and the rest goes on."""
+    begin = time.perf_counter()
+    print(f"{name}:", flush=True)
+    try:
+        return run()
+    except Exception as error:
+        say(f"FAILED {type(error).__name__}: {str(error)[:1200]}")
+        for frame in traceback.extract_tb(error.__traceback__)[-6:]:
+            say(f"  {os.path.relpath(frame.filename)}:{frame.lineno} {frame.name}: {frame.line}")
+        return None
+    finally:
+        say(f"({time.perf_counter() - begin:.1f} s)")
+
+
+def device_facts() -> None:
+    import cupy
+
+    from archimedes.backends.cuda.device import architecture, compiler_major, toolkit
+
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+    say(
+        f"{properties['name'].decode()}, {architecture()}, driver {runtime.driverGetVersion()}, "
+        f"CUDA {toolkit()}, NVRTC {compiler_major()}, CuPy {cupy.__version__}, Python "
+        f"{sys.version.split()[0]}, {os.cpu_count()} CPUs"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
+    parser.add_argument("--programs", type=int, default=1500, help="random programs")
+    parser.add_argument("--seconds", type=float, default=110.0, help="for random programs")
+    parser.add_argument("--workers", type=int, default=min(16, os.cpu_count() or 1))
+    parser.add_argument("--emulate", action="store_true")
+    given = parser.parse_args()
+    small = given.emulate
+    with ExitStack() as stack:
+        if small:
+            from .fake_cupy import installed
+
+            stack.enter_context(installed())
+        from . import device_arrays, device_bits, device_speed
+
+        begin = time.perf_counter()
+        if not small:
+            section("device", device_facts)
+        from archimedes.backends.cuda.device import architecture
+
+        count = 300 if small else 10_000_000
+        copy = section("copy", lambda: device_speed.copies(count, say)) or 1.0
+        section("6-dof", lambda: device_speed.bodies(count, copy, say))
+        section("RK4", lambda: device_speed.simulations(count // 10, say))
+        section("arm", lambda: device_speed.joints(count // 5, say))
+        if not small:
+            section("first calls", lambda: device_speed.first_calls(say))
+            section("packages", lambda: device_arrays.packages(say))
+            section("streams", lambda: device_arrays.streams(say))
+        section("mixing", lambda: device_arrays.mixing(say))
+        section("moving", lambda: device_arrays.moving(300 if small else 50_000_000, say))
+        section("solves", lambda: device_arrays.solves(8 if small else 100_000, say))
+        section(
+            "bits",
+            lambda: device_bits.check_all(
+                given.programs,
+                architecture(),
+                emulated=small,
+                workers=given.workers,
+                seconds=given.seconds,
+                say=say,
+            ),
+        )
+        print(f"all: {time.perf_counter() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""As much of CuPy as the backend uses, on the CPU: arrays lie in NumPy's memory, behind a wall.
+
+``installed`` puts it in CuPy's place; "machine code" is CUDA C, which ``emulation.py`` runs.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from archimedes.backends.cuda import cuda_kernel, device
+
+from .emulation import Emulated
+
+__all__ = ["Tensor", "installed", "ndarray"]
+
+
+class ndarray:
+    """An array on the device: NumPy cannot look into it."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    shape = property(lambda self: self.held.shape)
+    dtype = property(lambda self: self.held.dtype)
+    ndim = property(lambda self: self.held.ndim)
+    size = property(lambda self: self.held.size)
+    nbytes = property(lambda self: self.held.nbytes)
+    flags = property(lambda self: self.held.flags)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __getitem__(self, k: Any) -> ndarray:
+        return ndarray(self.held[k])
+
+    def __setitem__(self, k: Any, value: ndarray) -> None:
+        self.held[k] = value.held
+
+    def reshape(self, *shape: Any) -> ndarray:
+        return ndarray(self.held.reshape(*shape))
+
+    def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True):
+        if out is None:
+            return self.held.copy()
+        out[...] = self.held
+        return out
+
+
+class Tensor:
+    """An array of another package on the device, which follows the protocols; as PyTorch's."""
+
+    def __init__(self, held: Any, read_only: bool = False) -> None:
+        self.held, self.read_only = np.array(held), read_only
+        self.shape = self.held.shape
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"data": (self.held.ctypes.data, self.read_only)}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
+def asarray(value: Any) -> ndarray:
+    if isinstance(value, Tensor):
+        return ndarray(value.held)
+    return value if isinstance(value, ndarray) else ndarray(np.array(value))
+
+
+class _Module:
+    def load(self, cubin: bytes) -> None:
+        self.device = Emulated(cubin.decode())
+
+    def get_function(self, name: str) -> Any:
+        def launch(grid: tuple, block: tuple, arguments: tuple, shared: int = 0) -> None:
+            *arrays, count = arguments
+            assert shared <= 48 * 1024 and isinstance(count, np.uint64)
+            held = [x.held for x in arrays]
+            assert all(x.flags.c_contiguous for x in held)
+            self.device.launch(name, grid[0], block[0], held, int(count))
+
+        launch.ptr = 0  # type: ignore[attr-defined]
+        return launch
+
+
+class _Stream:
+    def __init__(self, **options: Any) -> None:
+        pass
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+
+def _space(**names: Any) -> Any:
+    return types.SimpleNamespace(**names)
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+def _module() -> types.ModuleType:
+    made = types.ModuleType("cupy")
+    cuda = types.ModuleType("cupy.cuda")
+    cuda.__dict__.update(
+        runtime=_space(
+            getDeviceCount=lambda: 1,
+            runtimeGetVersion=lambda: 13000,
+            CUDARuntimeError=CUDARuntimeError,
+        ),
+        nvrtc=_space(getVersion=lambda: (13, 0)),
+        driver=_space(funcGetAttribute=lambda what, pointer: {3: 0, 4: 62}[what]),
+        function=_space(Module=_Module),
+        Device=lambda: _space(id=0, compute_capability="90"),
+        Stream=_Stream,
+        get_current_stream=_Stream,
+    )
+    made.__dict__.update(
+        cuda=cuda,
+        ndarray=ndarray,
+        asarray=asarray,
+        from_dlpack=asarray,
+        empty=lambda shape, dtype: ndarray(np.empty(shape, dtype)),
+        ascontiguousarray=lambda x, dtype: ndarray(np.ascontiguousarray(x.held, dtype)),
+        moveaxis=lambda x, a, b: ndarray(np.moveaxis(x.held, a, b)),
+        may_share_memory=lambda a, b: np.may_share_memory(a.held, b.held),
+        asnumpy=lambda x: x.get(),
+    )
+    return made
+
+
+@contextmanager
+def installed() -> Iterator[types.ModuleType]:
+    """Put it in the place of CuPy, and text in the place of machine code."""
+    made = _module()
+    modules = {"cupy": made, "cupy.cuda": made.cuda}
+    as_text = mock.patch.object(cuda_kernel, "compile_cubin", lambda text, *rest: text.encode())
+    device._working.cache_clear()
+    device.compiler_major.cache_clear()
+    try:
+        with mock.patch.dict(sys.modules, modules), as_text:
+            yield made
+    finally:
+        device._working.cache_clear()
+        device.compiler_major.cache_clear()

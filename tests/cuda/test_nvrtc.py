@@ -1,0 +1,75 @@
+"""NVIDIA's compiler takes what is written; it needs no GPU."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from archimedes.backends.cuda import nvrtc as nvrtc_module
+from archimedes.backends.cuda.kernel_source import file_of
+from archimedes.backends.cuda.nvrtc import compile_cubin, find_nvrtc, version
+from archimedes.errors import DeviceError
+
+from ..marking import long_but
+from ..programs.catalogue import programs
+from ..programs.ops import OPS, op_program
+from ..programs.program import program
+from ..programs.random_graphs import random_graph
+from .cases import Case, cases
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nvrtc():
+    if find_nvrtc() is None:
+        reason = "NVRTC is not installed: pip install nvidia-cuda-nvrtc"
+        if os.environ.get("ARCHIMEDES_REQUIRE_TOOLS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+def architectures() -> list[str]:
+    """This year's, and the oldest that both CUDA 12 and 13 know."""
+    return ["sm_90", "sm_75"]
+
+
+def compiled(found: list[Case], architecture: str, part: int = 2000) -> None:
+    cubin = compile_cubin(file_of([case.kernel(part) for case in found]), architecture)
+    assert cubin[:4] == b"\x7fELF"
+    for case in found:
+        assert case.name.encode() in cubin
+
+
+ARCHITECTURES = long_but(["sm_90"], architectures())
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_op(architecture: str):
+    compiled(cases([op_program(*op) for op in OPS]), architecture)
+
+
+@pytest.mark.parametrize(
+    "options", long_but([{"shared": True}], [{"shared": True}, {"single": True}])
+)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_region(architecture: str, options: dict):
+    compiled(cases(programs(), **options), architecture)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("single", [False, True])
+def test_random_programs(single: bool):
+    made = [program(f"random{seed}", random_graph(seed)) for seed in range(60)]
+    compiled(cases(made, single=single), "sm_90", part=50)
+
+
+def test_errors_show_the_compilers_words():
+    assert version()[0] in (12, 13)
+    with pytest.raises(DeviceError, match=r"(?s)does not compile the kernel for sm_90:.*nonsense"):
+        compile_cubin("nonsense;", "sm_90")
+
+
+def test_a_missing_library_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(nvrtc_module, "find_nvrtc", lambda major: None)
+    with pytest.raises(DeviceError, match=r'NVRTC of CUDA 12,.*"archimedes\[cuda12\]" \(CUDA 12\)'):
+        compile_cubin("", "sm_90", 12)

@@ -1,0 +1,154 @@
+"""Calls with arrays of a device, on one that is emulated; and what happens where there is none."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.backends import code_cache
+from archimedes.backends.cuda import cuda_kernel
+from archimedes.errors import CodegenError, DeviceError
+
+from . import fake_cupy
+from .fake_cupy import Tensor
+
+
+@pytest.fixture(scope="module")
+def cupy():
+    with fake_cupy.installed() as module:
+        yield module
+
+
+def spin(state, gain):
+    return {"w": gain * np.cross(state["w"], state["v"]), "n": np.sum(state["v"]) > 0.0}
+
+
+STATE = {"w": np.arange(12.0).reshape(4, 3), "v": np.linspace(-1.0, 1.0, 12).reshape(4, 3)}
+
+
+def test_arrays_decide(cupy):
+    there = arc.tree.map(cupy.asarray, STATE)
+    f = arc.vmap(spin, in_axes=(0, None))
+    want = f(STATE, 2.0)
+    got = f(there, 2.0)
+    assert isinstance(got["w"], cupy.ndarray) and isinstance(want["w"], np.ndarray)
+    for name in ("w", "n"):
+        assert got[name].get().tobytes() == want[name].tobytes()
+        assert got[name].get().dtype == want[name].dtype
+    one = arc.compile(lambda x: np.sum(x))(cupy.asarray(np.arange(3.0)))
+    assert isinstance(one, cupy.ndarray) and one.get() == 3.0
+
+
+def test_tensors_of_others_are_read_where_they_lie(cupy):
+    f = arc.vmap(lambda x: np.sin(x[0]) * x[1])
+    x = np.linspace(0.0, 1.0, 300).reshape(150, 2)
+    assert f(Tensor(x)).get().tobytes() == f(x).tobytes()
+    out = Tensor(np.zeros(150))
+    assert f(Tensor(x), out=out) is out and out.held.tobytes() == f(x).tobytes()
+    with pytest.raises((TypeError, ValueError), match="out"):
+        f(Tensor(x), out=Tensor(np.zeros(150), read_only=True))
+
+
+def test_axes_out_derivatives_and_empty_batches(cupy):
+    f = lambda x: np.sum(np.sin(x) * x[0])
+    x = np.linspace(0.0, 1.0, 6).reshape(2, 3)
+    got = arc.vmap(arc.grad(f), in_axes=1, out_axes=1)(cupy.asarray(x))
+    assert got.get().tobytes() == arc.vmap(arc.grad(f), in_axes=1, out_axes=1)(x).tobytes()
+    out = cupy.empty((3,), np.float64)
+    assert arc.vmap(f, in_axes=1)(cupy.asarray(x), out=out) is out
+    assert out.get().tobytes() == arc.vmap(f, in_axes=1)(x).tobytes()
+    assert arc.vmap(f)(cupy.empty((0, 3), np.float64)).shape == (0,)
+
+
+def test_mixing_says_how_to_move(cupy):
+    f = arc.vmap(lambda x, y: x + y)
+    message = (
+        r"argument x is a GPU array and y is a NumPy array: .*"
+        r"move them with cupy.asarray\(x\) or cupy.asnumpy\(x\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        f(cupy.asarray(np.ones(3)), np.ones(3))
+
+
+def test_named_it_moves_numpy_arrays_in_pieces(cupy, monkeypatch):
+    monkeypatch.setattr(cuda_kernel, "CHUNK_BYTES", 1000)
+    f = lambda x, a: (a * x[0] + x[1], x[0] > 0.3)
+    x = np.linspace(0.0, 1.0, 400).reshape(200, 2)
+    got = arc.vmap(f, in_axes=(0, None), backend="cuda")(x, 3.0)
+    for a, b in zip(got, arc.vmap(f, in_axes=(0, None))(x, 3.0)):
+        assert isinstance(a, np.ndarray) and a.tobytes() == b.tobytes()
+
+
+def test_solves_run_there(cupy):
+    options = {"t_eval": np.linspace(0.0, 1.0, 3), "dt": 0.25, "in_axes": 0}
+    fall = lambda t, x: np.array([x[1], -9.81])
+    x0 = np.array([[1.0, 0.0], [2.0, 1.0]])
+    found = arc.solve_ode(fall, (0.0, 1.0), x0, **options, backend="cuda")
+    assert found.x.tobytes() == arc.solve_ode(fall, (0.0, 1.0), x0, **options).x.tobytes()
+
+
+def test_machine_code_is_kept_on_disk(cupy, monkeypatch, tmp_path):
+    monkeypatch.setenv("ARCHIMEDES_CACHE", "1")
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "cache"))
+    x = np.ones((3, 2))
+    make = lambda: arc.compile(lambda x: x[0] * x[1], backend="cuda")
+    arc.vmap(make())(x)
+    assert len(list((tmp_path / "cache").rglob("*.o"))) == 1
+
+    def never(*arguments):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(cuda_kernel, "compile_cubin", never)
+    assert arc.vmap(make())(x).tolist() == [1.0, 1.0, 1.0]
+    assert code_cache.cache_folder() == tmp_path / "cache"
+
+
+def test_report_and_source(cupy):
+    f = arc.compile(lambda x: np.sin(x) * 2.0, backend="cuda")
+    f(1.0)
+    assert "62 registers" in str(f.report(1.0))
+    assert "__global__ void" in f.source("cuda", 1.0)
+
+
+def test_callbacks_are_refused(cupy):
+    f = arc.compile(lambda x: arc.callback(lambda v: v * 2.0, np.float64(0.0), x), backend="cuda")
+    with pytest.raises(CodegenError, match=r"(?s)calls back into Python.*A GPU has no Python"):
+        f(1.0)
+
+
+# ---- without ----------------------------------------------------------------------------------
+
+INSTALL = r'pip install "archimedes\[cuda\]" \(CUDA 13\) or "archimedes\[cuda12\]" \(CUDA 12\)'
+
+
+@pytest.fixture
+def no_cupy(monkeypatch):
+    from archimedes.backends.cuda import device
+
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    device._working.cache_clear()
+    yield
+    device._working.cache_clear()
+
+
+def test_without_cupy_the_error_names_the_extra(no_cupy):
+    f = arc.compile(lambda x: x * 2.0)
+    with pytest.raises(DeviceError, match=INSTALL):
+        arc.compile(lambda x: x * 2.0, backend="cuda")(1.0)
+    with pytest.raises(DeviceError, match=f"NVIDIA GPU and CuPy.*{INSTALL}"):
+        f(Tensor(np.ones(2)))
+    assert f(3.0) == 6.0 and f(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_without_a_gpu_the_error_says_so(monkeypatch):
+    with fake_cupy.installed() as module:
+
+        def none():
+            raise module.cuda.runtime.CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device")
+
+        module.cuda.runtime.getDeviceCount = none
+        with pytest.raises(DeviceError, match=f"no NVIDIA GPU that works.*no CUDA.*{INSTALL}"):
+            arc.compile(lambda x: x * 2.0, backend="cuda")(1.0)

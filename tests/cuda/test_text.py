@@ -1,0 +1,70 @@
+"""The text of kernels."""
+
+from __future__ import annotations
+
+import re
+
+from archimedes.backends.cuda.device_text import all_helpers
+from archimedes.backends.cuda.kernel_source import file_of, kernel_text, layout
+from archimedes.backends.protocol import ArrayType, Program
+from archimedes.graph import CODES, F64, Graph
+
+from ..programs.catalogue import programs
+from .cases import Case
+
+
+def scaled(row: int) -> Program:
+    g = Graph()
+    x, a = [g.input(F64) for _ in range(row)], g.input(F64)
+    g.outputs = [g.emit(CODES["mul"], i, a) for i in x]
+    return Program(g, (ArrayType(F64, (row,)), ArrayType(F64, ())), (ArrayType(F64, (row,)),))
+
+
+def test_a_kernel():
+    """A row per instance through shared memory, a shared number where it is."""
+    program = scaled(2)
+    text = kernel_text(program, layout(program, [True, False])).text
+    assert (
+        text
+        == """\
+__device__ static __forceinline__ void archimedes_kernel_instance(const double *__restrict__ in0, \
+const double *__restrict__ in1, double *__restrict__ out0)
+{
+    out0[0] = in0[0] * in1[0];
+    out0[1] = in0[1] * in1[0];
+}
+
+extern "C" __global__ void __launch_bounds__(128) archimedes_kernel(\
+const double *__restrict__ in0, const double *__restrict__ in1, double *__restrict__ out0, \
+uint64_t count)
+{
+    extern __shared__ __align__(16) unsigned char arc_shared[];
+    const uint64_t first = (uint64_t)blockIdx.x * 128;
+    const unsigned n = count - first < 128 ? (unsigned)(count - first) : 128;
+    double *const tile_in0 = (double *)(arc_shared + 0);
+    double *const tile_out0 = (double *)(arc_shared + 3072);
+    arc_fetch<double, 2, 3, 128>(tile_in0, in0 + first * 2, n);
+    __syncthreads();
+    if (threadIdx.x < n) {
+        archimedes_kernel_instance(tile_in0 + threadIdx.x * 3, in1, tile_out0 + threadIdx.x * 3);
+    }
+    __syncthreads();
+    arc_put<double, 2, 3, 128>(out0 + first * 2, tile_out0, n);
+}
+"""
+    )
+
+
+def test_nothing_of_a_host_or_a_library():
+    """All functions and tables are the device's; there are no headers and no calls of libc."""
+    text = file_of([Case(made).kernel() for made in programs()])
+    whole = text + "\n".join(all_helpers().values())
+    assert "#include" not in whole and "__builtin_inf" not in whole
+    assert not re.search(r"^(?!__device__).*\bstatic\b", whole, re.MULTILINE)
+    assert not re.search(r"\b(malloc|memcpy|memset|printf)\b", whole)
+
+
+def test_the_same_text_every_time():
+    program = scaled(5)
+    plan = layout(program, [True, True])
+    assert kernel_text(program, plan) == kernel_text(program, plan)
