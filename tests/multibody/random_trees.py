@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from archimedes import multibody as mb
-from archimedes.multibody.joints import KINDS, turn
+from archimedes.multibody.models.joints import KINDS, turn
 from archimedes.spatial import RotationMatrix, Transformation
 
 __all__ = ["EVERY_KIND", "SWING", "random_tree"]

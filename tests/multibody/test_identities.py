@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archimedes import multibody as mb
-from archimedes.multibody.regressor import inertial_parameters
+from archimedes.multibody.algorithms.regressor import inertial_parameters
 
 from .random_trees import EVERY_KIND, SWING, random_state, random_tree
 

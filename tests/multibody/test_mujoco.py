@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from archimedes import multibody as mb
-from archimedes.multibody.joints import KINDS
+from archimedes.multibody.models.joints import KINDS
 
 from ..marking import long_but
 

@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.regressor import inertial_parameters
+from archimedes.multibody.algorithms.regressor import inertial_parameters
 
 from .random_trees import random_state, random_tree
 

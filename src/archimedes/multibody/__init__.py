@@ -7,21 +7,39 @@ v = (linear, angular) in its own axes. Plain NumPy: compile, differentiate and b
 
 from __future__ import annotations
 
-from archimedes.multibody.actuators import Motor, Servo, actuator_torque, with_rotors
-from archimedes.multibody.builder import Builder
-from archimedes.multibody.centroidal import (
+from archimedes.multibody.algorithms.centroidal import (
     center_of_mass,
     centroidal_matrix,
     centroidal_momentum,
 )
-from archimedes.multibody.configurations import (
+from archimedes.multibody.algorithms.configurations import (
     coordinate_rates,
     difference,
     integrate,
     neutral,
     random_configuration,
 )
-from archimedes.multibody.constraints import (
+from archimedes.multibody.algorithms.coriolis import coriolis_matrix
+from archimedes.multibody.algorithms.energies import kinetic_energy, potential_energy
+from archimedes.multibody.algorithms.factorization import inverse_mass_matrix
+from archimedes.multibody.algorithms.forward_dynamics import aba
+from archimedes.multibody.algorithms.forward_dynamics_derivatives import aba_derivatives
+from archimedes.multibody.algorithms.inverse_dynamics import gravity_torque, rnea
+from archimedes.multibody.algorithms.inverse_dynamics_derivatives import rnea_derivatives
+from archimedes.multibody.algorithms.jacobians import frame_jacobian, frame_jacobian_rate
+from archimedes.multibody.algorithms.kinematics import frame_acceleration, frame_pose, frame_twist
+from archimedes.multibody.algorithms.mass_matrix import crba
+from archimedes.multibody.algorithms.passive_forces import passive_torque
+from archimedes.multibody.algorithms.reaching import KinematicsResult, inverse_kinematics
+from archimedes.multibody.algorithms.regressor import inertial_parameters, torque_regressor
+from archimedes.multibody.files.loading import load, read
+from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.parts import Mimic
+from archimedes.multibody.models.reports import Report
+from archimedes.multibody.models.user_joints import user_joint
+from archimedes.multibody.systems.actuators import Motor, Servo, actuator_torque, with_rotors
+from archimedes.multibody.systems.constraints import (
     Closure,
     constrained_acceleration,
     constrained_dynamics,
@@ -30,7 +48,7 @@ from archimedes.multibody.constraints import (
     project_configuration,
     project_velocity,
 )
-from archimedes.multibody.contact import (
+from archimedes.multibody.systems.contact import (
     Contacts,
     Ground,
     box,
@@ -39,26 +57,8 @@ from archimedes.multibody.contact import (
     contact_step,
     sphere,
 )
-from archimedes.multibody.coriolis import coriolis_matrix
-from archimedes.multibody.energies import kinetic_energy, potential_energy
-from archimedes.multibody.factorization import inverse_mass_matrix
-from archimedes.multibody.forward_dynamics import aba
-from archimedes.multibody.forward_dynamics_derivatives import aba_derivatives
-from archimedes.multibody.inverse_dynamics import gravity_torque, rnea
-from archimedes.multibody.inverse_dynamics_derivatives import rnea_derivatives
-from archimedes.multibody.jacobians import frame_jacobian, frame_jacobian_rate
-from archimedes.multibody.kinematics import frame_acceleration, frame_pose, frame_twist
-from archimedes.multibody.loading import load, read
-from archimedes.multibody.mass_matrix import crba
-from archimedes.multibody.model import Model
-from archimedes.multibody.parts import Mimic
-from archimedes.multibody.passive_forces import passive_torque
-from archimedes.multibody.reaching import KinematicsResult, inverse_kinematics
-from archimedes.multibody.regressor import inertial_parameters, torque_regressor
-from archimedes.multibody.reports import Report
-from archimedes.multibody.sensors import imu, joint_wrench
-from archimedes.multibody.system import State, dynamics, rest_state
-from archimedes.multibody.user_joints import user_joint
+from archimedes.multibody.systems.sensors import imu, joint_wrench
+from archimedes.multibody.systems.system import State, dynamics, rest_state
 
 __all__ = [
     "Builder",

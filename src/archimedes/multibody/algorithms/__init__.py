@@ -1,0 +1,1 @@
+"""Featherstone's algorithms, a file each."""

@@ -1,0 +1,135 @@
+"""Configurations as points of a manifold: neutral, random, moved along a velocity, apart.
+
+Legend: q (nq,) are coordinates, in which quaternions have four numbers, v (nv,) velocities. Moving
+from q along v for a unit of time, with v constant in the joints' own axes, is ``integrate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.algorithms.links import check_coordinates, joined, speeds_of
+from archimedes.multibody.models.model import Link, Model
+from archimedes.spatial.components import components
+from archimedes.spatial.validation import concrete
+
+__all__ = ["coordinate_rates", "difference", "integrate", "neutral", "random_configuration"]
+
+
+def own_links(model: Model) -> list[Link]:
+    """Return the links that have coordinates of their own."""
+    return [link for link in model.links if not link.mimic]
+
+
+def neutral(model: Model) -> np.ndarray:
+    """Return the configuration (nq,) with all joints at zero, quaternions (1, 0, 0, 0).
+
+    >>> from archimedes.multibody import Builder, neutral
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[1, 1, 1])
+    >>> neutral(b.build(base="floating"))
+    array([0., 0., 0., 1., 0., 0., 0.])
+    """
+    return np.array([x for link in own_links(model) for x in link.kind.neutral])
+
+
+def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
+    """Return a random configuration (nq,): within limits where there are any, all attitudes alike.
+
+    A joint without limits gets an angle or length between -pi and pi, a position one in a cube of
+    2 m around the origin.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, random_configuration
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[1, 1, 1])
+    >>> random_configuration(b.build(base="floating"), np.random.default_rng(1)).shape
+    (7,)
+    """
+    lower, upper = concrete(model.lower), concrete(model.upper)
+    if lower is None or upper is None:
+        raise TypeError("random_configuration needs a model whose limits are known numbers")
+    found: list[Any] = []
+    for link in own_links(model):
+        kind, places = link.kind, slice(link.q, link.q + link.kind.nq)
+        if kind.straight:
+            low = np.where(np.isfinite(lower[places]), lower[places], -np.pi)
+            high = np.where(np.isfinite(upper[places]), upper[places], np.pi)
+            found += rng.uniform(low, np.maximum(low, high)).tolist()
+        else:
+            turned = rng.normal(size=kind.nv) * (np.pi if kind.name == "planar" else 1.0)
+            spun = rng.normal(size=4)
+            flat = {"spherical": (), "free": rng.uniform(-1.0, 1.0, 3).tolist()}
+            if kind.name in flat:
+                found += [*flat[kind.name], *(spun / np.sqrt(spun @ spun))]
+            else:
+                found += kind.integrate(list(kind.neutral), turned.tolist())
+    return np.array(found, dtype=float)
+
+
+def integrate(model: Model, q: Any, v: Any) -> Any:
+    """Return the configuration (nq,) reached from `q` by moving along `v` (nv,) for unit time.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, integrate, neutral
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[1, 1, 1])
+    >>> ball = b.build(base="floating")
+    >>> integrate(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, np.pi])).round(3)
+    array([0., 0., 1., 0., 0., 0., 1.])
+    """
+    points, speeds = _parts(model, q, "q"), speeds_of(model, v)
+    found: list[Any] = []
+    for link in own_links(model):
+        kind = link.kind
+        own = points[link.q : link.q + kind.nq]
+        found += kind.integrate(own, speeds[link.v : link.v + kind.nv])
+    return joined(found)
+
+
+def difference(model: Model, q0: Any, q1: Any) -> Any:
+    """Return the velocity (nv,) that leads from `q0` to `q1` in unit time.
+
+    ``integrate(model, q0, difference(model, q0, q1))`` is `q1`, up to the signs of quaternions.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, difference, neutral
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[1, 1, 1])
+    >>> ball = b.build(base="floating")
+    >>> difference(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, 0, 1.0])).round(3)
+    array([0.   , 0.   , 1.   , 0.   , 0.   , 3.142])
+    """
+    before, after = _parts(model, q0, "q0"), _parts(model, q1, "q1")
+    found: list[Any] = []
+    for link in own_links(model):
+        places = slice(link.q, link.q + link.kind.nq)
+        found += link.kind.difference(before[places], after[places])
+    return joined(found)
+
+
+def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
+    """Return dq/dt (nq,) for a velocity `v` (nv,) at `q` (nq,).
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, coordinate_rates, neutral
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[1, 1, 1])
+    >>> ball = b.build(base="floating")
+    >>> coordinate_rates(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, 2.0]))
+    array([0., 0., 1., 0., 0., 0., 1.])
+    """
+    points, speeds = _parts(model, q, "q"), speeds_of(model, v)
+    found: list[Any] = []
+    for link in own_links(model):
+        kind = link.kind
+        own = points[link.q : link.q + kind.nq]
+        found += kind.rates(own, speeds[link.v : link.v + kind.nv])
+    return joined(found)
+
+
+def _parts(model: Model, q: Any, name: str) -> Sequence[Any]:
+    return components(check_coordinates(model, q, name, model.nq), model.nq)

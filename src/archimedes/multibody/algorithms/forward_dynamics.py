@@ -1,0 +1,201 @@
+"""Forward dynamics by the articulated-body algorithm.
+
+Legend: IA_i, pA_i are articulated inertia and bias force of link i. The columns of a joint are
+eliminated one after the other, each with U = IA S, D = S.U and u = tau - S.pA, which for a joint
+of several columns is the same as inverting the matrix D of the book.
+Source: Featherstone 2008, table 7.1; armature adds to D (section 9.6).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.multibody.algorithms.inverse_dynamics import rnea
+from archimedes.multibody.algorithms.links import (
+    Forces,
+    check_coordinates,
+    columns_of,
+    coordinates_of,
+    external_forces,
+    gravity_of,
+    inertias_of,
+    joined,
+    moving,
+    poses_of,
+    speeds_of,
+)
+from archimedes.multibody.algorithms.mass_matrix import crba
+from archimedes.multibody.algorithms.passive_forces import passive_torque
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.spatial_algebra import (
+    Articulated,
+    Pose,
+    Spatial,
+    articulated,
+    cross_force,
+    cross_motion,
+    dot,
+    force_to_parent,
+    momentum,
+    motion_to_child,
+    outer,
+    rotated,
+    symmetric,
+)
+from archimedes.spatial.components import matvec, skew, transpose
+from archimedes.spatial.validation import concrete
+
+__all__ = ["aba"]
+
+
+class Eliminated(NamedTuple):
+    """What is left of a column for the way back: U / D, u / D, and the column."""
+
+    v: int
+    S: Spatial
+    gain: Spatial
+    u: Any
+
+
+def aba(
+    model: Model, q: Any, v: Any, tau: Any, forces: Forces = None, passive: bool = False
+) -> Any:
+    """Return the accelerations (nv,) that torques `tau` (nv,) give at `q` (nq,), `v` (nv,).
+
+    `forces` and leading axes are as for `rnea`; `passive=True` adds what damping, friction and
+    springs give. Models with mimic joints are solved by their mass matrix.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, aba
+    >>> b = Builder("pendulum")
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", "world", joint="hinge", kind="revolute", axis=[0, 1, 0])
+    >>> aba(b.build(), q=np.zeros(1), v=np.zeros(1), tau=np.zeros(1))
+    array([16.35])
+    """
+    if passive:
+        tau = speeds_checked(model, tau) + passive_torque(model, q, v)
+    if any(link.mimic for link in model.links):
+        return by_mass_matrix(model, q, v, tau, forces)
+    qs = coordinates_of(model, q)
+    speeds, torques = speeds_of(model, v), speeds_of(model, tau, "tau")
+    X, S = poses_of(model, qs), columns_of(model, qs)
+    acting = external_forces(model, forces)
+    n = len(model.links)
+    inertias = inertias_of(model)
+
+    v_of: list[Spatial] = []
+    c_of: list[Any] = [None] * n
+    pA: list[Spatial] = []
+    for i, link in enumerate(model.links):
+        vJ = moving(S[i], speeds)
+        v_i = vJ
+        if link.parent >= 0:
+            v_i = motion_to_child(X[i], v_of[link.parent]) + vJ
+            c_of[i] = cross_motion(v_i, vJ)
+        if link.kind.bias is not None:
+            bias = link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
+            c_of[i] = bias if c_of[i] is None else c_of[i] + bias
+        p = cross_force(v_i, momentum(inertias[i], v_i))
+        pA.append(p - acting[i] if i in acting else p)
+        v_of.append(v_i)
+
+    IA = [articulated(I) for I in inertias]
+    kept: list[list[Eliminated]] = [[] for _ in range(n)]
+    for i in reversed(range(n)):
+        I, p, parent = IA[i], pA[i], model.links[i].parent
+        for k, column in S[i]:
+            U = times(I, column)
+            inverse_D = 1.0 / (dot(column, U) + model.armature[k])
+            gain, u = U.times(inverse_D), torques[k] - dot(column, p)
+            kept[i].append(Eliminated(k, column, gain, u * inverse_D))
+            I = without(I, U, gain)
+            if known_zero(model.armature[k]):
+                I = freed(I, column)
+            p = p + gain.times(u)
+        if parent >= 0:
+            if c_of[i] is not None:
+                p = p + times(I, c_of[i])
+            IA[parent] = summed(IA[parent], to_parent(X[i], I))
+            pA[parent] = pA[parent] + force_to_parent(X[i], p)
+
+    accelerations: list[Any] = [0.0] * model.nv
+    a_of: list[Spatial] = []
+    for i, link in enumerate(model.links):
+        a_i = motion_to_child(X[i], a_of[link.parent] if link.parent >= 0 else gravity_of(model))
+        if c_of[i] is not None:
+            a_i = a_i + c_of[i]
+        for k, column, gain, u in reversed(kept[i]):
+            accelerations[k] = u - dot(gain, a_i)
+            a_i = a_i + column.times(accelerations[k])
+        a_of.append(a_i)
+    return joined(accelerations)
+
+
+def times(I: Articulated, m: Spatial) -> Spatial:
+    """Return the force that an articulated inertia needs for a motion."""
+    return Spatial(
+        matvec(I.A, m.linear) + matvec(I.H, m.angular),
+        matvec(transpose(I.H), m.linear) + matvec(I.J, m.angular),
+    )
+
+
+def summed(a: Articulated, b: Articulated) -> Articulated:
+    """Return the sum of two inertias."""
+    return Articulated(a.A + b.A, a.H + b.H, a.J + b.J)
+
+
+def without(I: Articulated, U: Spatial, gain: Spatial) -> Articulated:
+    """Return the inertia with one motion left free: ``I - U U' / D``."""
+    return Articulated(
+        symmetric(I.A - outer(U.linear, gain.linear)),
+        I.H - outer(U.linear, gain.angular),
+        symmetric(I.J - outer(U.angular, gain.angular)),
+    )
+
+
+def freed(I: Articulated, column: Spatial) -> Articulated:
+    """Return the inertia with exact zeros along a motion that is free, where it is along an axis.
+
+    Without armature nothing resists the motion: what is left there is rounding, and zeros that are
+    known shorten the program.
+    """
+    linear, angular = concrete(column.linear), concrete(column.angular)
+    if linear is None or angular is None or np.count_nonzero([*linear, *angular]) != 1:
+        return I
+    across_l, across_a = np.where(linear == 0.0, 1.0, 0.0), np.where(angular == 0.0, 1.0, 0.0)
+    return Articulated(
+        I.A * np.outer(across_l, across_l),
+        I.H * np.outer(across_l, across_a),
+        I.J * np.outer(across_a, across_a),
+    )
+
+
+def known_zero(x: Any) -> bool:
+    """Whether a number is known to be zero."""
+    value = concrete(x)
+    return value is not None and not np.any(value)
+
+
+def to_parent(X: Pose, I: Articulated) -> Articulated:
+    """Return an articulated inertia given in the child in the coordinates of the parent."""
+    P = skew(X.p)
+    A, H = symmetric(rotated(X.R, I.A)), rotated(X.R, I.H)
+    shifted = H - np.matmul(A, P)
+    J = rotated(X.R, I.J) + np.matmul(P, shifted) - np.matmul(transpose(H), P)
+    return Articulated(A, shifted, symmetric(J))
+
+
+def speeds_checked(model: Model, tau: Any) -> Any:
+    """Return torques as an array (..., nv)."""
+    return check_coordinates(model, tau, "tau", model.nv)
+
+
+def by_mass_matrix(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
+    """Return the accelerations by solving with the mass matrix."""
+
+    bias = rnea(model, q, v, np.zeros(model.nv), forces)
+    rest = speeds_checked(model, tau) - bias
+    return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]

@@ -1,0 +1,128 @@
+"""Inverse dynamics by the recursive Newton-Euler algorithm.
+
+Legend: v_i, a_i are velocity and acceleration of link i, f_i the force through its joint, all in
+its own axes; the world accelerates by minus gravity.
+Source: Featherstone 2008, table 5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archimedes.multibody.algorithms.links import (
+    Column,
+    Forces,
+    columns_of,
+    coordinates_of,
+    external_forces,
+    gravity_of,
+    inertias_of,
+    joined,
+    moving,
+    poses_of,
+    speeds_of,
+)
+from archimedes.multibody.algorithms.passive_forces import passive_torque
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.spatial_algebra import (
+    Pose,
+    Spatial,
+    cross_force,
+    cross_motion,
+    dot,
+    force_to_parent,
+    momentum,
+    motion_to_child,
+)
+
+__all__ = ["gravity_torque", "rnea"]
+
+
+def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: bool = False) -> Any:
+    """Return the torques (nv,) that give the accelerations `a` (nv,) at `q` (nq,), `v` (nv,).
+
+    `forces` act on bodies: an array (bodies, 6) in the order of `body_names` or a mapping of names
+    to (6,), at the body's origin in its axes, linear part first. `passive=True` takes off what
+    damping, friction and springs give. All arguments may have leading axes, which broadcast.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, rnea
+    >>> b = Builder("pendulum")
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", "world", joint="hinge", kind="revolute", axis=[0, 1, 0])
+    >>> rnea(b.build(), q=np.zeros(1), v=np.zeros(1), a=np.zeros(1))
+    array([-9.81])
+    """
+    X, S, f_of = link_forces(model, q, v, a, forces)
+    rates = speeds_of(model, a, "a")
+    torques, _ = torques_of(model, X, S, f_of)
+    torques = [t + model.armature[k] * rates[k] for k, t in enumerate(torques)]
+    if passive:
+        return joined(torques) - passive_torque(model, q, v)
+    return joined(torques)
+
+
+def link_forces(
+    model: Model, q: Any, v: Any, a: Any, forces: Forces
+) -> tuple[list[Pose], list[list[Column]], list[Spatial]]:
+    """Return poses and columns of the links, and the force that each needs for its own motion."""
+    qs = coordinates_of(model, q)
+    speeds, rates = speeds_of(model, v), speeds_of(model, a, "a")
+    X, S = poses_of(model, qs), columns_of(model, qs)
+    acting = external_forces(model, forces)
+    inertias = inertias_of(model)
+    v_of: list[Spatial] = []
+    a_of: list[Spatial] = []
+    f_of: list[Spatial] = []
+    for i, link in enumerate(model.links):
+        vJ = moving(S[i], speeds)
+        a_i = motion_to_child(X[i], a_of[link.parent] if link.parent >= 0 else gravity_of(model))
+        a_i = a_i + moving(S[i], rates)
+        v_i = vJ
+        if link.parent >= 0:
+            v_i = motion_to_child(X[i], v_of[link.parent]) + vJ
+            a_i = a_i + cross_motion(v_i, vJ)
+        if link.kind.bias is not None:
+            a_i = a_i + link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
+        f_i = momentum(inertias[i], a_i) + cross_force(v_i, momentum(inertias[i], v_i))
+        f_of.append(f_i - acting[i] if i in acting else f_i)
+        v_of.append(v_i)
+        a_of.append(a_i)
+    return X, S, f_of
+
+
+def gravity_torque(model: Model, q: Any) -> Any:
+    """Return the torques (nv,) that hold the robot at rest at `q` (nq,).
+
+    >>> from archimedes.multibody import Builder, gravity_torque
+    >>> b = Builder("pendulum")
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", "world", joint="hinge", kind="revolute", axis=[0, 1, 0])
+    >>> gravity_torque(b.build(), [0.0])
+    array([-9.81])
+    """
+    qs = coordinates_of(model, q)
+    X, S = poses_of(model, qs), columns_of(model, qs)
+    inertias = inertias_of(model)
+    a_of: list[Spatial] = []
+    for i, link in enumerate(model.links):
+        above = a_of[link.parent] if link.parent >= 0 else gravity_of(model)
+        a_of.append(motion_to_child(X[i], above))
+    f_of = [momentum(I, a) for I, a in zip(inertias, a_of, strict=True)]
+    torques, _ = torques_of(model, X, S, f_of)
+    return joined(torques)
+
+
+def torques_of(
+    model: Model, X: list[Pose], S: list[list[Column]], forces: list[Spatial]
+) -> tuple[list[Any], list[Spatial]]:
+    """Return the torques that carry the forces which each link needs, and those through joints."""
+    total = list(forces)
+    torques: list[Any] = [0.0] * model.nv
+    for i in reversed(range(len(model.links))):
+        for k, column in S[i]:
+            torques[k] = torques[k] + dot(column, total[i])
+        parent = model.links[i].parent
+        if parent >= 0:
+            total[parent] = total[parent] + force_to_parent(X[i], total[i])
+    return torques, total

@@ -1,0 +1,150 @@
+"""What every algorithm starts from: the coordinates, poses and motions S of each link.
+
+Legend: links are numbered so that parents come first; X_i is the pose of link i in its parent,
+S_i the columns along which its joint moves it, in its own axes, each with the velocity it belongs
+to. A mimic joint's columns are scaled and belong to the velocity of the joint it follows, so that
+sums over columns are all that algorithms need to know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.spatial_algebra import Pose, Rigid, Spatial, compose, rigid
+from archimedes.spatial.components import as_array, components, join
+from archimedes.spatial.validation import check_last
+
+__all__ = [
+    "Column",
+    "Forces",
+    "ancestors",
+    "check_coordinates",
+    "columns_of",
+    "coordinates_of",
+    "external_forces",
+    "gravity_of",
+    "inertias_of",
+    "joined",
+    "moving",
+    "poses_of",
+    "speeds_of",
+]
+
+Forces = Any
+
+
+class Column(NamedTuple):
+    """A motion S of a joint, in the axes of its link, and the velocity that it belongs to."""
+
+    v: int
+    S: Spatial
+
+
+def check_coordinates(model: Model, x: Any, name: str, size: int) -> Any:
+    """Return an argument as an array (..., size); the message names it."""
+    array = as_array(x, name)
+    if tuple(array.shape[-1:]) != (size,):
+        kind = "nq" if name.startswith("q") else "nv"
+        raise ValueError(
+            f"{name} must have shape ({size},) or (..., {size}) for {model.name!r} "
+            f"({kind}={size}), got {tuple(array.shape)}"
+        )
+    return array
+
+
+def coordinates_of(model: Model, q: Any) -> list[Sequence[Any]]:
+    """Return the coordinates of each link's joint."""
+    parts = components(check_coordinates(model, q, "q", model.nq), model.nq)
+    found = []
+    for link in model.links:
+        own = parts[link.q : link.q + link.kind.nq]
+        found.append([link.scale * x + link.offset for x in own] if link.mimic else own)
+    return found
+
+
+def speeds_of(model: Model, v: Any, name: str = "v") -> Sequence[Any]:
+    """Return the numbers of a velocity, acceleration or torque (..., nv)."""
+    return components(check_coordinates(model, v, name, model.nv), model.nv)
+
+
+def poses_of(model: Model, qs: list[Sequence[Any]]) -> list[Pose]:
+    """Return the pose of each link in its parent."""
+    return [
+        compose(Pose(model.rotations[i], model.positions[i]), link.kind.pose(link.screw, qs[i]))
+        for i, link in enumerate(model.links)
+    ]
+
+
+def columns_of(model: Model, qs: list[Sequence[Any]]) -> list[list[Column]]:
+    """Return the motions of each link's joint."""
+    found = []
+    for link, q in zip(model.links, qs, strict=True):
+        columns = link.kind.columns(link.screw, q)
+        if link.mimic:
+            columns = [S.times(link.scale) for S in columns]
+        found.append([Column(link.v + k, S) for k, S in enumerate(columns)])
+    return found
+
+
+def moving(columns: list[Column], speeds: Sequence[Any]) -> Spatial:
+    """Return the motion of a joint: the sum of its columns times their speeds."""
+    total = columns[0].S.times(speeds[columns[0].v])
+    for k, S in columns[1:]:
+        total = total + S.times(speeds[k])
+    return total
+
+
+def inertias_of(model: Model) -> list[Rigid]:
+    """Return the inertia of each link in its own axes."""
+    n = len(model.links)
+    return [rigid(model.masses[i], model.centers[i], model.inertias[i]) for i in range(n)]
+
+
+def gravity_of(model: Model) -> Spatial:
+    """Return the acceleration of the world that stands for gravity: minus gravity."""
+    return Spatial(-model.gravity, np.zeros(3))
+
+
+def ancestors(model: Model, i: int) -> list[int]:
+    """Return a link and all that carry it, towards the world."""
+    chain = []
+    while i >= 0:
+        chain.append(i)
+        i = model.links[i].parent
+    return chain
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Return numbers as an array along a new last axis; none has not come up yet: zero."""
+    shape = next((np.shape(x) for x in parts if type(x) is not float), None)
+    if shape is None:
+        return np.array(parts, dtype=float)
+    return join([np.zeros(shape) + x if type(x) is float else x for x in parts])
+
+
+def external_forces(model: Model, forces: Forces) -> dict[int, Spatial]:
+    """Return forces on links: of an array (..., bodies, 6), or a mapping of names to (..., 6).
+
+    They act at the origin of the body's frame, in its axes, linear part first.
+    """
+    if forces is None:
+        return {}
+    if not hasattr(forces, "items"):
+        array = as_array(forces, "forces")
+        shape = (len(model.body_names), 6)
+        if tuple(array.shape[-2:]) != shape:
+            raise ValueError(
+                f"forces must have shape {shape}, a row for each of body_names, or be a mapping "
+                f"of body names to (6,); got shape {tuple(array.shape)}"
+            )
+        forces = {name: array[..., k, :] for k, name in enumerate(model.body_names)}
+    found = {}
+    for name, value in forces.items():
+        array = as_array(value, f"forces[{name!r}]")
+        check_last(array, 6, f"forces[{name!r}]")
+        found[model.body(name)] = Spatial(array[..., :3], array[..., 3:])
+    return found

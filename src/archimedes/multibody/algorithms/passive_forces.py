@@ -1,0 +1,96 @@
+"""What joints do by themselves: damping, friction and springs.
+
+Legend: d damping, f Coulomb friction, k stiffness, each (nv,); the displacement of a spring is the
+velocity that leads from rest to q, so that springs of turning joints have no seam. Friction is
+``f tanh(v / FRICTION_SPEED)``: smooth, and within 1 % of f beyond 3 mm/s or 3 mrad/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.algorithms.configurations import difference
+from archimedes.multibody.algorithms.links import check_coordinates
+from archimedes.multibody.models.model import Model
+from archimedes.spatial.attitudes.rotvec import so3_right_jacobian
+from archimedes.spatial.se3 import se3_right_jacobian
+from archimedes.spatial.validation import concrete
+
+__all__ = ["FRICTION_SPEED", "passive_derivatives", "passive_torque"]
+
+#: Where the friction of a joint changes its sign, in m/s or rad/s.
+FRICTION_SPEED = 1e-3
+
+
+def passive_torque(model: Model, q: Any, v: Any) -> Any:
+    """Return the torques (nv,) of damping, friction and springs at `q` (nq,), `v` (nv,).
+
+    >>> from archimedes.multibody import Builder, passive_torque
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", damping=0.5, stiffness=3.0)
+    >>> passive_torque(b.build(), q=[0.1], v=[2.0])
+    array([-1.3])
+    """
+    v = check_coordinates(model, v, "v", model.nv)
+    total = -(model.damping * v)
+    if present(model.friction):
+        total = total - model.friction * np.tanh(v / FRICTION_SPEED)
+    if present(model.stiffness):
+        total = total - model.stiffness * difference(model, model.rest, q)
+    return total
+
+
+def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
+    """Return the derivatives (nv, nv) of `passive_torque` in the tangent space of q, and in v."""
+    v = check_coordinates(model, v, "v", model.nv)
+    slope = -model.damping + 0.0 * v
+    if present(model.friction):
+        slope = slope - model.friction / FRICTION_SPEED * (1.0 - np.tanh(v / FRICTION_SPEED) ** 2)
+    by_v = slope[..., :, None] * np.eye(model.nv)
+    by_q = 0.0 * by_v
+    if present(model.stiffness):
+        apart = difference(model, model.rest, q)
+        by_q = -model.stiffness[:, None] * difference_slope(model, apart)
+    return by_q, by_v
+
+
+def difference_slope(model: Model, apart: Any) -> Any:
+    """Return the derivative (nv, nv) of the way from rest to q along the tangent space at q."""
+    slope = np.zeros((*np.shape(apart), model.nv))
+    for link in model.links:
+        places = slice(link.v, link.v + link.kind.nv)
+        if link.mimic:
+            continue
+        own = apart[..., places]
+        slope[..., places, places] = SLOPES.get(link.kind.name, identity_slope)(own)
+    return slope
+
+
+def identity_slope(own: Any) -> Any:
+    """Return that of coordinates that are plain numbers."""
+    return np.broadcast_to(np.eye(own.shape[-1]), (*np.shape(own), own.shape[-1]))
+
+
+def planar_slope(own: Any) -> Any:
+    """Return that of a plane: of a motion in space that stays in it."""
+    zero = 0.0 * own[..., :1]
+    twist = np.concatenate([own[..., :2], zero, zero, zero, own[..., 2:]], axis=-1)
+    J = se3_right_jacobian(twist, inverse=True)
+    return J[..., [0, 1, 5], :][..., :, [0, 1, 5]]
+
+
+SLOPES: dict[str, Callable[[Any], Any]] = {
+    "planar": planar_slope,
+    "spherical": lambda own: so3_right_jacobian(own, inverse=True),
+    "free": lambda own: se3_right_jacobian(own, inverse=True),
+}
+
+
+def present(values: Any) -> bool:
+    """Whether values are not known to be zero."""
+    known = concrete(values)
+    return known is None or bool(known.any())

@@ -1,0 +1,1 @@
+"""Robots from files: URDF, and MJCF through MuJoCo's compiler."""

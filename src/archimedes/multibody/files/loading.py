@@ -1,0 +1,76 @@
+"""`read` and `load`: files of robots by their suffix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from archimedes.multibody.files.mjcf import read_mjcf
+from archimedes.multibody.files.urdf import read_urdf
+from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.model import Model
+
+__all__ = ["load", "read"]
+
+READERS: dict[str, Callable[..., Builder]] = {
+    ".urdf": read_urdf,
+    ".xml": read_mjcf,
+    ".mjcf": read_mjcf,
+}
+
+
+def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
+    """Return a `Builder` of a robot file (URDF, MJCF), to look at its `report` or to change it.
+
+    >>> import pathlib, tempfile
+    >>> from archimedes.multibody import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "bob.urdf"
+    ...     _ = file.write_text('<robot name="bob"><link name="base"/><link name="bob"/>'
+    ...         '<joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/>'
+    ...         '</joint><gazebo/></robot>')
+    ...     print(read(file).report)
+    used: 1 joint, 2 link
+    ignored:
+      bob.urdf:1: <gazebo> is no part of a robot
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in READERS:
+        raise ValueError(
+            f"{os.fspath(path)}: robots are read from files {', '.join(READERS)}, not {suffix!r}"
+        )
+    return READERS[suffix](path, packages)
+
+
+def load(
+    path: str | os.PathLike[str],
+    base: str = "fixed",
+    *,
+    gravity: Any = None,
+    strict: bool = False,
+    packages: Any = None,
+    physical: bool = True,
+) -> Model:
+    """Return the `Model` of a robot file: URDF, or MJCF with the extra `robots`.
+
+    The root of the tree is fixed to the world, or ``base="floating"`` on a joint "root_joint".
+    `strict=True` raises where something in the file is not in the model as it stands there;
+    ``read(path).report`` lists that. `physical=False` takes inertias that no body has. `gravity`
+    (3,) is (0, 0, -9.81) m/s^2 unless given.
+
+    >>> import pathlib, tempfile
+    >>> from archimedes.multibody import load
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "bob.urdf"
+    ...     _ = file.write_text('<robot name="bob"><link name="base"/><link name="bob"/>'
+    ...         '<joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/>'
+    ...         '</joint></robot>')
+    ...     load(file)
+    Model('bob': 1 body, 0 kg, nq=1, nv=1)
+    """
+    builder = read(path, packages)
+    if strict:
+        builder.report.check()
+    return builder.build(base, gravity, physical)

@@ -1,0 +1,212 @@
+"""URDF files made builders, without other packages.
+
+Positions are in m, angles in rad; ``rpy`` turns about fixed axes, R = Rz(yaw) Ry(pitch) Rx(roll),
+from the child's coordinates to the parent's. Joints are taken in the alphabetical order of their
+names below each link, as by ROS's own reader, so that q is in the order other tools give it.
+Source: http://wiki.ros.org/urdf/XML.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.files.geometry import GEOMETRY, read_geometry
+from archimedes.multibody.files.placements import origin, triple
+from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.parts import SLACK, Mimic, least_moment, triangle_excess
+from archimedes.numbers_in_text import number
+from archimedes.xml_elements import Element, read_elements
+
+__all__ = ["read_urdf"]
+
+KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "planar": "planar",
+    "floating": "free",
+}
+
+#: Limits of a turning joint beyond this many rad, nearly 10 turns, look like degrees.
+SUSPICIOUS = 60.0
+
+
+def read_urdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
+    """Return a builder of a URDF file; ``builder.report`` says what became of each element.
+
+    `packages` maps names in package:// to folders, or is one folder that holds them; it is only
+    needed where geometry is read.
+    """
+    root = read_elements(path, None)
+    if root.tag != "robot":
+        raise root.error(f"a URDF file is a <robot>, this is a <{root.tag}>")
+    builder = Builder(root.attributes.get("name", Path(path).stem))
+    links = [e for e in root if e.tag == "link"]
+    joints = [e for e in root if e.tag == "joint"]
+    for element in root:
+        if element.tag not in ("link", "joint", "material"):
+            builder.report.ignored.append(f"{element.place}: <{element.tag}> is no part of a robot")
+    for element in links:
+        read_link(builder, element)
+    check_names(joints, "joint", "name")
+    known = {e.get("name") for e in joints}
+    for element in sorted(joints, key=lambda e: e.get("name")):
+        read_joint(builder, element, known)
+    check_one_root(builder, root)
+    builder.geometry = read_geometry(links, Path(path), packages, builder.report)
+    return builder
+
+
+def read_link(builder: Builder, element: Element) -> None:
+    """Add the body of a <link>."""
+    name = element.get("name")
+    inertial = element.find("inertial")
+    for part in element:
+        if part.tag not in ("inertial", *GEOMETRY):
+            builder.report.ignored.append(f"{part.place}: <{part.tag}> in <link>")
+    builder.report.use("link")
+    if inertial is None:
+        guarded(element, builder.add_body, name)
+        return
+    builder.report.use("inertial")
+    mass = number(inertial.need("mass").get("value"), inertial, "mass")
+    R, center = origin(inertial)
+    entries = inertial.need("inertia")
+    xx, xy, xz, yy, yz, zz = (
+        number(entries.get(key), entries, key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
+    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    excess = triangle_excess(J)
+    if least_moment(J) or excess > SLACK:
+        builder.report.approximated.append(
+            f"{entries.place}: link {name!r}: no body has this inertia, its largest principal "
+            f"moment exceeds the sum of the others by {100 * excess:.2g} %; taken as it is"
+        )
+    turned = J if np.all(np.eye(3) == R) else R @ J @ R.T
+    guarded(inertial, builder.add_body, name, mass, center, 0.5 * (turned + turned.T))
+
+
+def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
+    """Add a <joint>."""
+    name, kind = element.get("name"), element.get("type")
+    if kind not in KINDS:
+        raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(KINDS)}")
+    R, p = origin(element)
+    values: dict[str, Any] = {}
+    for part in element:
+        if part.tag in READ:
+            values |= READ[part.tag](part, kind, builder, name)
+        elif part.tag not in ("origin", "parent", "child", "axis", "mimic"):
+            builder.report.ignored.append(f"{part.place}: <{part.tag}> of joint {name!r}")
+    axis_element, follows = element.find("axis"), element.find("mimic")
+    axis = [1.0, 0.0, 0.0]
+    if axis_element is not None and kind not in ("fixed", "floating"):
+        axis = triple(axis_element, "xyz", [1.0, 0.0, 0.0])
+        if not any(axis):
+            raise axis_element.error(f"joint {name!r}: the axis is zero")
+    mimic = (
+        read_mimic(builder, follows, name, known)
+        if follows is not None and kind != "fixed"
+        else None
+    )
+    builder.report.use("joint")
+    parent, child = element.need("parent").get("link"), element.need("child").get("link")
+    if kind == "fixed":
+        values = {}
+    guarded(
+        element, builder.attach, child, parent, joint=name, kind=KINDS[kind], axis=axis,
+        rotation=R, position=p, mimic=mimic, **values,
+    )  # fmt: skip
+
+
+def read_mimic(builder: Builder, follows: Element, name: str, known: set[str]) -> Mimic | None:
+    """Return what a joint follows; a joint that is not there leaves it free, and is reported."""
+    if follows.get("joint") not in known:
+        builder.report.approximated.append(
+            f"{follows.place}: joint {name!r} mimics {follows.get('joint')!r}, which is not there; "
+            "it moves freely"
+        )
+        return None
+    builder.report.use("mimic")
+    given = follows.attributes
+    multiplier = number(given.get("multiplier", "1"), follows, "multiplier")
+    return Mimic(
+        follows.get("joint"), multiplier, number(given.get("offset", "0"), follows, "offset")
+    )
+
+
+def read_limit(part: Element, kind: str, builder: Builder, name: str) -> dict[str, Any]:
+    """Return the limits of a joint."""
+    given = {key: number(text, part, key) for key, text in part.attributes.items() if key in LIMIT}
+    values = {LIMIT[key]: value for key, value in given.items()}
+    if kind not in ("revolute", "prismatic"):
+        values.pop("lower", None), values.pop("upper", None)
+    elif values.get("lower", 0.0) > values.get("upper", 0.0):
+        raise part.error(f"joint {name!r}: the lower limit is above the upper one")
+    else:
+        values = {"lower": 0.0, "upper": 0.0} | values
+    if kind == "revolute" and max(abs(values["lower"]), abs(values["upper"])) > SUSPICIOUS:
+        builder.report.approximated.append(
+            f"{part.place}: joint {name!r}: limits of {values['lower']:g} to {values['upper']:g} "
+            "rad look like degrees; taken as rad"
+        )
+    builder.report.use("limit")
+    return values
+
+
+def read_dynamics(part: Element, kind: str, builder: Builder, name: str) -> dict[str, Any]:
+    """Return damping and friction of a joint."""
+    values = {}
+    for key, text in part.attributes.items():
+        if key in ("damping", "friction"):
+            values[key] = number(text, part, key)
+            if values[key] < 0.0:
+                raise part.error(f"joint {name!r}: {key} is negative")
+        else:
+            builder.report.ignored.append(f"{part.place}: {key} of joint {name!r}")
+    builder.report.use("dynamics")
+    return values
+
+
+LIMIT = {
+    "lower": "lower",
+    "upper": "upper",
+    "velocity": "speed_limit",
+    "effort": "effort_limit",
+}
+READ: dict[str, Callable[[Element, str, Builder, str], dict[str, Any]]] = {
+    "limit": read_limit,
+    "dynamics": read_dynamics,
+}
+
+
+def check_names(elements: list[Element], what: str, key: str) -> None:
+    """Raise at the second element of a name."""
+    seen = set()
+    for element in elements:
+        if element.get(key) in seen:
+            raise element.error(f"a second {what} {element.get(key)!r}")
+        seen.add(element.get(key))
+
+
+def check_one_root(builder: Builder, root: Element) -> None:
+    """Raise unless one link carries all others."""
+    loose = builder.unattached()
+    if not builder.bodies:
+        raise root.error("a robot without links")
+    if len(loose) > 1:
+        raise root.error(f"{len(loose)} links are the child of no joint: {loose}; one is the root")
+
+
+def guarded(element: Element, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Call a method of the builder; its errors get the place in the file."""
+    try:
+        call(*args, **kwargs)
+    except ValueError as error:
+        raise element.error(str(error)) from None

@@ -1,0 +1,1 @@
+"""What a robot is: joints, the immutable model, the builder that makes it."""

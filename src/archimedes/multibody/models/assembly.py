@@ -1,0 +1,281 @@
+"""A `Builder` made a `Model`: links in order, welded bodies as one, numbers in arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes.multibody.models.joints import KINDS, JointKind, Screw
+from archimedes.multibody.models.model import Frame, Link, Model
+from archimedes.multibody.models.parts import Body, Joint, least_moment, triangle_excess
+from archimedes.multibody.models.spatial_algebra import Pose, compose
+from archimedes.spatial.components import as_array, matvec, skew
+from archimedes.spatial.validation import concrete
+
+if TYPE_CHECKING:
+    from archimedes.multibody.models.builder import Builder
+
+__all__ = ["assemble"]
+
+#: The joint of a floating base.
+ROOT_JOINT = "root_joint"
+#: Per velocity or coordinate: field of the model, name in the builder, value where none is given.
+PER_VELOCITY = (
+    ("armature", "armature", 0.0),
+    ("damping", "damping", 0.0),
+    ("friction", "friction", 0.0),
+    ("stiffness", "stiffness", 0.0),
+    ("speed_limits", "speed_limit", np.inf),
+    ("effort_limits", "effort_limit", np.inf),
+)
+#: Inertias of plates, rounded to three digits, may miss the triangle inequality by this part.
+MOST_EXCESS = 1e-3
+LIMITS = (("lower", "lower", -np.inf), ("upper", "upper", np.inf))
+
+
+def assemble(builder: Builder, base: str, gravity: Any, physical: bool) -> Model:
+    """Return the model of all that was added."""
+    model = _Assembly(builder).model(base, gravity)
+    for link, J in zip(model.links, model.inertias, strict=True):
+        excess = triangle_excess(J)
+        if physical and (least_moment(J) or excess > MOST_EXCESS):
+            raise ValueError(
+                f"body {link.body!r}, with all that is welded to it, has an inertia that no body "
+                f"has: its largest principal moment exceeds the sum of the others by "
+                f"{100 * excess:.2g} %. Check its numbers and units, or take it as it is with "
+                "physical=False"
+            )
+    return model
+
+
+class _Assembly:
+    """Walks over the tree, parents first, and collects rows."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.links: list[Link] = []
+        self.placements: list[Pose] = []
+        self.parts: list[list[tuple[Body, Pose]]] = []
+        self.frames: list[tuple[Frame, Pose]] = []
+        self.columns: dict[str, list[Any]] = {name: [] for name, _, _ in (*PER_VELOCITY, *LIMITS)}
+        self.rest: list[Any] = []
+        self.followed: list[tuple[int, Joint]] = []
+        self.nq = self.nv = 0
+        self.children: dict[str | None, list[Joint]] = {}
+        for joint in builder.joints.values():
+            self.children.setdefault(joint.parent, []).append(joint)
+
+    def model(self, base: str, gravity: Any) -> Model:
+        start = [*self.base_joints(base), *self.children.get(None, [])]
+        self.frames += [
+            (Frame(name, -1), pose)
+            for name, (body, pose) in self.builder.frames.items()
+            if body is None
+        ]
+        identity = Pose(np.eye(3), np.zeros(3))
+        waiting = [(joint, -1, identity) for joint in reversed(start)]
+        while waiting:
+            joint, link, pose = waiting.pop()
+            link, pose = self.carry(joint, link, pose)
+            body = joint.child
+            if link >= 0:
+                self.parts[link].append((self.builder.bodies[body], pose))
+            if not self.builder.bodies[body].link_only:
+                self.frames.append((Frame(body, link), pose))
+            for name, (owner, at) in self.builder.frames.items():
+                if owner == body:
+                    self.frames.append((Frame(name, link), compose(pose, at)))
+            children = self.children.get(body, [])
+            waiting += [(child, link, pose) for child in reversed(children)]
+        if not self.links:
+            raise ValueError(f"{self.builder.name!r} has no joint that moves")
+        self.resolve_mimics()
+        return self.filled(gravity)
+
+    def base_joints(self, base: str) -> list[Joint]:
+        """Return the joint of what is attached to nothing."""
+        loose = self.builder.unattached()
+        if len(loose) > 1:
+            raise ValueError(
+                f"{self.builder.name!r} has {len(loose)} roots, {loose}: attach all but one"
+            )
+        if base not in ("fixed", "floating"):
+            raise ValueError(f'base must be "fixed" or "floating", got {base!r}')
+        if base == "floating" and not loose:
+            raise ValueError(
+                f'base="floating": every body of {self.builder.name!r} is attached to the world; '
+                'attach its base with kind="free" instead'
+            )
+        kind: JointKind | str = KINDS["free"] if base == "floating" else "fixed"
+        at = (np.eye(3), np.zeros(3))
+        return [Joint(ROOT_JOINT, kind, None, name, *at, Screw()) for name in loose]
+
+    def carry(self, joint: Joint, link: int, pose: Pose) -> tuple[int, Pose]:
+        """Add the links of a joint; return the link of its child and the child's pose in it."""
+        at = compose(pose, Pose(joint.rotation, joint.position))
+        if joint.kind == "fixed":
+            return link, at
+        identity = Pose(np.eye(3), np.zeros(3))
+        if joint.kind == "universal":
+            screws = [joint.screw, Screw(second_axis(joint))]
+            link = self.add(joint, KINDS["revolute"], screws[0], "", link, at, 0)
+            link = self.add(joint, KINDS["revolute"], screws[1], joint.child, link, identity, 1)
+        else:
+            assert isinstance(joint.kind, JointKind)
+            body = "" if self.builder.bodies[joint.child].link_only else joint.child
+            link = self.add(joint, joint.kind, joint.screw, body, link, at, None)
+        return link, identity
+
+    def add(
+        self, joint: Joint, kind: JointKind, screw: Screw, body: str, parent: int, at: Pose,
+        part: int | None,
+    ) -> int:  # fmt: skip
+        """Add one link and the numbers of its coordinates."""
+        where = f"joint {joint.name!r}"
+        if joint.mimic is not None and (kind.nq, kind.nv, part) != (1, 1, None):
+            raise ValueError(f"{where}: only joints of one coordinate can follow another")
+        follows = joint.mimic is not None
+        self.links.append(
+            Link(body, joint.name, kind, parent, self.nq, self.nv, screw, mimic=follows)
+        )
+        self.placements.append(at)
+        self.parts.append([])
+        if follows:
+            self.followed.append((len(self.links) - 1, joint))
+            return len(self.links) - 1
+        for rows, count in ((PER_VELOCITY, kind.nv), (LIMITS, kind.nq)):
+            for name, key, default in rows:
+                value = (
+                    joint.values.get(key, default)
+                    if kind.straight or rows is not LIMITS
+                    else default
+                )
+                self.columns[name] += spread(value, count, part, f"{where}: {key}")
+        rest = joint.values.get("rest", kind.neutral if part is None else 0.0)
+        self.rest += spread(rest, kind.nq, part, f"{where}: rest")
+        self.nq, self.nv = self.nq + kind.nq, self.nv + kind.nv
+        return len(self.links) - 1
+
+    def resolve_mimics(self) -> None:
+        """Give mimic joints the coordinates of what they follow, through chains of them."""
+        at = {link.joint: i for i, link in enumerate(self.links)}
+        mimics = dict(self.followed)
+        for i, joint in self.followed:
+            scale, offset, seen, follow = 1.0, 0.0, {i}, joint.mimic
+            while True:
+                assert follow is not None
+                where = f"joint {joint.name!r} follows {follow.joint!r}"
+                if follow.joint not in at:
+                    raise ValueError(f"{where}, which is no joint that moves")
+                scale, offset = scale * follow.multiplier, offset + scale * follow.offset
+                k = at[follow.joint]
+                if k in seen:
+                    raise ValueError(f"{where}, and that follows it in turn")
+                if k not in mimics:
+                    break
+                seen.add(k)
+                follow = mimics[k].mimic
+            source = self.links[k]
+            if source.kind.nq != 1:
+                raise ValueError(f"{where}, which has {source.kind.nq} coordinates; one is needed")
+            own = self.links[i]
+            self.links[i] = Link(
+                own.body, own.joint, own.kind, own.parent, source.q, source.v, own.screw,
+                scale, offset, True,
+            )  # fmt: skip
+
+    def filled(self, gravity: Any) -> Model:
+        """Return the model of the rows."""
+        bodies = [merged(parts) for parts in self.parts]
+        zeros = np.zeros((0, 3, 3)), np.zeros((0, 3))
+        return Model(
+            name=self.builder.name,
+            links=tuple(self.links),
+            frames=tuple(frame for frame, _ in self.frames),
+            rotations=stacked([cleaned(at.R) for at in self.placements]),
+            positions=stacked([at.p for at in self.placements]),
+            masses=stacked([as_array(m, "mass") for m, _, _ in bodies]),
+            centers=stacked([c for _, c, _ in bodies]),
+            inertias=stacked([J for _, _, J in bodies]),
+            frame_rotations=stacked([cleaned(at.R) for _, at in self.frames])
+            if self.frames
+            else zeros[0],
+            frame_positions=stacked([at.p for _, at in self.frames]) if self.frames else zeros[1],
+            rest=stacked([as_array(x, "rest") for x in self.rest]),
+            gravity=gravity,
+            **{k: stacked([as_array(x, k) for x in rows]) for k, rows in self.columns.items()},
+        )
+
+
+def second_axis(joint: Joint) -> tuple[float, float, float]:
+    """Return what a universal joint turns about second."""
+    if joint.second_axis is None:
+        raise ValueError(f"joint {joint.name!r}: a universal joint needs a second_axis")
+    return joint.second_axis
+
+
+def spread(value: Any, count: int, part: int | None, name: str) -> list[Any]:
+    """Return one value per coordinate of a link: a number for all, or the given ones."""
+    array = as_array(value, name)
+    if array.ndim == 0:
+        return [array] * count
+    rows = [array[k] for k in range(array.shape[0])]
+    if part is not None:
+        rows = rows[part : part + count] if len(rows) == 2 else rows
+    if len(rows) != count:
+        raise ValueError(f"{name} must be a number or {count} of them, got {len(rows)}")
+    return rows
+
+
+def merged(parts: list[tuple[Body, Pose]]) -> tuple[Any, Any, Any]:
+    """Return mass, centre and inertia about it of bodies that are welded together."""
+    solid = [(b, at) for b, at in parts if carries(b)]
+    if not solid:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    if len(solid) == 1 and is_identity(solid[0][1]):
+        body = solid[0][0]
+        return body.mass, body.com, body.inertia
+    mass = sum(body.mass for body, _ in solid)
+    places = [at.p + matvec(at.R, as_array(body.com)) for body, at in solid]
+    known = concrete(as_array(mass))
+    moment = sum(body.mass * c for (body, _), c in zip(solid, places, strict=True))
+    center = np.zeros(3) if known is not None and known == 0.0 else moment / mass
+    J: Any = np.zeros((3, 3))
+    for (body, at), c in zip(solid, places, strict=True):
+        shift = skew(c - center)
+        J = J + at.R @ as_array(body.inertia) @ at.R.T - body.mass * (shift @ shift)
+    return mass, center, J
+
+
+def carries(body: Body) -> bool:
+    """Whether a body has mass or inertia, as far as is known."""
+    mass, J = concrete(as_array(body.mass)), concrete(as_array(body.inertia))
+    return mass is None or J is None or bool(mass != 0.0) or bool(J.any())
+
+
+def is_identity(pose: Pose) -> bool:
+    """Whether a pose is known to leave coordinates as they are."""
+    R, p = concrete(pose.R), concrete(pose.p)
+    return R is not None and p is not None and not p.any() and bool(np.all(np.eye(3) == R))
+
+
+def cleaned(R: Any) -> Any:
+    """Return a rotation without what rounding has left of zeros, such as cos(pi / 2).
+
+    Exact zeros make shorter programs; what is taken off is below 1e-15.
+    """
+    values = concrete(R)
+    if values is None:
+        return R
+    near = np.round(values)
+    return np.where(np.abs(values - near) < 1e-15, near + 0.0, values)
+
+
+def stacked(rows: list[Any]) -> Any:
+    """Return rows as one array; known numbers are made read-only, so that calls need not look."""
+    array = np.stack(rows)
+    if concrete(array) is not None:
+        array = np.array(array, dtype=float)
+        array.flags.writeable = False
+    return array

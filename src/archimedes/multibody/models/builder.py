@@ -1,0 +1,280 @@
+"""`Builder`: bodies and joints put together by hand or by an importer, then made a `Model`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.models.assembly import assemble
+from archimedes.multibody.models.joints import JointKind, Screw
+from archimedes.multibody.models.model import GRAVITY, Model
+from archimedes.multibody.models.parts import (
+    Body,
+    Joint,
+    Mimic,
+    checked_axis,
+    checked_body,
+    kind_named,
+    placement,
+)
+from archimedes.multibody.models.reports import Report
+from archimedes.multibody.models.shapes import Shape
+from archimedes.multibody.models.spatial_algebra import Pose, compose
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_vector
+
+__all__ = ["Builder"]
+
+#: What carries the tree; a body may be named "world" all the same, and is meant then.
+WORLD = "world"
+
+
+class Builder:
+    """Collects bodies, joints and frames; `build` makes a `Model` of them.
+
+    Names of bodies and frames are one set, names of joints another. "world" is always there, unless
+    a body is named so: then None is. What no joint carries when the model is built is its base.
+
+    >>> from archimedes.multibody import Builder
+    >>> b = Builder("double pendulum")
+    >>> for name, parent, height in (("upper", "world", 2.0), ("lower", "upper", -1.0)):
+    ...     b.add_body(name, mass=1.0, com=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+    ...     b.attach(name, parent, joint=name + "_hinge", kind="revolute", axis=[0, 1, 0],
+    ...              position=[0, 0, height], lower=-3.0, upper=3.0)
+    >>> print(b.build())
+    double pendulum: 2 bodies, 2 kg, nq=2, nv=2
+    └─ upper_hinge (revolute, -3 to 3) → upper, 1 kg
+       └─ lower_hinge (revolute, -3 to 3) → lower, 1 kg
+    """
+
+    def __init__(self, name: str = "robot") -> None:
+        self.name = name
+        self.bodies: dict[str, Body] = {}
+        self.joints: dict[str, Joint] = {}
+        self.frames: dict[str, tuple[str | None, Pose]] = {}
+        self.gravity: Any = GRAVITY
+        self.report = Report()
+        self.geometry: tuple[Shape, ...] = ()
+
+    # ---- adding --------------------------------------------------------------------------
+
+    def add_body(self, name: str, mass: Any = 0.0, com: Any = None, inertia: Any = None) -> None:
+        """Add a body: `mass` in kg, `com` (3,) in m, `inertia` (3, 3) or (3,) about the com."""
+        self._check_new(name)
+        J = np.zeros((3, 3)) if inertia is None else inertia
+        self.bodies[name] = checked_body(name, mass, com, J)
+
+    def add_massless(self, name: str) -> None:
+        """Add what is between two joints of one body: it is neither a body nor a frame."""
+        self._check_new(name)
+        self.bodies[name] = Body(name, 0.0, np.zeros(3), np.zeros((3, 3)), link_only=True)
+
+    def add_frame(self, name: str, body: str, rotation: Any = None, position: Any = None) -> None:
+        """Add a frame on a body: `rotation` (3, 3) from frame to body, `position` (3,) in it."""
+        self._check_new(name)
+        owner = self._known(body)
+        if owner is not None:
+            self._check_body(body, "body")
+        self.frames[name] = (owner, Pose(*placement(rotation, position, f"frame {name!r}")))
+
+    def attach(
+        self,
+        child: str,
+        parent: str | None = WORLD,
+        *,
+        joint: str | None = None,
+        kind: JointKind | str = "revolute",
+        axis: Any = (0.0, 0.0, 1.0),
+        second_axis: Any = None,
+        pitch: float = 0.0,
+        anchor: Any = (0.0, 0.0, 0.0),
+        zero_at: float = 0.0,
+        rotation: Any = None,
+        position: Any = None,
+        mimic: Mimic | None = None,
+        **values: Any,
+    ) -> None:
+        """Attach a body to another, or to the world, by a joint.
+
+        `position` (3,) and `rotation` (3, 3) are those of the child in the parent at zero. `axis`
+        is in the child's axes, as is `second_axis`, which a universal joint turns about second;
+        revolute and spherical joints turn about the point `anchor` (3,) of the child. A joint of
+        one coordinate is at the given place where that is `zero_at`.
+        `values` are numbers or one per coordinate (`lower`, `upper`, `rest`) or velocity
+        (`speed_limit`, `effort_limit`, `damping`, `friction`, `stiffness`, `armature`).
+        """
+        name = f"{parent or WORLD}_{child}" if joint is None else joint
+        where = f"joint {name!r}"
+        parent = self._known(parent)
+        if name in self.joints:
+            raise ValueError(f"{where} is there already; joints need names of their own")
+        self._check_body(child, f"{where}: child")
+        if parent is not None:
+            self._check_body(parent, f"{where}: parent")
+        carried = [j.name for j in self.joints.values() if j.child == child]
+        if carried:
+            raise ValueError(
+                f"{where}: {child!r} is attached already by joint {carried[0]!r}; remove that first"
+            )
+        self._check_no_cycle(where, child, parent)
+        for key in values:
+            if key not in VALUES:
+                raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
+        R, p = placement(rotation, position, where)
+        second = None if second_axis is None else checked_axis(second_axis, f"{where}: second_axis")
+        through = check_vector(anchor, 3, f"{where}: anchor")
+        if np.any(through) and kind not in ANCHORED:
+            raise ValueError(f"{where}: only {' and '.join(ANCHORED)} joints have an anchor")
+        screw = Screw(checked_axis(axis, f"{where}: axis"), float(pitch), tuple(through.tolist()))
+        R, p = self._zeroed(kind_named(kind), screw, zero_at, R, p, where)
+        self.joints[name] = Joint(
+            name, kind_named(kind), parent, child, R, p, screw, second, mimic, values
+        )
+
+    def weld(
+        self, child: str, parent: str | None = WORLD, rotation: Any = None, position: Any = None
+    ) -> None:
+        """Fix a body to another; it becomes a part of it, and a frame of its name stays."""
+        self.attach(child, parent, kind="fixed", rotation=rotation, position=position)
+
+    # ---- changing ------------------------------------------------------------------------
+
+    def remove(self, body: str) -> None:
+        """Remove a body with its joint, its frames and all that hangs on it."""
+        self._check_body(body, "body")
+        gone = {body}
+        while more := {j.child for j in self.joints.values() if j.parent in gone} - gone:
+            gone |= more
+        self.bodies = {k: b for k, b in self.bodies.items() if k not in gone}
+        self.joints = {k: j for k, j in self.joints.items() if j.child not in gone}
+        self.frames = {k: f for k, f in self.frames.items() if f[0] not in gone}
+
+    def lock(self, joints: Mapping[str, Any]) -> None:
+        """Fix joints where they are: a mapping of names to coordinates (a number or (nq,))."""
+        for name, value in joints.items():
+            joint = self._joint(name)
+            followers = [j.name for j in self.joints.values() if j.mimic and j.mimic.joint == name]
+            if joint.mimic or followers:
+                other = joint.mimic.joint if joint.mimic else followers[0]
+                raise ValueError(
+                    f"joint {name!r} and {other!r} move together; they cannot be locked one by one"
+                )
+            if isinstance(joint.kind, str):
+                if joint.kind == "fixed":
+                    continue
+                raise ValueError(f"a {joint.kind} joint cannot be locked, as {name!r} was to be")
+            q = np.broadcast_to(as_array(value, f"lock({name!r})"), (joint.kind.nq,)).tolist()
+            at = compose(Pose(joint.rotation, joint.position), joint.kind.pose(joint.screw, q))
+            self.joints[name] = replace(joint, kind="fixed", rotation=at.R, position=at.p)
+
+    def merge(
+        self,
+        other: Builder,
+        parent: str | None = WORLD,
+        *,
+        prefix: str = "",
+        rotation: Any = None,
+        position: Any = None,
+    ) -> None:
+        """Take over all of another builder, its base fixed to `parent`; names get the prefix."""
+
+        def new(name: str) -> str:
+            return prefix + name
+
+        def owner(name: str | None) -> str | None:
+            return carrier if name is None else prefix + name
+
+        carrier = self._known(parent)
+        if carrier is not None:
+            self._check_body(carrier, "parent")
+        bases = other.unattached()
+        for added in other.bodies.values():
+            self._check_new(new(added.name))
+            self.bodies[new(added.name)] = replace(added, name=new(added.name))
+        at = Pose(*placement(rotation, position, "merge"))
+        for joint in other.joints.values():
+            mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
+            name = prefix + joint.name
+            if name in self.joints:
+                raise ValueError(f"joint {name!r} is there already; merge with another prefix")
+            moved = replace(
+                joint, name=name, parent=owner(joint.parent), child=new(joint.child), mimic=mimic
+            )
+            if joint.parent is None:
+                placed = compose(at, Pose(joint.rotation, joint.position))
+                moved = replace(moved, rotation=placed.R, position=placed.p)
+            self.joints[name] = moved
+        for name, (body, pose) in other.frames.items():
+            self._check_new(new(name))
+            self.frames[new(name)] = (owner(body), compose(at, pose) if body is None else pose)
+        for base in bases:
+            self.weld(new(base), parent, rotation=rotation, position=position)
+
+    # ---- finishing -----------------------------------------------------------------------
+
+    def build(self, base: str = "fixed", gravity: Any = None, physical: bool = True) -> Model:
+        """Return the model; what is attached to nothing is welded to the world or floats in it.
+
+        Bodies whose inertia no distribution of mass has are an error; `physical=False` takes them.
+        """
+        return assemble(self, base, self.gravity if gravity is None else gravity, physical)
+
+    def unattached(self) -> list[str]:
+        """Return the bodies that no joint carries."""
+        carried = {joint.child for joint in self.joints.values()}
+        return [name for name in self.bodies if name not in carried]
+
+    def _zeroed(
+        self, kind: JointKind | str, screw: Screw, zero_at: float, R: Any, p: Any, where: str
+    ) -> tuple[Any, Any]:
+        """Return where a joint is at zero, when it is at R, p where its coordinate is `zero_at`."""
+        if zero_at == 0.0:
+            return R, p
+        if isinstance(kind, str) or kind.nq != 1:
+            raise ValueError(f"{where}: zero_at is for joints of one coordinate")
+        back = compose(Pose(R, p), kind.pose(screw, [-float(zero_at)]))
+        return back.R, back.p
+
+    # ---- checks --------------------------------------------------------------------------
+
+    def _joint(self, name: str) -> Joint:
+        if name not in self.joints:
+            raise ValueError(f"there is no joint {name!r}; there are {[*self.joints]}")
+        return self.joints[name]
+
+    def _check_new(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a body or frame needs a name, got {name!r}")
+        if name in self.bodies or name in self.frames:
+            raise ValueError(
+                f"{name!r} is there already; bodies and frames need names of their own"
+            )
+
+    def _known(self, name: str | None) -> str | None:
+        """Return the name of a body, None for the world."""
+        return None if name == WORLD and WORLD not in self.bodies else name
+
+    def _check_body(self, name: str, what: str) -> None:
+        if name not in self.bodies:
+            raise ValueError(f"{what} {name!r} is no body; there are {[*self.bodies]}")
+
+    def _check_no_cycle(self, where: str, child: str, parent: str | None) -> None:
+        carrier = {j.child: j.parent for j in self.joints.values()}
+        at = parent
+        while at is not None:
+            if at == child:
+                raise ValueError(
+                    f"{where}: {child!r} already carries {parent!r}; joints form a tree, and a "
+                    "closed loop is a constraint on it"
+                )
+            at = carrier.get(at)
+
+
+ANCHORED = ("revolute", "continuous", "spherical")
+VALUES = (
+    "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
+    "armature",
+)  # fmt: skip

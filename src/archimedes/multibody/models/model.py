@@ -1,0 +1,196 @@
+"""`Model`: a tree of bodies and joints, immutable; what is a number in it can be traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from archimedes.multibody.models.joints import JointKind, Screw
+from archimedes.multibody.models.printing import tree_text
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_vector, concrete
+from archimedes.tree import field, struct
+
+__all__ = ["GRAVITY", "Frame", "Link", "Model"]
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A body and the joint that carries it: what is fixed of it.
+
+    `parent` is the index of the link that carries the joint, -1 for the world; `q` and `v` are
+    where the joint's coordinates and velocities start. A mimic joint has those of another joint:
+    its own are ``scale * q + offset``. The links inside a joint of several axes, or between joints
+    of one body, have no mass and the body "".
+    """
+
+    body: str
+    joint: str
+    kind: JointKind
+    parent: int
+    q: int
+    v: int
+    screw: Screw
+    scale: float = 1.0
+    offset: float = 0.0
+    mimic: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame fixed to a link, or to the world (-1)."""
+
+    name: str
+    link: int
+
+
+@struct
+class Model:
+    """A robot: made by `load` or by a `Builder`, and then only read.
+
+    Arrays have a row per link (`masses` (n,), `centers` (n, 3) and `inertias` (n, 3, 3) about the
+    centres, in the axes of the body; `rotations` and `positions` of the joints in their parents),
+    per velocity (`armature`, `damping`, `friction`, `stiffness`, `speed_limits`, `effort_limits`),
+    per coordinate (`rest`, `lower`, `upper`) or per frame. ``model.replace(masses=...)`` gives
+    another model; inside a recorded function the new values may be traced.
+
+    >>> from archimedes.multibody import Builder
+    >>> arm = Builder("pendulum")
+    >>> arm.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> arm.attach("bob", "world", joint="hinge", kind="revolute", axis=[0, 1, 0])
+    >>> arm.build()
+    Model('pendulum': 1 body, 2 kg, nq=1, nv=1)
+    """
+
+    name: str = field(static=True)
+    links: tuple[Link, ...] = field(static=True)
+    frames: tuple[Frame, ...] = field(static=True)
+    rotations: Any = field()
+    positions: Any = field(units="m")
+    masses: Any = field(units="kg")
+    centers: Any = field(units="m")
+    inertias: Any = field(units="kg m^2")
+    frame_rotations: Any = field()
+    frame_positions: Any = field(units="m")
+    armature: Any = field(units="kg m^2")
+    damping: Any = field(units="N m s")
+    friction: Any = field(units="N m")
+    stiffness: Any = field(units="N m")
+    rest: Any = field()
+    lower: Any = field()
+    upper: Any = field()
+    speed_limits: Any = field()
+    effort_limits: Any = field()
+    gravity: Any = field(units="m/s^2", default=GRAVITY)
+
+    #: ``model.dynamics(t, x, u, forces)``: the function of that name, which ``system.py`` enters.
+    dynamics: ClassVar[Callable[..., Any]]
+
+    def __post_init__(self) -> None:
+        """Check the shapes against the tree."""
+        self.__dict__["gravity"] = check_vector(self.gravity, 3, "Model gravity")
+        n, k = len(self.links), len(self.frames)
+        wanted: dict[str, tuple[int, ...]] = {
+            "rotations": (n, 3, 3), "positions": (n, 3), "masses": (n,), "centers": (n, 3),
+            "inertias": (n, 3, 3), "frame_rotations": (k, 3, 3), "frame_positions": (k, 3),
+            **dict.fromkeys(PER_VELOCITY, (self.nv,)), **dict.fromkeys(PER_COORDINATE, (self.nq,)),
+        }  # fmt: skip
+        for name, shape in wanted.items():
+            array = as_array(getattr(self, name), f"Model {name}")
+            if tuple(array.shape[array.ndim - len(shape) :]) != shape:
+                raise ValueError(
+                    f"Model {name} must have shape {shape}, got {tuple(array.shape)}: "
+                    f"{self.name!r} has {n} links, {k} frames, nq={self.nq} and nv={self.nv}"
+                )
+            self.__dict__[name] = array
+
+    # ---- sizes and names -----------------------------------------------------------------
+
+    @property
+    def nq(self) -> int:
+        """The number of coordinates."""
+        return sum(link.kind.nq for link in self.links if not link.mimic)
+
+    @property
+    def nv(self) -> int:
+        """The number of velocities: of degrees of freedom."""
+        return sum(link.kind.nv for link in self.links if not link.mimic)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that have coordinates of their own, in the order of q and v."""
+        return tuple(dict.fromkeys(link.joint for link in self.links if not link.mimic))
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """The bodies that move."""
+        return tuple(link.body for link in self.links if link.body)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames: one per body of the file, those that are welded to others too."""
+        return tuple(frame.name for frame in self.frames)
+
+    # ---- looking up ----------------------------------------------------------------------
+
+    def body(self, name: str) -> int:
+        """Return the link of a body."""
+        return self._find("body", name, {k.body: i for i, k in enumerate(self.links) if k.body})
+
+    def frame(self, name: str) -> int:
+        """Return the index of a frame in `frame_names`."""
+        return self._find("frame", name, {f.name: i for i, f in enumerate(self.frames)})
+
+    def q_slice(self, joint: str) -> slice:
+        """Return where the coordinates of a joint are in q."""
+        links = self._links_of(joint)
+        return slice(links[0].q, links[-1].q + links[-1].kind.nq)
+
+    def v_slice(self, joint: str) -> slice:
+        """Return where the velocities of a joint are in v."""
+        links = self._links_of(joint)
+        return slice(links[0].v, links[-1].v + links[-1].kind.nv)
+
+    def _links_of(self, joint: str) -> list[Link]:
+        self._find("joint", joint, {k.joint: 0 for k in self.links})
+        return [k for k in self.links if k.joint == joint]
+
+    def _find(self, what: str, name: str, known: dict[str, int]) -> int:
+        if name not in known:
+            import difflib  # only needed for a message
+
+            close = difflib.get_close_matches(str(name), known, n=3)
+            hint = (
+                f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has {[*known]}"
+            )
+            raise ValueError(f"{self.name!r} has no {what} {name!r}; {hint}")
+        return known[name]
+
+    def __repr__(self) -> str:
+        bodies = len(self.body_names)
+        plural = "body" if bodies == 1 else "bodies"
+        return f"Model({self.name!r}: {bodies} {plural}, {_total(self)}nq={self.nq}, nv={self.nv})"
+
+    def __str__(self) -> str:
+        return tree_text(self)
+
+
+PER_VELOCITY = (
+    "armature",
+    "damping",
+    "friction",
+    "stiffness",
+    "speed_limits",
+    "effort_limits",
+)
+PER_COORDINATE = ("rest", "lower", "upper")
+
+
+def _total(model: Model) -> str:
+    masses = concrete(model.masses)
+    return "" if masses is None else f"{np.sum(masses):.4g} kg, "

@@ -1,0 +1,161 @@
+"""What a `Builder` holds: bodies and joints as they were given, checked one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as field_of
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.models.joints import KINDS, JointKind, Screw
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_finite, check_rotation, check_vector, concrete
+
+__all__ = [
+    "SLACK",
+    "Body",
+    "Joint",
+    "Mimic",
+    "checked_axis",
+    "checked_body",
+    "kind_named",
+    "least_moment",
+    "placement",
+    "triangle_excess",
+]
+
+#: Kinds that are made of others, see `archimedes.multibody.models.joints.KINDS`.
+BUILT = ("fixed", "universal")
+#: An inertia may miss the triangle inequality by this much before it counts as no body's.
+SLACK = 1e-6
+#: Moments of inertia below this, in kg m^2, are what rounding in a file has left of zero.
+ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body: mass, centre of mass, inertia about that centre, in its own axes.
+
+    A `link_only` one is no body but what is between two joints: it has no name in the model.
+    """
+
+    name: str
+    mass: Any
+    com: Any
+    inertia: Any
+    link_only: bool = False
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint follows another: ``q = multiplier * q_other + offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint: what it links, where it is in its parent, and all its numbers."""
+
+    name: str
+    kind: JointKind | str
+    parent: str | None
+    child: str
+    rotation: Any
+    position: Any
+    screw: Screw
+    second_axis: tuple[float, float, float] | None = None
+    mimic: Mimic | None = None
+    values: dict[str, Any] = field_of(default_factory=dict)
+
+
+def kind_named(kind: Any) -> JointKind | str:
+    """Return a kind of the table, or a user's own, or the name of one that is built of others."""
+    if isinstance(kind, JointKind) or kind in BUILT:
+        return kind
+    if kind not in KINDS:
+        raise ValueError(
+            f"kind={kind!r} is no kind of joint; there are {', '.join([*KINDS, *BUILT])}, and "
+            "user_joint(...) makes others"
+        )
+    return KINDS[kind]
+
+
+def checked_axis(axis: Any, name: str) -> tuple[float, float, float]:
+    """Return a unit vector along an axis; those along x, y, z keep exact zeros and ones."""
+    values = concrete(as_array(axis, name))
+    if values is None:
+        raise ValueError(
+            f"{name} must be known numbers: it decides which program is recorded. To vary the "
+            "direction of a joint give it a traced rotation"
+        )
+    if values.shape != (3,) or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be three finite numbers, got {axis}")
+    size = float(np.sqrt(values @ values))
+    if size == 0.0:
+        raise ValueError(f"{name} must not be zero")
+    if abs(size - 1.0) > 1e-15:
+        values = values / size
+    x, y, z = (float(c) for c in values)
+    return (x, y, z)
+
+
+def placement(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:
+    """Return a rotation (3, 3), child to parent, and a position (3,).
+
+    A rotation is a matrix, or an attitude of `archimedes.spatial` of the child in the parent.
+    """
+    if hasattr(rotation, "as_matrix"):
+        rotation = rotation.as_matrix().T
+    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
+    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    return R, p
+
+
+def checked_body(name: str, mass: Any, com: Any, inertia: Any) -> Body:
+    """Return a body; what cannot be one's mass or inertia is an error that names it."""
+    where = f"body {name!r}"
+    com = np.zeros(3) if com is None else check_vector(com, 3, f"{where}: com")
+    J = as_array(inertia, f"{where}: inertia")
+    if J.ndim == 1 and J.shape == (3,):
+        J = J[:, None] * np.eye(3)
+    if tuple(J.shape) != (3, 3):
+        raise ValueError(f"{where}: inertia must be (3, 3), or (3,) on the diagonal, got {J.shape}")
+    check_finite(J, f"{where}: inertia")
+    known = concrete(mass if hasattr(mass, "shape") else as_array(mass, f"{where}: mass"))
+    if known is not None and not 0.0 <= float(known) < np.inf:
+        raise ValueError(f"{where}: mass must be finite and not negative, in kg, got {mass}")
+    values = concrete(J)
+    if values is not None:
+        check_moments(values, where)
+    return Body(name, float(known) if known is not None else mass, com, J)
+
+
+def check_moments(J: np.ndarray, where: str) -> None:
+    """Raise where an inertia is not symmetric or has a negative moment about an axis."""
+    scale = float(np.abs(J).max())
+    if np.abs(J - J.T).max() > 1e-9 * scale:
+        raise ValueError(f"{where}: inertia must be symmetric, got {J.tolist()}")
+    if np.diag(J).min() < -ROUNDING:
+        raise ValueError(f"{where}: inertia has negative moments, got {J.tolist()}")
+
+
+def least_moment(J: Any) -> float:
+    """Return the least principal moment of an inertia where it is negative, else zero."""
+    values = concrete(J)
+    if values is None:
+        return 0.0
+    moments = np.linalg.eigvalsh(values)
+    return float(moments[0]) if moments[0] < -ROUNDING - 1e-9 * moments[2] else 0.0
+
+
+def triangle_excess(J: Any) -> float:
+    """Return by how much, of its size, an inertia misses what any body has: a + b >= c."""
+    values = concrete(J)
+    if values is None or not np.abs(values).max() > 1e-15:
+        return 0.0
+    low, middle, high = np.linalg.eigvalsh(values)
+    return max(0.0, float((high - low - middle) / high))

@@ -1,0 +1,75 @@
+"""Joints of your own: a transform and a motion subspace, both functions of the coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import jac
+from archimedes.multibody.models.joints import JointKind, Screw, straight
+from archimedes.multibody.models.model import Link
+from archimedes.multibody.models.spatial_algebra import Pose, Spatial
+from archimedes.spatial.components import join
+
+__all__ = ["column_rates", "user_joint"]
+
+
+def user_joint(
+    name: str, size: int, transform: Callable[[Any], Any], subspace: Callable[[Any], Any]
+) -> JointKind:
+    """Return a kind of joint with `size` coordinates q, whose rates are its velocities.
+
+    ``transform(q)`` is the `Transformation` that takes coordinates of the child to the parent's,
+    ``subspace(q)`` the matrix (6, size) that gives the child's velocity in its own axes, linear
+    part first, for dq/dt. Both are plain NumPy; the derivative of the second is taken where needed.
+    Such a joint takes one configuration at a time: use `arc.vmap` for many.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import user_joint
+    >>> from archimedes.spatial import Quaternion, Transformation
+    >>> def on_circle(q):
+    ...     place = np.stack([np.cos(q[0]), np.sin(q[0]), 0.0 * q[0]])
+    ...     return Transformation(place, Quaternion.identity())
+    >>> def along(q):
+    ...     return np.stack([-np.sin(q), np.cos(q), *[0.0 * q] * 4])
+    >>> user_joint("on a circle", 1, on_circle, along)
+    <on a circle joint>
+    """
+    rates = jac(subspace)
+
+    def pose(screw: Screw, q: Sequence[Any]) -> Pose:
+        found = transform(one(q))
+        return Pose(found.r.as_matrix(), found.t)
+
+    def columns(screw: Screw, q: Sequence[Any]) -> list[Spatial]:
+        return split(subspace(one(q)), size, name)
+
+    def bias(screw: Screw, q: Sequence[Any], v: Sequence[Any]) -> Spatial:
+        speeds = one(v)
+        total = np.matmul(np.matmul(rates(one(q)), speeds), speeds)
+        return Spatial(total[:3], total[3:])
+
+    def one(q: Sequence[Any]) -> Any:
+        array = join(q)
+        if array.ndim > 1:
+            raise ValueError(
+                f"joint kind {name!r} takes one configuration at a time; use arc.vmap for many"
+            )
+        return array
+
+    return straight(name, size, pose, columns, bias=bias, column_rates=rates)
+
+
+def split(S: Any, size: int, name: str) -> list[Spatial]:
+    """Return the columns of a motion subspace."""
+    if tuple(np.shape(S)) != (6, size):
+        raise ValueError(f"joint kind {name!r}: subspace must be (6, {size}), got {np.shape(S)}")
+    return [Spatial(S[:3, k], S[3:, k]) for k in range(size)]
+
+
+def column_rates(link: Link, q: Sequence[Any], v: Sequence[Any]) -> list[Spatial]:
+    """Return dS/dt of a joint whose columns are not constant, in the child's axes."""
+    assert link.kind.column_rates is not None
+    return split(np.matmul(link.kind.column_rates(join(q)), join(v)), link.kind.nv, link.kind.name)

@@ -1,0 +1,1 @@
+"""Robots in simulations: dynamics, actuators, sensors, closed loops, contact."""

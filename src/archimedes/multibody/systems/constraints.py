@@ -1,0 +1,313 @@
+"""Closed loops and held points: constrained dynamics, impulses, projection.
+
+Legend: a closure holds frame B to frame A as a joint would. e = log(X_A^-1 X_B) is where B is in
+A, s the twist of B relative to A in axes of B, T the rows that span what the joint forbids: the
+constraint is ``T e = 0`` and its rate ``T s = J v = 0``. With M the mass matrix and h the other
+torques, ``M a = h + J' f`` and ``J a = g``; G = J M^-1 J'.
+Sources: Featherstone 2008, chapter 8; Baumgarte, Computer Methods in Applied Mechanics and
+Engineering 1, 1972, with g such that ``c'' + 2 z w c' + w^2 c = 0`` for the violation c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.algorithms.configurations import coordinate_rates, integrate
+from archimedes.multibody.algorithms.factorization import factorized, solved
+from archimedes.multibody.algorithms.inverse_dynamics import rnea
+from archimedes.multibody.algorithms.jacobians import frame_jacobian
+from archimedes.multibody.algorithms.kinematics import motions, world_pose
+from archimedes.multibody.algorithms.links import Forces, check_coordinates
+from archimedes.multibody.algorithms.mass_matrix import mass_entries
+from archimedes.multibody.algorithms.passive_forces import passive_torque
+from archimedes.multibody.models.joints import KINDS, Screw
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.parts import checked_axis
+from archimedes.multibody.models.spatial_algebra import (
+    Pose,
+    Spatial,
+    cross_motion,
+    motion_to_child,
+)
+from archimedes.multibody.systems.system import State
+from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log, se3_right_jacobian
+
+__all__ = [
+    "Closure",
+    "constrained_acceleration",
+    "constrained_dynamics",
+    "constraint_error",
+    "constraint_jacobian",
+    "project_configuration",
+    "project_velocity",
+]
+
+#: Cut joints: those of the table whose motions form a group, so that log stays among them.
+CUTS = ("fixed", "revolute", "continuous", "prismatic", "cylindrical", "planar", "spherical")
+#: Redundant rows make G singular: so much of its largest entry is added, then taken off again by
+#: refinement, so that consistent systems are solved as if it were not there.
+SOFTENING, REFINEMENTS = 1e-10, 3
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Frame `second` is held to frame `first` as by a joint of this kind, `axis` in axes of both.
+
+    "world" for `first` holds it to the world, at `place` (3,) with axes parallel to the world's:
+    kind "spherical" holds a point, "fixed" all of the frame.
+
+    >>> from archimedes.multibody import Closure
+    >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
+    (5, 6)
+    """
+
+    first: str
+    second: str
+    kind: str = "fixed"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        """Check the kind and the axis."""
+        if self.kind not in CUTS:
+            raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(CUTS)}")
+        object.__setattr__(self, "axis", checked_axis(self.axis, "Closure axis"))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """What is forbidden: orthonormal rows (m, 6)."""
+        if self.kind == "fixed":
+            return np.eye(6)
+        kind = KINDS[self.kind]
+        S = [c.array for c in kind.columns(Screw(self.axis), list(kind.neutral))]
+        _, _, basis = np.linalg.svd(np.stack(S))
+        return basis[len(S) :]
+
+
+def constraint_error(model: Model, closures: Sequence[Closure], q: Any) -> Any:
+    """Return by how much (m,) closures are violated at `q` (nq,), in m and rad.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Closure, constraint_error
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="rail", kind="prismatic", axis=[1, 0, 0])
+    >>> stop = Closure("world", "bob", "spherical", place=(0.5, 0.0, 0.0))
+    >>> np.abs(constraint_error(b.build(), [stop], np.zeros(1))).max()
+    np.float64(0.5)
+    """
+    return np.concatenate([c.rows @ relative(model, c, q) for c in closures])
+
+
+def constraint_jacobian(model: Model, closures: Sequence[Closure], q: Any) -> Any:
+    """Return the matrix (m, nv) of the rates that closures forbid, at `q` (nq,).
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Closure, constraint_jacobian
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="rail", kind="prismatic", axis=[1, 0, 0])
+    >>> held = Closure("world", "bob", "spherical")
+    >>> np.abs(constraint_jacobian(b.build(), [held], np.zeros(1))).sum()
+    np.float64(1.0)
+    """
+    return np.concatenate([c.rows @ relative_jacobian(model, c, q) for c in closures])
+
+
+def relative(model: Model, c: Closure, q: Any) -> Any:
+    """Return e (6,) of a closure."""
+    A, B = first_pose(model, c, q), world_pose(model, q, c.second)
+    return se3_log(homogeneous(A.R.T @ B.R, A.R.T @ (B.p - A.p)))
+
+
+def first_pose(model: Model, c: Closure, q: Any) -> Pose:
+    """Return the pose in the world of what holds."""
+    if holds_to_world(model, c):
+        return Pose(np.eye(3), np.array(c.place, dtype=float))
+    return world_pose(model, q, c.first)
+
+
+def holds_to_world(model: Model, c: Closure) -> bool:
+    """Whether the first frame of a closure is the world, not a frame of that name."""
+    return c.first == "world" and "world" not in model.frame_names
+
+
+def seen_from_second(model: Model, c: Closure, q: Any) -> Pose:
+    """Return the pose of B in A."""
+    A, B = first_pose(model, c, q), world_pose(model, q, c.second)
+    return Pose(A.R.T @ B.R, A.R.T @ (B.p - A.p))
+
+
+def relative_jacobian(model: Model, c: Closure, q: Any) -> Any:
+    """Return the matrix (6, nv) of the relative twist in axes of B."""
+    J = frame_jacobian(model, q, c.second)
+    if holds_to_world(model, c):
+        return J
+    X = seen_from_second(model, c, q)
+    back = se3_adjoint(homogeneous(X.R.T, -(X.R.T @ X.p)))
+    return J - back @ frame_jacobian(model, q, c.first)
+
+
+def bias(model: Model, c: Closure, q: Any, v: Any) -> Any:
+    """Return the relative acceleration (6,) in axes of B at zero joint accelerations."""
+    v_B, a_B = motions(model, q, v, np.zeros(model.nv), c.second)
+    assert a_B is not None
+    if holds_to_world(model, c):
+        return a_B.array
+    v_A, a_A = motions(model, q, v, np.zeros(model.nv), c.first)
+    assert a_A is not None
+    X = seen_from_second(model, c, q)
+    moved: Spatial = motion_to_child(X, v_A)
+    along = cross_motion(v_B - moved, moved)
+    return (a_B - motion_to_child(X, a_A) + along).array
+
+
+def constrained_acceleration(
+    model: Model,
+    closures: Sequence[Closure],
+    q: Any,
+    v: Any,
+    tau: Any,
+    forces: Forces = None,
+    *,
+    passive: bool = False,
+    frequency: float = 0.0,
+    damping_ratio: float = 1.0,
+) -> tuple[Any, Any]:
+    """Return the accelerations (nv,) under closures, and the forces (m,) that hold them.
+
+    A violation dies out like a spring of `frequency` in rad/s with this `damping_ratio`; 0 leaves
+    it. Rows may be redundant, as those of a plane mechanism closed in space.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Closure, constrained_acceleration
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="rail", kind="prismatic", axis=[0, 0, 1])
+    >>> held = Closure("world", "bob", "spherical")
+    >>> a, f = constrained_acceleration(b.build(), [held], *np.zeros((3, 1)))
+    >>> abs(float(a[0])) < 1e-12, round(float(np.abs(f).max()), 9)
+    (True, 19.62)
+    """
+    q, v = single(model, q, "q", model.nq), single(model, v, "v", model.nv)
+    torques = single(model, tau, "tau", model.nv)
+    if passive:
+        torques = torques + passive_torque(model, q, v)
+    J = constraint_jacobian(model, closures, q)
+    rest = torques - rnea(model, q, v, np.zeros(model.nv), forces)
+    wanted = -np.concatenate([c.rows @ bias(model, c, q, v) for c in closures])
+    if frequency:
+        error = constraint_error(model, closures, q)
+        wanted = wanted - 2.0 * damping_ratio * frequency * (J @ v) - frequency**2 * error
+    freely, across, G = condensed(model, q, J, rest)
+    f = softened_solve(G, wanted - J @ freely)
+    return freely + across @ f, f
+
+
+def condensed(model: Model, q: Any, J: Any, right: Any) -> tuple[Any, Any, Any]:
+    """Return M^-1 times a vector, M^-1 J', and J M^-1 J'."""
+    factors = factorized(model, mass_entries(model, q))
+    rows = [np.concatenate([right[k : k + 1], J[:, k]]) for k in range(model.nv)]
+    both = np.stack(solved(factors, rows))
+    return both[:, 0], both[:, 1:], J @ both[:, 1:]
+
+
+def softened_solve(G: Any, right: Any) -> Any:
+    """Return a solution of a consistent, perhaps singular, symmetric system."""
+    softening = SOFTENING * np.max(np.abs(G)) * np.eye(G.shape[0])
+    f = np.linalg.solve(G + softening, right)
+    for _ in range(REFINEMENTS):
+        f = f + np.linalg.solve(G + softening, right - G @ f)
+    return f
+
+
+def single(model: Model, x: Any, name: str, size: int) -> Any:
+    """Return an argument as an array (size,)."""
+    array = check_coordinates(model, x, name, size)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have shape ({size},) here; use arc.vmap for many")
+    return array
+
+
+def project_velocity(model: Model, closures: Sequence[Closure], q: Any, v: Any) -> Any:
+    """Return the velocity (nv,) after the impulse that makes closures hold: the nearest in energy.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Closure, project_velocity
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="rail", kind="prismatic", axis=[0, 0, 1])
+    >>> stopped = project_velocity(b.build(), [Closure("world", "bob")], np.zeros(1), np.ones(1))
+    >>> abs(float(stopped[0])) < 1e-12
+    True
+    """
+    q, v = single(model, q, "q", model.nq), single(model, v, "v", model.nv)
+    J = constraint_jacobian(model, closures, q)
+    _, across, G = condensed(model, q, J, v)
+    return v - across @ softened_solve(G, J @ v)
+
+
+def project_configuration(model: Model, closures: Sequence[Closure], q: Any, steps: int = 3) -> Any:
+    """Return the configuration (nq,) nearest to `q` at which closures hold, by Newton's method.
+
+    The way is the shortest as the mass matrix measures it. `steps` of them suffice from nearby:
+    each squares the error.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Closure, project_configuration
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="rail", kind="prismatic", axis=[1, 0, 0])
+    >>> place = Closure("world", "bob", "spherical", place=(0.5, 0.0, 0.0))
+    >>> project_configuration(b.build(), [place], np.zeros(1)).round(12)
+    array([0.5])
+    """
+    q = single(model, q, "q", model.nq)
+    for _ in range(steps):
+        errors = [relative(model, c, q) for c in closures]
+        J = np.concatenate(
+            [
+                c.rows @ (se3_right_jacobian(e, inverse=True) @ relative_jacobian(model, c, q))
+                for c, e in zip(closures, errors, strict=True)
+            ]
+        )
+        error = np.concatenate([c.rows @ e for c, e in zip(closures, errors, strict=True)])
+        _, across, G = condensed(model, q, J, np.zeros(model.nv))
+        q = integrate(model, q, -(across @ softened_solve(G, error)))
+    return q
+
+
+def constrained_dynamics(
+    model: Model,
+    closures: Sequence[Closure],
+    t: Any,
+    x: State,
+    u: Any = None,
+    forces: Forces = None,
+    *,
+    frequency: float = 20.0,
+) -> State:
+    """Return the rates of a state under closures, for `arc.solve_ode`; passive forces act.
+
+    Violations die out at `frequency` in rad/s, critically damped. For none at all make fixed steps
+    and follow each by `project_configuration` and `project_velocity`.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Closure, constrained_dynamics, rest_state
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="rail", kind="prismatic", axis=[0, 0, 1])
+    >>> bob = b.build()
+    >>> rates = constrained_dynamics(bob, [Closure("world", "bob")], 0.0, rest_state(bob))
+    >>> bool(np.abs(rates.v).max() < 1e-12)
+    True
+    """
+    torques = np.zeros(model.nv) if u is None else u
+    a, _ = constrained_acceleration(
+        model, closures, x.q, x.v, torques, forces, passive=True, frequency=frequency
+    )
+    return State(coordinate_rates(model, x.q, x.v), a)

@@ -1,0 +1,58 @@
+"""What sensors on a robot measure, without noise: inertial units, force and torque in joints.
+
+Encoders read q and v themselves. Noise and drift are those of `archimedes.vehicles.sensors`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
+from archimedes.multibody.algorithms.kinematics import motions, world_pose
+from archimedes.multibody.algorithms.links import Forces
+from archimedes.multibody.models.model import Model
+from archimedes.spatial.components import cross, matvec, transpose
+
+__all__ = ["imu", "joint_wrench"]
+
+
+def imu(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Any, Any]:
+    """Return the specific force (3,) in m/s^2 and the rate (3,) in rad/s that a frame measures.
+
+    Both in the frame's axes; at rest the specific force is minus gravity: it points up.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, imu
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 0, 1])
+    >>> force, rate = imu(b.build(), np.zeros(1), np.ones(1), np.zeros(1), "bob")
+    >>> force, rate
+    (array([0.  , 0.  , 9.81]), array([0., 0., 1.]))
+    """
+    velocity, acceleration = motions(model, q, v, a, frame)
+    assert acceleration is not None
+    felt = acceleration.linear + cross(velocity.angular, velocity.linear)
+    down = matvec(transpose(world_pose(model, q, frame).R), model.gravity)
+    return felt - down, velocity.angular
+
+
+def joint_wrench(model: Model, q: Any, v: Any, a: Any, joint: str, forces: Forces = None) -> Any:
+    """Return the force and moment (6,) that a joint passes on to what it carries.
+
+    At the origin of the carried body, in its axes, linear part first: what a sensor in the joint
+    measures. Its part along the joint's motion is the torque of `rnea` (without armature).
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, joint_wrench
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 0, 1])
+    >>> joint_wrench(b.build(), *np.zeros((3, 1)), "hinge")
+    array([ 0.  ,  0.  , 19.62,  0.  , -9.81,  0.  ])
+    """
+    model.q_slice(joint)  # an error that names the joint
+    last = max(i for i, link in enumerate(model.links) if link.joint == joint)
+    X, S, f_of = link_forces(model, q, v, a, forces)
+    _, through = torques_of(model, X, S, f_of)
+    return through[last].array
