@@ -25,7 +25,7 @@ class ndarray:
     """An array on the device: NumPy cannot look into it."""
 
     def __init__(self, held: Any) -> None:
-        self.held = held
+        self.held, self.device = held, types.SimpleNamespace(id=0)
 
     shape = property(lambda self: self.held.shape)
     dtype = property(lambda self: self.held.dtype)

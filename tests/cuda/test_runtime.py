@@ -10,10 +10,12 @@ import pytest
 import archimedes as arc
 from archimedes.backends import code_cache
 from archimedes.backends.cuda import cuda_kernel
+from archimedes.backends.cuda.cuda_kernel import CudaProgram
 from archimedes.errors import CodegenError, DeviceError
 
 from . import fake_cupy
 from .fake_cupy import Tensor
+from .test_text import scaled
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,14 @@ def test_mixing_says_how_to_move(cupy):
         f(cupy.asarray(np.ones(3)), np.ones(3))
 
 
+def test_arrays_of_another_gpu_are_refused(cupy):
+    x = cupy.asarray(np.ones((3, 2)))
+    x.device.id = 1
+    match = r"lies on GPU 1, but the current one is 0: .*with cupy.cuda.Device\(1\)"
+    with pytest.raises(DeviceError, match=match):
+        CudaProgram(scaled(2)).call_batch([x, x[0, 0:1]], [True, False], [x], 3)
+
+
 def test_named_it_moves_numpy_arrays_in_pieces(cupy, monkeypatch):
     monkeypatch.setattr(cuda_kernel, "CHUNK_BYTES", 1000)
     f = lambda x, a: (a * x[0] + x[1], x[0] > 0.3)
@@ -82,11 +92,15 @@ def test_named_it_moves_numpy_arrays_in_pieces(cupy, monkeypatch):
         assert isinstance(a, np.ndarray) and a.tobytes() == b.tobytes()
 
 
-def test_solves_run_there(cupy):
+def test_solves_run_there(cupy, monkeypatch):
+    launches, launch = [], CudaProgram.call_batch
+    count = lambda *given: launches.append(given[4]) or launch(*given)
+    monkeypatch.setattr(CudaProgram, "call_batch", count)
     options = {"t_eval": np.linspace(0.0, 1.0, 3), "dt": 0.25, "in_axes": 0}
     fall = lambda t, x: np.array([x[1], -9.81])
     x0 = np.array([[1.0, 0.0], [2.0, 1.0]])
     found = arc.solve_ode(fall, (0.0, 1.0), x0, **options, backend="cuda")
+    assert set(launches) == {2}, "all instances together"
     assert found.x.tobytes() == arc.solve_ode(fall, (0.0, 1.0), x0, **options).x.tobytes()
 
 

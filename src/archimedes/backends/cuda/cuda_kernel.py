@@ -24,6 +24,7 @@ from archimedes.backends.cuda.kernel_source import KERNEL, Layout, file_of, kern
 from archimedes.backends.cuda.nvrtc import compile_cubin
 from archimedes.backends.protocol import Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
+from archimedes.errors import DeviceError
 
 __all__ = ["CHUNK_BYTES", "CudaProgram"]
 
@@ -35,8 +36,9 @@ _FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "c")
 class _Compiled:
     """A kernel for certain batched inputs, on one device."""
 
-    def __init__(self, program: Program, batched: tuple[bool, ...]) -> None:
+    def __init__(self, program: Program, batched: tuple[bool, ...], device: int) -> None:
         begin = time.perf_counter()
+        self.device = device
         self.plan: Layout = layout(program, batched)
         cubin = code_cache.read(key := _key(program, batched))
         self.from_disk = cubin is not None
@@ -51,11 +53,22 @@ class _Compiled:
     def launch(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> None:
         """Start it for ``count`` instances."""
         given = [as_cupy(x) for x in (*inputs, *outputs)]
+        self._check_device(given)
         pointers = [x for x, a in zip(given, self.plan.arrays, strict=True) if a.row]
         blocks = -(-count // self.plan.threads)
         self.loaded.launch(
             blocks, self.plan.threads, [*pointers, np.uint64(count)], self.plan.shared
         )
+
+    def _check_device(self, given: Sequence[Any]) -> None:
+        """Refuse arrays of another device: a kernel would fail there and take the context along."""
+        for array in given:
+            if array.device.id != self.device:
+                raise DeviceError(
+                    f"an array lies on GPU {array.device.id}, but the current one is "
+                    f"{self.device}: call the function inside "
+                    f"`with cupy.cuda.Device({array.device.id}):`, with all arrays there"
+                )
 
 
 def _key(program: Program, batched: tuple[bool, ...]) -> str:
@@ -88,7 +101,7 @@ class CudaProgram(Kernel):
         if key not in self._made:
             with self._lock:
                 if key not in self._made:
-                    self._made[key] = _Compiled(self.program, key[1])
+                    self._made[key] = _Compiled(self.program, key[1], key[0])
         return self._made[key]
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
