@@ -1,6 +1,7 @@
 from archimedes import embedded as embedded
 from archimedes import environment as environment
 from archimedes import multibody as multibody
+from archimedes import observers as observers
 from archimedes import optimize as optimize
 from archimedes import random as random
 from archimedes import simulate as simulate

@@ -1,0 +1,69 @@
+"""The Kalman filter of a linear system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.observers.checks import check_covariance, matrix, vector
+from archimedes.observers.corrections import (
+    Estimate,
+    Filter,
+    Prediction,
+    checked,
+    correct_linear,
+    symmetric,
+)
+from archimedes.tree import field, struct
+
+__all__ = ["KalmanFilter"]
+
+
+@struct
+class KalmanFilter(Filter):
+    """x+ = A x + B u + w, y = C x + v with covariances Q (n, n) of w and R (m, m) of v.
+
+    ``step(t, x, y, P, args=(u,))`` predicts, then corrects; without ``B`` there are no ``args``.
+    ``missing`` marks measurements that are missing (None: all are always there). The matrices
+    are leaves: derivatives with respect to them exist.
+
+    >>> kf = KalmanFilter(A=[[1.0, 0.1], [0.0, 1.0]], C=[[1.0, 0.0]], Q=np.eye(2), R=[[1.0]])
+    >>> found = kf.step(0.0, np.zeros(2), np.array([1.0]), np.eye(2))
+    >>> found.x.round(3), found.nis.round(3)
+    (array([0.668, 0.033]), np.float64(0.332))
+    """
+
+    A: Any
+    C: Any
+    Q: Any
+    R: Any
+    B: Any = None
+    missing: float | None = field(static=True, default=np.nan)
+
+    def __post_init__(self) -> None:
+        n = matrix(self.A, "A").shape[0]
+        put = object.__setattr__
+        put(self, "A", matrix(self.A, "A", n, n))
+        put(self, "C", matrix(self.C, "C", None, n))
+        put(self, "Q", check_covariance(self.Q, "Q", n))
+        put(self, "R", check_covariance(self.R, "R", self.C.shape[0], definite=True))
+        if self.B is not None:
+            put(self, "B", matrix(self.B, "B", n))
+
+    def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
+        """Return the state and covariance after a step of the model."""
+        x, P, args = checked(x, P, args, self.Q.shape[0])
+        if len(args) != (self.B is not None):
+            raise ValueError("args must be (u,) where there is B, and empty where there is none")
+        ahead = self.A @ x
+        if args:
+            ahead = ahead + self.B @ vector(args[0], "args[0]", self.B.shape[1])
+        cross = P @ self.A.T
+        return Prediction(ahead, symmetric(self.A @ cross) + self.Q, cross)
+
+    def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
+        """Return the estimate after a measurement, without a step of the model."""
+        x, P, args = checked(x, P, args, self.Q.shape[0])
+        y = vector(y, "y", self.R.shape[0])
+        return correct_linear(x, P, y, self.C @ x, self.C, self.R, self.missing)

@@ -1,0 +1,66 @@
+"""A filter along a series of measurements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.errors import ShapeDtypeError
+from archimedes.function import scan
+from archimedes.observers.checks import check_covariance, matrix, vector
+from archimedes.observers.corrections import Estimate, Filter, Prediction
+
+__all__ = ["along", "filter_series", "times_last"]
+
+
+def times_last(rows: Any) -> Any:
+    """Move the axis of samples to the end, in every leaf."""
+    return tree.map(lambda leaf: np.moveaxis(leaf, 0, -1), rows)
+
+
+def along(
+    observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any, us: Any
+) -> tuple[Prediction, Estimate]:
+    """Return predictions and estimates of all samples, which are the leading axis."""
+    ts, ys = vector(ts, "ts"), matrix(ys, "ys")
+    count = ts.shape[0]
+    if count == 0:
+        raise ShapeDtypeError("ts must hold at least one time")
+    if ys.shape[1] != count:
+        raise ShapeDtypeError(
+            f"ys must have one column per time, shape (m, {count}), got {ys.shape}"
+        )
+    samples: tuple[Any, ...] = (ts, ys.T)
+    if us is not None:
+        samples = (*samples, matrix(us, "us", None, count).T)
+    rest = () if args is None else tuple(args)
+
+    def step(carry: Any, sample: Any) -> Any:
+        t, y, *u = sample
+        more = (*u, *rest)
+        before = observer.predict(t, carry[0], carry[1], more)
+        after = observer.correct(t, before.x, y, before.P, more)
+        return (after.x, after.P), (before, after)
+
+    x0 = vector(x0, "x0")
+    start = (x0, check_covariance(P0, "P0", x0.shape[0]))
+    return scan(step, start, samples)[1]
+
+
+def filter_series(
+    observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
+) -> Estimate:
+    """Return the `Estimate` of all samples: times last, as `odeint` gives them.
+
+    ``ts`` (N,), ``ys`` (m, N) with nan where missing, ``x0`` (n,) and ``P0`` (n, n) the estimate
+    one step before the first sample. ``us`` (k, N) are inputs, which ``dyn`` and ``obs`` get
+    before ``args``. In the result ``x`` is (n, N), ``P`` (n, n, N), ``nis`` (N,).
+
+    >>> from archimedes.observers import KalmanFilter
+    >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
+    >>> filter_series(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]]).x.round(3)
+    array([[0.5  , 0.5  , 1.667]])
+    """
+    return times_last(along(observer, ts, ys, x0, P0, args, us)[1])
