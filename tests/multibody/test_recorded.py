@@ -96,3 +96,29 @@ def test_derivatives_of_quaternions_ignore_their_length():
         along = np.zeros(model.nq)
         along[places.stop - 4 : places.stop] = q[places.stop - 4 : places.stop]
         np.testing.assert_allclose(J @ along, 0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [(mb.aba, 3), (mb.crba, 1), (mb.coriolis_matrix, 2), (mb.rnea_derivatives, 3),
+     (mb.inverse_mass_matrix, 1), (mb.passive_torque, 2), (mb.torque_regressor, 3)],
+)  # fmt: skip
+def test_whole_models_are_traced(function, count):
+    """Nothing looks at the numbers of a model: it may be an argument of any of them."""
+    model = random_tree(7, kinds=("revolute", "universal", "mimic"), loaded=True)
+    state = random_state(model, 1)[:count]
+    recorded = arc.compile(function, backend="interpreter")(model, *state)
+    eager = function(model, *state)
+    for one, other in zip(np.atleast_2d(recorded), np.atleast_2d(eager), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_a_gradient_in_a_model_is_a_model():
+    model = random_tree(7, kinds=("revolute", "prismatic"))
+    q, _, _ = random_state(model, 1)
+    slope = arc.grad(lambda m: mb.potential_energy(m, q))(model)
+    assert isinstance(slope, mb.Model)
+    heights = [
+        mb.frame_pose(model, q, n).apply(c)[2] for n, c in zip(model.body_names, model.centers)
+    ]
+    np.testing.assert_allclose(slope.masses, 9.81 * np.array(heights), atol=1e-12)
