@@ -118,6 +118,17 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+def empty(shape: Any, dtype: Any) -> ndarray:
+    """A small device."""
+    if np.prod(shape) > 10**7:
+        raise OutOfMemoryError(f"Out of memory allocating {np.prod(shape)} numbers")
+    return ndarray(np.empty(shape, dtype))
+
+
 def _module() -> types.ModuleType:
     made = types.ModuleType("cupy")
     cuda = types.ModuleType("cupy.cuda")
@@ -131,6 +142,7 @@ def _module() -> types.ModuleType:
         driver=_space(funcGetAttribute=lambda what, pointer: {3: 0, 4: 62}[what]),
         function=_space(Module=_Module),
         Device=lambda: _space(id=0, compute_capability="90"),
+        memory=_space(OutOfMemoryError=OutOfMemoryError),
         Stream=_Stream,
         get_current_stream=_Stream,
     )
@@ -139,7 +151,7 @@ def _module() -> types.ModuleType:
         ndarray=ndarray,
         asarray=asarray,
         from_dlpack=asarray,
-        empty=lambda shape, dtype: ndarray(np.empty(shape, dtype)),
+        empty=empty,
         ascontiguousarray=lambda x, dtype: ndarray(np.ascontiguousarray(x.held, dtype)),
         moveaxis=lambda x, a, b: ndarray(np.moveaxis(x.held, a, b)),
         may_share_memory=lambda a, b: np.may_share_memory(a.held, b.held),
@@ -152,13 +164,23 @@ def _module() -> types.ModuleType:
 def installed() -> Iterator[types.ModuleType]:
     """Put it in the place of CuPy, and text in the place of machine code."""
     made = _module()
-    modules = {"cupy": made, "cupy.cuda": made.cuda}
     as_text = mock.patch.object(cuda_kernel, "compile_cubin", lambda text, *rest: text.encode())
-    device._working.cache_clear()
-    device.compiler_major.cache_clear()
+    # Only these: modules that are imported meanwhile stay.
+    before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}
+    _forget()
     try:
-        with mock.patch.dict(sys.modules, modules), as_text:
+        sys.modules.update({"cupy": made, "cupy.cuda": made.cuda})
+        with as_text:
             yield made
     finally:
-        device._working.cache_clear()
-        device.compiler_major.cache_clear()
+        for name, module in before.items():
+            del sys.modules[name]
+            if module is not None:
+                sys.modules[name] = module
+        _forget()
+
+
+def _forget() -> None:
+    """Have CuPy looked for again."""
+    device._working.cache_clear()
+    device.compiler_major.cache_clear()

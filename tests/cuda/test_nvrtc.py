@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
+from benchmarks.models import rigid_body, rigid_body_point
 
+import archimedes as arc
 from archimedes.backends.cuda import nvrtc as nvrtc_module
-from archimedes.backends.cuda.kernel_source import file_of
-from archimedes.backends.cuda.nvrtc import compile_cubin, find_nvrtc, version
+from archimedes.backends.cuda.kernel_source import file_of, kernel_text, layout
+from archimedes.backends.cuda.nvrtc import compile_cubin, find_nvrtc, resources, version
+from archimedes.backends.interpreter_backend import InterpretedProgram, Interpreter
 from archimedes.errors import DeviceError
 
 from ..marking import long_but
@@ -61,6 +65,20 @@ def test_every_region(architecture: str, options: dict):
 def test_random_programs(single: bool):
     made = [program(f"random{seed}", random_graph(seed)) for seed in range(60)]
     compiled(cases(made, single=single), "sm_90", part=50)
+
+
+def test_a_rigid_body_stays_in_registers(monkeypatch):
+    """Rates of 13 states: no memory but the arrays, and enough threads to keep that busy."""
+    x, *rest = rigid_body_point(np.random.default_rng(0))
+    made: list = []
+    build = lambda self, program: made.append(program) or InterpretedProgram(program)
+    monkeypatch.setattr(Interpreter, "build", build)
+    arc.compile(rigid_body, backend="interpreter")(x, *rest)
+    (taken,) = made
+    plan = layout(taken, [True] + [False] * 4)
+    found = resources(file_of([kernel_text(taken, plan)]), "sm_90")
+    assert found.registers <= 64 and found.stack == found.spilled == 0
+    assert plan.threads == 128 and plan.shared == 128 * 26 * 8
 
 
 def test_errors_show_the_compilers_words():

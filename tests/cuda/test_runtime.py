@@ -83,6 +83,14 @@ def test_arrays_of_another_gpu_are_refused(cupy):
         CudaProgram(scaled(2)).call_batch([x, x[0, 0:1]], [True, False], [x], 3)
 
 
+def test_too_little_memory_says_what_helps(cupy):
+    f = arc.vmap(lambda x: np.ones(1000) * x)
+    x = cupy.asarray(np.ones(20_000))
+    with pytest.raises(DeviceError, match=r'memory of the GPU.*fewer instances.*backend="cuda"'):
+        f(x)
+    assert f(x[:2]).shape == (2, 1000)
+
+
 def test_named_it_moves_numpy_arrays_in_pieces(cupy, monkeypatch):
     monkeypatch.setattr(cuda_kernel, "CHUNK_BYTES", 1000)
     f = lambda x, a: (a * x[0] + x[1], x[0] > 0.3)

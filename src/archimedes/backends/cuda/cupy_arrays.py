@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.array_kinds import Arrays
 from archimedes.backends.cuda.device import cupy
+from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
 
 __all__ = ["CupyArrays", "as_cupy"]
@@ -34,6 +37,19 @@ def as_cupy(value: Any) -> Any:
     return module.asarray(value)
 
 
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """Say what helps where the device's memory does not suffice; nothing is lost then."""
+    try:
+        yield
+    except cupy().cuda.memory.OutOfMemoryError as error:
+        raise DeviceError(
+            f"the memory of the GPU does not suffice: {error}. Call the function for fewer "
+            'instances at a time, or with NumPy arrays and backend="cuda", which go there in '
+            "pieces."
+        ) from error
+
+
 class CupyArrays(Arrays):
     """CuPy's arrays, and all with ``__cuda_array_interface__`` or DLPack on a GPU."""
 
@@ -51,12 +67,14 @@ class CupyArrays(Arrays):
 
     def take(self, value: Any, code: int, shape: tuple[int, ...]) -> Any:
         """Return a value as CuPy's array in C order."""
-        found = as_cupy(value)
-        return cupy().ascontiguousarray(found, dtype=DTYPES[code]).reshape(shape)
+        with _enough_memory():
+            found = as_cupy(value)
+            return cupy().ascontiguousarray(found, dtype=DTYPES[code]).reshape(shape)
 
     def empty(self, code: int, shape: tuple[int, ...]) -> Any:
         """Return a new array of CuPy's."""
-        return cupy().empty(shape, DTYPES[code])
+        with _enough_memory():
+            return cupy().empty(shape, DTYPES[code])
 
     def to_host(self, array: Any) -> np.ndarray:
         """Copy to NumPy's, when all before on the current stream is done."""

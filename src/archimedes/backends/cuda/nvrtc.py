@@ -8,16 +8,17 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from archimedes.backends.cuda.device_text import OPTIONS
 from archimedes.errors import DeviceError
 
-__all__ = ["compile_cubin", "find_nvrtc", "version"]
+__all__ = ["Resources", "compile_cubin", "find_nvrtc", "resources", "version"]
 
 #: Major versions of CUDA that are looked for, and the folders of their wheels in ``nvidia``.
 _MAJORS = {13: "cu13", 12: "cuda_nvrtc"}
@@ -68,26 +69,54 @@ def version(major: int | None = None) -> tuple[int, int]:
     return numbers[0].value, numbers[1].value
 
 
-def compile_cubin(
-    text: str, architecture: str, major: int | None = None, options: Sequence[str] = OPTIONS
-) -> bytes:
+def compile_cubin(text: str, architecture: str, major: int | None = None) -> bytes:
     """Compile CUDA C for an architecture such as "sm_90"."""
-    library, handle = _library(major), ctypes.c_void_p()
-    name = b"archimedes.cu"
-    _check(
-        library,
-        library.nvrtcCreateProgram(ctypes.byref(handle), text.encode(), name, 0, None, None),
+    return _compiled(text, architecture, major, OPTIONS)[0]
+
+
+class Resources(NamedTuple):
+    """What a thread of a kernel takes: registers, bytes of its stack, bytes stored for lack of
+    registers.
+    """
+
+    registers: int
+    stack: int
+    spilled: int
+
+
+def resources(text: str, architecture: str, major: int | None = None) -> Resources:
+    """Compile a file with one kernel and return what it takes."""
+    log = _compiled(text, architecture, major, (*OPTIONS, "--ptxas-options=-v"))[1]
+
+    def most(pattern: str) -> int:
+        return max((int(x) for x in re.findall(pattern, log)), default=0)
+
+    return Resources(
+        most(r"Used (\d+) registers"),
+        most(r"(\d+) bytes (?:stack frame|cumulative stack size)"),
+        most(r"(\d+) bytes spill stores"),
     )
+
+
+def _compiled(
+    text: str, architecture: str, major: int | None, options: Sequence[str]
+) -> tuple[bytes, str]:
+    """Return machine code and what the compiler said."""
+    library, handle = _library(major), ctypes.c_void_p()
+    made = library.nvrtcCreateProgram(
+        ctypes.byref(handle), text.encode(), b"archimedes.cu", 0, None, None
+    )
+    _check(library, made)
     try:
         given = [x.encode() for x in (f"--gpu-architecture={architecture}", *options)]
         array = (ctypes.c_char_p * len(given))(*given)
         status = library.nvrtcCompileProgram(handle, len(given), array)
+        log = _bytes(library, handle, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if status:
-            log = _bytes(library, handle, "ProgramLog").decode(errors="replace")
             raise DeviceError(
                 f"NVRTC does not compile the kernel for {architecture}:\n{log[:4000]}"
             )
-        return _bytes(library, handle, "CUBIN")
+        return _bytes(library, handle, "CUBIN"), log
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(handle))
 
@@ -97,7 +126,7 @@ def _bytes(library: Any, handle: ctypes.c_void_p, what: str) -> bytes:
     _check(library, getattr(library, f"nvrtcGet{what}Size")(handle, ctypes.byref(size)))
     content = ctypes.create_string_buffer(size.value)
     _check(library, getattr(library, f"nvrtcGet{what}")(handle, content))
-    return content.raw if what == "CUBIN" else content.value
+    return content.raw
 
 
 def _check(library: Any, status: int) -> None:
