@@ -38,6 +38,12 @@ QUICK = ["gym ant", "gym walker2d"]
 STATES = 20
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes its warnings to a file in the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 class Peer:
     """A model here and in MuJoCo, whose free joints move in axes of the world."""
 
