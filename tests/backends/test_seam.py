@@ -124,7 +124,7 @@ def test_the_environment_chooses(monkeypatch):
 
 
 def test_unknown_names_list_the_known_ones():
-    known = r"'auto', 'llvm', 'interpreter'.*'toy', 'far'"
+    known = r"'auto', 'llvm', 'interpreter', 'cuda'.*'toy', 'far'.*"
     with pytest.raises(ValueError, match=rf"compile: backend='fpga' is not one of \({known}\)"):
         arc.compile(spring, backend="fpga")
     with pytest.raises(ValueError, match=rf"vmap: backend='fpga' is not one of \({known}\)"):
