@@ -27,6 +27,7 @@ LONG = (
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[4*",
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[5*",
     "tests/llvm/test_fuzz.py::*[1]",
+    "tests/optimize/test_maps.py::test_maps_give*",
     "tests/optimize/test_minimize.py::test_one_result_whatever_the_solver[COBYQA]",
     "tests/optimize/test_minimize.py::test_one_result_whatever_the_solver[trust*",
     "tests/optimize/test_minimize.py::test_without_constraints[BFGS]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -76,9 +77,12 @@ class NlpSolver:
         self.method, self.options = method, dict(options or {})
         self.signature = Signature(_first_function(parts), None, static_argnames)
         self._obj = Compiled(_unfixed(whole), name=self.name)
+        # Both are parts of one program, whose maps shall be seen.
+        self._obj.inline_limit = sys.maxsize
         self._constr = None
         if joined is not None:
             self._constr = Compiled(_unfixed(joined), name=f"{self.name}_constraints")
+            self._constr.inline_limit = sys.maxsize
         self._programs: dict[Any, Program] = {}
 
     def __repr__(self) -> str:
@@ -217,7 +221,7 @@ class NlpSolver:
         settings: Settings,
         callback: Any,
     ) -> Task:
-        evaluator = Evaluator(program.blocks, program.structure(args), args)
+        evaluator = Evaluator(program.blocks(args), program.structure(args), args)
         monitor = Monitor(callback, program.unravel, settings.maxtime, settings.tol)
         start = np.clip(start, edges[0], edges[1])
         task = Task(evaluator, start, *edges, settings, monitor)

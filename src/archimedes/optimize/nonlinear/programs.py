@@ -12,6 +12,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import Compiled
+from archimedes.function.derivatives.map_places import taken_apart
 from archimedes.function.implicit_functions import Fixed
 from archimedes.optimize.nonlinear.places import AtPlaces
 from archimedes.optimize.problems.blocks import Block
@@ -59,6 +60,8 @@ class Program:
         self._unravel = tree.ravel(self.unknowns)[1]
         self._structure: Structure | None = None
         self._sqp: dict[tuple[float, int], Compiled] = {}
+        self._blocks: list[Block] | None = None
+        self._recording: Any = None
         #: What the constraints' values look like: the limits are read by it.
         self.values_like = self._constraints_like()
         self.rows = tree.ravel(self.values_like)[0].size if self.constr is not None else 0
@@ -116,17 +119,43 @@ class Program:
 
         return together
 
+    def blocks(self, args: tuple[Any, ...]) -> list[Block]:
+        """Return the blocks: those of places, of maps, and one for the rest."""
+        whole: Any = self._whole
+        recording = whole.recording(np.zeros(self.size), *args) if self._plain else None
+        if self._blocks is None or recording is not self._recording:
+            self._recording = recording
+            self._blocks = self._made_blocks(recording)
+        return self._blocks
+
     @cached_property
-    def blocks(self) -> list[Block]:
-        """The problem's blocks: those of places, and one for the rest."""
+    def _plain(self) -> bool:
+        """Whether nothing is given as places."""
+        objective, constr = self.parts
+        given = [*objective, *(constr.values() if isinstance(constr, Mapping) else (constr,))]
+        return not any(isinstance(part, AtPlaces) for part in given)
+
+    @cached_property
+    def _whole(self) -> Compiled:
+        return Compiled(self.func, name=self.obj.name)
+
+    def _made_blocks(self, recording: Any) -> list[Block]:
+        if recording is None:
+            return self._placed_blocks()
+        index, name = np.arange(self.size)[None], self.obj.name
+        apart = taken_apart(recording)
+        if apart is None:
+            return [Block(self.func, index, np.arange(-1, self.rows)[None], name=name)]
+        maps, rest = apart
+        blocks = [Block(m, m.index, m.rows, (m.data,), f"{name}_map") for m in maps]
+        return blocks if rest is None else [*blocks, Block(rest, index, rest.rows, name=name)]
+
+    def _placed_blocks(self) -> list[Block]:
         objective, constr = self.parts
         placed = [p for p in objective if isinstance(p, AtPlaces)]
         ranges = self._row_ranges()
         named = constr if isinstance(constr, Mapping) else {None: constr}
         rows_of = {n: r for n, r in ranges.items() if isinstance(named.get(n), AtPlaces)}
-        if not placed and not rows_of:
-            rows = np.arange(-1, self.rows)[None]
-            return [Block(self.func, np.arange(self.size)[None], rows, name=self.obj.name)]
         blocks = [self._placed(p, np.full((len(p.index), 1), -1), "obj") for p in placed]
         for name, rows in rows_of.items():
             part = named[name]
@@ -183,9 +212,13 @@ class Program:
 
     def structure(self, args: tuple[Any, ...]) -> Structure:
         """Return the sparsity, made anew where what the functions read has changed it."""
-        patterns = [block.patterns(args) for block in self.blocks]
+        patterns = [block.patterns(args) for block in self.blocks(args)]
         known = self._structure
-        if known is None or any(a is not b for a, b in zip(patterns, known.patterns)):
+        if (
+            known is None
+            or len(known.patterns) != len(patterns)
+            or any(a is not b for a, b in zip(patterns, known.patterns))
+        ):
             known = Structure(patterns, self.size, self.rows)
             self._check_dependence(known)
             self._structure = known

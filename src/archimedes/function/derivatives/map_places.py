@@ -1,0 +1,183 @@
+"""Functions whose results come from maps, taken apart: the map's body, and where it is used.
+
+A large problem is often written as ``vmap`` over parts of its unknowns. Its derivatives are those
+of the body at each place, so that only the body need be differentiated and compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.recording import Recording, leaf_ids
+from archimedes.graph.dtypes import F64
+from archimedes.graph.ops import TABLE
+from archimedes.graph.passes import inline, with_outputs
+from archimedes.graph.program import OUT, Graph
+from archimedes.graph.regions.map import Map
+from archimedes.symbolic import current_trace, lift, wrap
+
+__all__ = ["MapPlaces", "Rest", "taken_apart"]
+
+#: Maps over fewer instances are left where they are.
+FEWEST = 16
+#: Values shared by all instances may depend on this many unknowns.
+MOST_SHARED = 32
+
+
+@dataclass(eq=False)
+class MapPlaces:
+    """The body of a map, as a function of z = x[index[k]] and data[k], for each instance k.
+
+    ``rows`` (instances, results) says what each result is: number ``rows`` of the constraints, or
+    a summand of the objective (-1).
+    """
+
+    body: Graph
+    shared: Graph
+    recording: Recording
+    index: np.ndarray
+    data: np.ndarray
+    rows: np.ndarray
+    outputs: list[int]
+    slots: list[int]
+    shared_x: list[int]
+
+    def __call__(self, z: Any, data: Any, *args: Any) -> Any:
+        """Return the results of one instance, recorded where it is called."""
+        trace = current_trace()
+        z_ids = trace.ids_of(lift(z)).tolist()
+        data_ids = trace.ids_of(lift(data)).tolist()
+        moving, fixed = iter(z_ids[: sum(self.slots)]), iter(data_ids)
+        slices = [next(moving) if mine else next(fixed) for mine in self.slots]
+        count = self.recording.leaves[0].size
+        zero = trace.graph.const(0.0, F64)
+        whole = [zero] * count
+        for place, i in zip(self.shared_x, z_ids[sum(self.slots) :]):
+            whole[place] = i
+        whole += argument_ids(self.recording, args)
+        around = inline(trace.graph, self.shared, whole)
+        results = inline(trace.graph, self.body, [*slices, *around])
+        return wrap(np.array([results[j] for j in self.outputs], dtype=np.int64), F64)
+
+
+def argument_ids(recording: Recording, args: Any) -> list[int]:
+    """Return the nodes, where it is called, of the arguments after x."""
+    ids: list[int] = []
+    for leaf, spec in zip(tree.leaves(args), recording.leaves[1:]):
+        if spec.traced:
+            ids.extend(leaf_ids(lift(leaf), spec))
+    return ids
+
+
+@dataclass(eq=False)
+class Rest:
+    """What is left: results of the whole x that come from no map."""
+
+    graph: Graph
+    recording: Recording
+    rows: np.ndarray
+
+    def __call__(self, x: Any, *args: Any) -> Any:
+        """Return the results, recorded where it is called."""
+        trace = current_trace()
+        ids = trace.ids_of(lift(x)).tolist() + argument_ids(self.recording, args)
+        results = inline(trace.graph, self.graph, ids)
+        return wrap(np.array(results, dtype=np.int64), F64)
+
+
+def taken_apart(recording: Recording) -> tuple[list[MapPlaces], Rest | None] | None:
+    """Split ``(x, *args) -> [f, *g]``, all float64; None if no map gives enough of it."""
+    g = recording.graph
+    if any(spec.code != F64 for spec in recording.leaves if spec.traced) or recording.captured:
+        return None
+    n = recording.leaves[0].size
+    terms = _summands(g, g.outputs[0])
+    wanted = [(i, -1) for i in terms] + [(o, k) for k, o in enumerate(g.outputs[1:])]
+    tables: dict[int, np.ndarray] = {}
+    left: list[tuple[int, int]] = []
+    for node, row in wanted:
+        region = g.regions.get(g.a[node]) if g.op[node] == OUT else None
+        if not isinstance(region, Map) or region.length < FEWEST:
+            left.append((node, row))
+            continue
+        width = len(region.body.outputs)
+        table = tables.setdefault(g.a[node], np.full((region.length, width), -2))
+        k, j = divmod(g.b[node], width)
+        if table[k, j] != -2:
+            return None  # used twice: rare, and not worth a way of its own
+        table[k, j] = row
+    places = [_places(recording, node, table, n) for node, table in tables.items()]
+    if not places or any(p is None for p in places):
+        return None
+    rest = _rest(recording, left) if left else None
+    return [p for p in places if p is not None], rest
+
+
+def _summands(g: Graph, output: int) -> list[int]:
+    """Return the nodes whose sum an output is."""
+    found, stack = [], [output]
+    while stack:
+        i = stack.pop()
+        if TABLE[g.op[i]].name == "add":
+            stack.extend(g.operands(i))
+        else:
+            found.append(i)
+    return found
+
+
+def _places(recording: Recording, node: int, table: np.ndarray, n: int) -> MapPlaces | None:
+    g = recording.graph
+    region = g.regions[node]
+    assert isinstance(region, Map)
+    used = [j for j in range(table.shape[1]) if not np.all(table[:, j] == -2)]
+    for j in used:
+        column = table[:, j]
+        if not (np.all(column >= 0) or np.all(column == -1)):
+            return None
+    stacked, shared = region.parts()
+    position = {i: k for k, i in enumerate(g.inputs[:n])}
+    slots, index, data = [], [], []
+    for column in stacked.T.tolist():
+        if all(i in position for i in column):
+            slots.append(1)
+            index.append([position[i] for i in column])
+        elif all(i in g.value for i in column):
+            slots.append(0)
+            data.append([float(g.value[i]) for i in column])
+        else:
+            return None
+    around = with_outputs(g, shared.tolist())
+    inside = set(around.live(around.outputs))
+    shared_x = [k for k in range(n) if around.inputs[k] in inside]
+    if len(shared_x) > MOST_SHARED or not (slots and sum(slots)):
+        return None
+    count = region.length
+    moving = np.array(index).T.reshape(count, -1)
+    whole = np.concatenate([moving, np.tile(shared_x, (count, 1)).reshape(count, -1)], axis=1)
+    constants = np.array(data).T.reshape(count, -1) if data else np.zeros((count, 0))
+    return MapPlaces(
+        region.body,
+        around,
+        recording,
+        whole.astype(np.int64),
+        constants,
+        table[:, used],
+        used,
+        slots,
+        shared_x,
+    )
+
+
+def _rest(recording: Recording, left: list[tuple[int, int]]) -> Rest:
+    graph = with_outputs(recording.graph, [node for node, _ in left])
+    return Rest(graph, recording, np.array([row for _, row in left])[None])
+
+
+# They are made anew whenever the recording is: nothing in them needs watching.
+PARTS[MapPlaces] = lambda made: ()
+PARTS[Rest] = lambda made: ()
