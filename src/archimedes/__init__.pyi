@@ -1,3 +1,4 @@
+from archimedes import control as control
 from archimedes import embedded as embedded
 from archimedes import environment as environment
 from archimedes import multibody as multibody

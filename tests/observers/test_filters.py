@@ -253,14 +253,14 @@ def test_against_filterpy():
 
 NEGATIVE = np.diag([1.0, -1.0, 1.0])
 MESSAGES = [
-    (lambda: LINEAR.replace(Q=NEGATIVE), "Q must be a covariance.*least is -1"),
+    (lambda: LINEAR.replace(Q=NEGATIVE), "Q must have no negative eigenvalues.*least is -1"),
     (lambda: LINEAR.replace(R=np.zeros((2, 2))), "R must be positive definite.*add a small"),
     (lambda: LINEAR.replace(Q=np.triu(np.ones((3, 3)))), r"Q must be symmetric; use \(Q \+ Q.T\)"),
     (lambda: LINEAR.replace(C=np.ones((2, 2))), r"C must be a matrix of shape \(n, 3\)"),
     (lambda: LINEAR.replace(Q=np.eye(2)), r"Q must be a matrix of shape \(3, 3\), got \(2, 2\)"),
     (lambda: LINEAR.step(0.0, X0, [1.0], P0), r"y must be a vector of shape \(2,\), got \(1,\)"),
     (lambda: LINEAR.step(0.0, X0[:2], [1.0, 1.0], P0), r"x must be a vector of shape \(3,\)"),
-    (lambda: EXTENDED.step(0.0, X0, [1.0, 1.0], NEGATIVE), "P must be a covariance"),
+    (lambda: EXTENDED.step(0.0, X0, [1.0, 1.0], NEGATIVE), "P must have no negative eigenvalues"),
     (lambda: UNSCENTED.step(0.0, X0, [1.0, 1.0], 0 * P0), "P must be positive definite"),
     (lambda: UNSCENTED.replace(kappa=-3.0), "kappa must be above -n = -3"),
     (lambda: EXTENDED.replace(dyn=A), r"dyn must be a function dyn\(t, x, \*args\)"),

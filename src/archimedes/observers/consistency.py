@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.observers.checks import check_covariance, vector
+from archimedes.control.matrix_checks import symmetric_matrix, vector
 
 __all__ = ["nees"]
 
@@ -23,4 +23,4 @@ def nees(x_true: Any, x: Any, P: Any) -> Any:
     """
     x = vector(x, "x")
     e = vector(x_true, "x_true", x.shape[0]) - x
-    return e @ np.linalg.solve(check_covariance(P, "P", x.shape[0], definite=True), e)
+    return e @ np.linalg.solve(symmetric_matrix(P, "P", x.shape[0], eigenvalues="positive"), e)

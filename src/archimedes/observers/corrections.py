@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.observers.checks import check_covariance, vector
+from archimedes.control.matrix_checks import symmetric_matrix, vector
 from archimedes.tree import struct
 
 __all__ = [
@@ -116,7 +116,11 @@ def checked(x: Any, P: Any, args: Any, size: int) -> tuple[Any, Any, tuple[Any, 
         args = ()
     if not isinstance(args, tuple | list):
         raise TypeError(f"args must be a tuple of further arguments, got {args!r}; write (value,)")
-    return vector(x, "x", size), check_covariance(P, "P", size), tuple(args)
+    return (
+        vector(x, "x", size),
+        symmetric_matrix(P, "P", size, eigenvalues="not negative"),
+        tuple(args),
+    )
 
 
 def correct_linear(x: Any, P: Any, y: Any, expected: Any, H: Any, R: Any, missing: Any) -> Estimate:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.control.matrix_checks import symmetric_matrix, vector
 from archimedes.function import jac
-from archimedes.observers.checks import check_covariance, check_function, returned_vector, vector
+from archimedes.observers.checks import check_function, returned_vector
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
@@ -46,8 +47,8 @@ class ExtendedKalmanFilter(Filter):
     def __post_init__(self) -> None:
         check_function(self.dyn, "dyn")
         check_function(self.obs, "obs")
-        object.__setattr__(self, "Q", check_covariance(self.Q, "Q"))
-        object.__setattr__(self, "R", check_covariance(self.R, "R", definite=True))
+        object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
+        object.__setattr__(self, "R", symmetric_matrix(self.R, "R", eigenvalues="positive"))
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
         """Return the state and covariance after a step of the model."""

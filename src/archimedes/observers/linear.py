@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.observers.checks import check_covariance, matrix, vector
+from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
@@ -46,8 +46,8 @@ class KalmanFilter(Filter):
         put = object.__setattr__
         put(self, "A", matrix(self.A, "A", n, n))
         put(self, "C", matrix(self.C, "C", None, n))
-        put(self, "Q", check_covariance(self.Q, "Q", n))
-        put(self, "R", check_covariance(self.R, "R", self.C.shape[0], definite=True))
+        put(self, "Q", symmetric_matrix(self.Q, "Q", n, eigenvalues="not negative"))
+        put(self, "R", symmetric_matrix(self.R, "R", self.C.shape[0], eigenvalues="positive"))
         if self.B is not None:
             put(self, "B", matrix(self.B, "B", n))
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import scan
-from archimedes.observers.checks import check_covariance, matrix, vector
 from archimedes.observers.corrections import Estimate, Filter, Prediction
 
 __all__ = ["along", "filter_series", "times_last"]
@@ -45,7 +45,7 @@ def along(
         return (after.x, after.P), (before, after)
 
     x0 = vector(x0, "x0")
-    start = (x0, check_covariance(P0, "P0", x0.shape[0]))
+    start = (x0, symmetric_matrix(P0, "P0", x0.shape[0], eigenvalues="not negative"))
     return scan(step, start, samples)[1]
 
 

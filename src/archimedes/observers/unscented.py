@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.control.matrix_checks import symmetric_matrix, vector
 from archimedes.function import holds_traced
-from archimedes.observers.checks import check_covariance, check_function, returned_vector, vector
+from archimedes.observers.checks import check_function, returned_vector
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
@@ -53,8 +54,8 @@ class UnscentedKalmanFilter(Filter):
     def __post_init__(self) -> None:
         check_function(self.dyn, "dyn")
         check_function(self.obs, "obs")
-        object.__setattr__(self, "Q", check_covariance(self.Q, "Q"))
-        object.__setattr__(self, "R", check_covariance(self.R, "R", definite=True))
+        object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
+        object.__setattr__(self, "R", symmetric_matrix(self.R, "R", eigenvalues="positive"))
         if not self.kappa > -self.Q.shape[0]:
             n = self.Q.shape[0]
             raise ValueError(f"kappa must be above -n = {-n} for {n} states, got {self.kappa}")
@@ -63,7 +64,7 @@ class UnscentedKalmanFilter(Filter):
         """Return sigma points (2n+1, n) and weights (2n+1,)."""
         n = x.shape[0]
         if not holds_traced(P):
-            check_covariance(P, "P", n, definite=True)
+            symmetric_matrix(P, "P", n, eigenvalues="positive")
         away = np.linalg.cholesky((n + self.kappa) * P).T
         w = np.full(2 * n + 1, 0.5 / (n + self.kappa))
         w[0] = self.kappa / (n + self.kappa)

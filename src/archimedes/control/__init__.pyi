@@ -1,0 +1,13 @@
+from archimedes.control.compensators import LeadLag as LeadLag
+from archimedes.control.digital_filters import IIRFilter as IIRFilter
+from archimedes.control.discretization import discretize_linear as discretize_linear
+from archimedes.control.limits import Limiter as Limiter
+from archimedes.control.pid import PID as PID
+from archimedes.control.regulators import dlqe as dlqe
+from archimedes.control.regulators import dlqr as dlqr
+from archimedes.control.regulators import lqe as lqe
+from archimedes.control.regulators import lqr as lqr
+from archimedes.control.riccati import solve_care as solve_care
+from archimedes.control.riccati import solve_dare as solve_dare
+from archimedes.control.state_space import StateSpace as StateSpace
+from archimedes.control.state_space import tf2ss as tf2ss

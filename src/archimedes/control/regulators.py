@@ -1,0 +1,79 @@
+"""Linear-quadratic regulators and estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.control.matrix_checks import matrix, symmetric_matrix
+from archimedes.control.riccati import solve_care, solve_dare
+
+__all__ = ["dlqe", "dlqr", "lqe", "lqr"]
+
+
+def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
+    """Return K (m, n) and X (n, n): u = -K x minimises the integral of x'Qx + u'Ru + 2x'Nu.
+
+    For dx/dt = A x + B u; the least cost from x is x'Xx. See `solve_care` for what is needed.
+
+    >>> K, X = lqr([[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]], np.eye(2), [[1.0]])
+    >>> K.round(4)
+    array([[1.    , 1.7321]])
+    """
+    X = solve_care(A, B, Q, R, N)
+    BX = matrix(B, "B").T @ X
+    return np.linalg.solve(matrix(R, "R"), BX if N is None else BX + matrix(N, "N").T), X
+
+
+def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
+    """Return K (m, n) and X (n, n): u = -K x minimises the sum of x'Qx + u'Ru + 2x'Nu.
+
+    For x+ = A x + B u; the least cost from x is x'Xx. See `solve_dare` for what is needed.
+
+    >>> K, X = dlqr([[1.0]], [[1.0]], [[1.0]], [[1.0]])
+    >>> K.round(4)
+    array([[0.618]])
+    """
+    X = solve_dare(A, B, Q, R, N)
+    B = matrix(B, "B")
+    BXA = B.T @ X @ matrix(A, "A")
+    right = BXA if N is None else BXA + matrix(N, "N").T
+    return np.linalg.solve(matrix(R, "R") + B.T @ X @ B, right), X
+
+
+def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
+    """Return L (n, m) and P (n, n) of the steady Kalman-Bucy filter.
+
+    dx/dt = A x + w is observed as y = C x + v, with power densities Q (n, n) of w and R (m, m)
+    of v. The estimate follows dx/dt = A x + L (y - C x); P is the covariance of its error.
+
+    >>> L, P = lqe([[0.0]], [[1.0]], [[4.0]], [[1.0]])
+    >>> L.round(6), P.round(6)
+    (array([[2.]]), array([[2.]]))
+    """
+    A, C, R = _transposed(A, C, R)
+    K, P = lqr(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R)
+    return K.T, P
+
+
+def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
+    """Return L (n, m) and P (n, n) of the steady Kalman filter.
+
+    x+ = A x + w is observed as y = C x + v, with covariances Q (n, n) and R (m, m). A prediction
+    x, whose error has covariance P, is corrected to x + L (y - C x).
+
+    >>> L, P = dlqe([[1.0]], [[1.0]], [[1.0]], [[1.0]])
+    >>> L.round(4), P.round(4)
+    (array([[0.618]]), array([[1.618]]))
+    """
+    A, C, R = _transposed(A, C, R)
+    P = solve_dare(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R)
+    return np.linalg.solve(R + C.T @ P @ C, C.T @ P).T, P
+
+
+def _transposed(A: Any, C: Any, R: Any) -> tuple[Any, Any, Any]:
+    """Return the dual system, with errors that name what the user gave."""
+    n = matrix(A, "A").shape[0]
+    A, C = matrix(A, "A", n, n), matrix(C, "C", None, n)
+    return A.T, C.T, symmetric_matrix(R, "R", C.shape[0], "positive")
