@@ -115,16 +115,25 @@ def test_estimators():
     np.testing.assert_allclose(after, P - L @ C @ P, rtol=1e-9, atol=1e-12)
 
 
-def test_modes_that_cannot_be_stabilised_or_cost_nothing_are_refused():
+@pytest.mark.parametrize(("ours", "theirs"), SOLVERS)
+def test_unstable_modes_that_cost_nothing_are_stabilised(ours, theirs):
     """Without cost, 0 solves the equation and does not stabilise."""
-    with pytest.raises(np.linalg.LinAlgError, match="add a small multiple of the identity to Q"):
-        solve_dare([[2.0]], [[1.0]], [[0.0]], [[1.0]])
+    A, B, R = np.diag([2.0, 0.5, -3.0]) + 0.1, np.array([[1.0], [0.5], [2.0]]), np.eye(1)
+    for Q in (np.zeros((3, 3)), np.diag([0.0, 1.0, 0.0])):
+        np.testing.assert_allclose(ours(A, B, Q, R), theirs(A, B, Q, R), rtol=1e-9, atol=1e-9)
+
+
+def test_modes_on_the_limit_of_stability_that_cost_nothing():
+    """Rounding decides there: zero to the root of the precision."""
+    for solve, a in ((solve_care, 0.0), (solve_dare, 1.0)):
+        np.testing.assert_allclose(solve([[a]], [[1.0]], [[0.0]], [[1.0]]), 0.0, atol=1e-7)
+
+
+def test_modes_that_cannot_be_stabilised_are_refused():
     with pytest.raises(np.linalg.LinAlgError, match="B must reach every mode"):
         solve_dare([[2.0]], [[0.0]], [[1.0]], [[1.0]])
     with pytest.raises(np.linalg.LinAlgError, match="B must reach every mode"):
         solve_care([[1.0]], [[0.0]], [[1.0]], [[1.0]])
-    with pytest.raises(np.linalg.LinAlgError, match="B must reach every mode"):
-        solve_care([[0.0]], [[1.0]], [[0.0]], [[1.0]])
     with pytest.raises(np.linalg.LinAlgError, match="B must reach every mode"):
         dlqe([[2.0]], [[0.0]], [[1.0]], [[1.0]])
     one = np.eye(1)

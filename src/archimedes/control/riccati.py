@@ -20,15 +20,15 @@ __all__ = ["solve_care", "solve_dare"]
 #: Doublings: closed loops with a spectral radius up to 1 - 1e-8 have died away after them.
 DOUBLINGS = 32
 #: What may be left of the closed loop's power where the iteration has converged.
-LEFT = 1e-6
+LEFT = 1e-16
 
 
 def solve_dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
     """Return the stabilising X (n, n) of A'XA - X - (A'XB + N)(B'XB + R)^-1(B'XA + N') + Q = 0.
 
-    Q is symmetric (n, n), R positive definite (m, m), N (n, m) or None. B must reach and Q must
-    weigh every mode of A that is not stable; otherwise plain numbers raise LinAlgError, and in
-    recorded code X is nan. It has derivatives of any order, compiles, maps and generates C.
+    Q is symmetric (n, n), R positive definite (m, m), N (n, m) or None. B must reach every mode
+    of A that is not stable; otherwise plain numbers raise LinAlgError, and in recorded code X is
+    nan. It has derivatives of any order, compiles, maps and generates C.
 
     >>> solve_dare([[2.0]], [[1.0]], [[1.0]], [[1.0]]).round(6)
     array([[4.236068]])
@@ -70,8 +70,7 @@ def _answer(solve: Any, *given: Any) -> Any:
     if failed:
         raise np.linalg.LinAlgError(
             "found no stabilising solution: B must reach every mode of A that is not stable (for "
-            "an estimator, C must see it), and Q must weigh it: add a small multiple of the "
-            "identity to Q"
+            "an estimator, C must see it), and Q must not reward any"
         )
     return X
 
@@ -93,12 +92,9 @@ def _care(A: Any, B: Any, Q: Any, R: Any, N: Any) -> Any:
     """Cayley's transform makes the equation a discrete one with the same solution."""
     A, G, H = _without_cross(A, B, Q, R, N)
     eye = np.eye(A.shape[0])
-
-    def size(M: Any) -> Any:
-        return np.sqrt(np.sum(M * M))
-
     # Any pole to the right of A's eigenvalues will do; X does not depend on it.
-    pole = stop_gradient(size(A) + np.sqrt(size(G) * size(H)))
+    pole = 1.25 * _size(A) + np.sqrt(_size(G) * _size(H))
+    pole = np.where(pole > 0.0, pole, 1.0)
     shifted = np.linalg.inv(A - pole * eye)
     W = np.linalg.inv((A - pole * eye).T + H @ shifted @ G)
     return _doubled(
@@ -106,9 +102,24 @@ def _care(A: Any, B: Any, Q: Any, R: Any, N: Any) -> Any:
     )
 
 
+def _size(M: Any) -> Any:
+    """Return the norm of a matrix that scales something: a constant to derivatives."""
+    M = stop_gradient(M)
+    return np.sqrt(np.sum(M * M))
+
+
 def _doubled(F: Any, G: Any, H: Any) -> Any:
-    """Return H after doublings; nan where F has not died away (X does not stabilise)."""
+    """Return X after doublings; nan where F has not died away (X does not stabilise).
+
+    Doubling sums the cost of 2^k steps. A cost of the last state, ``last``, makes unstable modes
+    count that cost nothing else: X - last solves the equation of F, G, H below.
+    """
     n = F.shape[0]
+    cost, reach = _size(H), _size(G)
+    last = np.where(cost > 0.0, cost, 1.0 / np.where(reach > 0.0, reach, 1.0)) * np.eye(n)
+    solved = np.linalg.solve(np.eye(n) + G @ last, np.concatenate([F, G], axis=1))
+    H = H + F.T @ last @ solved[:, :n] - last
+    F, G = solved[:, :n], solved[:, n:]
 
     def double(carry: Any, _: Any) -> Any:
         F, G, H = carry
@@ -118,4 +129,4 @@ def _doubled(F: Any, G: Any, H: Any) -> Any:
         return (F @ FW, 0.5 * (G + G.T), 0.5 * (H + H.T)), None
 
     (F, _, H), _ = scan(double, (F, G, H), length=DOUBLINGS)
-    return np.where(np.max(np.abs(F)) < LEFT, H, np.nan)
+    return np.where(np.max(np.abs(F)) < LEFT, H + last, np.nan)
