@@ -113,6 +113,21 @@ def test_missing_may_be_marked_otherwise():
     assert np.all(np.isnan(always.step(0.0, X0, np.array([np.nan, 0.4]), P0).x))
 
 
+@pytest.mark.parametrize("observer", [LINEAR, EXTENDED, UNSCENTED])
+def test_outliers_are_not_used(observer):
+    strict = observer.replace(gate=9.0)
+    good, bad = np.array([0.2, -0.1]), np.array([30.0, -0.1])
+    before = observer.predict(0.0, X0, P0)
+    for run in (strict.step, arc.compile(strict.step)):
+        found = run(0.0, X0, good, P0)
+        assert found.nis < 9.0
+        np.testing.assert_allclose(found.x, observer.step(0.0, X0, good, P0).x, atol=1e-13)
+        found = run(0.0, X0, bad, P0)
+        assert found.nis > 9.0
+        np.testing.assert_allclose(found.x, before.x, atol=1e-14)
+        np.testing.assert_allclose(found.P, before.P, atol=1e-14)
+
+
 def textbook_ekf(x, P, y):
     """Equations of a textbook with derivatives by hand."""
     F = np.array([[1.0, 0.05], [-0.05 * 9.81 * np.cos(x[0]), 1.0 - 0.005]])
@@ -262,6 +277,7 @@ MESSAGES = [
     (lambda: LINEAR.step(0.0, X0[:2], [1.0, 1.0], P0), r"x must be a vector of shape \(3,\)"),
     (lambda: EXTENDED.step(0.0, X0, [1.0, 1.0], NEGATIVE), "P must have no negative eigenvalues"),
     (lambda: UNSCENTED.step(0.0, X0, [1.0, 1.0], 0 * P0), "P must be positive definite"),
+    (lambda: LINEAR.replace(gate=0.0), "gate must be above zero"),
     (lambda: UNSCENTED.replace(kappa=-3.0), "kappa must be above -n = -3"),
     (lambda: EXTENDED.replace(dyn=A), r"dyn must be a function dyn\(t, x, \*args\)"),
     (

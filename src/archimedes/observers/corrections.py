@@ -19,9 +19,11 @@ __all__ = [
     "Estimate",
     "Filter",
     "Prediction",
+    "check_gate",
     "checked",
     "correct_linear",
     "correct_mean",
+    "gated",
     "present",
     "symmetric",
     "without",
@@ -79,6 +81,21 @@ class Filter:
         """
         before = self.predict(t, x, P, args)
         return self.correct(t, before.x, y, before.P, args)
+
+
+def gated(found: Estimate, x: Any, P: Any, gate: Any) -> Estimate:
+    """Return the estimate; beyond the gate, with state and covariance as they were before."""
+    if gate is None:
+        return found
+    near = found.nis <= gate
+    x, P = np.where(near, found.x, x), np.where(near, found.P, P)
+    return Estimate(x, P, found.innovation, found.S, found.nis)
+
+
+def check_gate(gate: Any) -> None:
+    """Raise where a gate would let nothing through."""
+    if gate is not None and not gate > 0.0:
+        raise ValueError(f"gate must be above zero (None for no gate), got {gate}")
 
 
 def symmetric(P: Any) -> Any:

@@ -14,8 +14,10 @@ from archimedes.observers.corrections import (
     Estimate,
     Filter,
     Prediction,
+    check_gate,
     checked,
     correct_linear,
+    gated,
     symmetric,
 )
 from archimedes.tree import field, struct
@@ -29,8 +31,9 @@ class ExtendedKalmanFilter(Filter):
 
     ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
     unpacks as ``x, P, innovation``; Jacobians are exact. ``missing`` marks measurements that are
-    missing (None: all are always there). Q and R are leaves, with derivatives. Compile the step
-    (``arc.compile(ekf.step)``), or scan, map and generate C from it.
+    missing (None: all are always there); measurements with a ``nis`` above ``gate`` are not used.
+    Q and R are leaves, with derivatives. Compile the step (``arc.compile(ekf.step)``), or scan,
+    map and generate C from it.
 
     >>> ekf = ExtendedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ekf.step(0.0, [1.0], [0.5], [[0.2]])
@@ -43,8 +46,10 @@ class ExtendedKalmanFilter(Filter):
     Q: Any
     R: Any
     missing: float | None = field(static=True, default=np.nan)
+    gate: float | None = field(static=True, default=None)
 
     def __post_init__(self) -> None:
+        check_gate(self.gate)
         check_function(self.dyn, "dyn")
         check_function(self.obs, "obs")
         object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
@@ -66,4 +71,5 @@ class ExtendedKalmanFilter(Filter):
         y = vector(y, "y", m)
         expected = returned_vector(self.obs, "obs", t, x, args, m)
         H = jac(self.obs, argnums=1)(t, x, *args)
-        return correct_linear(x, P, y, expected, H, self.R, self.missing)
+        found = correct_linear(x, P, y, expected, H, self.R, self.missing)
+        return gated(found, x, P, self.gate)

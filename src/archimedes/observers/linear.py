@@ -11,8 +11,10 @@ from archimedes.observers.corrections import (
     Estimate,
     Filter,
     Prediction,
+    check_gate,
     checked,
     correct_linear,
+    gated,
     symmetric,
 )
 from archimedes.tree import field, struct
@@ -25,8 +27,8 @@ class KalmanFilter(Filter):
     """x+ = A x + B u + w, y = C x + v with covariances Q (n, n) of w and R (m, m) of v.
 
     ``step(t, x, y, P, args=(u,))`` predicts, then corrects; without ``B`` there are no ``args``.
-    ``missing`` marks measurements that are missing (None: all are always there). The matrices
-    are leaves: derivatives with respect to them exist.
+    ``missing`` marks measurements that are missing (None: all are always there); measurements
+    with a ``nis`` above ``gate`` are not used. The matrices are leaves, with derivatives.
 
     >>> kf = KalmanFilter(A=[[1.0, 0.1], [0.0, 1.0]], C=[[1.0, 0.0]], Q=np.eye(2), R=[[1.0]])
     >>> found = kf.step(0.0, np.zeros(2), np.array([1.0]), np.eye(2))
@@ -40,8 +42,10 @@ class KalmanFilter(Filter):
     R: Any
     B: Any = None
     missing: float | None = field(static=True, default=np.nan)
+    gate: float | None = field(static=True, default=None)
 
     def __post_init__(self) -> None:
+        check_gate(self.gate)
         n = matrix(self.A, "A").shape[0]
         put = object.__setattr__
         put(self, "A", matrix(self.A, "A", n, n))
@@ -66,4 +70,5 @@ class KalmanFilter(Filter):
         """Return the estimate after a measurement, without a step of the model."""
         x, P, args = checked(x, P, args, self.Q.shape[0])
         y = vector(y, "y", self.R.shape[0])
-        return correct_linear(x, P, y, self.C @ x, self.C, self.R, self.missing)
+        found = correct_linear(x, P, y, self.C @ x, self.C, self.R, self.missing)
+        return gated(found, x, P, self.gate)

@@ -18,8 +18,10 @@ from archimedes.observers.corrections import (
     Estimate,
     Filter,
     Prediction,
+    check_gate,
     checked,
     correct_mean,
+    gated,
     present,
     symmetric,
     without,
@@ -50,8 +52,10 @@ class UnscentedKalmanFilter(Filter):
     R: Any
     kappa: float = field(static=True, default=0.0)
     missing: float | None = field(static=True, default=np.nan)
+    gate: float | None = field(static=True, default=None)
 
     def __post_init__(self) -> None:
+        check_gate(self.gate)
         check_function(self.dyn, "dyn")
         check_function(self.obs, "obs")
         object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
@@ -93,5 +97,6 @@ class UnscentedKalmanFilter(Filter):
         spread, R = without(there, Y - expected, self.R)
         weighted = w[:, None] * spread
         C, S = (X - x).T @ weighted, symmetric(spread.T @ weighted) + R
-        x, K, e, nis = correct_mean(x, y, expected, there, C, S)
-        return Estimate(x, symmetric(P - K @ S @ K.T), e, S, nis)
+        after, K, e, nis = correct_mean(x, y, expected, there, C, S)
+        found = Estimate(after, symmetric(P - K @ S @ K.T), e, S, nis)
+        return gated(found, x, P, self.gate)
