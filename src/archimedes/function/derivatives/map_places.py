@@ -76,17 +76,21 @@ def argument_ids(recording: Recording, args: Any) -> list[int]:
 
 @dataclass(eq=False)
 class Rest:
-    """What is left: results of the whole x that come from no map."""
+    """What is left: results that come from no map, as a function of z = x[index[0]]."""
 
     graph: Graph
     recording: Recording
     rows: np.ndarray
+    index: np.ndarray
 
-    def __call__(self, x: Any, *args: Any) -> Any:
+    def __call__(self, z: Any, *args: Any) -> Any:
         """Return the results, recorded where it is called."""
         trace = current_trace()
-        ids = trace.ids_of(lift(x)).tolist() + argument_ids(self.recording, args)
-        results = inline(trace.graph, self.graph, ids)
+        whole = [trace.graph.const(0.0, F64)] * self.recording.leaves[0].size
+        for place, i in zip(self.index[0].tolist(), trace.ids_of(lift(z)).tolist()):
+            whole[place] = i
+        whole += argument_ids(self.recording, args)
+        results = inline(trace.graph, self.graph, whole)
         return wrap(np.array(results, dtype=np.int64), F64)
 
 
@@ -114,7 +118,7 @@ def taken_apart(recording: Recording) -> tuple[list[MapPlaces], Rest | None] | N
     places = [_places(recording, node, table, n) for node, table in tables.items()]
     if not places or any(p is None for p in places):
         return None
-    rest = _rest(recording, left) if left else None
+    rest = _rest(recording, left, n) if left else None
     return [p for p in places if p is not None], rest
 
 
@@ -152,8 +156,7 @@ def _places(recording: Recording, node: int, table: np.ndarray, n: int) -> MapPl
         else:
             return None
     around = with_outputs(g, shared.tolist())
-    inside = set(around.live(around.outputs))
-    shared_x = [k for k in range(n) if around.inputs[k] in inside]
+    shared_x = _used(around, n)
     if len(shared_x) > MOST_SHARED or not (slots and sum(slots)):
         return None
     count = region.length
@@ -173,9 +176,16 @@ def _places(recording: Recording, node: int, table: np.ndarray, n: int) -> MapPl
     )
 
 
-def _rest(recording: Recording, left: list[tuple[int, int]]) -> Rest:
+def _rest(recording: Recording, left: list[tuple[int, int]], n: int) -> Rest:
     graph = with_outputs(recording.graph, [node for node, _ in left])
-    return Rest(graph, recording, np.array([row for _, row in left])[None])
+    rows = np.array([row for _, row in left])[None]
+    return Rest(graph, recording, rows, np.array([_used(graph, n)], dtype=np.int64))
+
+
+def _used(graph: Graph, n: int) -> list[int]:
+    """Return which of the first n inputs the outputs depend on."""
+    inside = set(graph.live(graph.outputs))
+    return [k for k in range(n) if graph.inputs[k] in inside]
 
 
 # They are made anew whenever the recording is: nothing in them needs watching.

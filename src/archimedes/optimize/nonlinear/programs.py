@@ -148,7 +148,7 @@ class Program:
             return [Block(self.func, index, np.arange(-1, self.rows)[None], name=name)]
         maps, rest = apart
         blocks = [Block(m, m.index, m.rows, (m.data,), f"{name}_map") for m in maps]
-        return blocks if rest is None else [*blocks, Block(rest, index, rest.rows, name=name)]
+        return blocks if rest is None else [*blocks, Block(rest, rest.index, rest.rows, name=name)]
 
     def _placed_blocks(self) -> list[Block]:
         objective, constr = self.parts
