@@ -135,7 +135,8 @@ def gradient_graph(point: Point) -> Graph:
         zeros = Graph()
         for dtype in graph.input_dtypes:
             zeros.input(dtype)
-        zeros.outputs = [zeros.const(0.0, graph.input_dtypes[p]) for p in point.wrt]
+        dtypes = graph.input_dtypes
+        zeros.outputs = [zeros.const(0.0, dtypes[p]) for p in point.wrt]
         return zeros
     both = reverse_graph(graph, point.wrt)
     inner = Graph()

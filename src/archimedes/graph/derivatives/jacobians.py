@@ -203,7 +203,8 @@ def reverse_graph(src: Graph, wrt: Sequence[int]) -> Graph:
     for position in wrt:
         wanted[position] = True
     outs, adjoints = reverse_sweep(g, src, inputs, seeds, wanted)
-    zeros = [g.const(0.0, src.input_dtypes[p]) for p in wrt]
+    dtypes = src.input_dtypes
+    zeros = [g.const(0.0, dtypes[p]) for p in wrt]
     g.outputs = outs + [adjoints[p].get(0, zero) for p, zero in zip(wrt, zeros)]
     g.input_names = None
     return prune(g)
