@@ -29,7 +29,7 @@ def constr(z, k):
 
 
 def obj(z, k):
-    return np.sum(arc.vmap(cost)(z["u"], WEIGHTS)) + z["T"] ** 2
+    return 0.5 * (2.0 * np.sum(arc.vmap(cost)(z["u"], WEIGHTS)) + 2.0 * z["T"] ** 2)
 
 
 def plain_constr(z, k):

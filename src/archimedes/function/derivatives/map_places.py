@@ -46,6 +46,7 @@ class MapPlaces:
     outputs: list[int]
     slots: list[int]
     shared_x: list[int]
+    weights: list[float]
 
     def __call__(self, z: Any, data: Any, *args: Any) -> Any:
         """Return the results of one instance, recorded where it is called."""
@@ -62,7 +63,8 @@ class MapPlaces:
         whole += argument_ids(self.recording, args)
         around = inline(trace.graph, self.shared, whole)
         results = inline(trace.graph, self.body, [*slices, *around])
-        return wrap(np.array([results[j] for j in self.outputs], dtype=np.int64), F64)
+        values = wrap(np.array([results[j] for j in self.outputs], dtype=np.int64), F64)
+        return values * np.array(self.weights)
 
 
 def argument_ids(recording: Recording, args: Any) -> list[int]:
@@ -82,6 +84,7 @@ class Rest:
     recording: Recording
     rows: np.ndarray
     index: np.ndarray
+    weights: np.ndarray
 
     def __call__(self, z: Any, *args: Any) -> Any:
         """Return the results, recorded where it is called."""
@@ -91,7 +94,7 @@ class Rest:
             whole[place] = i
         whole += argument_ids(self.recording, args)
         results = inline(trace.graph, self.graph, whole)
-        return wrap(np.array(results, dtype=np.int64), F64)
+        return wrap(np.array(results, dtype=np.int64), F64) * self.weights
 
 
 def taken_apart(recording: Recording) -> tuple[list[MapPlaces], Rest | None] | None:
@@ -100,41 +103,49 @@ def taken_apart(recording: Recording) -> tuple[list[MapPlaces], Rest | None] | N
     if any(spec.code != F64 for spec in recording.leaves if spec.traced) or recording.captured:
         return None
     n = recording.leaves[0].size
-    terms = _summands(g, g.outputs[0])
-    wanted = [(i, -1) for i in terms] + [(o, k) for k, o in enumerate(g.outputs[1:])]
-    tables: dict[int, np.ndarray] = {}
-    left: list[tuple[int, int]] = []
-    for node, row in wanted:
+    wanted = [(i, -1, w) for i, w in _summands(g, g.outputs[0])]
+    wanted += [(o, k, 1.0) for k, o in enumerate(g.outputs[1:])]
+    tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    left: list[tuple[int, int, float]] = []
+    for node, row, weight in wanted:
         region = g.regions.get(g.a[node]) if g.op[node] == OUT else None
         if not isinstance(region, Map) or region.length < FEWEST:
-            left.append((node, row))
+            left.append((node, row, weight))
             continue
-        width = len(region.body.outputs)
-        table = tables.setdefault(g.a[node], np.full((region.length, width), -2))
-        k, j = divmod(g.b[node], width)
-        if table[k, j] != -2:
+        shape = (region.length, len(region.body.outputs))
+        rows, weights = tables.setdefault(g.a[node], (np.full(shape, -2), np.zeros(shape)))
+        at = divmod(g.b[node], shape[1])
+        if rows[at] != -2:
             return None  # used twice: rare, and not worth a way of its own
-        table[k, j] = row
-    places = [_places(recording, node, table, n) for node, table in tables.items()]
+        rows[at], weights[at] = row, weight
+    places = [_places(recording, node, *table, n) for node, table in tables.items()]
     if not places or any(p is None for p in places):
         return None
     rest = _rest(recording, left, n) if left else None
     return [p for p in places if p is not None], rest
 
 
-def _summands(g: Graph, output: int) -> list[int]:
-    """Return the nodes whose sum an output is."""
-    found, stack = [], [output]
+def _summands(g: Graph, output: int) -> list[tuple[int, float]]:
+    """Return nodes and factors whose weighted sum an output is."""
+    found, stack = [], [(output, 1.0)]
     while stack:
-        i = stack.pop()
-        if TABLE[g.op[i]].name == "add":
-            stack.extend(g.operands(i))
+        i, weight = stack.pop()
+        name = TABLE[g.op[i]].name
+        operands = g.operands(i)
+        if name == "add":
+            stack.extend((j, weight) for j in operands)
+        elif name == "mul" and any(j in g.value for j in operands):
+            a, b = operands
+            a, b = (b, a) if a in g.value else (a, b)
+            stack.append((a, weight * float(g.value[b])))
         else:
-            found.append(i)
+            found.append((i, weight))
     return found
 
 
-def _places(recording: Recording, node: int, table: np.ndarray, n: int) -> MapPlaces | None:
+def _places(
+    recording: Recording, node: int, table: np.ndarray, weights: np.ndarray, n: int
+) -> MapPlaces | None:
     g = recording.graph
     region = g.regions[node]
     assert isinstance(region, Map)
@@ -142,6 +153,8 @@ def _places(recording: Recording, node: int, table: np.ndarray, n: int) -> MapPl
     for j in used:
         column = table[:, j]
         if not (np.all(column >= 0) or np.all(column == -1)):
+            return None
+        if not np.all(weights[:, j] == weights[0, j]):
             return None
     stacked, shared = region.parts()
     position = {i: k for k, i in enumerate(g.inputs[:n])}
@@ -173,13 +186,16 @@ def _places(recording: Recording, node: int, table: np.ndarray, n: int) -> MapPl
         used,
         slots,
         shared_x,
+        weights[0, used].tolist(),
     )
 
 
-def _rest(recording: Recording, left: list[tuple[int, int]], n: int) -> Rest:
-    graph = with_outputs(recording.graph, [node for node, _ in left])
-    rows = np.array([row for _, row in left])[None]
-    return Rest(graph, recording, rows, np.array([_used(graph, n)], dtype=np.int64))
+def _rest(recording: Recording, left: list[tuple[int, int, float]], n: int) -> Rest:
+    graph = with_outputs(recording.graph, [node for node, _, _ in left])
+    rows = np.array([row for _, row, _ in left])[None]
+    weights = np.array([weight for _, _, weight in left])
+    index = np.array([_used(graph, n)], dtype=np.int64)
+    return Rest(graph, recording, rows, index, weights)
 
 
 def _used(graph: Graph, n: int) -> list[int]:
