@@ -51,7 +51,8 @@ def test_conditions_of_a_minimum_on_random_programs(n, m, rank):
 
 
 def test_against_another_solver():
-    piqp = pytest.importorskip("piqp")
+    import piqp
+
     data = random_program(np.random.default_rng(5), 5, 6, 3)
     P, q, A, low, high, lower, upper = data
     peer = piqp.DenseSolver()
