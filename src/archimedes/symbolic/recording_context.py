@@ -49,7 +49,11 @@ FUNCTION_ADOPTERS.append(_linear_algebra)
 def begin() -> None:
     """Let NumPy take traced values, and refuse random numbers, from now on (counted)."""
     randomness.install()
-    creation.install()
+    try:
+        creation.install()
+    except BaseException:
+        randomness.uninstall()
+        raise
 
 
 def end() -> None:

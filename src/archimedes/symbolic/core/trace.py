@@ -54,6 +54,19 @@ def while_recording(begin: Callable[[], None], end: Callable[[], None]) -> None:
     _surroundings.append((begin, end))
 
 
+def _begin_all() -> None:
+    """Begin what surrounds a recording, all of it or nothing."""
+    begun = []
+    try:
+        for begin, end in _surroundings:
+            begin()
+            begun.append(end)
+    except BaseException:
+        for end in reversed(begun):
+            end()
+        raise
+
+
 class _Owned(Protocol):
     """What a trace needs to know of a traced value."""
 
@@ -86,8 +99,11 @@ class Trace:
         self.parent = _stack.traces[-1] if _stack.traces else None
         _stack.traces.append(self)
         if len(_stack.traces) == 1:
-            for begin, _ in _surroundings:
-                begin()
+            try:
+                _begin_all()
+            except BaseException:
+                _stack.traces.pop()
+                raise
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:

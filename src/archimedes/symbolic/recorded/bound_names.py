@@ -44,6 +44,15 @@ def _look(module: str, names: dict[str, Any]) -> None:
     _seen[module] = len(names)
 
 
+def _names_of(module: Any) -> dict[str, Any]:
+    """Return the names of a module as they are: one that loads when it is looked at does not."""
+    try:
+        names = object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return {}
+    return names if isinstance(names, dict) else {}
+
+
 def _find(internal: Callable[[str], bool]) -> None:
     """Look through new modules; the main one (a notebook) grows, and is looked at again."""
     global _count
@@ -52,9 +61,7 @@ def _find(internal: Callable[[str], bool]) -> None:
     for module in list(sys.modules) if grew else ["__main__"]:
         own = internal(module) or module.partition(".")[0] in sys.stdlib_module_names
         if not own and (module not in _seen or module == "__main__"):
-            names = getattr(sys.modules.get(module), "__dict__", None)
-            if isinstance(names, dict):
-                _look(module, names)
+            _look(module, _names_of(sys.modules.get(module)))
 
 
 def replace(internal: Callable[[str], bool]) -> None:

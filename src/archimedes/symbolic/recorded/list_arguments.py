@@ -78,12 +78,13 @@ def with_arrays(
     )
 
 
-class Stand:
-    """What stands for a NumPy function while a recording is under way."""
-
+class Stand:  # noqa: D101  its text is that of the function
+    # What stands for a NumPy function while a recording is under way. A module that is imported
+    # meanwhile may keep it, and may read its text, as ``numpy.ma`` does.
     __slots__ = ("_name", "original")
 
     __class__ = property(lambda self: type(self.original))
+    __doc__ = property(lambda self: self.original.__doc__)
 
     def __init__(self, original: Any, name: str = "") -> None:
         self.original = original
