@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,8 @@ _ON_GPU = (2, 13)
 def _is_on_gpu(value: Any) -> bool:
     """Tell whether an array of any package lies on a GPU, by the protocols that it follows."""
     kind = type(value)
+    if kind is getattr(sys.modules.get("cupy"), "ndarray", None):
+        return True
     if hasattr(kind, "__dlpack_device__"):
         return int(value.__dlpack_device__()[0]) in _ON_GPU
     return hasattr(kind, "__cuda_array_interface__")
