@@ -33,6 +33,7 @@ class ndarray:
     size = property(lambda self: self.held.size)
     nbytes = property(lambda self: self.held.nbytes)
     flags = property(lambda self: self.held.flags)
+    data = property(lambda self: types.SimpleNamespace(ptr=self.held.ctypes.data))
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")

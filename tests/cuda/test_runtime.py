@@ -11,6 +11,7 @@ import archimedes as arc
 from archimedes.backends import code_cache
 from archimedes.backends.cuda import cuda_kernel
 from archimedes.backends.cuda.cuda_kernel import CudaProgram
+from archimedes.backends.cuda.cupy_arrays import CupyArrays
 from archimedes.errors import CodegenError, DeviceError
 
 from . import fake_cupy
@@ -63,6 +64,20 @@ def test_axes_out_derivatives_and_empty_batches(cupy):
     assert arc.vmap(f, in_axes=1)(cupy.asarray(x), out=out) is out
     assert out.get().tobytes() == arc.vmap(f, in_axes=1)(x).tobytes()
     assert arc.vmap(f)(cupy.empty((0, 3), np.float64)).shape == (0,)
+
+
+def test_results_may_go_where_arguments_lie(cupy):
+    """Overlap is seen by addresses; each row is read before any is written."""
+    f = arc.vmap(lambda x: x[::-1] * 2.0)
+    x = np.arange(6.0).reshape(2, 3)
+    there = cupy.asarray(x)
+    assert f(there, out=there) is there and there.get().tolist() == f(x).tolist()
+    long = cupy.asarray(np.arange(9.0).reshape(3, 3))
+    f(long[:2], out=long[1:])
+    assert long.get()[1:].tolist() == f(np.arange(6.0).reshape(2, 3)).tolist()
+    arrays = CupyArrays()
+    assert arrays.may_overlap(long[:2], long[1:]) and not arrays.may_overlap(long[:1], long[1:])
+    assert arrays.may_overlap(long[:, 1], long) and not arrays.may_overlap(long, there)
 
 
 def test_mixing_says_how_to_move(cupy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -93,6 +94,7 @@ class CudaProgram(Kernel):
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._has_results = any(math.prod(shape) for _, shape in program.outputs)
         self._made: dict[tuple[int, tuple[bool, ...]], _Compiled] = {}
         self._lock = threading.Lock()
 
@@ -117,12 +119,8 @@ class CudaProgram(Kernel):
         threads: int | None = None,
     ) -> None:
         """Start ``count`` instances on the current stream; ``threads`` of the CPU are not used."""
-        if count and any(self._rows()):
+        if count and self._has_results:
             self._compiled(batched).launch(inputs, outputs, count)
-
-    def _rows(self) -> list[int]:
-        """Return the numbers per instance of each output."""
-        return [int(np.prod(shape)) for _, shape in self.program.outputs]
 
     def call_batch_from_host(
         self,
