@@ -78,13 +78,19 @@ def with_arrays(
     )
 
 
-class Stand:  # noqa: D101  its text is that of the function
-    # What stands for a NumPy function while a recording is under way. A module that is imported
-    # meanwhile may keep it, and may read its text, as ``numpy.ma`` does.
+class _Text:
+    """The text of a stand is that of its function: ``numpy.ma`` reads it when it is imported."""
+
+    def __get__(self, stand: Any, owner: type) -> str:
+        own = "What stands for a NumPy function while a recording is under way."
+        return own if stand is None else stand.original.__doc__
+
+
+class Stand:  # noqa: D101  see _Text
     __slots__ = ("_name", "original")
 
     __class__ = property(lambda self: type(self.original))
-    __doc__ = property(lambda self: self.original.__doc__)
+    __doc__ = _Text()
 
     def __init__(self, original: Any, name: str = "") -> None:
         self.original = original
