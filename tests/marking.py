@@ -14,14 +14,20 @@ __all__ = ["LONG", "is_long", "long_after", "long_but"]
 #: which [ and ] are plain characters.
 LONG = (
     "tests/c/test_cleanliness.py::test_cppcheck*",
+    "tests/c/test_cleanliness.py::test_sanitizers*[double-gcc]",
+    "tests/c/test_programs.py::test_fuzz_programs[double--O2-clang]",
+    "tests/c/test_programs.py::test_fuzz_programs[float*",
+    "tests/c/test_spatial.py::test_spatial_functions[double--O2-clang]",
     "tests/derivatives/test_second.py::test_hess[expm*",
     "tests/derivatives/test_second.py::test_reverse_over_reverse*",
     "tests/function/test_recordings.py::test_native_code_goes_with_its_function",
     "tests/function/test_threads.py::test_different_functions_of_each_other",
     "tests/function/test_threads.py::test_the_same_function[numbers-interpreter]",
+    "tests/fuzz/test_fuzz.py::test_compiled_programs_equal_numpy[2]",
     "tests/fuzz/test_fuzz.py::test_scalar_lanes_and_threads_*[???*]",
     "tests/fuzz/test_fuzz.py::test_so_they_do_in_fast_numerics*",
     "tests/linalg/test_spectral.py::*full_size*",
+    "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[1*",
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[2*",
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[3*",
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[4*",
@@ -53,10 +59,12 @@ LONG = (
     "tests/optimize/test_sequential_quadratic.py::test_derivatives*",
     "tests/optimize/test_sequential_quadratic.py::test_inverse*",
     "tests/simulate/test_campaigns.py::test_killed_and_resumed[rename*",
+    "tests/simulate/test_solve_derivatives.py::test_orders_forward[both ends by *",
     "tests/simulate/test_solve_derivatives.py::test_second_order_through_reverse*",
     "tests/simulate/test_stiff.py::test_van_der_pol*",
     "tests/vehicles/test_autopilot.py::*pole*",
     "tests/vehicles/test_rocket.py::test_the_rocket_equation",
+    "tests/vehicles/test_rocket.py::test_two_stages_to_orbit",
 )
 
 

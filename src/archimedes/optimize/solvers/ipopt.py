@@ -10,6 +10,7 @@ import numpy as np
 
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.interrupts import noting_interrupts
 from archimedes.optimize.solvers.ipopt_library import Callbacks, library, solving
 
 __all__ = ["solve"]
@@ -182,7 +183,8 @@ def solve(task: Task) -> Answer:
             _set_options(lib, problem, _options(task))
             lib.SetIntermediateCallback(problem, calls.entries["intermediate"])
             outs = (x, g, f, lam_g, z_low, z_high)
-            code = lib.IpoptSolve(problem, *(_pointer(a) for a in outs), None)
+            with noting_interrupts(task.monitor):
+                code = lib.IpoptSolve(problem, *(_pointer(a) for a in outs), None)
         finally:
             lib.FreeIpoptProblem(problem)
     return _answer(task, code, x, lam_g, z_high - z_low)
