@@ -34,6 +34,7 @@ class ndarray:
     nbytes = property(lambda self: self.held.nbytes)
     flags = property(lambda self: self.held.flags)
     data = property(lambda self: types.SimpleNamespace(ptr=self.held.ctypes.data))
+    __cuda_array_interface__ = property(lambda self: {"data": (self.data.ptr, False)})
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")

@@ -44,6 +44,9 @@ _BUILT_IN = {
     "cuda": "archimedes.backends.cuda.backend",
 }
 
+#: What arrays of devices show. Until one is met, no backend is imported to ask whose it is.
+_INTERFACES = ("__cuda_array_interface__", "__dlpack_device__")
+
 _registered: dict[str, Backend] = {}
 #: Those whose arrays are not NumPy's.
 _devices: tuple[Backend, ...] = ()
@@ -146,7 +149,8 @@ def reference_backend() -> Backend:
 
 def backend_of(value: Any) -> Backend | None:
     """Return the backend whose arrays a value is one of, other than NumPy's; None for all else."""
-    if not _BUILT_IN.keys() <= _registered.keys():
+    known = _BUILT_IN.keys() <= _registered.keys()
+    if not known and any(hasattr(type(value), name) for name in _INTERFACES):
         for name in _BUILT_IN:
             get_backend(name)  # light: what they need is imported when they build something
     for backend in _devices:
