@@ -1,7 +1,8 @@
 """Run a graph with NumPy: the oracle of every other backend and the first debugging tool.
 
 A value is a NumPy scalar or an array over a batch; values of one graph broadcast against each
-other, so that a value shared by all instances stays a scalar.
+other, so that a value shared by all instances stays a scalar. A block is a 1-D array of its
+elements: graphs with blocks run one instance at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.environment import in_default_environment
-from archimedes.graph.ops import ARITY, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 
 __all__ = ["evaluate", "run"]
@@ -54,7 +55,7 @@ def evaluate(g: Graph, inputs: Sequence[Any]) -> list[Any]:
     for i in g.live():
         code = op[i]
         arity = ARITY[code]
-        if arity == 2:
+        if arity == 2 and code != ELEMENT:
             v[i] = _FUNCTIONS[code](v[a[i]], v[b[i]])
         elif code == OUT:
             v[i] = v[a[i]][b[i]]
@@ -69,6 +70,11 @@ def evaluate(g: Graph, inputs: Sequence[Any]) -> list[Any]:
             v[i] = inputs[a[i]]
         elif code == CONST:
             v[i] = _MAKE[g.dtype[i]](g.value[i])
+        elif code == ELEMENT:
+            block = v[a[i]]
+            v[i] = block[np.clip(v[b[i]], 0, len(block) - 1)]
+        elif code == BLOCK:
+            v[i] = g.tables[b[i]]
         elif code == REGION:
             region = g.regions[i]
             v[i] = region.evaluate([v[j] for j in region.inputs.tolist()], evaluate)

@@ -1,10 +1,28 @@
-"""The four scalar types a graph computes with."""
+"""The types of values: four scalar ones, and blocks of any length of each.
+
+A type is an int. The codes 0 to 3 are scalars; a *block*, which is one value of many elements in a
+row, is the code of its elements and its length in one number.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["B8", "DTYPES", "DTYPE_NAMES", "F32", "F64", "I64", "STATIC", "code_of", "is_float"]
+__all__ = [
+    "B8",
+    "DTYPES",
+    "DTYPE_NAMES",
+    "F32",
+    "F64",
+    "I64",
+    "STATIC",
+    "block_type",
+    "code_of",
+    "is_float",
+    "item_type",
+    "length_of",
+    "type_name",
+]
 
 F64, F32, I64, B8 = range(4)
 
@@ -27,5 +45,34 @@ def code_of(dtype: np.dtype) -> int | None:
 
 
 def is_float(code: int) -> bool:
-    """Tell whether a dtype code is one of the floating-point types."""
-    return code <= F32
+    """Tell whether a type is a floating-point one, or a block of such."""
+    return code & 3 <= F32
+
+
+def block_type(code: int, length: int) -> int:
+    """Return the type of blocks of so many elements.
+
+    >>> length_of(block_type(F64, 100)), item_type(block_type(I64, 100)) == I64
+    (100, True)
+    """
+    return code | length << 2
+
+
+def item_type(kind: int) -> int:
+    """Return the type of a block's elements; a scalar's own."""
+    return kind & 3
+
+
+def length_of(kind: int) -> int:
+    """Return the length of a block, 0 for a scalar."""
+    return kind >> 2
+
+
+def type_name(kind: int) -> str:
+    """Return the name of a type in texts.
+
+    >>> type_name(F64), type_name(block_type(B8, 5))
+    ('f64', 'bool[5]')
+    """
+    name = DTYPE_NAMES[kind & 3]
+    return f"{name}[{kind >> 2}]" if kind >> 2 else name

@@ -6,7 +6,8 @@ names, so that a new op is one row in each and is tested everywhere by being lis
 
 Operands of one node share one dtype unless the row says otherwise; the symbolic layer inserts
 casts. ``a``, ``b``, ``c`` of a node are ids for the first ``arity`` of them, and immediate
-integers (an input's position, a region's output number, a table's number) after that.
+integers (an input's position, a region's output number, a table's number) after that. A
+``block`` node is a constant table as one value, an ``element`` node reads a block at an index.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from archimedes.graph.fused_multiply_add import fused_multiply_add
 
 __all__ = [
     "ARITY",
+    "BLOCK",
     "BY_NAME",
     "CODES",
     "CONST",
+    "ELEMENT",
     "INPUT",
     "LOOKUP",
     "OPERANDS",
@@ -176,6 +179,8 @@ _STRUCTURAL: tuple[tuple[Any, ...], ...] = (
     ("region", 0, "given", ANY),
     ("out", 1, "given", ANY),
     ("lookup", 1, "given", INTS),
+    ("block", 0, "given", ANY),
+    ("element", 2, "given", ANY),
 )
 
 
@@ -193,7 +198,7 @@ TABLE = _table()
 BY_NAME = {op.name: op for op in TABLE}
 CODES = {op.name: op.code for op in TABLE}
 #: Structural nodes: everything else computes a value from the values of its operands.
-CONST, INPUT, REGION, OUT, LOOKUP = (CODES[row[0]] for row in _STRUCTURAL)
+CONST, INPUT, REGION, OUT, LOOKUP, BLOCK, ELEMENT = (CODES[row[0]] for row in _STRUCTURAL)
 #: How many of ``a``, ``b``, ``c`` are ids, by code.
 ARITY = tuple(op.arity for op in TABLE)
 #: The same, but 0 for structural nodes, which need treatment of their own.

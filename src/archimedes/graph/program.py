@@ -15,8 +15,8 @@ import numpy as np
 
 from archimedes.errors import GraphError
 from archimedes.graph.digests import LONG_TABLE, constant_key, hashed
-from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64
-from archimedes.graph.ops import ARITY, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, block_type, item_type, length_of
+from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.text import render
 
 if TYPE_CHECKING:
@@ -215,19 +215,47 @@ class Graph:
         if index in self.value:
             at = min(max(self.value[index], 0), len(table) - 1)
             return int(self.constants(table[at : at + 1])[0])
+        dtype, number = self._table(table)
+        return self._shared(LOOKUP, index, number, dtype)
+
+    def _table(self, table: np.ndarray) -> tuple[int, int]:
+        """Return dtype and number of a constant table."""
         dtype = _stored_as(table.dtype)
-        table_key = ("table", dtype, table.tobytes())
-        number = self._index.get(table_key)
+        key = ("table", dtype, table.tobytes())
+        number = self._index.get(key)
         if number is None:
             number = len(self.tables)
             self.tables.append(table.astype(DTYPES[dtype]))
-            self._index[table_key] = number
-        key = (LOOKUP, index, number, -1)
+            self._index[key] = number
+        return dtype, number
+
+    def _shared(self, op: int, a: int, b: int, dtype: int) -> int:
+        """Return a structural node, the same for the same operands."""
+        key = (op, a, b, -1)
         i = self._index.get(key)
         if i is None:
-            i = self._append(LOOKUP, index, number, -1, dtype)
-            self._index[key] = i
+            i = self._index[key] = self._append(op, a, b, -1, dtype)
         return i
+
+    def block(self, table: np.ndarray) -> int:
+        """Return a constant 1-D table as a block: one value of many elements."""
+        table = np.ascontiguousarray(table)
+        dtype, number = self._table(table)
+        return self._shared(BLOCK, -1, number, block_type(dtype, len(table)))
+
+    def element(self, block: int, index: int) -> int:
+        """Return ``block[clip(index, 0, length - 1)]``; of an element put there, itself."""
+        at = self.value.get(index)
+        if at is not None:
+            at = min(max(at, 0), length_of(self.dtype[block]) - 1)
+            if self.op[block] == BLOCK:
+                return int(self.constants(self.tables[self.b[block]][at : at + 1])[0])
+            if self.op[block] == OUT:
+                found = self.regions[self.a[block]].element(self, self.b[block], at)
+                if found is not None:
+                    return found
+            index = self.const(at, I64)
+        return self._shared(ELEMENT, block, index, item_type(self.dtype[block]))
 
     def region(self, region: Region) -> np.ndarray:
         """Append a region and return the ids of its outputs."""

@@ -34,7 +34,7 @@ def retype(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
 
 
 def _dtype(dtype: int) -> int:
-    return F32 if dtype == F64 else dtype
+    return dtype | F32 if dtype & 3 == F64 else dtype
 
 
 def _retyped(src: Graph, known: dict[int, Graph], origin: dict[int, Origin]) -> Graph:

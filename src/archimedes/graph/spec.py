@@ -4,7 +4,8 @@
    ``out`` nodes that pick its results.
 2. Operands have the dtypes the op's row takes, and agree with each other (a select's test is
    bool, a lookup's index int64); the stored dtype is what the row's result rule gives.
-3. Constants hold a Python number of their dtype; inputs are numbered in order.
+3. Constants hold a Python number of their dtype; inputs are numbered in order. Operations take
+   scalars; blocks are read by regions and by ``element`` nodes, whose index is int64.
 4. Regions read existing ids, in number and dtypes as their bodies take them; loop bodies return
    a carry of the dtypes they take; branches agree; every body is itself valid.
 5. Outputs exist.
@@ -15,8 +16,18 @@ Passes and derivative rules must keep these; ``validate`` is run on every graph 
 from __future__ import annotations
 
 from archimedes.errors import GraphError
-from archimedes.graph.dtypes import B8, DTYPE_NAMES, DTYPES, F32, F64, I64
-from archimedes.graph.ops import CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.dtypes import (
+    B8,
+    DTYPE_NAMES,
+    DTYPES,
+    F32,
+    F64,
+    I64,
+    item_type,
+    length_of,
+    type_name,
+)
+from archimedes.graph.ops import BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 
 __all__ = ["validate"]
@@ -72,6 +83,18 @@ def _check_node(g: Graph, i: int) -> None:
             raise _fail(i, g, "has an index that is not int64")
         if g.tables[g.b[i]].dtype != DTYPES[dtype]:
             raise _fail(i, g, f"reads a table of {g.tables[g.b[i]].dtype}")
+    elif op == BLOCK:
+        if not 0 <= g.b[i] < len(g.tables):
+            raise _fail(i, g, f"is table {g.b[i]}, which does not exist")
+        table = g.tables[g.b[i]]
+        if table.dtype != DTYPES[item_type(dtype)] or len(table) != length_of(dtype):
+            raise _fail(i, g, f"is a table of {len(table)} {table.dtype}")
+    elif op == ELEMENT:
+        kind = g.dtype[g.a[i]]
+        if not length_of(kind) or item_type(kind) != dtype:
+            raise _fail(i, g, f"is no element of %{g.a[i]}, which is {type_name(kind)}")
+        if g.dtype[g.b[i]] != I64:
+            raise _fail(i, g, "has an index that is not int64")
     elif op == REGION:
         region = g.regions[i]
         for k, body in enumerate(region.bodies):
@@ -91,7 +114,7 @@ def _check_types(g: Graph, i: int) -> None:
     if row.name == "select" and kinds.pop(0) != B8:
         raise _fail(i, g, "has a test that is not bool")
     if len(set(kinds)) != 1 or kinds[0] not in row.takes:
-        names = [DTYPE_NAMES[k] for k in kinds]
+        names = [type_name(k) for k in kinds]
         raise _fail(i, g, f"does not take operands of {names}")
     wanted = kinds[-1] if row.result == "same" else row.result
     if dtype != wanted:

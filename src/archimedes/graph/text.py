@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from archimedes.graph.dtypes import DTYPE_NAMES
-from archimedes.graph.ops import CONST, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.dtypes import type_name
+from archimedes.graph.ops import BLOCK, CONST, INPUT, LOOKUP, OUT, REGION, TABLE
 
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
@@ -63,7 +63,7 @@ def statistics(g: Graph) -> Statistics:
         operands = list(g.operands(i))
         for j in operands:
             last_use[j] = i
-        work = 0 if op in (CONST, INPUT, OUT) else 1
+        work = 0 if op in (CONST, INPUT, OUT, BLOCK) else 1
         depth[i] = max((depth[j] for j in operands), default=0) + work
         if op == REGION:
             region = g.regions[i]
@@ -121,6 +121,8 @@ def _line(g: Graph, i: int) -> str:
         return f"out %{g.a[i]} [{g.b[i]}]"
     if op == LOOKUP:
         return f"lookup table{g.b[i]} %{g.a[i]}"
+    if op == BLOCK:
+        return f"block table{g.b[i]}"
     if op == REGION:
         region = g.regions[i]
         return f"{region.kind} {region.summary()}".rstrip() + f" ({_ranges(region.inputs)})"
@@ -132,13 +134,13 @@ def render(g: Graph, indent: str = "") -> str:
 
     Unused inputs are counted in the first line but not listed.
     """
-    kinds = Counter(DTYPE_NAMES[d] for d in g.input_dtypes)
+    kinds = Counter(type_name(d) for d in g.input_dtypes)
     signature = ", ".join(f"{count} {name}" for name, count in kinds.items()) or "no inputs"
     lines = [f"{indent}graph ({signature})"]
     for k, table in enumerate(g.tables):
         lines.append(f"{indent}  table{k} = {table.dtype}[{len(table)}]")
     for i in g.live():
-        suffix = "" if g.op[i] == REGION else f" : {DTYPE_NAMES[g.dtype[i]]}"
+        suffix = "" if g.op[i] == REGION else f" : {type_name(g.dtype[i])}"
         lines.append(f"{indent}  %{i} = {_line(g, i)}{suffix}")
         if g.op[i] == REGION:
             lines.extend(render(body, indent + "      ") for body in g.regions[i].bodies)

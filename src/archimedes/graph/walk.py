@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from archimedes.graph.ops import CONST, INPUT, LOOKUP, OPERANDS, OUT
+from archimedes.graph.ops import BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OPERANDS, OUT
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 
@@ -87,6 +87,10 @@ class Walk:
             return self.out(i)
         if code == LOOKUP:
             return self.dst.lookup(self.table(src.tables[src.b[i]]), self.to[src.a[i]])
+        if code == ELEMENT:
+            return self.element(i)
+        if code == BLOCK:
+            return self.block(i)
         self.outs[i] = self.region(i, src.regions[i])
         return -1
 
@@ -107,6 +111,14 @@ class Walk:
     def table(self, table: np.ndarray) -> np.ndarray:
         """Return what stands for a table that is looked up."""
         return table
+
+    def block(self, i: int) -> int:
+        """Return what stands for a table that is a block."""
+        return self.dst.block(self.table(self.src.tables[self.src.b[i]]))
+
+    def element(self, i: int) -> int:
+        """Return what stands for an element of a block."""
+        return self.dst.element(self.to[self.src.a[i]], self.to[self.src.b[i]])
 
     def region(self, i: int, region: Region) -> Outputs:
         """Return what stands for the outputs of a region of ``src``."""

@@ -5,21 +5,31 @@ something simpler: a lookup (a constant table read at a computed index) is a pla
 ``Graph.lookup``; an implicit function is a ``Call`` with a derivative of its own.
 """
 
+from archimedes.graph.regions.accumulate import Accumulate
 from archimedes.graph.regions.base import DerivativeRule, OneBody, Region
 from archimedes.graph.regions.call import Call
 from archimedes.graph.regions.host import Host
 from archimedes.graph.regions.map import Map
+from archimedes.graph.regions.nest import Nest
+from archimedes.graph.regions.pack import Move, Pack
+from archimedes.graph.regions.reads import Affine, Gather
 from archimedes.graph.regions.scan import Scan
 from archimedes.graph.regions.solve import Solve
 from archimedes.graph.regions.switch import Switch
 from archimedes.graph.regions.while_loop import While
 
 __all__ = [
+    "Accumulate",
+    "Affine",
     "Call",
     "DerivativeRule",
+    "Gather",
     "Host",
     "Map",
+    "Move",
+    "Nest",
     "OneBody",
+    "Pack",
     "Region",
     "Scan",
     "Solve",

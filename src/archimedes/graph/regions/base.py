@@ -171,6 +171,10 @@ class Region:
         """Say how it is cut down to what some of its outputs need (default: it stays whole)."""
         return Cut(tuple(range(len(self.inputs))), self.with_inputs, same_number)
 
+    def element(self, g: Graph, number: int, at: int) -> int | None:
+        """Return the node of an element of an output that is a block, where there is one."""
+        return None
+
     # ---- what it computes --------------------------------------------------------------
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:

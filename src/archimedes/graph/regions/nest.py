@@ -1,0 +1,220 @@
+"""``Nest``: loops over an index space, with a scalar body, and sums (or the like) over some axes.
+
+Elementwise programs, reductions, matrix products and gathers of arrays that are blocks are such
+loops: one node and one short body, however long the arrays are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import I64, block_type, item_type, length_of
+from archimedes.graph.ops import BY_NAME
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import OneBody, Region, Run, Through
+from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
+from archimedes.graph.regions.reads import Affine, Gather, Read, positions
+from archimedes.graph.regions.scan import times
+
+__all__ = ["COMBINE", "PARTIALS", "Nest"]
+
+#: Operations that may combine the values along reduced axes.
+COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")
+#: Partial results of a long reduction.
+PARTIALS = 16
+#: Points of the index space that the interpreter computes at once.
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Nest(OneBody):
+    """Run a body at every point of an index space, and combine what it gives along some axes.
+
+    ``shape`` is the index space; the first ``kept`` of its axes are those of the results, along
+    the others values are combined by the op ``combine`` (one of ``COMBINE``; empty where there
+    are none). ``reads`` says for each input what the body gets of it (``reads.py``). Body:
+    (inputs, then the int64 index along each axis if it takes them) -> outs, all scalars. Outputs:
+    a block for each out, in C order over the kept axes; a scalar where no axis is kept.
+
+    The order of a reduction: the points along the reduced axes are counted in C order. With
+    ``partials`` 1 they are combined one after the other, ascending. With more, partial result j
+    takes the points with number j modulo ``partials``, ascending; then the second half of the
+    partial results is combined into the first, until one is left. No result depends on anything
+    else: not on backend, lanes or threads.
+    """
+
+    shape: tuple[int, ...]
+    reads: tuple[Read, ...]
+    kept: int
+    combine: str = ""
+    partials: int = 1
+
+    @property
+    def out_dtypes(self) -> list[int]:
+        codes = self.body.output_dtypes
+        return [block_type(code, self.length) for code in codes] if self.kept else codes
+
+    @property
+    def length(self) -> int:
+        """Number of elements of each result."""
+        return math.prod(self.shape[: self.kept])
+
+    @property
+    def reduced(self) -> int:
+        """Number of points that are combined for each element."""
+        return math.prod(self.shape[self.kept :])
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the body takes the index along each axis."""
+        return len(self.body.inputs) > len(self.inputs)
+
+    def settings(self) -> tuple[Any, ...]:
+        reads = tuple(
+            r if r is None else r.digest if isinstance(r, Gather) else tuple(r) for r in self.reads
+        )
+        return (self.shape, reads, self.kept, self.combine, self.partials)
+
+    def summary(self) -> str:
+        text = " x ".join(map(str, self.shape))
+        if self.kept == len(self.shape):
+            return text
+        order = f" in {self.partials} partial results" if self.partials > 1 else ""
+        return f"{text}, the last {len(self.shape) - self.kept} by {self.combine}{order}"
+
+    def faults(self, g: Graph) -> Iterator[str]:
+        if min(self.shape, default=0) < 1 or not 0 <= self.kept <= len(self.shape):
+            yield f"has no index space: {self.shape}, {self.kept} kept"
+        if (self.kept < len(self.shape)) != (self.combine in COMBINE):
+            yield f"combines {len(self.shape) - self.kept} axes by {self.combine!r}"
+        if len(self.reads) != len(self.inputs):
+            yield f"has {len(self.reads)} reads of {len(self.inputs)} inputs"
+        kinds = []
+        for i, read in zip(self.inputs.tolist(), self.reads):
+            kind = g.dtype[i]
+            kinds.append(kind if read is None else item_type(kind))
+            yield from _read_faults(read, self.shape, length_of(kind))
+        axes = [I64] * len(self.shape)
+        if self.body.input_dtypes not in (kinds, kinds + axes):
+            yield "gives its body other inputs than it takes"
+        if any(length_of(kind) for kind in self.body.output_dtypes):
+            yield "has a body that returns a block"
+
+    def cut(self, cutter: Cutter, used: list[int]) -> Cut:
+        outs, count = tuple(used), len(self.inputs)
+        read = cutter.reads(self.body, outs)
+        keep = tuple(k for k in range(count) if k in read)
+        axes = tuple(range(count, len(self.body.inputs)))
+        body = cutter.part(self.body, (*keep, *axes), outs)
+        reads = tuple(self.reads[k] for k in keep)
+
+        def make(ids: np.ndarray) -> Region:
+            return replace(self, inputs=ids, body=body, reads=reads)
+
+        return Cut(keep, make, new_numbers(outs))
+
+    # ---- what it computes --------------------------------------------------------------
+
+    def evaluate(self, values: list[Any], run: Run) -> list[Any]:
+        outs = []
+        step = max(1, _AT_ONCE // max(1, math.prod(self.shape[1:])))
+        rows = self.shape[0] if self.shape and self.kept else 1
+        for first in range(0, rows, step):
+            last = min(first + step, rows) if self.kept else None
+            outs.append(self._evaluate(values, run, first, last))
+        if not self.kept:
+            return outs[0]
+        return [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*outs)]
+
+    def _evaluate(self, values: list[Any], run: Run, first: int, last: int | None) -> list[Any]:
+        """Compute the rows from ``first`` to ``last`` of the first axis (None: all of it)."""
+        shape = self.shape if last is None else (last - first, *self.shape[1:])
+        given = []
+        for value, read in zip(values, self.reads):
+            if read is None:
+                given.append(value)
+            elif isinstance(read, Affine):
+                moved = read._replace(
+                    offset=read.offset + (first * read.strides[0] if shape else 0)
+                )
+                given.append(value[positions(moved, shape)])
+            else:
+                given.append(value[read.table.reshape(self.shape)[first:last]])
+        if self.indexed:
+            lines = [np.arange(n, dtype=np.int64) for n in shape]
+            if last is not None:
+                lines[0] = lines[0] + first
+            given += np.meshgrid(*lines, indexing="ij")
+        results = []
+        for out in run(self.body, given):
+            wide = np.broadcast_to(out, shape)
+            flat = wide.reshape(math.prod(shape[: self.kept]), self.reduced)
+            column = self._combined(flat) if self.combine else flat[:, 0].copy()
+            results.append(column if self.kept else column[0])
+        return results
+
+    def _combined(self, rows: np.ndarray) -> np.ndarray:
+        """Combine each row in the order of the region."""
+        combine: Any = BY_NAME[self.combine].numpy
+        if self.partials == 1 or self.reduced <= self.partials:
+            return _chain(combine, rows)
+        whole = self.reduced // self.partials * self.partials
+        columns = rows[:, :whole].reshape(len(rows), -1, self.partials)
+        totals = _chain(combine, np.moveaxis(columns, 1, -1))
+        for j in range(self.reduced - whole):
+            totals[:, j] = combine(totals[:, j], rows[:, whole + j])
+        half = self.partials // 2
+        while half:
+            totals = combine(totals[:, :half], totals[:, half : 2 * half])
+            half //= 2
+        return np.asarray(totals[:, 0])
+
+    def count(
+        self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
+    ) -> Counter[str]:
+        total = times(operations(self.body), math.prod(self.shape))
+        if self.combine:
+            steps = self.length * (self.reduced - 1) * len(self.body.outputs)
+            total[self.combine] += steps
+        return total
+
+    def work(self, body: Callable[[Graph], int], rounds: int) -> int:
+        return math.prod(self.shape) * (1 + body(self.body))
+
+    def dependence(self, given: list[Any], through: Through) -> list[Any]:
+        raise NotImplementedError  # written in derivatives/sparsity.py
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Region:
+        (body,) = bodies
+        return replace(self, body=body)
+
+
+def _chain(combine: Any, rows: np.ndarray) -> np.ndarray:
+    """Combine along the last axis, one after the other."""
+    if combine is np.add:  # which accumulates in this order
+        return np.add.accumulate(rows, axis=-1)[..., -1].copy()
+    total = rows[..., 0].copy()
+    for k in range(1, rows.shape[-1]):
+        total = combine(total, rows[..., k])
+    return np.asarray(total)
+
+
+def _read_faults(read: Read, shape: Sequence[int], length: int) -> Iterator[str]:
+    if read is None:
+        return
+    if isinstance(read, Gather):
+        ends = (int(read.table.min()), int(read.table.max())) if read.table.size else (0, -1)
+        if read.table.size != math.prod(shape):
+            yield f"gathers {read.table.size} elements at {math.prod(shape)} points"
+    else:
+        if len(read.strides) != len(shape):
+            yield f"reads along {len(read.strides)} of {len(shape)} axes"
+        ends = read.last(shape)
+    if ends[0] < 0 or ends[1] >= length:
+        yield f"reads elements {ends[0]} to {ends[1]} of a block of {length}"
