@@ -168,7 +168,12 @@ class Graph:
         return i
 
     def const(self, value: Any, dtype: int = F64) -> int:
-        """Return the node of a constant; ``value`` is converted to ``dtype`` (default float64)."""
+        """Return the node of a constant; ``value`` is converted to ``dtype`` (default float64).
+
+        Of a type of blocks it is a block of that constant.
+        """
+        if length_of(dtype):
+            return self.block(np.full(length_of(dtype), value, dtype=DTYPES[item_type(dtype)]))
         if dtype == F64:
             value = float(value)
         elif dtype == F32:

@@ -6,7 +6,9 @@ Whatever is imported from here, the derivatives of all regions are registered.
 from archimedes.graph.derivatives import (
     call_derivative,
     map_derivative,
+    nest_derivative,
     own_rules,
+    pack_derivative,
     scan_derivative,
     solve_derivative,
     switch_derivative,
@@ -18,7 +20,9 @@ __all__: list[str] = []
 _ = (
     call_derivative,
     map_derivative,
+    nest_derivative,
     own_rules,
+    pack_derivative,
     scan_derivative,
     solve_derivative,
     switch_derivative,

@@ -56,6 +56,12 @@ class _Forward(Walk):
             tangents[i] = _node_tangent(self.dst, code, out, operands, active)
         return out
 
+    def element(self, i: int) -> int:
+        index = self.to[self.src.b[i]]
+        blocks = self.tangents[self.src.a[i]]
+        self.tangents[i] = {d: self.dst.element(block, index) for d, block in blocks.items()}
+        return super().element(i)
+
     def input(self, i: int) -> int:
         self.tangents[i] = self.seeds[self.src.a[i]]
         return super().input(i)

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from archimedes.graph.blocks import add_blocks, one_hot, pack
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.derivatives.whole import opened
-from archimedes.graph.dtypes import is_float
+from archimedes.graph.dtypes import is_float, item_type, length_of
 from archimedes.graph.formulas import Emit
-from archimedes.graph.ops import ARITY, INPUT, LOOKUP, OUT, REGION, TABLE
+from archimedes.graph.ops import ARITY, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.passes import copy_into
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions, Region
+from archimedes.graph.regions.pack import Move
+from archimedes.graph.regions.reads import Affine
 
 __all__ = ["LINEAR_RULES", "PARTIAL_RULES", "add_term", "reverse_by_rows", "reverse_sweep"]
 
@@ -30,7 +33,9 @@ def add_term(g: Graph, e: Emit, into: Directions, direction: int, term: int) -> 
     if g.value.get(term) == 0:
         return
     old = into.get(direction)
-    into[direction] = term if old is None else e.add(old, term)
+    if old is not None:
+        term = add_blocks(g, old, term) if length_of(g.dtype[term]) else e.add(old, term)
+    into[direction] = term
 
 
 def reverse_sweep(
@@ -95,6 +100,8 @@ class _Reverse:
         self.saved: dict[int, Any] = {}
         self.adjoints: dict[int, Directions] = {}
         self.of_regions: dict[int, dict[int, Directions]] = {}
+        #: Adjoints of elements at constant places, by block and place: put together once.
+        self.of_elements: dict[int, dict[int, Directions]] = {}
 
     def record(self, inputs: Sequence[int]) -> list[int]:
         """Copy the program; active regions keep what they need. Returns ids of the outputs."""
@@ -124,10 +131,14 @@ class _Reverse:
             if code == REGION:
                 self._through_region(i)
                 continue
+            if i in self.of_elements:
+                self._gather_elements(i)
             adjoint = adjoints.get(i)
             if not adjoint or code == INPUT:
                 continue
-            if code == OUT:
+            if code == ELEMENT:
+                self._through_element(i, adjoint)
+            elif code == OUT:
                 self.of_regions.setdefault(src.a[i], {})[src.b[i]] = adjoint
             else:
                 self._through_op(i, code, adjoint)
@@ -144,6 +155,28 @@ class _Reverse:
         moved = region.with_inputs([self.to[j] for j in reads])
         for j, result in zip(reads, moved.pull_back(self.dst, given, self.saved[i], wanted)):
             self.give(j, result)
+
+    def _through_element(self, i: int, adjoint: Directions) -> None:
+        """Give the adjoint of an element to its block."""
+        src, dst = self.src, self.dst
+        block, index = src.a[i], self.to[src.b[i]]
+        at = dst.value.get(index)
+        if at is not None:
+            mine = self.of_elements.setdefault(block, {})
+            _merge(dst, mine.setdefault(at, {}), adjoint)
+            return
+        length = length_of(src.dtype[block])
+        self.give(block, {d: one_hot(dst, length, index, bar) for d, bar in adjoint.items()})
+
+    def _gather_elements(self, block: int) -> None:
+        """Put the adjoints of elements together to one of their block."""
+        dst, kind = self.dst, self.src.dtype[block]
+        found = self.of_elements.pop(block)
+        for d in sorted({d for adjoint in found.values() for d in adjoint}):
+            mine = {at: adjoint[d] for at, adjoint in sorted(found.items()) if d in adjoint}
+            moves = [Move(k, (), Affine(at, ()), None) for k, at in enumerate(mine)]
+            made = pack(dst, length_of(kind), item_type(kind), list(mine.values()), moves)
+            self.give(block, {d: made})
 
     def _through_op(self, i: int, code: int, adjoint: Directions) -> None:
         g, src, to, active = self.dst, self.src, self.to, self.active
@@ -170,7 +203,7 @@ class _Reverse:
 
 def _merge(g: Graph, into: Directions, more: Directions) -> None:
     for d, term in more.items():
-        add_term(g, Emit(g, g.dtype[term]), into, d, term)
+        add_term(g, Emit(g, item_type(g.dtype[term])), into, d, term)
 
 
 def _narrow(
@@ -191,7 +224,11 @@ def _narrow(
         code = src.op[i]
         if code == OUT:
             reached[src.a[i]] = 1
-        elif code == REGION or PARTIAL_RULES[code] is not None or LINEAR_RULES[code] is not None:
+        elif (
+            code in (REGION, ELEMENT)
+            or PARTIAL_RULES[code] is not None
+            or LINEAR_RULES[code] is not None
+        ):
             for j in src.operands(i):
                 reached[j] = 1
 
@@ -206,6 +243,7 @@ def _active(src: Graph, live: list[int], wanted: Sequence[bool] | None) -> bytea
         elif code == REGION:
             active[i] = any(active[j] for j in src.regions[i].inputs.tolist())
         elif ARITY[code] and code != LOOKUP and is_float(src.dtype[i]):
-            differentiable = code == OUT or PARTIAL_RULES[code] or LINEAR_RULES[code]
+            moves = code in (OUT, ELEMENT)
+            differentiable = moves or PARTIAL_RULES[code] or LINEAR_RULES[code]
             active[i] = bool(differentiable) and any(active[j] for j in src.operands(i))
     return active

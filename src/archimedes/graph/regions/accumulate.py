@@ -56,6 +56,6 @@ class Accumulate(Region):
 
     def dependence(self, given: list[Any], through: Through) -> list[Any]:
         every = 0
-        for sets in given[0]:
+        for sets in given[0] or ():
             every |= sets
         return [[every] * self.length]

@@ -188,11 +188,46 @@ class Nest(OneBody):
         return math.prod(self.shape) * (1 + body(self.body))
 
     def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        raise NotImplementedError  # written in derivatives/sparsity.py
+        if not any(given):
+            return [0] * len(self.body.outputs)
+        # Which inputs each output of the body depends on: bit k stands for input k.
+        bits = [1 << k for k in range(len(self.inputs))]
+        extra = [0] * (len(self.body.inputs) - len(bits))
+        masks = through(self.body, [*bits, *extra])
+        return [self._dependence(mask, given) for mask in masks]
+
+    def _dependence(self, mask: int, given: list[Any]) -> Any:
+        """Return the sets of the elements of one output."""
+        sets = [0] * (self.length or 1)
+        for k, read in enumerate(self.reads):
+            if not (mask >> k & 1 and given[k]):
+                continue
+            if read is None:
+                mine = _union(given[k])
+                sets = [old | mine for old in sets]
+                continue
+            source, at = given[k], 0
+            flat = positions(read, self.shape).ravel().tolist()
+            for j in range(len(sets)):
+                total = sets[j]
+                for place in flat[at : at + self.reduced]:
+                    total |= source[place]
+                sets[j] = total
+                at += self.reduced
+        return sets if self.kept else sets[0]
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         (body,) = bodies
         return replace(self, body=body)
+
+
+def _union(sets: Any) -> int:
+    if not isinstance(sets, list):
+        return int(sets)
+    union = 0
+    for mine in sets:
+        union |= mine
+    return union
 
 
 def _chain(combine: Any, rows: np.ndarray) -> np.ndarray:

@@ -99,6 +99,8 @@ class Pack(Region):
         made: list[int] = [0] * self.length
         for source, shape, to, start in self.moves:
             sets = given[source]
+            if not sets:
+                continue
             places = positions(to, shape).ravel().tolist()
             if start is None:
                 for k in places:
