@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from archimedes.control import modes
 from archimedes.vehicles import F16, FlightCase, FlightState, fly, linearize, load, trim
 
 plane = load("f16")  # a path to a copy with other numbers works the same way
@@ -25,9 +26,7 @@ assert steady.success
 
 # Small motions about it.
 small = linearize(plane, steady.flight, steady.input, {"power": steady.state.power})
-for value, shares in small.modes():
-    largest = max(shares, key=shares.get)
-    print(f"  {value:18.4f}  seen most in {largest}")
+print(modes(small))
 
 # Fixed controls hold it for a minute: turning Earth and all.
 case = FlightCase(plane, steady.flight, 60.0, steady.input, inner={"power": steady.state.power})

@@ -73,7 +73,7 @@ def test_a_system_steps_as_scipys_does():
     np.testing.assert_array_equal(
         system.rates(np.ones(2), [1.0]), system.A @ np.ones(2) + system.B[:, 0]
     )
-    np.testing.assert_array_equal(system.outputs(np.ones(2), [1.0]), system.C.sum() + system.D[0])
+    np.testing.assert_array_equal(system.output(np.ones(2), [1.0]), system.C.sum() + system.D[0])
 
 
 @pytest.mark.parametrize("order", [1, 3])

@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import array, holds_traced
 
-__all__ = ["matrix", "real_numbers", "symmetric_matrix", "vector"]
+__all__ = ["check_positive", "matrix", "real_numbers", "symmetric_matrix", "vector"]
 
 #: How far from symmetric, and below zero, matrices may be, relative to their largest entry.
 ROUNDING = 1e-9
@@ -77,3 +77,9 @@ def symmetric_matrix(
     if least < -slack:
         raise ValueError(f"{name} must have no negative eigenvalues, its least is {least:.3g}")
     return found
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Raise where a known number is not above zero."""
+    if not holds_traced(value) and not np.all(np.greater(value, 0.0)):
+        raise ValueError(f"{name} must be above zero, in seconds, got {value}")

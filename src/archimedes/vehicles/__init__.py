@@ -11,7 +11,7 @@ from archimedes.vehicles.projectile import Projectile
 from archimedes.vehicles.rocket import Rocket, Stage, two_stage_rocket
 from archimedes.vehicles.rocket_guidance import OrbitGuidance
 from archimedes.vehicles.satellite import Satellite
-from archimedes.vehicles.steady_flight import Linearization, Trim, linearize, trim
+from archimedes.vehicles.steady_flight import Trim, linearize, trim
 from archimedes.vehicles.surroundings import FlightState, Surroundings
 from archimedes.vehicles.vehicle_files import load, parameter_file
 from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
@@ -28,7 +28,6 @@ __all__ = [
     "FlightRecord",
     "FlightState",
     "GeometricController",
-    "Linearization",
     "Multirotor",
     "OrbitGuidance",
     "Projectile",

@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import compile, jac, jvp
+from archimedes.control import StateSpace
+from archimedes.control import linearize as control_linearize
+from archimedes.control import trim as control_trim
+from archimedes.function import jvp
 from archimedes.spatial.components import cross
 from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 from archimedes.vehicles.surroundings import FlightState
 
-__all__ = ["Linearization", "Trim", "linearize", "trim"]
+__all__ = ["Trim", "linearize", "trim"]
 
 #: In how many parts a turn is tightened while it is searched for.
 TIGHTENING = 6
@@ -47,7 +50,9 @@ def flight_rates(vehicle: Any, t: Any, flight: FlightState, rest: dict[str, Any]
 
 #: Unknowns and rates of every vehicle; controls and inner states add theirs by name.
 UNKNOWNS = ("roll", "pitch", "yaw", "p", "q", "r")
-RATES = ("speed", "course", "climb", "roll", "pitch", "yaw", "p", "q", "r", "side force")
+NAMES = ("alt", "v_N", "v_E", "v_D", "roll", "pitch", "yaw", "p", "q", "r")
+UNITS = ("m", *["m/s"] * 3, *["rad"] * 3, *["rad/s"] * 3)
+RATES = ("speed", "course", "climb", "roll", "pitch", "yaw", "p", "q", "r", "side_force")
 
 
 def trim(
@@ -68,60 +73,74 @@ def trim(
     vehicle's `Input` to start from, `rest` the other fields of its state. `free` names the unknowns
     ("roll", "pitch", "yaw", "p", "q", "r", controls and fields of `rest` by name), by default all;
     `steady` the rates that shall vanish ("speed", "course", "climb", "roll", "pitch", "yaw", "p",
-    "q", "r", "side force", fields of `rest`), by default all. A turn of `turn_rate` in rad/s is
+    "q", "r", "side_force", fields of `rest`), by default all. A turn of `turn_rate` in rad/s is
     coordinated: no side force. `bounds` is a pair of `Input` (lower, upper). The `residual` of the
     result is in m/s^2, rad/s and rad/s^2, in the order of `steady`.
     """
     if not np.any(check_vector(flight.v_NED, 3, "flight.v_NED")):
         raise ValueError("trim: flight.v_NED is zero: steady flight needs a velocity to hold")
+    # As everybody writes it.
+    steady = None if steady is None else [name.replace(" ", "_") for name in steady]
     rest = {} if rest is None else {k: np.asarray(v, dtype=float) for k, v in rest.items()}
-    start, unravel = tree.ravel((flight.rpy, flight.w_B, u, rest))
-    inner = [name for name, value in rest.items() for _ in range(np.size(value))]
     controls = [path.lstrip(".") for path in tree.structure(u).paths()]
-    moving = _chosen("free", free, (*UNKNOWNS, *controls, *inner))
-    watched = _chosen("steady", steady, (*RATES, *inner))
+    inner = tuple(rest)
+    _check_names("free", free, (*UNKNOWNS, *controls, *inner))
+    watched = _check_names("steady", steady, (*RATES, *inner))
+    angles = dict(zip(UNKNOWNS, np.concatenate([flight.rpy, flight.w_B])))
 
-    def fill(z: Any) -> Any:
-        full = np.array(start)
-        full[moving] = z
-        return unravel(full)
+    def place(z: Any) -> tuple[FlightState, Any]:
+        numbers = np.stack([z[name] for name in UNKNOWNS])
+        at = tree.replace(flight, rpy=numbers[:3], w_B=numbers[3:])
+        return at, {name: z[name] for name in inner}
 
-    def residual(z: Any, rate: Any) -> Any:
-        rpy, w_B, u, rest = fill(z)
-        at = tree.replace(flight, rpy=rpy, w_B=w_B)
-        return _unsteadiness(vehicle, at, rest, u, rate)[watched]
+    def unsteady(t: Any, z: Any, u: Any, rate: Any) -> Any:
+        at, rest = place(z)
+        return _unsteadiness(vehicle, at, rest, u, rate)
 
-    limits = tuple(side[moving] for side in _limits(start, unravel, bounds))
-    z = start[moving]
+    limits = None
+    if bounds is not None:
+        ends = [tree.leaves(side) for side in bounds]
+        limits = {f"u.{name}": pair for name, pair in zip(controls, zip(*ends))}
     # A turn is tightened little by little: the search starts near its goal each time.
-    for part in np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING) if turn_rate else [0.0]:
-        z, error = _search(residual, z, part * turn_rate, limits)
-    rpy, w_B, u, rest = fill(z)
-    at = tree.replace(flight, rpy=rpy, w_B=w_B)
-    worst = int(np.argmax(np.abs(error)))
-    success = bool(np.abs(error[worst]) < tol)
+    parts = np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING)[:-1] if turn_rate else []
+    z = {**angles, **rest}
+    found = control_trim(
+        lambda t, z, u, rate: tree.map(np.zeros_like, z),  # its conditions are outputs
+        z,
+        u,
+        unsteady,
+        free=None if free is None else [f"u.{k}" if k in controls else f"x.{k}" for k in free],
+        rates=dict.fromkeys(z),
+        targets=dict.fromkeys(watched, 0.0),
+        bounds=limits,
+        args=(float(turn_rate),),
+        through=[(float(part * turn_rate),) for part in parts],
+        tol=tol,
+    )
+    at, rest = place(found.x)
     message = "trimmed"
-    if not success:
+    if not found.success:
+        left = found.residuals
+        worst = max(left, key=lambda name: np.nan_to_num(abs(left[name]), nan=np.inf))
         message = (
-            f"no steady flight found: the rate of {(*RATES, *inner)[watched[worst]]} is left at "
-            f"{error[worst]:.3g}; widen the bounds, change speed or altitude, or start nearer"
+            f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}; widen the "
+            "bounds, change speed or altitude, or start nearer"
         )
     state = vehicle.State(motion=vehicle.world.state(at), **rest)
-    return Trim(state, u, at, error, success, message)
+    error = np.array(list(found.residuals.values()))
+    return Trim(state, found.u, at, error, found.success, message)
 
 
-def _chosen(what: str, names: Sequence[str] | None, known: Sequence[str]) -> list[int]:
-    """Return the positions of the names, or of all."""
-    if names is None:
-        return list(range(len(known)))
-    unknown = [name for name in names if name not in known]
+def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
+    """Return the names, by default all, in the order of the known ones."""
+    unknown = [name for name in names or () if name not in known]
     if unknown:
         raise ValueError(f"trim: {what} names {unknown}, which are not among {tuple(known)}")
-    return [k for k, name in enumerate(known) if name in names]
+    return [name for name in known if names is None or name in names]
 
 
 def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Any, turn_rate: Any) -> Any:
-    """Return what vanishes in steady flight, in the order of `RATES` and the inner states."""
+    """Return what vanishes in steady flight, by the names of `RATES` and of the inner states."""
     moving, inner = flight_rates(vehicle, 0.0, at, rest, u)
     turn = turn_rate * np.array([0.0, 0.0, 1.0])
     push = moving.v_NED - cross(turn, at.v_NED)
@@ -131,59 +150,12 @@ def _unsteadiness(vehicle: Any, at: FlightState, rest: Any, u: Any, turn_rate: A
     x = vehicle.State(motion=vehicle.world.state(at), **rest)
     side = vehicle.forces(0.0, x, u)[0][1] / vehicle.mass
     track = [np.sum(push * along), np.sum(push * right), -push[2]]
-    rates = [np.reshape(rate, (-1,)) for rate in inner.values()]
-    return np.concatenate([np.stack(track), moving.rpy - turn, moving.w_B, side[None], *rates])
+    rates = (*track, *(moving.rpy - turn), *moving.w_B, side)
+    return {**dict(zip(RATES, rates)), **inner}
 
 
-def _limits(z: Any, unravel: Any, bounds: Any) -> tuple[Any, Any]:
-    """Return lower and upper limits of all unknowns: those of the controls, if given."""
-    sides = []
-    for k, infinity in enumerate((-np.inf, np.inf)):
-        rpy, w_B, u, rest = unravel(np.full_like(z, infinity))
-        sides.append(tree.ravel((rpy, w_B, u if bounds is None else bounds[k], rest))[0])
-    return sides[0], sides[1]
-
-
-def _search(residual: Any, z: Any, turn_rate: Any, limits: Any) -> tuple[Any, Any]:
-    from scipy.optimize import least_squares
-
-    error = compile(residual)(np.clip(z, *limits), float(turn_rate))
-    if not np.all(np.isfinite(error)):  # SciPy would refuse to begin
-        return z, np.where(np.isfinite(error), error, np.inf)
-    found = least_squares(
-        compile(residual),
-        np.clip(z, *limits),
-        jac(residual),
-        bounds=limits,
-        x_scale="jac",
-        args=(float(turn_rate),),
-        xtol=1e-15,
-        ftol=1e-15,
-        gtol=1e-15,
-    )
-    return found.x, found.fun
-
-
-@struct
-class Linearization:
-    """Small motions about a condition: ``dz/dt = A z + B u`` with names for rows and columns."""
-
-    A: Any = field()
-    B: Any = field()
-    states: tuple[str, ...] = field(static=True)
-    inputs: tuple[str, ...] = field(static=True)
-
-    def modes(self) -> list[tuple[complex, dict[str, float]]]:
-        """Return eigenvalues with the share of each state in their vector, slowest first."""
-        values, vectors = np.linalg.eig(np.asarray(self.A))
-        order = np.argsort(np.abs(values))
-        shares = [np.abs(vectors[:, k]) / np.abs(vectors[:, k]).max() for k in order]
-        named = [dict(zip(self.states, map(float, share))) for share in shares]
-        return [(complex(values[k]), share) for k, share in zip(order, named)]
-
-
-def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> Linearization:
-    """Return the Jacobians of the rates of the flight state and inner states at a condition.
+def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> StateSpace:
+    """Return the linear system of the flight state and inner states about a condition.
 
     Latitude and longitude are left out: nothing depends on them over the times modes take.
     """
@@ -200,13 +172,12 @@ def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> Li
         return moving.alt, moving.v_NED, moving.rpy, moving.w_B, inner
 
     z = (flight.alt, flight.v_NED, flight.rpy, flight.w_B, rest)
-    both = jac(rates, argnums=(0, 1), flat=True)(z, u)
-    A, B = both[:, : len(both)], both[:, len(both) :]
+    small = control_linearize(lambda t, z, u: rates(z, u), z, u)
     inner = [
         name + (f"[{k}]" if np.size(v) > 1 else "")
         for name, v in rest.items()
         for k in range(np.size(v))
     ]
-    names = ("alt", "v_N", "v_E", "v_D", "roll", "pitch", "yaw", "p", "q", "r", *inner)
-    inputs = tuple(path.lstrip(".") for path in tree.structure(u).paths())
-    return Linearization(A, B, names, inputs)
+    names = (*NAMES, *inner)
+    units = (*UNITS, *[""] * len(inner))
+    return tree.replace(small, states=names, outputs=names, state_units=units, output_units=units)

@@ -12,7 +12,7 @@ __all__ = ["least_squares"]
 
 #: "hess-lm" is the name that users of the original type.
 METHODS = ("hess-lm", "lm")
-_OPTIONS = ("ftol", "xtol", "gtol", "max_nfev", "damping", "loss", "f_scale")
+_OPTIONS = ("ftol", "xtol", "gtol", "max_nfev", "damping", "loss", "f_scale", "jac")
 
 
 def least_squares(

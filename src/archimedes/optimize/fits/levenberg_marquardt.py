@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import compile, is_traced, jac
+from archimedes.function import compile, is_traced
+from archimedes.function import jac as jacobian
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
 
@@ -45,6 +46,7 @@ def lm_solve(
     damping: float = 1e-3,
     loss: str = "linear",
     f_scale: float = 1.0,
+    jac: Callable[..., Any] | None = None,
 ) -> LMResult:
     """Minimise the sum of squares of ``func(x, *args)`` from ``x0``.
 
@@ -53,7 +55,8 @@ def lm_solve(
     change by less than ``ftol`` or ``xtol``, relatively, where no part of the gradient exceeds
     ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown). ``loss`` other than
     "linear" gives residuals above ``f_scale`` less weight: "soft_l1", "huber", "cauchy",
-    "arctan". Errors of the caller raise; what the numbers do is in ``result.status``.
+    "arctan". Errors of the caller raise; what the numbers do is in ``result.status``. ``jac`` is
+    the Jacobian (m, n) of a function of arrays, where it has been made already.
 
     >>> rosenbrock = lambda x: np.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
     >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
@@ -70,7 +73,8 @@ def lm_solve(
     def residuals(x: Any, *args: Any) -> Any:
         return tree.ravel(func(unravel(x), *args))[0] * 1.0
 
-    problem = _Problem(compile(residuals), jac(residuals), args, lower, upper)
+    made = (compile(residuals), jacobian(residuals)) if jac is None else (func, jac)
+    problem = _Problem(*made, args, lower, upper)
     limit = 100 * start.size if max_nfev is None else int(max_nfev)
     if loss not in LOSSES or not f_scale > 0:
         raise ValueError(

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.control import StateSpace
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.environment.gravity import check_positive
 from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 from archimedes.vehicles.f16.f16 import F16
 from archimedes.vehicles.parts.limits import check_part
-from archimedes.vehicles.steady_flight import Linearization, Trim
+from archimedes.vehicles.steady_flight import Trim
 
 __all__ = ["CircleGuidance", "F16Autopilot", "regulator"]
 
@@ -102,7 +103,7 @@ class F16Autopilot:
         integrals: Any = field()
 
     @staticmethod
-    def design(plane: F16, trimmed: Trim, small: Linearization) -> F16Autopilot:
+    def design(plane: F16, trimmed: Trim, small: StateSpace) -> F16Autopilot:
         """Return the autopilot for a level condition with course north and its linearization."""
         _check_condition(trimmed)
         names, V = list(small.states), float(np.linalg.norm(trimmed.flight.v_NED))

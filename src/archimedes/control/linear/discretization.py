@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import matrix
-from archimedes.function import expm, holds_traced
+from archimedes.control.matrix_checks import check_positive, matrix
+from archimedes.function import expm
 
-__all__ = ["check_positive", "discretize_linear"]
+__all__ = ["discretize_linear"]
 
 Matrices = tuple[Any, Any, Any, Any]
 
@@ -36,12 +36,6 @@ def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zo
     D = matrix(D, "D", C.shape[0], B.shape[1])
     check_positive(dt, "dt")
     return METHODS[method](A, B, C, D, dt)
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Raise where a known number is not above zero."""
-    if not holds_traced(value) and not np.all(np.greater(value, 0.0)):
-        raise ValueError(f"{name} must be above zero, in seconds, got {value}")
 
 
 def _zero_order_hold(A: Any, B: Any, C: Any, D: Any, dt: Any) -> Matrices:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.control.linear.riccati import solve_care, solve_dare
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
-from archimedes.control.riccati import solve_care, solve_dare
 
 __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 

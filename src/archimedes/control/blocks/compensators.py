@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.discretization import check_positive
+from archimedes.control.matrix_checks import check_positive
 from archimedes.tree import field, struct
 
 __all__ = ["LeadLag"]

@@ -1,0 +1,1 @@
+"""Blocks of controllers: structs with ``step(state, input) -> (state, output)``."""

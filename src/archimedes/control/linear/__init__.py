@@ -1,0 +1,1 @@
+"""Linear systems: what they are, in steps, regulated, seen in frequency, reduced."""

@@ -1,0 +1,131 @@
+"""Poles and modes with names.
+
+Participation of state k in mode i is the size of v[k, i] w[i, k], right and left eigenvectors,
+with the shares of a mode summing to one; unlike the eigenvector alone it does not depend on the
+units of the states (I. Perez-Arriaga, G. Verghese, F. Schweppe, "Selective modal analysis ...",
+IEEE Trans. Power App. Syst. 101, 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.control.linear.state_space import StateSpace
+from archimedes.control.matrix_checks import matrix
+from archimedes.function import holds_traced
+
+__all__ = ["Mode", "ModeTable", "modes"]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A pole, or a pair of conjugate poles, of which ``pole`` is that with imag >= 0.
+
+    ``pole`` is in continuous time (1/s), also for systems in steps. ``frequency`` (rad/s) is its
+    size, ``damping`` the cosine (1: no oscillation, negative: unstable), ``time_constant`` (s) the
+    time to fall by e (negative: to grow), ``participation`` the share of each state, largest
+    first, summing to one.
+    """
+
+    pole: complex
+    participation: dict[str, float]
+
+    @property
+    def frequency(self) -> float:
+        """Natural frequency in rad/s."""
+        return abs(self.pole)
+
+    @property
+    def damping(self) -> float:
+        """Damping ratio; nan for a pole at zero."""
+        return -self.pole.real / abs(self.pole) if self.pole else float("nan")
+
+    @property
+    def time_constant(self) -> float:
+        """Seconds to fall by a factor e; negative where it grows, inf where it does neither."""
+        return -1.0 / self.pole.real if self.pole.real else float("inf")
+
+    @property
+    def main_states(self) -> tuple[str, ...]:
+        """States that together have 80 % of the mode."""
+        found, total = [], 0.0
+        for name, share in self.participation.items():
+            found.append(name)
+            total += share
+            if total >= 0.8:
+                break
+        return tuple(found)
+
+    @property
+    def stable(self) -> bool:
+        """Whether it dies away."""
+        return self.pole.real < 0.0
+
+
+@dataclass(frozen=True)
+class ModeTable:
+    """Modes, slowest first: iterate, index, or print them."""
+
+    modes: tuple[Mode, ...]
+
+    def __iter__(self) -> Iterator[Mode]:
+        return iter(self.modes)
+
+    def __len__(self) -> int:
+        return len(self.modes)
+
+    def __getitem__(self, k: int) -> Mode:
+        return self.modes[k]
+
+    def __str__(self) -> str:
+        lines = [f"{'pole [1/s]':>24} {'rad/s':>9} {'damping':>8} {'tau [s]':>9}  states"]
+        for m in self.modes:
+            sign = f" +-{m.pole.imag:.4g}j" if m.pole.imag else ""
+            names = ", ".join(f"{k} {m.participation[k]:.0%}" for k in m.main_states)
+            lines.append(
+                f"{f'{m.pole.real:.4g}{sign}':>24} {m.frequency:>9.4g} {m.damping:>8.3f} "
+                f"{m.time_constant:>9.3g}  {names}"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def modes(system: StateSpace | Any, dt: float | None = None) -> ModeTable:
+    """Return the modes of a `StateSpace`, or of a matrix A (n, n) with steps of ``dt`` or none.
+
+    A conjugate pair is one mode. Runs on numbers: eigenvectors are not recorded (the poles are:
+    ``system.poles()``).
+
+    >>> pendulum = StateSpace([[0.0, 1.0], [-4.0, -0.4]], np.eye(2, 1), np.eye(2), np.zeros((2, 1)),
+    ...                       states=("angle", "rate"))
+    >>> print(modes(pendulum))
+                  pole [1/s]     rad/s  damping   tau [s]  states
+                -0.2 +-1.99j         2    0.100         5  angle 50%, rate 50%
+    """
+    if not isinstance(system, StateSpace):
+        A = matrix(system, "system")
+        n = A.shape[0]
+        system = StateSpace(A, np.zeros((n, 0)), np.zeros((0, n)), np.zeros((0, 0)), dt)
+    if holds_traced(system.A):
+        raise TypeError("modes runs on numbers; in recorded code use system.poles()")
+    if not np.all(np.isfinite(system.A)):
+        raise ValueError("modes: A must hold finite numbers")
+    poles, V = np.linalg.eig(system.A)
+    # Of equal poles the eigenvectors may be dependent: shares are then those of the pseudo-inverse.
+    shares = np.abs(V.T * np.linalg.pinv(V))
+    shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    if system.dt is not None:
+        with np.errstate(divide="ignore"):
+            poles = np.log(poles.astype(complex)) / system.dt
+    found = []
+    for k in np.argsort(np.abs(poles), kind="stable"):
+        if np.imag(poles[k]) >= 0.0:
+            order = np.argsort(-shares[k], kind="stable")
+            named = {system.states[i]: float(shares[k, i]) for i in order}
+            found.append(Mode(complex(poles[k]), named))
+    return ModeTable(tuple(found))

@@ -1,0 +1,192 @@
+"""Linear systems as structs, and transfer functions as such systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.control.linear.discretization import discretize_linear
+from archimedes.control.matrix_checks import check_positive, matrix, vector
+from archimedes.function import holds_traced
+from archimedes.tree import field, struct
+
+__all__ = ["StateSpace", "tf2ss"]
+
+
+@struct
+class StateSpace:
+    """A x + B u is the rate of the state, or the next state; C x + D u is the output.
+
+    A (n, n), B (n, m), C (p, n), D (p, m). ``dt`` is the length of a step in seconds, None in
+    continuous time. ``states``, ``inputs`` and ``outputs`` name rows and columns (by default
+    "x[0]", "u[0]", "y[0]" and so on); ``state_units`` and the like are texts, "" where unknown.
+
+    >>> lag = StateSpace(A=[[-1.0]], B=[[1.0]], C=[[1.0]], D=[[0.0]]).discretize(0.1)
+    >>> x, y = lag.step(np.zeros(1), np.ones(1))
+    >>> x.round(6), y
+    (array([0.095163]), array([0.]))
+    """
+
+    A: Any
+    B: Any
+    C: Any
+    D: Any
+    dt: Any = field(default=None, units="s")
+    states: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    inputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    state_units: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    input_units: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    output_units: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        n = matrix(self.A, "A").shape[0]
+        put = object.__setattr__
+        put(self, "A", matrix(self.A, "A", n, n))
+        put(self, "B", matrix(self.B, "B", n))
+        put(self, "C", matrix(self.C, "C", None, n))
+        put(self, "D", matrix(self.D, "D", self.C.shape[0], self.B.shape[1]))
+        if self.dt is not None:
+            check_positive(self.dt, "dt")
+        sizes = {"state": n, "input": self.B.shape[1], "output": self.C.shape[0]}
+        for (kind, size), letter in zip(sizes.items(), "xuy"):
+            names = _texts(getattr(self, f"{kind}s"), f"{kind}s", size)
+            put(self, f"{kind}s", names or tuple(f"{letter}[{k}]" for k in range(size)))
+            units = _texts(getattr(self, f"{kind}_units"), f"{kind}_units", size)
+            put(self, f"{kind}_units", units or ("",) * size)
+
+    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+        """Return the next state and the output, of a system in steps."""
+        x, u = self._at(state, input)
+        return self.A @ x + self.B @ u, self.C @ x + self.D @ u
+
+    def rates(self, state: Any, input: Any) -> Any:
+        """Return dx/dt (n,), of a system in continuous time."""
+        x, u = self._at(state, input)
+        return self.A @ x + self.B @ u
+
+    def output(self, state: Any, input: Any) -> Any:
+        """Return y (p,)."""
+        x, u = self._at(state, input)
+        return self.C @ x + self.D @ u
+
+    def discretize(self, dt: Any, method: str = "zoh") -> StateSpace:
+        """Return the system in steps of dt seconds; methods are those of `discretize_linear`."""
+        if self.dt is not None:
+            raise ValueError(f"this system is in steps of dt = {self.dt} s already")
+        A, B, C, D = discretize_linear(self.A, self.B, self.C, self.D, dt, method)
+        return self.replace(A=A, B=B, C=C, D=D, dt=dt)  # type: ignore[attr-defined]
+
+    def poles(self) -> Any:
+        """Return the eigenvalues of A (n,), complex; in recorded code a pair of real and imag."""
+        return np.linalg.eigvals(self.A)
+
+    def part(self, outputs: Any = None, inputs: Any = None) -> StateSpace:
+        """Return the system from some inputs to some outputs, chosen by name or number.
+
+        >>> system = StateSpace(-np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2)))
+        >>> system.part("y[1]", ["u[0]"]).B.shape
+        (2, 1)
+        """
+        i = _chosen(outputs, self.outputs, "outputs")
+        j = _chosen(inputs, self.inputs, "inputs")
+        return StateSpace(
+            self.A,
+            self.B[:, j],
+            self.C[i],
+            self.D[i][:, j],
+            self.dt,
+            states=self.states,
+            inputs=tuple(self.inputs[k] for k in j),
+            outputs=tuple(self.outputs[k] for k in i),
+            state_units=self.state_units,
+            input_units=tuple(self.input_units[k] for k in j),
+            output_units=tuple(self.output_units[k] for k in i),
+        )
+
+    def to_control(self) -> Any:
+        """Return the system as a `StateSpace` of python-control, with its names."""
+        from control import StateSpace as Theirs
+
+        names = {k: list(getattr(self, k)) for k in ("states", "inputs", "outputs")}
+        # Its names are keys of signals and cannot hold dots.
+        names = {k: [name.replace(".", "_") for name in v] for k, v in names.items()}
+        return Theirs(self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt, **names)
+
+    @classmethod
+    def from_control(cls, system: Any) -> StateSpace:
+        """Return the system of a `StateSpace` of python-control, with its names."""
+        missing = [k for k in ("A", "B", "C", "D", "state_labels") if not hasattr(system, k)]
+        if missing:
+            raise TypeError(
+                f"system must be a StateSpace of python-control, got {type(system).__name__}; use "
+                "control.ss(system) first"
+            )
+        if system.dt is True:
+            raise ValueError("system.dt is True, an unknown step: give it one in seconds")
+        names = [tuple(getattr(system, f"{k}_labels")) for k in ("state", "input", "output")]
+        matrices = [np.array(getattr(system, k), dtype=float) for k in "ABCD"]
+        return cls(
+            *matrices,
+            dt=float(system.dt) if system.dt else None,
+            states=names[0],
+            inputs=names[1],
+            outputs=names[2],
+        )
+
+    def __str__(self) -> str:
+        kind = "continuous time" if self.dt is None else f"steps of {self.dt} s"
+        lines = [f"StateSpace in {kind}"]
+        for what in ("state", "input", "output"):
+            names, units = getattr(self, f"{what}s"), getattr(self, f"{what}_units")
+            listed = [f"{n} [{u}]" if u else n for n, u in zip(names, units)]
+            lines.append(f"  {what}s: {', '.join(listed) or 'none'}")
+        if not holds_traced((self.A, self.B, self.C, self.D)):
+            lines += [f"{k} =\n{getattr(self, k)}" for k in "ABCD"]
+        return "\n".join(lines)
+
+    def _at(self, state: Any, input: Any) -> tuple[Any, Any]:
+        n, m = self.B.shape
+        return vector(state, "state", n), vector(input, "input", m)
+
+
+def _texts(given: Any, name: str, size: int) -> tuple[str, ...]:
+    found = (given,) if isinstance(given, str) else tuple(given)
+    if found and (len(found) != size or not all(isinstance(v, str) for v in found)):
+        raise ValueError(f"{name} must be {size} texts, got {given!r}")
+    return found
+
+
+def _chosen(wanted: Any, names: tuple[str, ...], what: str) -> list[int]:
+    if wanted is None:
+        return list(range(len(names)))
+    given = [wanted] if isinstance(wanted, (str, int)) else list(wanted)
+    for item in given:
+        known = item in names if isinstance(item, str) else 0 <= item < len(names)
+        if not known:
+            raise ValueError(f"{what} has no {item!r}; there are {', '.join(names)}")
+    return [names.index(item) if isinstance(item, str) else int(item) for item in given]
+
+
+def tf2ss(num: Any, den: Any, dt: Any = None) -> StateSpace:
+    """Return a `StateSpace` with the transfer function num/den, highest powers first.
+
+    One input, one output, in controllable canonical form; ``num`` must not be longer than ``den``.
+    Powers are of s, with a step ``dt`` of z.
+
+    >>> tf2ss([1.0], [1.0, 2.0, 3.0]).A
+    array([[-2., -3.],
+           [ 1.,  0.]])
+    """
+    den, num = vector(den, "den"), vector(num, "num")
+    n = den.shape[0] - 1
+    if n < 1:
+        raise ValueError("den must have a power of s or z: two coefficients or more")
+    if num.shape[0] > n + 1:
+        raise ValueError(f"num must have at most the {n + 1} coefficients of den (proper)")
+    num = np.concatenate([np.zeros(n + 1 - num.shape[0]), num]) / den[0]
+    den = den / den[0]
+    A = np.concatenate([-den[None, 1:], np.eye(n - 1, n)])
+    B = np.eye(n, 1)
+    return StateSpace(A, B, (num[1:] - num[0] * den[1:])[None, :], num[:1][:, None], dt)

@@ -1,0 +1,1 @@
+"""Operating points of models: trim, and the linear system about one."""

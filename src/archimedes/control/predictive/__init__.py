@@ -1,0 +1,1 @@
+"""Model-predictive control: linear and nonlinear, in recorded code."""
