@@ -5,7 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 import archimedes as arc
-from archimedes.control import PID, LeadLag, discretize_linear, dlqr, lqr
+from archimedes.control import (
+    PID,
+    Allocator,
+    GainSchedule,
+    LeadLag,
+    Mixer,
+    StateSpace,
+    discretize_linear,
+    dlqr,
+    frequency_response,
+    linearize,
+    lqr,
+    margins,
+    modes,
+    solve_lyap,
+    trim,
+)
 from tests.misuse.catalogue import entry
 
 A, B, EYE, ONE = np.array([[1.0, 0.1], [0.2, 0.9]]), np.array([[0.0], [0.1]]), np.eye(2), np.eye(1)
@@ -45,3 +61,61 @@ def a_weight_that_is_zero(run):
 @entry("control", error=ValueError, eager_error=ValueError, says=["method must be"], line=False)
 def a_method_that_there_is_not(run):
     return run(lambda A: discretize_linear(A, B, EYE, np.zeros((2, 1)), 0.1, "bilinear"))(A)
+
+
+def swing(t, x, u):
+    return np.stack([x[1], u[0] - np.sin(x[0])])
+
+
+@entry("control")
+def a_linear_system_about_a_traced_point(run):
+    return run(lambda x: linearize(swing, x, np.zeros(1)).A)(np.array([0.3, 0.1]))
+
+
+@entry("control", rtol=1e-9)
+def a_frequency_response_of_traced_matrices(run):
+    def size(A):
+        return frequency_response(StateSpace(A, B, B.T, ONE), [0.5, 2.0]).magnitude
+
+    return run(size)(-A)
+
+
+@entry("control", rtol=1e-9)
+def a_gain_table_made_inside(run):
+    return run(lambda k, v: GainSchedule(([0.0, 1.0],), np.stack([k, 2 * k])).at(v))(EYE, 0.3)
+
+
+@entry("control", rtol=1e-6)
+def an_allocation_with_traced_limits(run):
+    def commands(upper):
+        block = Allocator(EYE + 0.1, lower=-1.0, upper=upper, ease=0.1)
+        return block.step(block.start(), np.array([2.0, 0.2]))[1]
+
+    return run(commands)(0.5)
+
+
+@entry("control", error=TypeError, says=["trim runs on numbers", "arc.root"], line=False)
+def a_trim_of_a_traced_state(run):
+    return run(lambda x: trim(swing, x, np.zeros(1)).x)(np.array([0.1, 0.0]))
+
+
+@entry("control", error=TypeError, says=["modes runs on numbers", "poles()"], line=False)
+def modes_of_a_traced_matrix(run):
+    return run(lambda A: np.array([m.frequency for m in modes(A)]))(A)
+
+
+@entry("control", error=TypeError, says=["margins runs on numbers"], line=False)
+def margins_of_a_traced_loop(run):
+    return run(lambda A: margins(StateSpace(A, B, B.T, ONE)).phase)(-A)
+
+
+@entry("control", error=ValueError, eager_error=ValueError, says=["input must be"], line=False)
+def a_demand_of_another_size(run):
+    return run(lambda v: Mixer(EYE).step(None, v)[1])(np.ones(3))
+
+
+@entry(
+    "control", error=ValueError, eager_error=ValueError, says=["Q must be symmetric"], line=False
+)
+def a_lyapunov_equation_of_a_matrix_that_is_not_symmetric(run):
+    return run(lambda A: solve_lyap(A, np.array([[1.0, 1.0], [0.0, 1.0]])))(-A)

@@ -112,7 +112,7 @@ def trim(
     >>> round(float(point.u["thrust"]), 9)
     10.0
     """
-    if holds_traced((x, u, args)):
+    if holds_traced(tree.leaves((x, u, args))):
         raise TypeError(
             "trim runs on numbers, and was given a value of a function that is being recorded: "
             "call it outside, or solve the rates with arc.root, which can be recorded"

@@ -1,0 +1,125 @@
+"""Gains that depend on the operating point: tables over a grid, interpolated.
+
+Weights are tents: the weight of grid point k falls linearly from 1 at that point to 0 at its
+neighbours, so that no branch and no lookup depends on data; several axes multiply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.control.matrix_checks import real_numbers, vector
+from archimedes.errors import ShapeDtypeError
+from archimedes.function import holds_traced, vmap
+from archimedes.tree import struct
+
+__all__ = ["GainSchedule", "schedule_gains"]
+
+
+@struct
+class GainSchedule:
+    """Gains (any tree) at the points of a grid, linear in between, held beyond its edges.
+
+    ``points`` is a tuple of rising vectors, one for each scheduling variable; each leaf of
+    ``gains`` has one leading axis for each (a number holds everywhere). ``at(*values)`` returns the
+    gains there; ``step(state, (values, error))`` the product of a gain matrix and a vector. Points
+    and gains are leaves, with derivatives.
+
+    >>> schedule = GainSchedule(([100.0, 200.0],), np.array([[[1.0]], [[3.0]]]))
+    >>> schedule.at(150.0)
+    array([[2.]])
+    """
+
+    points: tuple[Any, ...]
+    gains: Any
+
+    def __post_init__(self) -> None:
+        given = self.points if isinstance(self.points, (tuple, list)) else (self.points,)
+        points = tuple(vector(axis, f"points[{k}]") for k, axis in enumerate(given))
+        for k, axis in enumerate(points):
+            if axis.shape[0] < 2:
+                raise ShapeDtypeError(f"points[{k}] must hold two numbers at least, got {axis}")
+            if not holds_traced(axis) and not np.all(np.diff(axis) > 0.0):
+                raise ValueError(f"points[{k}] must rise, got {axis}; sort points and gains")
+        shape = tuple(axis.shape[0] for axis in points)
+        leaves, treedef = tree.flatten(self.gains)
+        leaves = [real_numbers(leaf, "gains") for leaf in leaves]
+        for leaf, path in zip(leaves, treedef.paths("gains")):
+            if leaf.shape and leaf.shape[: len(shape)] != shape:
+                raise ShapeDtypeError(
+                    f"{path} must begin with the shape of the grid {shape}, got {leaf.shape}"
+                )
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "gains", treedef.unflatten(leaves))
+
+    def weights(self, *values: Any) -> Any:
+        """Return the weight of each point of the grid; they sum to one."""
+        if len(values) != len(self.points):
+            raise TypeError(f"give {len(self.points)} scheduling values, got {len(values)}")
+        found: Any = 1.0
+        for axis, value in zip(self.points, values):
+            found = np.expand_dims(found, -1) * _tents(axis, value)
+        return found
+
+    def at(self, *values: Any) -> Any:
+        """Return the gains at scheduling values, one number for each axis."""
+        weights = np.reshape(self.weights(*values), (-1,))
+
+        def mixed(leaf: Any) -> Any:
+            if not leaf.shape:
+                return leaf
+            shape = leaf.shape[len(self.points) :]
+            flat = np.reshape(leaf, (weights.shape[0], math.prod(shape)))
+            return np.reshape(weights @ flat, shape)
+
+        return tree.map(mixed, self.gains)
+
+    def step(self, state: Any, input: Any) -> tuple[Any, Any]:
+        """Return the state as it is, and the scheduled gain times a vector.
+
+        ``input`` is a pair: the scheduling values (a number, or a tuple), and the vector.
+        """
+        values, error = input
+        values = values if isinstance(values, (tuple, list)) else (values,)
+        return state, self.at(*values) @ error
+
+
+def _tents(axis: Any, value: Any) -> Any:
+    value = np.minimum(np.maximum(value, axis[0]), axis[-1])
+    gaps = axis[1:] - axis[:-1]
+    part = np.minimum(np.maximum((value - axis[:-1]) / gaps, 0.0), 1.0)  # of each gap passed
+    one = np.ones(1)
+    return np.concatenate([one, part]) - np.concatenate([part, 0.0 * one])
+
+
+def schedule_gains(design: Callable[..., Any], *points: Any) -> GainSchedule:
+    """Design gains at all points of a grid, as one native batch.
+
+    ``design(*values)`` returns the gains (any tree) for one number of each of the vectors
+    ``points``: linearise, solve a Riccati equation, and so on, in plain NumPy.
+
+    >>> from archimedes.control import lqr
+    >>> def design(k):
+    ...     return lqr(np.array([[0.0, 1.0], [-k, 0.0]]), [[0.0], [1.0]], np.eye(2), [[1.0]])[0]
+    >>> schedule = schedule_gains(design, [1.0, 4.0, 9.0])
+    >>> schedule.at(1.0).round(4)
+    array([[0.4142, 1.3522]])
+    """
+    if not callable(design) or not points:
+        raise TypeError("schedule_gains(design, *points): a function, and a vector for each axis")
+    axes = [vector(axis, f"points[{k}]") for k, axis in enumerate(points)]
+    mesh = np.meshgrid(*axes, indexing="ij")
+    made = vmap(design)(*[np.reshape(part, (-1,)) for part in mesh])
+    shape = tuple(axis.shape[0] for axis in axes)
+    gains = tree.map(lambda leaf: np.reshape(leaf, (*shape, *leaf.shape[1:])), made)
+    for leaf in tree.leaves(gains):
+        if not holds_traced(leaf) and not np.all(np.isfinite(leaf)):
+            bad = np.argwhere(~np.isfinite(leaf))[0][: len(axes)]
+            where = [float(axis[k]) for axis, k in zip(axes, bad)]
+            raise ValueError(f"design gives gains that are not finite at {where}")
+    return GainSchedule(tuple(axes), gains)
