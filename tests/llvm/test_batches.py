@@ -53,6 +53,53 @@ def test_remainders_and_layouts(counts, lanes):
             assert (store[n * c :] == 1).all()
 
 
+def crossing_graph(inputs: int, depth: int) -> Graph:
+    """Every value is read soon and once more much later: many cross the cuts between parts."""
+    g = Graph()
+    values = g.add_inputs(F64, inputs).tolist()
+    for k in range(depth):
+        values.append(emit(g, "add" if k % 3 else "mul", values[-1], values[k % inputs]))
+    g.outputs = [emit(g, "sub", values[k], values[-1 - k]) for k in range(inputs, inputs + 9)]
+    return g
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+def test_tiles_that_go_through_parts_together(lanes):
+    from archimedes.backends.llvm.lowering.batch_loop import TOGETHER
+
+    g = crossing_graph(5, 300)
+    kernel = build(g, [(5, F64)], [(9, F64)], lanes=lanes, part=40)
+    block = lanes * TOGETHER
+    rows = np.random.default_rng(3).uniform(-1, 1, (2 * block + 1, 5))
+    alone = np.empty((len(rows), 9))
+    for row, out in zip(rows, alone):
+        kernel.call([row], [out])
+    for n in (1, lanes, lanes + 1, block - 1, block, block + 1, 2 * block + 1):
+        store = np.full((n + 1, 9), 7.0)
+        kernel.call_batch([rows[:n].copy()], [True], [store[:n]], n)
+        assert_bits(store[:n], alone[:n])
+        assert (store[n] == 7.0).all()
+
+
+def test_places_between_parts_are_used_again():
+    from archimedes.backends.lowering.parts import Sizes, crossing_nodes, shared_slots
+
+    g = crossing_graph(5, 300)
+    order = [i for i in g.live() if i not in g.inputs]
+    chunks = Sizes([g], 40, {}).cut(g, order)
+    crossing = crossing_nodes(g, chunks)
+    slots = shared_slots(g, chunks, crossing)
+    assert len(set(slots)) < len(crossing)
+    home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
+    last = {j: home[i] for i in order for j in g.operands(i)}
+    users: dict[int, list[tuple[int, int]]] = {}
+    for i, slot in zip(crossing, slots):
+        users.setdefault(slot, []).append((home[i], last[i]))
+    for spans in users.values():
+        spans.sort()
+        assert all(a[1] < b[0] for a, b in itertools.pairwise(spans))
+
+
 def test_shared_inputs_are_read_once_for_all():
     g, leaves = mixed_graph((5, 4, 3, 2))
     kernel = build(g, leaves, leaves)

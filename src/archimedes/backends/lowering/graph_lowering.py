@@ -12,7 +12,7 @@ from typing import Any
 
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import Dialect
-from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read
+from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read, shared_slots
 from archimedes.backends.lowering.regions import lower_region
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
@@ -108,7 +108,10 @@ class Lowering:
         d = self.dialect
         chunks = self.sizes.cut(g, plan.order)
         crossing = crossing_nodes(g, chunks, wanted)
-        keep = dict(zip(crossing, arrays(d, f, [g.dtype[i] for i in crossing])))
+        slots = shared_slots(g, chunks, crossing, wanted)
+        dtypes = dict(sorted((slot, g.dtype[i]) for i, slot in zip(crossing, slots)))
+        places = arrays(d, f, list(dtypes.values()))
+        keep = {i: places[slot] for i, slot in zip(crossing, slots)}
         reach = d.reach(f)
         inputs = list(given)
         for k in inputs_read(g, plan.order):

@@ -15,7 +15,7 @@ from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
-__all__ = ["Sizes", "crossing_nodes", "inputs_read"]
+__all__ = ["Sizes", "crossing_nodes", "inputs_read", "shared_slots"]
 
 _NO_CODE = (CONST, INPUT, OUT)
 
@@ -96,6 +96,40 @@ def crossing_nodes(
                     if home.get(j, k) != k:
                         crossing[j] = None
     return list(crossing)
+
+
+def shared_slots(
+    g: Graph, chunks: Sequence[Sequence[int]], crossing: Sequence[int], wanted: Sequence[int] = ()
+) -> list[int]:
+    """Return the number of a slot for each crossing node, of one dtype each.
+
+    A slot is used again in the chunks behind the last one that reads it; what is wanted after all
+    chunks keeps its own.
+    """
+    last: dict[int, int] = {}
+    for k, chunk in enumerate(chunks):
+        for i in chunk:
+            if g.op[i] != OUT:
+                last.update((j, k) for j in g.operands(i))
+    last.update((i, len(chunks)) for i in wanted)
+    asked = set(crossing)
+    free: dict[int, list[int]] = {}
+    ending: dict[int, list[tuple[int, int]]] = {}
+    slots: dict[int, int] = {}
+    count = 0
+    for k, chunk in enumerate(chunks):
+        for dtype, slot in ending.pop(k - 1, ()):
+            free.setdefault(dtype, []).append(slot)
+        for i in chunk:
+            if i in asked:
+                room = free.get(g.dtype[i])
+                if room:
+                    slot = room.pop()
+                else:
+                    slot, count = count, count + 1
+                slots[i] = slot
+                ending.setdefault(last[i], []).append((g.dtype[i], slot))
+    return [slots[i] for i in crossing]
 
 
 def inputs_read(g: Graph, order: Sequence[int]) -> list[int]:

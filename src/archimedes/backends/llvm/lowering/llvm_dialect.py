@@ -77,6 +77,9 @@ class Llvm(Dialect):
     def __init__(self, module: Module) -> None:
         self.module = module
         self.hosts: list[HostCall] = []
+        #: The function whose parts are called from outside, one after the other, and their names.
+        self.outermost: Function | None = None
+        self.steps: list[str] = []
         self._wide: dict[str, Lowering] = {}
 
     # ---- nodes ---------------------------------------------------------------------------
@@ -232,7 +235,11 @@ class Llvm(Dialect):
         """Write a function with the same parameters."""
         with self._function("part") as part:
             yield part
-        f.line(f"call void {part.name}({PARAMETERS})")
+        # Parts of a body inside it come behind lines, at least those of its loop.
+        if f is self.outermost and not f.lines:
+            self.steps.append(part.name)
+        else:
+            f.line(f"call void {part.name}({PARAMETERS})")
 
     def reach(self, f: Function) -> Reach:
         """Return what puts values and addresses into the frame."""

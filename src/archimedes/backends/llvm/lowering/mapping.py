@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.scope import FrameReach
-from archimedes.backends.llvm.lowering.tiles import Rows, gather, load_tile, scatter, store_tile
+from archimedes.backends.llvm.lowering.tiles import (
+    Rows,
+    gather,
+    load_tile,
+    places_of,
+    scatter,
+    store_tile,
+)
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.graph.regions import Map
@@ -109,7 +116,8 @@ def _write_tile(
 
     sources = [rows("from", d, len(mine)) for d, mine in columns.items()]
     targets = [rows("to", d, count) for d, count in stride.items()]
-    reads, writes = gather(f, whole, "%first", "%end", sources, targets)
+    reads = gather(f, whole, "%first", "%end", sources)
+    writes = places_of(f, whole, "%first", targets)
     for r, base in zip(sources, reads):
         load_tile(f, base, r.items, set(range(r.items)), tiles[r.dtype])
     stores = [(k, results[place.dtype].at(place.offset)) for k, place in zip(kept, places)]

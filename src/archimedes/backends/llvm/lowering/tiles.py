@@ -15,7 +15,7 @@ from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
 from archimedes.backends.lowering import Place
 
-__all__ = ["Rows", "announce_store", "gather", "load_tile", "scatter", "store_tile"]
+__all__ = ["Rows", "announce_store", "gather", "load_tile", "places_of", "scatter", "store_tile"]
 
 #: Longer leaves are moved by loops.
 UNROLL = 48
@@ -242,24 +242,25 @@ def _first_row(f: Function, rows: Rows, first: str) -> str:
     return f.value(f"getelementptr i8, ptr {rows.base}, i64 {offset}")
 
 
-def gather(
-    f: Function, whole: str, first: str, end: str, given: list[Rows], results: list[Rows]
-) -> tuple[list[str], list[str]]:
-    """Return where a tile reads its instances and where it writes: in the arrays, or in the room.
-
-    The room is for the last, incomplete tile: its rows behind the end repeat the last instance.
-    """
-    rows = [*given, *results]
+def places_of(f: Function, whole: str, first: str, rows: list[Rows]) -> list[str]:
+    """Return where a tile has its instances: in the arrays, or an incomplete one in the room."""
     starts = [_first_row(f, r, first) for r in rows]
+    return [
+        f.value(f"select i1 {whole}, ptr {start}, ptr {r.room}") for r, start in zip(rows, starts)
+    ]
+
+
+def gather(f: Function, whole: str, first: str, end: str, given: list[Rows]) -> list[str]:
+    """Return where a tile reads its instances; an incomplete one is copied to the room first.
+
+    Its rows behind the end repeat the last instance.
+    """
     with _only_part(f, whole):
         left = f.value(f"sub i64 {end}, {first}")
         last = f.value(f"sub i64 {left}, 1")
-        for r, start in zip(given, starts):
-            _copy_rows(f, r, start, r.room, f.spelling.lanes, last)
-    places = [
-        f.value(f"select i1 {whole}, ptr {start}, ptr {r.room}") for r, start in zip(rows, starts)
-    ]
-    return places[: len(given)], places[len(given) :]
+        for r in given:
+            _copy_rows(f, r, _first_row(f, r, first), r.room, f.spelling.lanes, last)
+    return places_of(f, whole, first, given)
 
 
 def scatter(f: Function, whole: str, first: str, end: str, results: list[Rows]) -> None:

@@ -1,0 +1,204 @@
+"""The loop of a batch kernel: tiles of instances in, through the steps of the computation, out.
+
+A computation that is short is one step, inlined into the loop. A long one is cut into parts, and
+its code is larger than what a CPU keeps decoded: several tiles then go through each part before
+the next one, each with a frame of its own, and the CPU reads the code once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
+from archimedes.backends.llvm.lowering.guards import add_guarded
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
+from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
+from archimedes.backends.llvm.lowering.tiles import (
+    Rows,
+    announce_store,
+    gather,
+    load_tile,
+    places_of,
+    scatter,
+    store_tile,
+)
+from archimedes.backends.lowering import Place
+from archimedes.graph.dtypes import F64
+
+__all__ = ["BATCH", "TOGETHER", "Leaf", "TileIn", "write_batch_loop"]
+
+BATCH = "arc_batch"
+BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
+#: So many tiles go through a part together, as long as their frames are that many bytes at most.
+TOGETHER, NEAR = 8, 262144
+
+
+class Leaf(NamedTuple):
+    """An array of a call: number of items (of one instance) and dtype code."""
+
+    size: int
+    dtype: int
+
+
+#: Where a tile of an input is in the frame, and the columns of it that are used.
+TileIn = tuple[Place, set[int]]
+
+
+def _write_tile_moves(
+    module: Module,
+    inputs: Sequence[Leaf],
+    tiles_in: dict[int, tuple[Place, set[int]]],
+    outputs: Sequence[Leaf],
+    tiles_out: dict[int, Place],
+) -> None:
+    """Write the moves between tiles and instances, whose addresses are in tables."""
+
+    def begin(name: str) -> Function:
+        return Function(module, f"define internal void @{name}({PARAMETERS})")
+
+    def base(kind: str, k: int, tile: Place) -> str:
+        return f.address(Place(Pointer(kind, k, uniform=True), 0, tile.dtype))
+
+    f = begin("load_tile")
+    if module.spelling.lanes > 1:
+        for k, tile in tiles_out.items():
+            announce_store(f, base("out", k, tile), outputs[k].size, tile.dtype)
+    for k, (tile, columns) in tiles_in.items():
+        load_tile(f, base("in", k, tile), inputs[k].size, columns, tile)
+    f.finish()
+    f = begin("store_tile")
+    for k, tile in tiles_out.items():
+        store_tile(f, base("out", k, tile), outputs[k].size, tile)
+    f.finish()
+
+
+class _Loop:
+    """The function ``run`` being written, with what it knows of the arrays of the call.
+
+    Where it is ``fused``, tiles are to be kept in registers: everything is inlined, and tables
+    and frame are touched at constant offsets only.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        inputs: dict[int, Leaf],
+        outputs: dict[int, Leaf],
+        arrays: int,
+        tiles: int,
+        fused: bool,
+    ) -> None:
+        self.lanes = module.spelling.lanes
+        self.inputs, self.outputs = inputs, outputs
+        self.tiles, self.fused = tiles, fused
+        self.inline = " alwaysinline" if fused else ""
+        self.own = module.frame.size
+        module.frame.bytes((tiles - 1) * self.own)
+        leaves = [*inputs.values(), *outputs.values()] if self.lanes > 1 else []
+        sizes = [
+            -(-x.size * self.lanes * ITEM_BYTES[x.dtype] // ALIGNMENT) * ALIGNMENT for x in leaves
+        ]
+        offsets = [0] * len(sizes) if fused else [module.frame.bytes(size) for size in sizes]
+        self.f = f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
+        open_frame(f, module.frame.size)
+        for table in ("in", "out"):
+            f.line(f"%tile.{table} = alloca [{max(arrays, 1)} x ptr], align 8")
+        rooms = [self._room(k, *x) for k, x in enumerate(zip(sizes, offsets))]
+        rooms = rooms or ["null"] * (len(inputs) + len(outputs))
+        self.given = self._rows("in", inputs, rooms[: len(inputs)])
+        self.results = self._rows("out", outputs, rooms[len(inputs) :])
+
+    def _room(self, k: int, size: int, offset: int) -> str:
+        """Reserve room for an incomplete tile, in the frame, or beside one to be taken apart."""
+        if self.fused:
+            self.f.line(f"%room{k} = alloca [{size} x i8], align {ALIGNMENT}")
+        else:
+            self.f.line(f"%room{k} = getelementptr i8, ptr %frame, i64 {offset}")
+        return f"%room{k}"
+
+    def _rows(self, kind: str, leaves: dict[int, Leaf], rooms: list[str]) -> list[Rows]:
+        bases = [self.f.address(Place(Pointer(kind, k, uniform=True), 0, F64)) for k in leaves]
+        return [Rows(b, x.size, x.dtype, r) for b, x, r in zip(bases, leaves.values(), rooms)]
+
+    def _whole(self, first: str) -> str:
+        """Return the bool "the tile is complete"."""
+        if self.lanes == 1:
+            return "true"
+        following = self.f.value(f"add i64 {first}, {self.lanes}")
+        return self.f.value(f"icmp sle i64 {following}, %end")
+
+    def _fill(self, table: str, numbers: Iterable[int], places: list[str]) -> None:
+        f = self.f
+        for k, place in zip(numbers, places):
+            at = f.value(f"getelementptr ptr, ptr %tile.{table}, i64 {k}")
+            f.line(f"store ptr {place}, ptr {at}, align 8")
+
+    def load(self, first: str, at: str) -> None:
+        """Fill the tile of the instances from ``first`` on, in the frame ``at``."""
+        f, whole = self.f, self._whole(first)
+        self._fill("in", self.inputs, gather(f, whole, first, "%end", self.given))
+        self._fill("out", self.outputs, places_of(f, whole, first, self.results))
+        f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
+
+    def compute(self, first: str, at: str, step: str) -> None:
+        """Run a step of the computation on a tile."""
+        self.f.line(f"call void {step}(ptr {at}, ptr %in, ptr %out){self.inline}")
+
+    def store(self, first: str, at: str) -> None:
+        """Write the results of a tile to the arrays."""
+        f, whole = self.f, self._whole(first)
+        self._fill("out", self.outputs, places_of(f, whole, first, self.results))
+        f.line(f"call void @store_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
+        if self.lanes > 1:
+            scatter(f, whole, first, "%end", self.results)
+
+    def write(self, moves: Sequence[Callable[[str, str], None]]) -> None:
+        """Write the loop over blocks of tiles; each move is made for all of a block."""
+        f, step = self.f, self.tiles * self.lanes
+        with f.loop("%begin", "%end", step=step) as block:
+            first = block.counter
+            if self.tiles == 1:
+                for move in moves:
+                    move(first, "%frame")
+            else:
+                past = f.value(f"add i64 {first}, {step}")
+                more = f.value(f"icmp slt i64 {past}, %end")
+                stop = f.value(f"select i1 {more}, i64 {past}, i64 %end")
+                for move in moves:
+                    with f.loop(first, stop, [("ptr", "%frame")], step=self.lanes) as tile:
+                        (at,) = tile.carried
+                        move(tile.counter, at)
+                        tile.next = [f.value(f"getelementptr i8, ptr {at}, i64 {self.own}")]
+        close_frame(f, f.module.frame.size)
+
+
+def write_batch_loop(
+    module: Module,
+    inputs: Sequence[Leaf],
+    tiles_in: dict[int, TileIn],
+    outputs: Sequence[Leaf],
+    tiles_out: dict[int, Place],
+    steps: Sequence[str],
+    alone: bool,
+    fused: bool,
+) -> None:
+    """Write the entry of a batch kernel around the steps of its computation.
+
+    ``alone`` tells that one tile is finished before the next begins.
+    """
+    _write_tile_moves(module, inputs, tiles_in, outputs, tiles_out)
+    most = 1 if alone or len(steps) == 1 else TOGETHER
+    loop = _Loop(
+        module,
+        {k: inputs[k] for k in tiles_in},
+        {k: outputs[k] for k in tiles_out},
+        max(len(inputs), len(outputs)),
+        max(1, min(most, NEAR // module.frame.size)),
+        fused,
+    )
+    computing = [partial(loop.compute, step=step) for step in steps]
+    loop.write([loop.load, *computing, loop.store])
+    add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
