@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.graph.program import Graph
 
@@ -125,6 +127,32 @@ class Kernel(ABC):
     def sorted_runs(self) -> Any:
         """Return ``function.batching.sorted_runs.Over`` of this kernel, or None."""
         return None
+
+    def repeating(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
+    ) -> Callable[[np.ndarray], tuple[int, int]]:
+        """Return ``f(rows)``: calls of the kernel, each with the state that the last one put out.
+
+        The first ``carry`` inputs are the state; the program puts out the next one, a row, and two
+        truth values: whether the row counts, and whether to go on. ``outputs`` are arrays for all
+        but the row, those for the state like the inputs', which are written to as well. ``f``
+        returns how many calls there were and how many of ``rows`` they filled; the last state is
+        in ``outputs`` after an odd number of calls, else in ``inputs``. For NumPy's arrays.
+        """
+        flags = outputs[carry:]
+
+        def run(rows: np.ndarray) -> tuple[int, int]:
+            here, there = list(inputs), list(outputs[:carry])
+            calls = filled = 0
+            while filled < len(rows):
+                self.call(here, [*there, rows[filled], *flags])
+                here[:carry], there = there, here[:carry]
+                calls, filled = calls + 1, filled + int(flags[0][0])
+                if not flags[1][0]:
+                    break
+            return calls, filled
+
+        return run
 
     def source(self, kind: str) -> str:
         """Return the code as text; ``kind`` is one of ``sources``."""

@@ -96,6 +96,14 @@ class NativeProgram(Kernel):
 
         return Runs(self.kernel)
 
+    def repeating(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
+    ) -> Callable[[np.ndarray], tuple[int, int]]:
+        """Return the kernel called again and again without going back to Python."""
+        from archimedes.backends.llvm.runtime.repeats import repeating
+
+        return repeating(self.kernel, inputs, outputs, carry)
+
     def source(self, kind: str) -> str:
         """Return the scalar kernel as LLVM IR or assembly."""
         return self.kernel.llvm_ir if kind == "llvm" else self.kernel.asm

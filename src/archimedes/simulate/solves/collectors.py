@@ -57,9 +57,9 @@ def chunk_of(count: int, size: int, most: int) -> int:
     return min(64, limit) if count <= 64 else limit
 
 
-def steps_in_call(width: int, most: int) -> int:
-    """Return how many steps, of rows of this width, a kernel gives in one call."""
-    return min(most, max(8, OUTPUTS // width))
+def steps_in_call(width: int, runs: Runs) -> int:
+    """Return how many steps, of rows of this width, are made in one call."""
+    return min(runs.most_steps, max(8, runs.most_numbers // width))
 
 
 class Collector(ABC):
@@ -139,10 +139,7 @@ class OutputTimes(Collector):
                 x[:, :at_start] = x0[:, None]
         self.done = np.array([at_start]) if runs.one else np.full(len(x0), at_start)
         if not self.rare:
-            most = runs.most_steps
-            self.count = kernels.keep(
-                ("count", most), lambda: steps_in_call(kernels.rows().width, most)
-            )
+            self.count = steps_in_call(kernels.rows().width, runs)
             self.fill = kernels.fill(times, self.sign, x)
 
     @property

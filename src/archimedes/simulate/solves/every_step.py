@@ -27,7 +27,7 @@ class EveryStep(Collector):
         kernels = runs.kernels
         self.keep, self.times = keep, times
         self.parts = kernels.rows(keep)
-        self.count = steps_in_call(self.parts.width, runs.most_steps)
+        self.count = steps_in_call(self.parts.width, runs)
         # Tries put out interpolants without carrying them.
         self.tries = keep and kernels.plain
         self.dense = keep and not self.tries
@@ -42,8 +42,7 @@ class EveryStep(Collector):
         rows = runs.tries(self.count) if self.tries else runs.steps(self.count)
         made = runs.run.accepted - before
         if runs.one:
-            rows = rows[0]
-            kept = rows[rows[:, START] != rows[:, END]] if self.tries else rows[:made]
+            kept = rows[0]
             self.made[0] += made
         elif self.tries:
             kept = rows[rows[..., START] != rows[..., END]]

@@ -20,9 +20,11 @@ from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
 from archimedes.simulate.stepping.run_state import Run, Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.step_rows import END, START
 
 __all__ = ["ManyRuns", "OneRun", "Runs"]
 
+FIRST_ROWS = 32
 HERE = np.zeros(1, dtype=np.int64)
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 
@@ -31,13 +33,16 @@ class OneRun:
     """A single run; ``run`` is where it stands, ``most`` how many trial steps it may make."""
 
     one = True
-    #: Steps and outputs in one kernel call, at most.
-    most_steps, most_outputs = 128, 1024
+    #: Steps and outputs in one kernel call, at most, and numbers in the rows of steps, which are
+    #: no part of a kernel here.
+    most_steps, most_outputs, most_numbers = 512, 1024, 65_536
     #: Which instances the next kernel call is for.
     places = HERE
 
     def __init__(self, kernels: Kernels, setup: Setup, instances: Instances, most: int) -> None:
         self.kernels, self.setup, self.instances, self.most = kernels, setup, instances, most
+        #: Rows in the next kernel call.
+        self.room = FIRST_ROWS
 
     def begin(self, dense: bool) -> None:
         """Stand at the start; ``dense``: the run carries interpolants."""
@@ -64,16 +69,26 @@ class OneRun:
         return states[None]
 
     def steps(self, count: int) -> np.ndarray:
-        """Make ``count`` steps; return their rows (1, count, width)."""
-        kernel = self.kernels.steps(count)
-        self.run, rows = kernel(self.setup, self.instances.args, self.run)
-        return rows[None]
+        """Make ``count`` steps; return their rows (1, made, width)."""
+        return self._made(count, True, self.kernels.steps)
 
     def tries(self, count: int) -> np.ndarray:
-        """Try ``count`` steps; return their rows (1, count, width)."""
-        kernel = self.kernels.tries(count)
-        self.run, rows = kernel(self.setup, self.instances.args, self.run)
-        return rows[None]
+        """As ``steps``, by trials that do not carry interpolants."""
+        return self._made(count, False, self.kernels.tries)
+
+    def _made(self, count: int, carried: bool, kernel: Callable[[int], Compiled]) -> np.ndarray:
+        setup, args, before = self.setup, self.instances.args, self.run.accepted
+        again = self.kernels.one_after_another(carried)
+        if again is None:
+            self.run, rows = kernel(count)(setup, args, self.run)
+            made = rows if carried else rows[rows[:, START] != rows[:, END]]
+            return made[None, : self.run.accepted - before]
+        layout = self.kernels.rows(not carried or self.run.dense is not None)
+        # Short solves need few rows, and memory for many takes longer to get.
+        rows = np.empty((min(count, self.room), layout.width))
+        self.room *= 4
+        self.run, made = again(self.run, (setup, args), rows)
+        return rows[None, :made]
 
     def final(self) -> None:
         """Go on to the end of the span."""
@@ -108,7 +123,7 @@ class ManyRuns:
     """
 
     one = False
-    most_steps, most_outputs = 16, 64
+    most_steps, most_outputs, most_numbers = 16, 64, 16_384
 
     def __init__(
         self, kernels: Kernels, setup: Setup, instances: Instances, most: int, threads: int | None

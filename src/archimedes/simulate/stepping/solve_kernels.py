@@ -7,11 +7,26 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from archimedes.backends.registry import AUTO, check_backend, get_backend, resolved
+from archimedes.backends.array_kinds import HOST
+from archimedes.backends.registry import (
+    AUTO,
+    check_backend,
+    default_backend,
+    get_backend,
+    resolved,
+)
 from archimedes.function import Compiled, jac, vmap
 from archimedes.function.batching.sorted_runs import over_runs
+from archimedes.function.execution.repeats import Repeated
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
-from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, make_steps, try_steps
+from archimedes.simulate.stepping.solve_loops import (
+    go_to_end,
+    go_to_times,
+    make_steps,
+    one_attempt,
+    one_try,
+    try_steps,
+)
 from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
 
 __all__ = ["Kernels", "kernels_for", "native"]
@@ -24,14 +39,19 @@ _lock = threading.Lock()
 
 
 def native(
-    function: Callable[..., Any], name: str, watch: Sequence[Any] = (), backend: str | None = None
+    function: Callable[..., Any],
+    name: str,
+    watch: Sequence[Any] = (),
+    backend: str | None = None,
+    early: bool = False,
 ) -> Compiled:
-    """Compile at the first call: a loop is never short enough to interpret it first.
+    """Compile at the first call: a loop is never short enough to interpret it first (``early``).
 
     Whoever keeps it knows by fingerprints when it is out of date. ``watch`` are functions of users
     that it calls: they must not change state while they are recorded.
     """
-    backend = resolved(check_backend("solve_ode", backend))
+    backend = check_backend("solve_ode", backend)
+    backend = backend if early else resolved(backend)
     made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
     made.lenient = False
     return made
@@ -61,9 +81,15 @@ class Kernels:
         return found
 
     def _native(
-        self, function: Callable[..., Any], watch: Sequence[Any] = (), name: str = ""
+        self,
+        function: Callable[..., Any],
+        watch: Sequence[Any] = (),
+        name: str = "",
+        early: bool = False,
     ) -> Compiled:
-        return native(function, name or function.__name__, watch, self.backend.name)
+        """``early``: it is interpreted until compiling is worth it, as other functions are."""
+        backend = AUTO if early and self.backend is default_backend() else self.backend.name
+        return native(function, name or function.__name__, watch, backend, early)
 
     def renew(self, plan: Callable[[], Plan], sources: Any) -> None:
         """Record from now on what other functions, of the same content, are."""
@@ -94,7 +120,8 @@ class Kernels:
         def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
             return begin_run(self.current(), setup, t, x, args, dense)
 
-        return self.keep(("begin", dense), lambda: self._native(begin, self.watched))
+        # It has no loop of ours, and is called once for each solve.
+        return self.keep(("begin", dense), lambda: self._native(begin, self.watched, early=True))
 
     def outputs(self) -> Compiled:
         """``(setup, args, run, times) -> run, states``."""
@@ -119,6 +146,23 @@ class Kernels:
             return try_steps(self.current(), setup, args, run, count)
 
         return self.keep(("tries", count), lambda: self._native(tries, self.watched))
+
+    def one_after_another(self, carried: bool) -> Repeated | None:
+        """``(run, (setup, args), rows) -> run, count``: steps of a single run into rows.
+
+        ``carried``: the run carries interpolants, as ``steps`` do; otherwise it is ``tries``. None
+        where the backend computes elsewhere.
+        """
+        if self.backend.arrays is not HOST:
+            return None
+        step = one_attempt if carried else one_try
+
+        def one(run: Run, setup: Setup, args: Any) -> tuple[Any, ...]:
+            return step(self.current(), setup, args, run)
+
+        return self.keep(
+            ("one", carried), lambda: Repeated(self._native(one, self.watched, step.__name__))
+        )
 
     @property
     def plain(self) -> bool:

@@ -18,7 +18,15 @@ from archimedes.simulate.stepping.run_state import Plan, Run, Setup, direction_o
 from archimedes.simulate.stepping.step_rows import interpolated, known, row_of
 from archimedes.simulate.stepping.trial_step import attempt
 
-__all__ = ["FOREVER", "go_to_end", "go_to_times", "make_steps", "try_steps"]
+__all__ = [
+    "FOREVER",
+    "go_to_end",
+    "go_to_times",
+    "make_steps",
+    "one_attempt",
+    "one_try",
+    "try_steps",
+]
 
 #: Bound of loops that end by themselves (a bound is needed by reverse mode only).
 FOREVER = 2**40
@@ -131,6 +139,30 @@ def try_steps(
         return cond(_running(setup, run), go, rest)
 
     return scan(one, run, length=count)
+
+
+def one_try(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
+    """Try a step; return the run, its row, whether it was made, and whether to go on.
+
+    One round of ``try_steps``, for a loop of native code around it.
+    """
+    f, method = plan.derivative(args), plan.method
+    new, step, h, accepted = attempt(plan, setup, args, run, None)
+    dense = cond(
+        accepted,
+        lambda: method.dense(f, run.t, run.x, h, step),
+        lambda: np.zeros((method.dense_degree, plan.layout.size)),
+    )
+    row = row_of(run.t, new.t, run.x, new.x, dense)
+    return new, row, accepted, _running(setup, new)
+
+
+def one_attempt(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
+    """Try a step of a run that may have events: one round of ``make_steps``, as ``one_try``."""
+    wanted = None if run.dense is None else lambda t_new: t_new == t_new
+    new = attempt(plan, setup, args, run, wanted).run
+    row = row_of(new.t_old, new.t, new.x_old, new.x, new.dense)
+    return new, row, new.accepted > run.accepted, _running(setup, new)
 
 
 def go_to_end(
