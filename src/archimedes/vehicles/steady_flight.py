@@ -102,7 +102,7 @@ def trim(
         ends = [tree.leaves(side) for side in bounds]
         limits = {f"u.{name}": pair for name, pair in zip(controls, zip(*ends))}
     # A turn is tightened little by little: the search starts near its goal each time.
-    parts = np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING)[:-1] if turn_rate else []
+    parts = np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING)[:-1] if turn_rate else np.zeros(0)
     z = {**angles, **rest}
     found = control_trim(
         lambda t, z, u, rate: tree.map(np.zeros_like, z),  # its conditions are outputs

@@ -86,8 +86,8 @@ def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
     if omega.shape[0] == 0:
         raise ShapeDtypeError("omega must hold at least one frequency")
     real, imag = _responses(omega, system.A, system.B, system.C, system.D, system.dt)
-    first_last = [np.moveaxis(part, 0, -1) for part in (real, imag)]
-    return FrequencyResponse(omega, *first_last, system.inputs, system.outputs)
+    real, imag = (np.moveaxis(part, 0, -1) for part in (real, imag))
+    return FrequencyResponse(omega, real, imag, system.inputs, system.outputs)
 
 
 def _response(w: Any, A: Any, B: Any, C: Any, D: Any, dt: Any) -> tuple[Any, Any]:

@@ -126,9 +126,12 @@ class StateSpace:
         if system.dt is True:
             raise ValueError("system.dt is True, an unknown step: give it one in seconds")
         names = [tuple(getattr(system, f"{k}_labels")) for k in ("state", "input", "output")]
-        matrices = [np.array(getattr(system, k), dtype=float) for k in "ABCD"]
+        A, B, C, D = (np.array(getattr(system, k), dtype=float) for k in "ABCD")
         return cls(
-            *matrices,
+            A,
+            B,
+            C,
+            D,
             dt=float(system.dt) if system.dt else None,
             states=names[0],
             inputs=names[1],

@@ -22,7 +22,7 @@ from archimedes.optimize.fits.fitting import least_squares
 __all__ = ["OperatingPoint", "trim"]
 
 #: The search ends where nothing changes any more.
-TIGHT = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+TIGHT: dict[str, Any] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 
 
 @dataclass(frozen=True)
@@ -155,16 +155,17 @@ def trim(
     with np.errstate(all="ignore"):  # the message says where numbers are not finite
         rates_now = dynamics(t, *now, *args)
         outputs_now = None if outputs is None else outputs(t, *now, *args)
+    x, u = now if given else (now[0], None)
     return OperatingPoint(
-        x=now[0],
-        u=now[1] if given else None,
+        x=x,
+        u=u,
         rates=rates_now,
         outputs=outputs_now,
         residuals=residuals,
         at_bounds=stuck,
         success=success,
         message="balanced" if success else _message(residuals, stuck, tol, reached),
-        system=lambda: linearize(dynamics, *now, outputs=outputs, t=t, args=args),
+        system=lambda: linearize(dynamics, x, u, outputs, t=t, args=args),
     )
 
 

@@ -73,8 +73,8 @@ def lm_solve(
     def residuals(x: Any, *args: Any) -> Any:
         return tree.ravel(func(unravel(x), *args))[0] * 1.0
 
-    made = (compile(residuals), jacobian(residuals)) if jac is None else (func, jac)
-    problem = _Problem(*made, args, lower, upper)
+    made: Any = (compile(residuals), jacobian(residuals)) if jac is None else (func, jac)
+    problem = _Problem(made[0], made[1], args, lower, upper)
     limit = 100 * start.size if max_nfev is None else int(max_nfev)
     if loss not in LOSSES or not f_scale > 0:
         raise ValueError(
