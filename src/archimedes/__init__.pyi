@@ -10,6 +10,7 @@ from archimedes import spatial as spatial
 from archimedes import special as special
 from archimedes import tree as tree
 from archimedes import vehicles as vehicles
+from archimedes import viewer as viewer
 from archimedes import viz as viz
 from archimedes.embedded import codegen as codegen
 from archimedes.errors import ArchimedesError as ArchimedesError
@@ -72,6 +73,7 @@ from archimedes.tree import StructConfig as StructConfig
 from archimedes.tree import UnionConfig as UnionConfig
 from archimedes.tree import field as field
 from archimedes.tree import struct as struct
+from archimedes.viewer.viewing import view as view
 from archimedes.viz import plot as plot
 from archimedes.viz import set_theme as set_theme
 

@@ -1,0 +1,5 @@
+"""Looking at simulations in three dimensions: scenes, pages, pictures, videos."""
+
+from archimedes.lazy_names import lazy_names as _lazy_names
+
+__getattr__, __dir__, __all__ = _lazy_names(__name__)

@@ -1,0 +1,213 @@
+"""A browser without a window, driven through a pipe: for screenshots, videos and tests.
+
+Chromium reads commands of its DevTools protocol from file descriptor 3 and answers on 4, each a
+JSON text that ends in a zero byte (``--remote-debugging-pipe``).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Self
+
+from archimedes.errors import ArchimedesError
+
+__all__ = ["Browser", "BrowserError", "find_browser"]
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+OPTIONS = (
+    *(
+        "--headless=new",
+        "--no-first-run",
+        "--disable-extensions",
+        "--disable-background-networking",
+    ),
+    *("--disable-component-update", "--disable-sync", "--disable-default-apps", "--mute-audio"),
+    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars"),
+    *("--remote-debugging-pipe", "--disable-dev-shm-usage"),
+)
+
+
+class BrowserError(ArchimedesError):
+    """No browser was found, or it did not do what it was asked for."""
+
+
+def find_browser() -> str | None:
+    """Return the path of a Chromium on this machine, or None; ARCHIMEDES_BROWSER may name it."""
+    named = os.environ.get("ARCHIMEDES_BROWSER")
+    return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Browser:
+    """A page of a browser; use it in a ``with`` block, which ends the browser.
+
+    `events` has all that the page reported: console messages, errors, requests.
+    """
+
+    def __init__(self, width: int = 1280, height: int = 720, scale: float = 1.0) -> None:
+        path = find_browser()
+        if path is None:
+            raise BrowserError(
+                "no Chromium was found, which pictures of the viewer need: install it (Debian, "
+                "Ubuntu: apt install chromium) or name one by the variable ARCHIMEDES_BROWSER; "
+                "pages saved by .save() open in any browser"
+            )
+        if os.name != "posix":
+            raise BrowserError("pictures of the viewer need Linux or macOS: use .save() instead")
+        self.size, self.scale = (width, height), scale
+        self.path = path
+        self.events: list[dict[str, Any]] = []
+        self._number = 0
+        self._rest = b""
+
+    def __enter__(self) -> Self:
+        self._home = tempfile.TemporaryDirectory(
+            prefix="archimedes-browser-", ignore_cleanup_errors=True
+        )
+        to_read, self._write = os.pipe()
+        self._read, to_write = os.pipe()
+        # The browser expects descriptors 3 and 4: a shell puts them there.
+        command = 'exec "$0" "$@" 3<&%d 4>&%d' % (to_read, to_write)  # noqa: UP031
+        size = f"--window-size={self.size[0]},{self.size[1]}"
+        # Chromium refuses to run as root inside its sandbox, as in a container.
+        rooted = ["--no-sandbox"] if os.geteuid() == 0 else []
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", command, self.path, *OPTIONS, *rooted, size,
+             f"--user-data-dir={self._home.name}", "about:blank"],
+            pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(to_read)
+        os.close(to_write)
+        try:
+            target = next(t for t in self._pages() if t["type"] == "page")["targetId"]
+            answer = self._send(
+                "Target.attachToTarget", {"targetId": target, "flatten": True}, None
+            )
+            self._session = answer["sessionId"]
+            for domain in ("Page", "Runtime", "Network", "Log"):
+                self.call(f"{domain}.enable")
+            self.resize(*self.size)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _pages(self) -> list[dict[str, Any]]:
+        for _ in range(100):
+            found = self._send("Target.getTargets", {}, None)["targetInfos"]
+            if any(t["type"] == "page" for t in found):
+                return found
+            time.sleep(0.05)
+        raise BrowserError("the browser opened no page")
+
+    def __exit__(self, *error: Any) -> None:
+        os.close(self._write)
+        os.close(self._read)
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._home.cleanup()
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method of the protocol on the page and return its result."""
+        return self._send(method, params, self._session)
+
+    def _send(self, method: str, params: dict[str, Any], session: str | None) -> Any:
+        self._number += 1
+        number = self._number
+        message = {"id": number, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._write, data) :]
+        while True:
+            answer = self._receive(120.0)
+            if answer is None:
+                raise BrowserError(f"the browser did not answer {method}")
+            if answer.get("id") != number:
+                self.events.append(answer)
+            elif "error" in answer:
+                raise BrowserError(f"{method}: {answer['error'].get('message')}")
+            else:
+                return answer["result"]
+
+    def _receive(self, timeout: float) -> dict[str, Any] | None:
+        end = time.monotonic() + timeout
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._read], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                return None
+            data = os.read(self._read, 1 << 20)
+            if not data:
+                raise BrowserError("the browser ended")
+            self._rest += data
+        text, _, self._rest = self._rest.partition(b"\0")
+        return json.loads(text)
+
+    def resize(self, width: int, height: int, mobile: bool = False) -> None:
+        """Give the page a size in CSS pixels."""
+        self.size = (width, height)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=self.scale, mobile=mobile,
+        )  # fmt: skip
+
+    def open(self, path: Path | str, timeout: float = 60.0) -> None:
+        """Open a file and wait until it has loaded."""
+        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        self.wait("document.readyState === 'complete'", timeout)
+
+    def wait(self, condition: str, timeout: float = 60.0) -> None:
+        """Wait until an expression is true in the page."""
+        end = time.monotonic() + timeout
+        while not self.evaluate(condition):
+            if time.monotonic() > end:
+                raise BrowserError(f"waited {timeout:g} s in vain for {condition}")
+            time.sleep(0.02)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression in the page; a promise is waited for."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in found:
+            details = found["exceptionDetails"]
+            text = details.get("exception", {}).get("description", details.get("text"))
+            raise BrowserError(f"in the page: {text}")
+        return found["result"].get("value")
+
+    def screenshot(self) -> bytes:
+        """Return a PNG of what the page shows."""
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+
+    def complaints(self) -> list[str]:
+        """Return errors and warnings that the page reported."""
+        self.evaluate("0")  # what has happened up to now has arrived
+        found = []
+        for event in self.events:
+            method, params = event.get("method"), event.get("params", {})
+            if method == "Runtime.exceptionThrown":
+                found.append(json.dumps(params["exceptionDetails"])[:500])
+            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+                found.append(json.dumps(params["args"])[:500])
+            elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+                found.append(params["entry"]["text"])
+        return found
+
+    def requests(self) -> list[str]:
+        """Return the addresses that the page asked for."""
+        self.evaluate("0")
+        sent = [e for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        return [e["params"]["request"]["url"] for e in sent]

@@ -1,0 +1,152 @@
+"""Simple solids as meshes, and ways to put them together; sizes in m."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.viewer.scene import Mesh
+
+__all__ = ["arrow", "box", "capsule", "cylinder", "loft", "moved", "panel", "revolve", "sphere"]
+
+X, Y, Z = np.eye(3)
+
+
+def moved(mesh: Mesh, position: Any = (0.0, 0.0, 0.0), rotation: Any = None) -> Mesh:
+    """Return a mesh that is turned by a matrix (3, 3), then shifted by (3,)."""
+    R = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
+    return replace(mesh, vertices=mesh.vertices @ R.T + np.asarray(position, dtype=float))
+
+
+def mirrored(meshes: Iterable[Mesh], axis: int = 1) -> list[Mesh]:
+    """Return meshes and their mirror images across a plane through the origin."""
+    flip = np.ones(3)
+    flip[axis] = -1.0
+    given = list(meshes)
+    return given + [
+        replace(m, vertices=m.vertices * flip, triangles=m.triangles[:, ::-1]) for m in given
+    ]
+
+
+def box(size: Any, **look: Any) -> Mesh:
+    """Return a box with its middle at the origin; `size` (3,).
+
+    >>> box([1.0, 2.0, 3.0]).vertices.max(axis=0)
+    array([0.5, 1. , 1.5])
+    """
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+    quads = [
+        *((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1)),
+        *((2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)),
+    ]
+    faces = [t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]
+    return Mesh(0.5 * corners * np.asarray(size, dtype=float), np.array(faces), **look)
+
+
+def rings(k: int, n: int) -> Any:
+    """Return the triangles between neighbours of `k` closed rings with `n` vertices each."""
+    first = np.arange(k - 1)[:, None] * n + np.arange(n)
+    second = np.arange(k - 1)[:, None] * n + (np.arange(n) + 1) % n
+    halves = [(first, first + n, second + n), (first, second + n, second)]
+    return np.concatenate([np.stack(half, axis=-1).reshape(-1, 3) for half in halves])
+
+
+def loft(sections: Any, **look: Any) -> Mesh:
+    """Return the skin over closed sections (k, n, 3), both ends shut."""
+    sections = np.asarray(sections, dtype=float)
+    k, n, _ = sections.shape
+    ends = np.stack([sections[0].mean(axis=0), sections[-1].mean(axis=0)])
+    first, last = k * n, k * n + 1
+    caps = [(first, j, (j + 1) % n) for j in range(n)]
+    base = (k - 1) * n
+    caps += [(last, base + (j + 1) % n, base + j) for j in range(n)]
+    faces = np.concatenate([rings(k, n), np.array(caps)])
+    points = np.concatenate([sections.reshape(-1, 3), ends])
+    a, b, c = np.moveaxis(points[faces] - points.mean(axis=0), 1, 0)
+    inside_out = np.sum(a * np.cross(b, c)) < 0.0  # six times the volume
+    areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    faces = faces[areas > 1e-12 * np.ptp(points) ** 2]  # at a pole, half of them have none
+    return Mesh(points, faces[:, ::-1] if inside_out else faces, **look)
+
+
+def ellipse(
+    x: float, half_width: float, half_height: float, z: float = 0.0, n: int = 20, power: float = 2.0
+) -> Any:
+    """Return a section (n, 3) across x, a superellipse; z points down in bodies that fly."""
+    angle = 2.0 * np.pi * np.arange(n) / n
+    c, s = np.cos(angle), np.sin(angle)
+    round_ = lambda u: np.sign(u) * np.abs(u) ** (2.0 / power)  # noqa: E731
+    return np.stack([np.full(n, x), half_width * round_(c), z + half_height * round_(s)], axis=1)
+
+
+def revolve(profile: Any, n: int = 24, **look: Any) -> Mesh:
+    """Return the solid that a profile (k, 2) of places and radii makes about the x axis.
+
+    >>> revolve([[0.0, 1.0], [2.0, 1.0]], n=8).vertices[:, 0].max()
+    np.float64(2.0)
+    """
+    return loft([ellipse(x, r, r, n=n) for x, r in np.asarray(profile, dtype=float)], **look)
+
+
+def along(axis: Any) -> Any:
+    """Return a rotation (3, 3) that takes x to a direction."""
+    x = np.asarray(axis, dtype=float)
+    x = x / np.linalg.norm(x)
+    y = np.cross(Z if abs(x[2]) < 0.9 else X, x)
+    y /= np.linalg.norm(y)
+    return np.stack([x, y, np.cross(x, y)], axis=1)
+
+
+def cylinder(radius: float, length: float, axis: Any = Z, n: int = 24, **look: Any) -> Mesh:
+    """Return a cylinder with its middle at the origin, along an axis."""
+    solid = revolve([[-0.5 * length, radius], [0.5 * length, radius]], n, **look)
+    return moved(solid, rotation=along(axis))
+
+
+def sphere(radius: float, n: int = 24, **look: Any) -> Mesh:
+    """Return a sphere about the origin.
+
+    >>> np.linalg.norm(sphere(2.0).vertices, axis=1).max().round(6)
+    np.float64(2.0)
+    """
+    angle = np.linspace(0.0, np.pi, n // 2 + 1)
+    return revolve(radius * np.stack([-np.cos(angle), np.sin(angle)], axis=1), n, **look)
+
+
+def capsule(radius: float, length: float, axis: Any = Z, n: int = 20, **look: Any) -> Mesh:
+    """Return a cylinder with round ends about the origin; `length` is that of the cylinder."""
+    angle = np.linspace(0.0, 0.5 * np.pi, n // 4 + 1)
+    cap = radius * np.stack([np.sin(angle), np.cos(angle)], axis=1) + [0.5 * length, 0.0]
+    return moved(
+        revolve(np.concatenate([cap[::-1] * [-1, 1], cap]), n, **look), rotation=along(axis)
+    )
+
+
+def arrow(length: float = 1.0, radius: float = 0.035, n: int = 14, **look: Any) -> Mesh:
+    """Return an arrow along x from the origin."""
+    neck = length - min(5.0 * radius, 0.4 * length)
+    profile = [[0, radius], [neck, radius], [neck, 2.4 * radius], [length, 0.0]]
+    return revolve(profile, n, **look)
+
+
+#: A thin symmetric section: places along the chord and half thicknesses in parts of the largest.
+AIRFOIL = np.array([[0, 0], [0.04, 0.45], [0.2, 0.9], [0.42, 1], [0.75, 0.55], [1, 0.04]])
+
+
+def panel(root: Any, tip: Any, thickness: Any = (0.05, 0.03), **look: Any) -> Mesh:
+    """Return a wing panel from root to tip.
+
+    Each end is (x of the leading edge, y, z, chord); the trailing edge lies behind, towards -x. Up
+    is across x and the span. `thickness` is that of both ends in parts of their chords.
+    """
+    span = np.asarray(tip[1:3], dtype=float) - np.asarray(root[1:3], dtype=float)
+    up = np.array([0.0, -span[1], span[0]]) / np.linalg.norm(span)
+    loop = np.concatenate([AIRFOIL, (AIRFOIL * [1, -1])[-1:0:-1]])
+    sections = []
+    for (x, y, z, chord), part in zip((root, tip), thickness):
+        back = np.array([x, y, z]) - loop[:, :1] * chord * X
+        sections.append(back + loop[:, 1:] * 0.5 * part * chord * up)
+    return loft(sections, **{"crease": 0.5, **look})

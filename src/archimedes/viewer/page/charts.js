@@ -1,0 +1,123 @@
+// Strip charts: lines are drawn once; the cursor and its dots are elements that move over them.
+const charts = [];
+const CYCLES = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9"],
+  dark: ["#62b6f0", "#ff9a4d", "#4fd6a8", "#f0a3cc", "#f0d04d", "#b7b7ff"],
+};
+const element = (tag, parent, text) => {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text; // text, never markup: names are a user's
+  if (parent) parent.appendChild(made);
+  return made;
+};
+function makeCharts() {
+  const side = document.getElementById("charts");
+  scene.charts.forEach((data) => {
+    const box = element("section", side);
+    box.className = "chart";
+    const head = element("h2", box);
+    element("span", head, data.title);
+    if (data.units) element("small", head, data.units);
+    const values = data.rows.map((_, k) => {
+      const each = element("span", head);
+      const name = data.labels[k];
+      if (name) element("small", each, name + " ");
+      return element("b", each, "");
+    });
+    const paper = element("div", box);
+    paper.className = "paper";
+    const sheet = element("canvas", paper), cursor = element("i", paper);
+    const dots = data.rows.map(() => element("b", paper));
+    const chart = { data, sheet, values, cursor, dots, range: rangeOf(data) };
+    const seek = (event) => {
+      const at = sheet.getBoundingClientRect();
+      go(chart.from + ((event.clientX - at.left - chart.left) / chart.width) * (chart.to - chart.from));
+    };
+    sheet.addEventListener("pointerdown", (event) => { seek(event); if (event.pointerType === "mouse") sheet.setPointerCapture(event.pointerId); });
+    sheet.addEventListener("pointermove", (event) => { if (event.buttons && event.pointerType === "mouse") seek(event); });
+    charts.push(chart);
+  });
+}
+function rangeOf(data) {
+  let low = Infinity, high = -Infinity;
+  for (const row of [...data.rows, ...(data.lows || []), ...(data.highs || [])]) {
+    for (const v of row) { if (v < low) low = v; if (v > high) high = v; }
+  }
+  if (!(low <= high)) return [0, 1];
+  const rest = Math.max((high - low) * 0.08, Math.abs(high) * 1e-6, 1e-9);
+  return [low - rest, high + rest];
+}
+// Round numbers in a range, about `count` of them.
+function ticks(low, high, count) {
+  const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].find((s) => s * power >= 0.85 * raw) * power;
+  const out = [];
+  for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; k++) out.push(k * step);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return [out, step / power === 2.5 && power < 10 ? digits + 1 : digits];
+}
+function drawLines(chart) {
+  const { data, sheet } = chart, style = getComputedStyle(document.documentElement);
+  const ratio = Math.min(window.devicePixelRatio || 1, 2), w = sheet.clientWidth, h = sheet.clientHeight;
+  if (!w || !h) return;
+  sheet.width = Math.round(w * ratio); sheet.height = Math.round(h * ratio);
+  const g = sheet.getContext("2d");
+  g.scale(ratio, ratio);
+  g.font = "10px system-ui, sans-serif";
+  const [low, high] = chart.range, [levels, digits] = ticks(low, high, Math.max(2, Math.floor(h / 22)));
+  const spell = (v) => (Math.abs(v) >= 1e5 ? v.toExponential(1) : v.toFixed(digits));
+  chart.left = Math.max(26, ...levels.map((v) => g.measureText(spell(v)).width + 6));
+  chart.width = w - chart.left - 6; chart.top = 4; chart.height = h - 20;
+  [chart.from, chart.to] = scene.span;
+  const X = (t) => chart.left + ((t - chart.from) / (chart.to - chart.from || 1)) * chart.width;
+  const Y = (v) => chart.top + (1 - (v - low) / (high - low)) * chart.height;
+  g.strokeStyle = style.getPropertyValue("--line"); g.fillStyle = style.getPropertyValue("--soft"); g.lineWidth = 1;
+  g.textAlign = "right"; g.textBaseline = "middle";
+  for (const v of levels) {
+    g.beginPath(); g.moveTo(chart.left, Y(v)); g.lineTo(w - 6, Y(v)); g.stroke();
+    g.fillText(spell(v), chart.left - 4, Y(v));
+  }
+  g.textAlign = "center"; g.textBaseline = "alphabetic";
+  const [times, places] = ticks(chart.from, chart.to, Math.max(2, Math.floor(w / 70)));
+  for (const t of times) g.fillText(t.toFixed(places) + (t === times[times.length - 1] ? " s" : ""), clamp(X(t), chart.left + 6, w - 12), h - 4);
+  data.rows.forEach((row, k) => {
+    const color = CYCLES[theme][k % 6];
+    if (data.lows) {
+      g.globalAlpha = 0.2; g.fillStyle = color; g.beginPath();
+      for (let i = 0; i < data.bandTimes.length; i++) g.lineTo(X(data.bandTimes[i]), Y(data.highs[k][i]));
+      for (let i = data.bandTimes.length - 1; i >= 0; i--) g.lineTo(X(data.bandTimes[i]), Y(data.lows[k][i]));
+      g.fill(); g.globalAlpha = 1;
+    }
+    g.strokeStyle = color; g.lineWidth = 1.5; g.lineJoin = "round"; g.beginPath();
+    const stride = Math.max(1, Math.floor(row.length / (w * 3)));
+    let open = false;
+    for (let i = 0; i < row.length; i += stride) {
+      if (isNaN(row[i])) { open = false; continue; }
+      if (open) g.lineTo(X(data.times[i]), Y(row[i])); else g.moveTo(X(data.times[i]), Y(row[i]));
+      open = true;
+    }
+    g.stroke();
+    chart.values[k].style.color = chart.dots[k].style.background = color;
+  });
+  chart.X = X; chart.Y = Y;
+}
+function drawCharts(t) {
+  for (const chart of charts) {
+    const { sheet, data } = chart;
+    if (!sheet.clientWidth) continue;
+    if (!chart.X || chart.theme !== theme || chart.w !== sheet.clientWidth || chart.h !== sheet.clientHeight) {
+      chart.theme = theme; chart.w = sheet.clientWidth; chart.h = sheet.clientHeight;
+      drawLines(chart);
+    }
+    if (!chart.X) continue;
+    const x = chart.X(clamp(t, chart.from, chart.to)), at = place(data.times, t);
+    chart.cursor.style.transform = `translate(${x.toFixed(1)}px, ${chart.top}px)`;
+    chart.cursor.style.height = chart.height + "px";
+    data.rows.forEach((row, k) => {
+      const v = between(row, 1, at)[0];
+      chart.values[k].textContent = short(v);
+      chart.dots[k].hidden = isNaN(v);
+      if (!isNaN(v)) chart.dots[k].style.transform = `translate(${x.toFixed(1)}px, ${chart.Y(v).toFixed(1)}px)`;
+    });
+  }
+}

@@ -1,0 +1,76 @@
+"""Robots in a scene: a body per link, placed by forward kinematics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import vmap
+from archimedes.multibody.algorithms.links import poses_of
+from archimedes.multibody.models.model import Model
+from archimedes.spatial import Quaternion
+from archimedes.viewer.placing import R_UP_NED, Placing
+from archimedes.viewer.scene import Body, Camera, Chart, Ground, Scene
+from archimedes.viewer.shapes.robots import link_meshes
+from archimedes.viewer.vehicles import Flight, add_actor, degrees
+
+__all__ = ["link_poses"]
+
+
+def link_poses(model: Model, q: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotations (m, n, 3, 3) to the world's axes and positions (m, n, 3) of all links."""
+
+    def one(q: Any) -> tuple[Any, Any]:
+        poses = poses_of(model, q)
+        return np.stack([X.R for X in poses]), np.stack([X.p for X in poses])
+
+    R, p = vmap(one)(np.asarray(q, dtype=float))
+    return np.asarray(R), np.asarray(p)
+
+
+@add_actor.register
+def _(model: Model, scene: Scene, flight: Flight) -> None:
+    x = getattr(flight.trajectory.x, "robot", flight.trajectory.x)
+    R, p = link_poses(model, x.q)
+    down = float(np.asarray(model.gravity)[2]) > 0.0
+    place = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
+    scene.ground = scene.ground or place.ground
+    q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
+    reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
+    for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model))):
+        end = not any(other.parent == k for other in model.links)
+        scene.bodies.append(
+            Body(
+                f"{flight.name}: {link.body or link.joint}",
+                meshes,
+                flight.t,
+                place.points(p[:, k]),
+                place.attitudes(q[:, k]),
+                trail=link.kind.nv == 6
+                or (end and k == len(model.links) - 1 and not _floats(model)),
+                reach=reach,
+                framed=True,
+            )
+        )
+    name = f"{flight.name}: {model.links[0].body or model.links[0].joint}"
+    scene.camera = Camera("follow", name, azimuth=-55.0, elevation=20.0, distance=3.2 * reach)
+    add_joint_charts(model, scene, flight, x)
+
+
+def _floats(model: Model) -> bool:
+    return model.links[0].kind.nv == 6
+
+
+def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None:
+    """Add charts of angles and speeds of the joints, at most six to a chart."""
+    names = [n for n in model.joint_names if model.q_slice(n).stop - model.q_slice(n).start == 1]
+    shown = names[:6]
+    if _floats(model):
+        height = np.asarray(x.q)[:, 2]
+        scene.charts.append(Chart("height of the base", flight.t, height, units="m"))
+    if shown:
+        angles = np.stack([np.asarray(x.q)[:, model.q_slice(n).start] for n in shown], axis=1)
+        speeds = np.stack([np.asarray(x.v)[:, model.v_slice(n).start] for n in shown])
+        scene.charts.append(Chart("joints", flight.t, degrees(angles), shown, "deg"))
+        scene.charts.append(Chart("joint speeds", flight.t, np.rad2deg(speeds), shown, "deg/s"))

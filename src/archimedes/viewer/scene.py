@@ -1,0 +1,350 @@
+"""What there is to see, whoever draws it: bodies that move, paths, arrows, ghosts, charts.
+
+Axes of a scene: right-handed, z up where there is a ground; metres and seconds. An attitude is a
+quaternion with its scalar first, as everywhere here: its body's axes in the axes of the scene.
+Everything that moves brings its own times; between them a viewer interpolates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Arrow",
+    "Body",
+    "Camera",
+    "Chart",
+    "Earth",
+    "Ghosts",
+    "Ground",
+    "Mark",
+    "Mesh",
+    "Path",
+    "Scene",
+]
+
+#: Colours of bodies in order, readable on light and dark ground (after M. Okabe and K. Ito, 2008).
+COLORS = ("#3d8bd4", "#e8743b", "#19a979", "#c96fb4", "#d0a11c", "#7f8fa6")
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles (m, 3) over vertices (n, 3) in m, one colour "#rrggbb", `opacity` from 0 to 1.
+
+    Edges that bend by more than `crease` in rad look sharp.
+
+    >>> Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).triangles.shape
+    (1, 3)
+    """
+
+    vertices: Any
+    triangles: Any
+    color: str = "#b8c0cc"
+    opacity: float = 1.0
+    crease: float = 0.7
+
+    def __post_init__(self) -> None:
+        """Check the shapes and which vertices are named."""
+        vertices = _numbers(self.vertices, "Mesh.vertices", (None, 3))
+        triangles = np.asarray(self.triangles)
+        if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
+            raise ValueError(
+                f"Mesh.triangles must be whole numbers of shape (m, 3), got {triangles.dtype} "
+                f"{triangles.shape}"
+            )
+        if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(vertices):
+            raise ValueError(
+                f"Mesh.triangles names vertices up to {triangles.max()}; there are {len(vertices)}"
+            )
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "triangles", triangles.astype(np.int64))
+        _color(self.color, "Mesh.color")
+
+
+@dataclass(eq=False)
+class Body:
+    """Something rigid that moves: `position` (m, 3) in m, `attitude` (m, 4) at times `t` (m,).
+
+    One row stands for all times. With a `parent`, the name of another body, both are relative to
+    it. `trail` draws where it has been. `least_pixels` is the size on the screen below which it is
+    drawn larger than it is, so that a satellite can be seen beside its planet. `reach` in m is the
+    size of the whole that it is part of, 0 for its own.
+    """
+
+    name: str
+    meshes: Sequence[Mesh]
+    t: Any
+    position: Any
+    attitude: Any
+    parent: str | None = None
+    color: str | None = None
+    trail: bool = False
+    label: bool = False
+    least_pixels: float = 0.0
+    reach: float = 0.0
+    framed: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the shapes against the times."""
+        what = f"Body {self.name!r}"
+        self.t = _times(self.t, what)
+        self.position = _rows(self.position, self.t, 3, f"{what}: position")
+        attitude = getattr(self.attitude, "array", self.attitude)
+        self.attitude = _rows(attitude, self.t, 4, f"{what}: attitude")
+        if self.color is not None:
+            _color(self.color, f"{what}: color")
+
+    @property
+    def radius(self) -> float:
+        """Radius in m of a sphere about the origin that holds all meshes."""
+        reach = [np.linalg.norm(m.vertices, axis=1).max() for m in self.meshes if len(m.vertices)]
+        return float(max(reach, default=1.0))
+
+
+@dataclass(eq=False)
+class Path:
+    """A line that stands still: `points` (m, 3) in m; a dashed one is a plan, not a flight."""
+
+    name: str
+    points: Any
+    color: str = "#8a94a6"
+    dashed: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        self.points = _numbers(self.points, f"Path {self.name!r}: points", (None, 3))
+        _color(self.color, f"Path {self.name!r}: color")
+
+
+@dataclass(eq=False)
+class Arrow:
+    """A vector at a body over time: `values` (m, 3) in the axes of the scene, in `units`.
+
+    `scale` is the length in m of one unit; `origin` (3,) is in the body's axes.
+    """
+
+    name: str
+    body: str
+    t: Any
+    values: Any
+    units: str = ""
+    scale: float = 1.0
+    color: str = "#e8743b"
+    origin: Any = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        self.t = _times(self.t, f"Arrow {self.name!r}")
+        self.values = _rows(self.values, self.t, 3, f"Arrow {self.name!r}: values")
+        self.origin = _numbers(self.origin, f"Arrow {self.name!r}: origin", (3,))
+        _color(self.color, f"Arrow {self.name!r}: color")
+
+
+@dataclass(eq=False)
+class Ghosts:
+    """The flights of a batch: `position` (n, m, 3), `attitude` (n, m, 4) or None, times `t` (m,).
+
+    They are drawn small and faint. Where an instance has nan it is not drawn.
+    """
+
+    name: str
+    t: Any
+    position: Any
+    attitude: Any = None
+    size: float = 1.0
+    color: str = "#6d8fc4"
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        what = f"Ghosts {self.name!r}"
+        self.t = _times(self.t, what)
+        m = len(self.t)
+        self.position = _numbers(self.position, f"{what}: position", (None, m, 3), nan=True)
+        if self.attitude is not None:
+            raw = getattr(self.attitude, "array", self.attitude)
+            wanted = (len(self.position), m, 4)
+            self.attitude = _numbers(raw, f"{what}: attitude", wanted, nan=True)
+        _color(self.color, f"{what}: color")
+
+
+@dataclass(eq=False)
+class Chart:
+    """Lines over time that follow the cursor: `values` (k, m) at `t` (m,), a label for each of k.
+
+    `low` and `high` (k, m), where given, are a band about each line at times `band_t`.
+    """
+
+    title: str
+    t: Any
+    values: Any
+    labels: Sequence[str] = ()
+    units: str = ""
+    band_t: Any = None
+    low: Any = None
+    high: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        what = f"Chart {self.title!r}"
+        self.t = _times(self.t, what)
+        values = np.atleast_2d(np.asarray(self.values, dtype=float))
+        self.values = _numbers(values, f"{what}: values", (None, len(self.t)), nan=True)
+        self.labels = list(self.labels) or [""] * len(self.values)
+        if len(self.labels) != len(self.values):
+            raise ValueError(f"{what}: {len(self.labels)} labels for {len(self.values)} lines")
+        if (self.low is None) != (self.high is None):
+            raise ValueError(f"{what}: a band needs both low and high")
+        if self.low is not None:
+            self.band_t = self.t if self.band_t is None else _times(self.band_t, what)
+            for side in ("low", "high"):
+                rows = np.atleast_2d(np.asarray(getattr(self, side), dtype=float))
+                wanted = (len(self.values), len(self.band_t))
+                setattr(self, side, _numbers(rows, f"{what}: {side}", wanted, nan=True))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happens: a tick at a time in s on the slider, with a name."""
+
+    t: float
+    name: str
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A level plane with a grid, at a height in m; `cell` in m, 0 for one that suits the scene."""
+
+    height: float = 0.0
+    cell: float = 0.0
+
+
+@dataclass(frozen=True)
+class Earth:
+    """A planet at the origin with its graticule; `rate` in rad/s turns it about z, `angle` first.
+
+    In Earth-fixed axes the rate is zero.
+    """
+
+    radius: float = 6378137.0
+    rate: float = 0.0
+    angle: float = 0.0
+
+
+@dataclass
+class Camera:
+    """How one looks at it first: from `azimuth` and `elevation` in deg, `distance` in m.
+
+    `mode` is "chase" (turns with the body's course), "follow" (moves with the body), "overview"
+    (the whole scene) or "free". Zero distance: as far away as shows the body, or the scene.
+    """
+
+    mode: str = "follow"
+    body: str | None = None
+    azimuth: float = -140.0
+    elevation: float = 18.0
+    distance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the mode."""
+        if self.mode not in CAMERA_MODES:
+            raise ValueError(f"Camera.mode must be one of {CAMERA_MODES}, got {self.mode!r}")
+
+
+CAMERA_MODES = ("chase", "follow", "overview", "free")
+
+
+@dataclass(eq=False)
+class Scene:
+    """All there is to see. Add to the lists, or let `view` fill them.
+
+    >>> scene = Scene("a falling ball")
+    >>> from archimedes.viewer import sphere
+    >>> t = np.linspace(0.0, 1.0, 11)
+    >>> height = np.stack([0 * t, 0 * t, 5 - 4.9 * t**2], axis=1)
+    >>> scene.bodies.append(Body("ball", [sphere(0.2)], t, height, [1, 0, 0, 0], trail=True))
+    >>> scene.span
+    (0.0, 1.0)
+    """
+
+    title: str = ""
+    bodies: list[Body] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    ghosts: list[Ghosts] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    ground: Ground | None = None
+    earth: Earth | None = None
+    camera: Camera = field(default_factory=Camera)
+    note: str = ""
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last time of anything in it, in s."""
+        times = [x.t for kind in (self.bodies, self.ghosts, self.charts) for x in kind]
+        moving = [t for t in times if len(t) > 1]
+        if not moving:
+            return 0.0, 0.0
+        return float(min(t[0] for t in moving)), float(max(t[-1] for t in moving))
+
+    def body(self, name: str) -> Body:
+        """Return a body by its name."""
+        for body in self.bodies:
+            if body.name == name:
+                return body
+        raise ValueError(
+            f"no body {name!r} in this scene; there are {[b.name for b in self.bodies]}"
+        )
+
+    def check(self) -> None:
+        """Raise where names do not fit together: two bodies of one name, a parent not yet there."""
+        if not self.bodies:
+            raise ValueError("this scene has no body: there is nothing to see")
+        known: set[str] = set()
+        for body in self.bodies:
+            if body.name in known:
+                raise ValueError(f"two bodies of this scene are called {body.name!r}")
+            if body.parent is not None and body.parent not in known:
+                raise ValueError(
+                    f"the parent of {body.name!r} is {body.parent!r}, which must come before it"
+                )
+            known.add(body.name)
+        for name in [a.body for a in self.arrows] + [self.camera.body or self.bodies[0].name]:
+            self.body(name)
+
+
+def _numbers(values: Any, what: str, shape: tuple[int | None, ...], nan: bool = False) -> Any:
+    """Return an array of a shape (None: any length), finite unless `nan` is allowed."""
+    array = np.asarray(values, dtype=np.float64)
+    fits = array.ndim == len(shape) and all(n is None or n == k for n, k in zip(shape, array.shape))
+    if not fits:
+        wanted = str(tuple("any" if n is None else n for n in shape)).replace("'", "")
+        raise ValueError(f"{what} must have shape {wanted}, got {array.shape}")
+    if not nan and not np.all(np.isfinite(array)):
+        raise ValueError(f"{what} holds nan or inf: leave out what is not known")
+    return array
+
+
+def _times(t: Any, what: str) -> Any:
+    array = _numbers(np.atleast_1d(np.asarray(t, dtype=np.float64)), f"{what}: t", (None,))
+    if not len(array) or np.any(np.diff(array) < 0.0):
+        raise ValueError(f"{what}: t must have one time at least, none before the one in front")
+    return array
+
+
+def _rows(values: Any, t: Any, width: int, what: str) -> Any:
+    """Return a row for each time; a single row holds for all."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape == (width,):
+        array = np.broadcast_to(array, (len(t), width))
+    return _numbers(array, what, (len(t), width))
+
+
+def _color(text: str, what: str) -> None:
+    if not (isinstance(text, str) and len(text) == 7 and text[0] == "#"):
+        raise ValueError(f'{what} must be written "#rrggbb", got {text!r}')
+    int(text[1:], 16)

@@ -1,0 +1,104 @@
+"""A fighter with a cropped delta wing, after the F-16's proportions.
+
+Axes: x forward, y right, z down, origin at the centre of mass. Length 15 m, span 9.4 m; sections
+read off three-view drawings by eye, fit for looking at and for nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archimedes.viewer.meshes import box, ellipse, loft, mirrored, moved, panel, revolve
+from archimedes.viewer.scene import Mesh
+
+__all__ = ["HINGES", "dart", "fighter", "fighter_surfaces"]
+
+GREY, DARK, PALE = "#98a2b0", "#6f7a89", "#b4bcc8"
+GLASS, METAL, BLACK = "#2c3a4a", "#545a63", "#23272e"
+
+#: x, half width, half height, z of the middle and power of each section of the hull.
+HULL = (
+    (8.6, 0.03, 0.03, -0.02, 2.0),
+    (8.0, 0.24, 0.22, -0.04, 2.0),
+    (7.0, 0.45, 0.42, -0.08, 2.0),
+    (5.8, 0.58, 0.56, -0.10, 2.1),
+    (4.2, 0.64, 0.66, -0.08, 2.2),
+    (2.4, 0.78, 0.74, -0.02, 2.4),
+    (0.5, 0.98, 0.76, 0.0, 2.5),
+    (-1.8, 1.05, 0.76, 0.0, 2.6),
+    (-4.0, 0.92, 0.72, 0.0, 2.4),
+    (-5.2, 0.68, 0.66, 0.0, 2.0),
+)
+CANOPY = (
+    (6.3, 0.05, 0.05, -0.52),
+    (5.7, 0.30, 0.30, -0.58),
+    (4.8, 0.40, 0.46, -0.66),
+    (3.7, 0.38, 0.46, -0.66),
+    (2.6, 0.26, 0.32, -0.60),
+    (1.6, 0.06, 0.10, -0.58),
+)
+INLET = (
+    (3.6, 0.55, 0.26, 0.86, 3.0),
+    (3.3, 0.62, 0.36, 0.84, 3.0),
+    (1.5, 0.74, 0.44, 0.66, 2.6),
+    (-1.5, 0.70, 0.36, 0.48, 2.4),
+    (-3.6, 0.50, 0.22, 0.42, 2.2),
+)
+#: Where the moving surfaces turn: a point and an axis in body axes, by the name of the input.
+HINGES = {
+    "elevator": ((-5.0, 0.0, 0.05), (0.0, 1.0, 0.0)),
+    "aileron_right": ((-2.05, 2.3, -0.02), (0.0, 1.0, 0.0)),
+    "aileron_left": ((-2.05, -2.3, -0.02), (0.0, 1.0, 0.0)),
+    "rudder": ((-5.9, 0.0, -2.0), (0.42, 0.0, 1.0)),
+}
+
+
+def fighter(color: str = GREY) -> list[Mesh]:
+    """Return what of the aircraft does not move."""
+    hull = loft([ellipse(x, w, h, z, 24, p) for x, w, h, z, p in HULL], color=color)
+    canopy = loft([ellipse(x, w, h, z, 16) for x, w, h, z in CANOPY], color=GLASS)
+    inlet = loft([ellipse(x, w, h, z, 20, p) for x, w, h, z, p in INLET], color=DARK)
+    mouth = loft(
+        [ellipse(3.62, 0.47, 0.19, 0.86, 20, 3), ellipse(3.4, 0.4, 0.12, 0.86, 20, 3)],
+        color=BLACK,
+    )
+    nozzle = revolve([[-5.1, 0.66], [-5.9, 0.62], [-6.5, 0.5]], color=METAL)
+    flame = revolve([[-6.45, 0.42], [-6.53, 0.40]], color=BLACK)
+    probe = revolve([[8.5, 0.05], [9.5, 0.015]], 8, color=BLACK)
+    wing = panel((1.55, 0.85, -0.02, 4.35), (-1.5, 4.6, -0.02, 1.05), (0.045, 0.03), color=PALE)
+    strake = panel((4.4, 0.45, -0.1, 3.4), (1.2, 1.25, -0.03, 0.9), (0.025, 0.06), color=PALE)
+    ventral = panel((-2.9, 0.5, 0.6, 1.3), (-3.4, 0.95, 1.35, 0.7), (0.05, 0.05), color=DARK)
+    rail = moved(box([2.9, 0.09, 0.09], color=METAL), (-1.7, 4.66, -0.02))
+    missile = moved(revolve(MISSILE, 10, color="#dfe4ea"), (-1.5, 4.78, 0.0))
+    fins = [moved(box([0.28, 0.02, 0.5], color="#c8ced6"), (-2.9, 4.78, 0.0))]
+    fin = panel((-2.6, 0.0, -0.65, 3.2), (-5.05, 0.0, -3.2, 1.25), (0.04, 0.03), color=color)
+    root = moved(box([2.6, 0.26, 0.36], color=DARK), (-4.6, 0.0, -0.72))
+    pairs = mirrored([wing, strake, ventral, rail, missile, *fins])
+    return [hull, canopy, inlet, mouth, nozzle, flame, probe, fin, root, *pairs]
+
+
+MISSILE = ((-1.4, 0.064), (1.2, 0.064), (1.45, 0.045), (1.58, 0.0))
+
+
+def fighter_surfaces() -> dict[str, list[Mesh]]:
+    """Return the moving surfaces by name, each in axes that start at its hinge."""
+    tail = panel((-4.1, 0.72, 0.05, 2.2), (-6.0, 2.75, 0.12, 0.85), (0.035, 0.03), color=PALE)
+    flap = panel((-1.95, 0.95, -0.02, 0.82), (-2.02, 3.4, -0.02, 0.62), (0.05, 0.05), color=DARK)
+    rudder = panel((-5.35, 0.0, -0.9, 0.75), (-5.95, 0.0, -2.95, 0.42), (0.05, 0.05), color=DARK)
+    meshes = {
+        "elevator": mirrored([tail]),
+        "aileron_right": [flap],
+        "aileron_left": mirrored([flap])[1:],
+        "rudder": [rudder],
+    }
+    return {
+        name: [moved(m, -np.asarray(HINGES[name][0])) for m in parts]
+        for name, parts in meshes.items()
+    }
+
+
+def dart(length: float = 1.0) -> Mesh:
+    """Return a folded dart along x: what a ghost looks like, eight triangles."""
+    points = [[0.6, 0, 0], [-0.4, 0.33, 0], [-0.4, -0.33, 0], [-0.3, 0, 0.06], [-0.3, 0, -0.12]]
+    faces = [[0, 1, 4], [0, 4, 2], [0, 3, 1], [0, 2, 3], [1, 3, 4], [2, 4, 3]]
+    return Mesh(length * np.array(points), np.array(faces), crease=0.1)

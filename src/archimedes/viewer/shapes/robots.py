@@ -1,0 +1,91 @@
+"""Bodies of a robot: the shapes of its file, or rods from joint to joint where it has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.models.model import Model
+from archimedes.viewer.meshes import box, capsule, cylinder, moved, sphere
+from archimedes.viewer.scene import COLORS, Mesh
+from archimedes.viewer.shapes.spacecraft import rod
+
+__all__ = ["link_meshes"]
+
+JOINT = "#2f353d"
+
+
+def link_meshes(model: Model) -> list[list[Mesh]]:
+    """Return the meshes of each link, in its axes: rods from its joint to what it carries."""
+    positions, centers = np.asarray(model.positions), np.asarray(model.centers)
+    reach = _reach(model)
+    ends: list[list[Any]] = [[] for _ in model.links]
+    for k, link in enumerate(model.links):
+        if link.parent >= 0:
+            ends[link.parent].append(positions[k])
+    for frame, place in zip(model.frames, np.asarray(model.frame_positions)):
+        if frame.link >= 0 and np.linalg.norm(place) > 1e-9:
+            ends[frame.link].append(place)
+    found = []
+    for k, link in enumerate(model.links):
+        points = [p for p in ends[k] if np.linalg.norm(p) > 1e-9]
+        if not points and np.linalg.norm(centers[k]) > 1e-9:
+            points = [2.0 * centers[k]]  # a rod whose middle is its centre of mass
+        floating = link.parent < 0 and link.kind.nv == 6
+        thick = 0.05 * reach
+        meshes = [] if floating else [sphere(1.25 * thick, 16, color=JOINT)]
+        color = COLORS[k % len(COLORS)]
+        if floating:
+            meshes += _trunk(points, model, k, thick)
+        elif link.body:
+            meshes += [rod(np.zeros(3), p, thick, color=color) for p in points]
+        if link.body and not floating and not ends[k]:
+            meshes.append(moved(sphere(0.9 * thick, 14, color=color), 2.0 * centers[k]))
+        found.append(meshes)
+    return found
+
+
+def _trunk(points: list[Any], model: Model, k: int, thick: float) -> list[Mesh]:
+    """Return the block that a floating base is: over the joints it carries, or by its inertia."""
+    if len(points) >= 3:
+        spread = np.abs(np.stack(points)).max(axis=0)
+        size = 2.0 * np.maximum(spread, 0.9 * thick) + [1.6 * thick, 0.2 * thick, 0.8 * thick]
+    else:
+        J = np.linalg.eigvalsh(np.asarray(model.inertias)[k])
+        squares = 6.0 / float(np.asarray(model.masses)[k]) * (J.sum() - 2.0 * J)
+        size = np.sqrt(np.maximum(squares, 1e-4))
+    front = [0.5 * size[0], 0.0, 0.0]
+    return [
+        box(size, color="#d7dde5"),
+        moved(box([0.12 * size[0], 0.5 * size[1], 0.5 * size[2]], color=JOINT), front),
+    ]
+
+
+def _reach(model: Model) -> float:
+    """Return a length that is usual for this robot, in m."""
+    lengths = np.linalg.norm(np.concatenate([model.positions, model.frame_positions]), axis=1)
+    some = lengths[lengths > 1e-6]
+    return float(np.median(some)) if some.size else 0.5
+
+
+def shape_meshes(shapes: Any) -> dict[str, list[Mesh]]:
+    """Return the meshes of boxes, spheres, cylinders and capsules of a file, by body.
+
+    Meshes in files of their own are left out: they are not read here.
+    """
+    found: dict[str, list[Mesh]] = {}
+    for shape in shapes:
+        make = SOLIDS.get(shape.kind)
+        if make is not None and shape.role == "visual":
+            solid = moved(make(shape.size), shape.position, shape.rotation)
+            found.setdefault(shape.body, []).append(solid)
+    return found
+
+
+SOLIDS: dict[str, Any] = {
+    "box": lambda size: box(size),
+    "sphere": lambda size: sphere(size[0]),
+    "cylinder": lambda size: cylinder(size[0], size[1]),
+    "capsule": lambda size: capsule(size[0], size[1]),
+}

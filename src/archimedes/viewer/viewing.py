@@ -1,0 +1,242 @@
+"""``view``: a model and its trajectory as something to look at."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate import Trajectory
+from archimedes.viewer.html import page
+from archimedes.viewer.scene import Mark, Scene
+
+__all__ = ["View", "view"]
+
+#: Samples of one trajectory in a scene: more than a screen shows, few enough for a small page.
+SAMPLES = 1500
+#: Fewer samples than this are filled up from the dense output, where it was kept.
+FEW = 300
+#: Samples of each flight of a batch.
+GHOST_SAMPLES = 80
+
+
+class View:
+    """A scene with ways to show it: in a notebook, a browser, a file, a picture, a video.
+
+    ``view.save("flight.html")`` writes one file that opens anywhere, offline; ``view.show()``
+    opens it; in a notebook the last line of a cell is shown in place; ``view.live()`` shows it
+    through viser; ``view.screenshot("a.png")`` and ``view.video("a.mp4")`` need Chromium (and
+    ffmpeg) on this machine.
+    """
+
+    def __init__(self, scene: Scene, theme: str = "auto", height: int = 560) -> None:
+        self.scene, self.theme, self.height = scene, theme, height
+
+    def html(self) -> str:
+        """Return the page as text."""
+        return page(self.scene, self.theme)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file whose name ends in .html and return its path."""
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(
+                f"View.save: {str(path)!r} must end in .html; pictures are made by .screenshot(), "
+                "videos by .video()"
+            )
+        target.write_text(self.html(), encoding="utf-8")
+        return target
+
+    def show(self) -> Path:
+        """Open the page in the browser of this machine; return the file it is in."""
+        folder = Path(tempfile.mkdtemp(prefix="archimedes-view-"))
+        path = self.save(folder / "view.html")
+        webbrowser.open(path.as_uri())
+        return path
+
+    def live(self, port: int = 8080) -> Any:
+        """Show it through viser (``pip install "archimedes[viewer]"``); return the server."""
+        from archimedes.viewer.live import serve
+
+        return serve(self.scene, port)
+
+    def screenshot(
+        self, path: str | os.PathLike[str], t: float | None = None, **options: Any
+    ) -> Path:
+        """Write a PNG of the page at a time in s; options: `size`, `scale`, `camera`, `charts`."""
+        from archimedes.viewer.pictures import screenshot
+
+        return screenshot(self, Path(path), t, **options)
+
+    def video(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write an MP4 or GIF by the ending of the name; `fps`, `speed`, `size`, ... as options."""
+        from archimedes.viewer.pictures import video
+
+        return video(self, Path(path), **options)
+
+    def _repr_html_(self) -> str:
+        text = html.escape(self.html(), quote=True)
+        style = f"width:100%;height:{int(self.height)}px;border:0;border-radius:8px"
+        # The frame has no rights but to run the page's own script.
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{text}"></iframe>'
+
+    def __repr__(self) -> str:
+        first, last = self.scene.span
+        names = [b.name for b in self.scene.bodies if b.parent is None]
+        return f"View({self.scene.title!r}: {', '.join(names)}, {first:g} to {last:g} s)"
+
+
+def view(
+    model: Any,
+    trajectory: Any = None,
+    *,
+    inputs: Any = None,
+    batch: Trajectory | None = None,
+    title: str = "",
+    note: str = "",
+    charts: Any = None,
+    camera: Any = None,
+    theme: str = "auto",
+) -> View:
+    """Return what shows a model along its trajectory in three dimensions.
+
+    `model` is a vehicle of `archimedes.vehicles`, a robot of `archimedes.multibody`, anything
+    whose states have `pos` and `att`; a dict of ``name: (model, trajectory)`` for several of them;
+    or a `Scene`. A trajectory of a batch shows its first flight, the others as ghosts; `batch` is a
+    dispersed batch to be shown beside one flight. `inputs` are the vehicle's inputs over time, by
+    default those in the trajectory: with them surfaces move and forces are drawn. `charts` names
+    columns of the trajectory to be drawn instead of the usual ones. `camera` is a `Camera`.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import Quaternion, RigidBody
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> x = RigidBody.State(
+    ...     pos=np.zeros((5, 3)), att=Quaternion(np.tile([1.0, 0, 0, 0], (5, 1))),
+    ...     v_B=np.zeros((5, 3)), w_B=np.zeros((5, 3)))
+    >>> view(RigidBody(), Trajectory(t, x), title="at rest")
+    View('at rest': RigidBody, 0 to 1 s)
+    """
+    if isinstance(model, Scene):
+        scene = model
+        scene.title = title or scene.title
+        return View(scene, theme)
+    scene = Scene(title=title, note=note)
+    if isinstance(model, Mapping):
+        several = dict(model)
+        if trajectory is not None:
+            raise TypeError("view: a dict of name: (model, trajectory) brings its trajectories")
+    else:
+        several = {type(model).__name__: (model, trajectory)}
+    for name, pair in several.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise TypeError(f"view: {name!r} must be a pair (model, trajectory)")
+        _add(scene, str(name), *pair, inputs=inputs, batch=batch, charts=charts)
+    scene.camera = camera or scene.camera
+    return View(scene, theme)
+
+
+def _add(
+    scene: Scene, name: str, model: Any, trajectory: Any, inputs: Any, batch: Any, charts: Any
+) -> None:
+    """Add one model along its trajectory."""
+    import archimedes.viewer.robots  # noqa: F401  (registers robots)
+    from archimedes.viewer.vehicles import Flight, add_actor
+
+    if not isinstance(trajectory, Trajectory):
+        raise TypeError(
+            f"view: expected a Trajectory for {name!r}, got {type(trajectory).__name__}: what "
+            "solve_ode returns"
+        )
+    if len(trajectory.batch_shape) > 1:
+        raise ValueError(
+            f"view: a batch of shape {trajectory.batch_shape} must be (n,): take a part"
+        )
+    if trajectory.batch_shape:
+        batch = trajectory if batch is None else batch
+        trajectory = trajectory[0]
+    if batch is not None and len(batch.batch_shape) != 1:
+        raise ValueError("view: batch must be a Trajectory of a batch (n,)")
+    trajectory, inputs = sampled(trajectory, inputs_of(model, trajectory, inputs))
+    first, known = len(scene.charts), len(scene.bodies)
+    add_actor(model, scene, Flight(trajectory, inputs, thinned(batch), name))
+    if known:  # names tell several apart; charts are of the first
+        scene.bodies[0].label = scene.bodies[known].label = True
+        del scene.charts[first:]
+    scene.marks += marks_of(trajectory, name if known else "")
+    if charts is not None:
+        del scene.charts[first:]
+        scene.charts += [named_chart(trajectory, one) for one in charts]
+
+
+def inputs_of(model: Any, trajectory: Trajectory, inputs: Any) -> Any:
+    """Return the inputs over time: those given, or those of the right kind in the trajectory."""
+    if inputs is not None:
+        return inputs
+    kind = getattr(type(model), "Input", None)
+    for found in (trajectory.u, getattr(trajectory.u, "input", None)):
+        if kind is not None and isinstance(found, kind):
+            return found
+    return None
+
+
+def sampled(trajectory: Trajectory, inputs: Any) -> tuple[Trajectory, Any]:
+    """Return a trajectory with about as many samples as a screen can show."""
+    t, dense = trajectory.t, trajectory.dense
+    if len(t) < 2:
+        raise ValueError("view: a trajectory needs two samples at least")
+    if len(t) < FEW and dense is not None and inputs is None:
+        fine = np.linspace(t[0], t[-1], SAMPLES // 2)
+        return Trajectory(fine, dense(fine), events=trajectory.events), None
+    step = -(-len(t) // SAMPLES)
+    keep = np.unique(np.append(np.arange(0, len(t), step), len(t) - 1))
+    if t[-1] < t[0]:
+        keep = keep[::-1]
+    take = lambda leaf: np.asarray(leaf)[keep]  # noqa: E731
+    short = Trajectory(t[keep], tree.map(take, trajectory.x), events=trajectory.events)
+    if trajectory.u is not None:
+        short.u = tree.map(take, trajectory.u)
+    if trajectory.y is not None:
+        short.y = tree.map(take, trajectory.y)
+    return short, None if inputs is None else tree.map(take, inputs)
+
+
+def thinned(batch: Trajectory | None) -> Trajectory | None:
+    """Return a batch with few samples of each flight."""
+    if batch is None:
+        return None
+    step = -(-batch.t.shape[1] // GHOST_SAMPLES)
+    return batch[:, ::step]
+
+
+def marks_of(trajectory: Trajectory, name: str) -> list[Mark]:
+    """Return the events of a trajectory as marks on the slider."""
+    if not isinstance(trajectory.events, dict):
+        return []
+    numbers = np.asarray(trajectory.events.get("event", ()))
+    several = len(set(numbers.tolist())) > 1
+    found = []
+    for t, k in zip(np.asarray(trajectory.events.get("t", ())), numbers):
+        label = f"event {int(k) + 1}" if several else "event"
+        found.append(Mark(float(t), f"{name} {label}".strip()))
+    return found[:200]
+
+
+def named_chart(trajectory: Trajectory, name: str) -> Any:
+    """Return the chart of a leaf or a column by its name."""
+    from archimedes.simulate.trajectory.columns import component_names
+    from archimedes.viewer.scene import Chart
+
+    values = np.asarray(trajectory[name], dtype=float)
+    units = {label.split("[")[0]: u for label, u in trajectory.units.items()}
+    flat = values.reshape(len(trajectory.t), -1)
+    labels = component_names("", values.shape[1:]) if values.ndim > 1 else [""]
+    return Chart(
+        name, trajectory.t, flat.T, labels, trajectory.units.get(name, units.get(name, ""))
+    )
