@@ -1,4 +1,4 @@
-"""A backend in 150 lines: graphs as Python source, through the shared lowering."""
+"""A backend in 165 lines: graphs as Python source, through the shared lowering."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.statements import FunctionText, StatementDialect
 from archimedes.graph import DTYPES, TABLE, Graph
+from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import LOOKUP
 from archimedes.graph.regions import Host, Solve
 
@@ -102,6 +103,12 @@ class Toy(StatementDialect):
         name, steps = place.array
         return place._replace(array=(name, f"{steps}{stride} * {counter} + "))
 
+    def index(self, f: PythonText, operand: str, length: int) -> str:
+        return f"clip({operand}, 0, {length - 1})" if length else operand
+
+    def number(self, f: PythonText, counter: str) -> str:
+        return f"dtype2({counter})"
+
     def for_head(self, counter: str, count: int) -> str:
         return f"for {counter} in range({count})"
 
@@ -112,21 +119,31 @@ class Toy(StatementDialect):
     def part(self, f: PythonText, number: int) -> Iterator[PythonText]:
         part = PythonText(f"{f.name}_part{number}", f)
         yield part
-        for line in (f"def {part.name}():", *part.lines, f"{part.name}()"):
+        for line in (f"def {part.name}():", *(part.lines or ["    pass"]), f"{part.name}()"):
             f.line(line)
 
-    def function(self, low: Lowering, f: Any, region: Any, body: Graph, given: Any) -> str:
+    def function(self, low: Lowering, f: Any, region: Any, body: Graph, given: Any) -> tuple:
         f = PythonText(f"{region.kind}{len(self.lines)}" if region else "main")
         names = [f"a{k}" for k in range(len(body.inputs))]
-        values = low.lower(f, body, [Binding(x) for x in names], range(len(body.outputs)))
-        f.line(f"return [{', '.join(self.operand(f, b) for b in values)}]")
+        inputs = [self.bound(x, d) for x, d in zip(names, body.input_dtypes)]
+        values = low.lower(f, body, inputs, range(len(body.outputs)))
+        f.line(f"return [{self.arguments(f, values, body.output_dtypes)}]")
         self.lines += f.text(names)
-        return f.name
+        return f.name, body.input_dtypes, body.output_dtypes
 
-    def call(self, low: Any, f: Any, routine: Any, given: Any, wanted: Any) -> list[Binding]:
-        arguments = ", ".join(self.operand(f, b) for b in given)
-        name = self.value(f, 0, f"{routine}({arguments})")
-        return [Binding(operand=f"{name}[{k}]") for k in wanted]
+    def bound(self, name: str, kind: int) -> Binding:
+        return Binding(place=Place((name, ""), 0, kind & 3)) if length_of(kind) else Binding(name)
+
+    def arguments(self, f: Any, values: Any, kinds: Any) -> str:
+        pairs = zip(values, kinds)
+        return ", ".join(b.place.array[0] if length_of(d) else self.operand(f, b) for b, d in pairs)
+
+    def call(self, low: Any, f: Any, routine: Any, given: Any, wanted: Any, to: Any) -> list:
+        name, kinds, results = routine
+        name = self.value(f, 0, f"{name}({self.arguments(f, given, kinds)})")
+        for k, place in to.items():
+            f.line(f"{place.array[0]}[:] = {name}[{k}]")
+        return [Binding(place=to[k]) if k in to else Binding(f"{name}[{k}]") for k in wanted]
 
     def solve(self, f: PythonText, region: Solve, work: Place) -> None:
         f.line(f"solve({work.array[0]}, {region.size}, {region.columns})")

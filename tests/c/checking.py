@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from archimedes.backends.c import FLAGS, Argument, CSource, assemble, render
-from archimedes.graph import DTYPES
+from archimedes.graph import DTYPES, F32, F64
+from archimedes.graph.dtypes import item_type
 from archimedes.graph.retyping import retype
 
 from ..programs.program import Program
-from ..programs.values import assert_bits, leaves_of, reference
+from ..programs.values import assert_bits, leaves_of, packed, reference
 
 __all__ = [
     "COMPILERS",
@@ -91,10 +92,10 @@ class Rendered:
         )
         made = retype(g) if float_type == "float" else g
         with np.errstate(all="ignore"):
-            columns = [x.astype(DTYPES[d]) for x, d in zip(case.columns, made.input_dtypes)]
+            columns = [x.astype(DTYPES[item_type(d)]) for x, d in zip(case.columns, made.input_dtypes)]
         expected = reference(made, columns, self.count)
-        self.inputs = _packed(columns, ins, made.input_dtypes)
-        self.expected = _packed(expected, outs, made.output_dtypes)
+        self.inputs = packed(columns, [(n, _in_mode(d, float_type)) for n, d in ins])
+        self.expected = packed(expected, [(n, _in_mode(d, float_type)) for n, d in outs])
 
     def check(self, library: ctypes.CDLL, note: str) -> None:
         """Call the function of a shared library on every sample."""
@@ -111,13 +112,8 @@ class Rendered:
             assert_bits(got, want, f"{note} {self.name} out{k}")
 
 
-def _packed(columns, leaves, dtypes) -> list[np.ndarray]:
-    arrays, at = [], 0
-    for count, _ in leaves:
-        block = np.stack(columns[at : at + count], -1)
-        arrays.append(np.ascontiguousarray(block, DTYPES[dtypes[at]]))
-        at += count
-    return arrays
+def _in_mode(dtype: int, float_type: str) -> int:
+    return F32 if float_type == "float" and dtype == F64 else dtype
 
 
 class Bundle:

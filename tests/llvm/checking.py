@@ -8,23 +8,23 @@ import numpy as np
 
 from archimedes.backends.llvm.runtime.kernel import Kernel, build
 from archimedes.graph import DTYPES, Graph
+from archimedes.graph.dtypes import length_of
 
-from ..programs.values import assert_bits, leaves_of, reference
+from ..programs.values import assert_bits, leaves_of, packed, reference
 
 __all__ = ["check", "check_shared"]
 
 
-def packed(columns: Sequence[np.ndarray], leaves: Sequence[tuple[int, int]]) -> list[np.ndarray]:
-    """Put columns side by side into arrays of shape (n, count)."""
-    arrays, at = [], 0
-    for count, d in leaves:
-        arrays.append(np.ascontiguousarray(np.stack(columns[at : at + count], -1), DTYPES[d]))
-        at += count
-    return arrays
-
-
 def empty(leaves: Sequence[tuple[int, int]], n: int) -> list[np.ndarray]:
     return [np.zeros((n, count), DTYPES[d]) for count, d in leaves]
+
+
+def unpacked(arrays: Sequence[np.ndarray], kinds: Sequence[int]) -> list[np.ndarray]:
+    """Undo ``packed``."""
+    columns: list[np.ndarray] = []
+    for a in arrays:
+        columns += [a] if length_of(kinds[len(columns)]) else list(a.T)
+    return columns
 
 
 def check(
@@ -67,7 +67,7 @@ def check_shared(kernel: Kernel, g: Graph, columns: Sequence[np.ndarray], seed: 
     arrays = packed(columns, ins)
     given = [a if flag else np.ascontiguousarray(a[0]) for a, flag in zip(arrays, flags)]
     wide = [a if flag else np.repeat(a[:1], n, axis=0) for a, flag in zip(arrays, flags)]
-    expected = reference(g, [column for a in wide for column in a.T], n)
+    expected = reference(g, unpacked(wide, g.input_dtypes), n)
     results = empty(outs, n)
     kernel.call_batch(given, flags, results, n, threads=2)
     for k, (got, want) in enumerate(zip(results, packed(expected, outs))):

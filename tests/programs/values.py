@@ -8,6 +8,8 @@ import numpy as np
 
 from archimedes.backends.interpreter import run
 from archimedes.graph import B8, DTYPES, I64, Graph
+from archimedes.graph.dtypes import item_type, length_of
+from archimedes.graph.regions.blocks import has_blocks
 
 SPECIAL_FLOATS = np.array(
     [
@@ -22,7 +24,9 @@ SPECIAL_INTS = np.array(
 
 
 def samples(dtype: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw values of a dtype: special ones, ordinary ones, and all magnitudes."""
+    """Draw values of a type: special ones, ordinary ones, and all magnitudes."""
+    if length_of(dtype):
+        return samples(item_type(dtype), n * length_of(dtype), rng).reshape(n, -1)
     if dtype == B8:
         return rng.integers(0, 2, n).astype(bool)
     kind = rng.integers(0, 3, n)
@@ -51,7 +55,11 @@ def assert_bits(a: np.ndarray, b: np.ndarray, note: str = "") -> None:
 
 
 def reference(g: Graph, columns: Sequence[np.ndarray], n: int) -> list[np.ndarray]:
-    """Run the interpreter over a batch; one array of shape (n,) an output."""
+    """Run the interpreter over a batch; one array of shape (n,), or (n, length), an output."""
+    if has_blocks(g):
+        rows = [run(g, [x[k] for x in columns]) for k in range(n)]
+        kinds = [DTYPES[item_type(d)] for d in g.output_dtypes]
+        return [np.array([row[k] for row in rows], dtype) for k, dtype in enumerate(kinds)]
     values = run(g, list(columns))
     return [
         np.ascontiguousarray(np.broadcast_to(np.asarray(v, DTYPES[d]), (n,)))
@@ -60,11 +68,27 @@ def reference(g: Graph, columns: Sequence[np.ndarray], n: int) -> list[np.ndarra
 
 
 def leaves_of(dtypes: Sequence[int]) -> list[tuple[int, int]]:
-    """Group neighbours of one dtype into leaves."""
+    """Group neighbours of one dtype into leaves; blocks are leaves of their own."""
     leaves: list[tuple[int, int]] = []
+    joins = False
     for d in dtypes:
-        if leaves and leaves[-1][1] == d:
+        if length_of(d):
+            leaves.append((length_of(d), item_type(d)))
+        elif joins and leaves[-1][1] == d:
             leaves[-1] = (leaves[-1][0] + 1, d)
         else:
             leaves.append((1, d))
+        joins = not length_of(d)
     return leaves
+
+
+def packed(columns: Sequence[np.ndarray], leaves: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    """Put columns side by side into arrays of shape (n, count); those of blocks are such."""
+    arrays, at = [], 0
+    for count, d in leaves:
+        if np.ndim(columns[at]) == 2:
+            block, at = columns[at], at + 1
+        else:
+            block, at = np.stack(columns[at : at + count], -1), at + count
+        arrays.append(np.ascontiguousarray(block, DTYPES[d]))
+    return arrays

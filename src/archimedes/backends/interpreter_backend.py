@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.interpreter import run
+from archimedes.backends.leaves import put_values, values_in
 from archimedes.backends.protocol import Backend, Figures, Kernel, Program
+from archimedes.graph.regions.blocks import has_blocks
 from archimedes.graph.text import statistics
 
 __all__ = ["InterpretedProgram", "Interpreter"]
@@ -21,22 +24,17 @@ class InterpretedProgram(Kernel):
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._kinds = program.graph.input_dtypes, program.graph.output_dtypes
+
+    @cached_property
+    def _one_by_one(self) -> bool:
+        """Whether there are blocks, so that instances run one at a time."""
+        return has_blocks(self.program.graph)
 
     def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Compute one instance."""
-        values: list[Any] = []
-        for array in inputs:
-            values.extend(array.ravel())
-        results = run(self.program.graph, values)
-        at = 0
-        for out in outputs:
-            end = at + out.size
-            # A list is written to one axis; where there is none, its only item.
-            if out.ndim:
-                out.reshape(-1)[:] = results[at:end]
-            else:
-                out[()] = results[at]
-            at = end
+        given, made = self._kinds
+        put_values(run(self.program.graph, values_in(inputs, given)), made, outputs)
 
     def call_batch(
         self,
@@ -46,12 +44,17 @@ class InterpretedProgram(Kernel):
         count: int,
         threads: int | None = None,
     ) -> None:
-        """Compute many instances: values are arrays over them."""
-        values: list[Any] = []
-        for array, many in zip(inputs, batched):
-            values.extend(array.reshape(count, -1).T if many and count else array.ravel())
+        """Compute many instances: values are arrays over them, unless there are blocks."""
         if not count:
             return
+        if self._one_by_one:
+            for k in range(count):
+                row = [x[k] if many else x for x, many in zip(inputs, batched)]
+                self.call([np.asarray(x) for x in row], [out[k, ...] for out in outputs])
+            return
+        values: list[Any] = []
+        for array, many in zip(inputs, batched):
+            values.extend(array.reshape(count, -1).T if many else array.ravel())
         results = iter(run(self.program.graph, values))
         for out in outputs:
             columns = np.empty((out.size // count, count), out.dtype)

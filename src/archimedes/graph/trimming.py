@@ -2,12 +2,13 @@
 
 ``Graph.live`` follows every operand of a region. Here a region is asked what the outputs in use
 depend on: carried values, slices, shared values and results that nobody reads are left out, and
-its bodies are cut down to the rest. Bodies of calls keep all their outputs, so that calls of one
-function stay calls of one function.
+its bodies are cut down to the rest. Bodies that are called more than once keep all their outputs,
+so that calls of one function stay calls of one function.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ import numpy as np
 from archimedes.graph.ops import OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
+from archimedes.graph.regions.call import Call
 from archimedes.graph.regions.cutting import Cut, Numbers
 from archimedes.graph.walk import Origin, Outputs, Walk
 
@@ -45,7 +47,7 @@ def trim(graph: Graph) -> Trimmed:
     >>> [len(r.inputs) for r in trim(g).graph.regions.values()]
     [2]
     """
-    work = _Trimming()
+    work = _Trimming(graph)
     every = tuple(range(len(graph.inputs)))
     return Trimmed(work.part(graph, every, tuple(range(len(graph.outputs)))), work.origin)
 
@@ -62,8 +64,9 @@ class _Needed:
 class _Trimming:
     """The ``Cutter`` that regions ask: each question about a body is answered once."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.origin: dict[int, Origin] = {}
+        self._calls = _call_sites(graph)
         self._known: dict[tuple[int, Numbers, Numbers], Graph] = {}
         self._reads: dict[tuple[int, Numbers], Numbers] = {}
 
@@ -75,6 +78,10 @@ class _Trimming:
             wanted = self._needed(g, outputs).wanted
             found = self._reads[key] = tuple(k for k, i in enumerate(g.inputs) if wanted[i])
         return set(found)
+
+    def once(self, body: Graph) -> bool:
+        """Tell whether the program has one call of a body only."""
+        return self._calls[body.digest()] == 1
 
     def _needed(self, g: Graph, outputs: Sequence[int]) -> _Needed:
         """Mark the nodes that outputs depend on, and say how each region is cut."""
@@ -118,6 +125,23 @@ class _Trimming:
         assert walk.source is not None
         self.origin[id(dst)] = (src, walk.source)
         return dst
+
+
+def _call_sites(graph: Graph) -> Counter[str]:
+    """Count the calls of each body by its digest, in graphs that are written once each."""
+    sites: Counter[str] = Counter()
+    seen: set[str] = set()
+    left = [graph]
+    while left:
+        g = left.pop()
+        if g.digest() in seen:
+            continue
+        seen.add(g.digest())
+        for region in (g.regions[i] for i in g.live() if i in g.regions):
+            left += region.bodies
+            if isinstance(region, Call):
+                sites[region.body.digest()] += 1
+    return sites
 
 
 class _Cutting(Walk):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from archimedes.backends.c.memory import Frame, address, assignment, moving, read
 from archimedes.backends.c.nodes import NodeWriter
 from archimedes.backends.c.routines import Routine, write_call, write_routine
@@ -81,6 +83,18 @@ class C99(StatementDialect):
         """Declare an array."""
         return f.frame.array(dtype, count)
 
+    def block(self, f: Function, dtype: int, count: int) -> Place:
+        """Declare an array, or take one that is not in use any more."""
+        return f.frame.block(dtype, count)
+
+    def release(self, f: Function, place: Place, count: int) -> None:
+        """Let others have an array."""
+        f.frame.release(place)
+
+    def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Place:
+        """Return a constant array of the full type, which functions may get by a pointer."""
+        return self.tables.place(table, dtype, whole=True)
+
     def scratch(self, f: Function, owner: str, dtype: int, count: int) -> Place:
         """Return the array of an owner."""
         return f.frame.buffer(owner, dtype, count)
@@ -100,6 +114,16 @@ class C99(StatementDialect):
     def moving(self, f: Function, place: Place, counter: str, stride: int) -> Place:
         """Return a place that follows a counter."""
         return moving(place, counter, stride)
+
+    def index(self, f: Function, operand: str, length: int) -> str:
+        """Write a position in an array."""
+        if not length:
+            return f"(size_t){operand}"
+        return f"arc_index({operand}, INT64_C({length - 1}))"
+
+    def number(self, f: Function, counter: str) -> str:
+        """Write a counter as a value."""
+        return f"((int64_t){counter})"
 
     def takes_columns(self, places: Sequence[Place]) -> bool:
         """Refuse places of another type."""
@@ -152,9 +176,10 @@ class C99(StatementDialect):
         routine: Routine,
         given: Sequence[Binding],
         wanted: Sequence[int],
+        to: Mapping[int, Place],
     ) -> list[Binding]:
         """Call a static function."""
-        return write_call(self, f, routine, given, wanted)
+        return write_call(self, f, routine, given, wanted, to)
 
     def frame(self, name: str, large: bool, pointer: str = "work", gap: str = "") -> Frame:
         """Return the frame of a function, ``large`` if it is cut into parts."""

@@ -9,7 +9,7 @@ from functools import cache
 from archimedes.graph.dtypes import F64
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
-from archimedes.graph.ops import CONST, INPUT, OUT, REGION, TABLE
+from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.scan import times
 
@@ -33,7 +33,7 @@ def operations(g: Graph) -> Counts:
         code = g.op[i]
         if code == REGION:
             counts += g.regions[i].count(operations, _weight)
-        elif code not in (CONST, INPUT, OUT):
+        elif code not in (BLOCK, CONST, INPUT, OUT):
             counts[TABLE[code].name] += 1
     return counts
 

@@ -40,7 +40,7 @@ def library() -> dict[str, str]:
     True
     """
     programs = _programs()
-    routines: dict[str, Routine] = {}
+    routines: dict[object, Routine] = {}
     found = dict(HELPERS)
     for name, g in programs.items():
         prefix = f"arc_{name}"

@@ -84,6 +84,9 @@ class Frame:
         self.calls: dict[str, Frame] = {}
         self._gap = gap
         self._members: list[tuple[int, str, int]] = []
+        #: Arrays of blocks by name, and those that are not in use: numbers of members.
+        self._blocks: dict[str, int] = {}
+        self._free: list[int] = []
         self._buffers: dict[tuple[str, int], Place] = {}
 
     def array(self, dtype: int, count: int) -> Place:
@@ -91,6 +94,30 @@ class Frame:
         name = f"s{self._gap}{len(self._members) + 1}"
         self._members.append((dtype, name, count))
         return Place(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
+
+    def block(self, dtype: int, count: int) -> Place:
+        """Return the array of a block: one that was released, made longer if need be, or a new one.
+
+        Of those there are, it is the shortest that is long enough, or else the longest.
+        """
+        mine = [k for k in self._free if self._members[k][0] == dtype]
+        if not mine:
+            place = self.array(dtype, count)
+            self._blocks[place.array.base] = len(self._members) - 1
+            return place
+        lengths = {k: self._members[k][2] for k in mine}
+        enough = [k for k in mine if lengths[k] >= count]
+        chosen = min(enough, key=lengths.__getitem__) if enough else max(mine, key=lengths.get)
+        self._free.remove(chosen)
+        _, name, length = self._members[chosen]
+        self._members[chosen] = (dtype, name, max(length, count))
+        return Place(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
+
+    def release(self, place: Place) -> None:
+        """Take back the array of a block; others stay as they are."""
+        number = self._blocks.get(place.array.base)
+        if number is not None and number not in self._free and not place.array.steps:
+            self._free.append(number)
 
     def buffer(self, owner: str, dtype: int, count: int) -> Place:
         """Return an array for the arguments or results of a function, the same for all calls."""

@@ -14,9 +14,10 @@ from archimedes.backends.c.source import Argument, CSource, Stats
 from archimedes.backends.c.spelling import CTYPES
 from archimedes.backends.c.support import with_dependencies
 from archimedes.backends.c.writer import Function, names_used
+from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.lowering import Binding, Lowering, Place, Store
 from archimedes.errors import CodegenError
-from archimedes.graph.dtypes import F32, F64, I64
+from archimedes.graph.dtypes import F32, F64, I64, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.retyping import retype
 from archimedes.graph.trimming import Origin, trim
@@ -124,7 +125,8 @@ class _Entry:
         """Write the function and all that it calls."""
         f, c = self.f, self.c
         given: list[Binding] = []
-        for argument in inputs:
+        kinds = self.graph.input_dtypes
+        for argument, count in zip(inputs, leaf_values(kinds, [a.size for a in inputs])):
             start = self._place(argument)
             if argument.shape == ():
                 f.parameters[argument.name] = f"{self._ctype(argument)} {argument.name}"
@@ -132,13 +134,16 @@ class _Entry:
                 given.append(Binding(operand=value))
             elif argument.size:
                 f.parameters[argument.name] = f"const {self._ctype(argument)} *{argument.name}"
-                given += [Binding(place=start.at(k)) for k in range(argument.size)]
+                if length_of(kinds[len(given)]) and start.array.narrow:
+                    start = self._widened(start, argument.size)
+                given += [Binding(place=start.at(k)) for k in range(count)]
         stores: list[Store] = []
-        for argument in outputs:
+        counts = leaf_values(self.graph.output_dtypes, [a.size for a in outputs])
+        for argument, count in zip(outputs, counts):
             if argument.size:
                 f.parameters[argument.name] = f"{self._ctype(argument)} *{argument.name}"
             start = self._place(argument)
-            stores += [(len(stores) + k, start.at(k)) for k in range(argument.size)]
+            stores += [(len(stores) + k, start.at(k)) for k in range(count)]
         own = list(f.parameters)
         pointer = f.frame.pointer
         if f.frame.in_struct:
@@ -149,6 +154,12 @@ class _Entry:
         f.head = f"void {f.name}({', '.join(f.parameters.values()) or 'void'})"
         used = names_used(f.lines)
         c.add(f, [f"(void){x};" for x in own if x not in used])
+
+    def _widened(self, start: Place, count: int) -> Place:
+        """Copy integers of an argument into an array of the type they have inside."""
+        wide = self.c.array(self.f, start.dtype, count)
+        self.c.copy_run(self.f, wide, start, count)
+        return wide
 
     def source(self) -> CSource:
         """Put the pieces together."""
@@ -195,7 +206,7 @@ def _check_names(name: str, arguments: Sequence[Argument]) -> None:
 
 
 def _check_layout(what: str, arguments: Sequence[Argument], dtypes: Sequence[int]) -> None:
-    given = [a.dtype for a in arguments for _ in range(a.size)]
+    given = listed_kinds(dtypes, [(a.size, a.dtype) for a in arguments])
     if given != list(dtypes):
         raise CodegenError(
             f"the {what} describe {len(given)} scalars, which are not the {len(dtypes)} of the "

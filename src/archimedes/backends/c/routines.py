@@ -7,7 +7,7 @@ dtype. One result is returned, more are written to one array per dtype.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from archimedes.backends.c.spelling import CTYPES, LETTERS
 from archimedes.backends.c.writer import Function
 from archimedes.backends.lowering import FEW, Binding, Lowering, Place, Store
 from archimedes.backends.lowering.copies import copy_all
+from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
 if TYPE_CHECKING:
@@ -35,12 +36,15 @@ class Routine:
 
     ``inputs`` are dtypes and numbers of the body's inputs (those in use), an array each;
     ``outputs`` are numbers of its outputs by dtype. Both are in the order of the parameters.
-    ``result`` is the dtype of what it returns, if anything.
+    ``given`` and ``made`` are the numbers of inputs and outputs that are blocks, each a pointer
+    behind the others. ``result`` is the dtype of what it returns, if anything.
     """
 
     name: str
     inputs: list[tuple[int, list[int]]]
     outputs: Groups
+    given: list[int]
+    made: list[int]
     by_value: bool
     result: int | None
     frame: Frame
@@ -70,16 +74,21 @@ def write_routine(
 ) -> Routine:
     """Write the function of a body, whose inputs are ``given`` at its first call."""
     live = set(body.live())
-    used = [k for k, i in enumerate(body.inputs) if i in live]
-    inputs = _arrays_of(used, body.input_dtypes, given)
-    outputs = _grouped(range(len(body.outputs)), body.output_dtypes)
-    returns = len(body.outputs) == 1 and low.sizes.size(body) <= low.part
+    kinds, results = body.input_dtypes, body.output_dtypes
+    every = [k for k, i in enumerate(body.inputs) if i in live]
+    used = [k for k in every if not length_of(kinds[k])]
+    inputs = _arrays_of(used, kinds, given)
+    scalars = [k for k, kind in enumerate(results) if not length_of(kind)]
+    outputs = _grouped(scalars, results)
+    returns = len(results) == len(scalars) == 1 and low.sizes.size(body) <= low.part
     routine = Routine(
         name=name,
         inputs=inputs,
         outputs=outputs,
+        given=[k for k in every if length_of(kinds[k])],
+        made=[k for k, kind in enumerate(results) if length_of(kind)],
         by_value=len(used) <= BY_VALUE,
-        result=body.output_dtypes[0] if returns else None,
+        result=results[0] if returns else None,
         frame=c.frame(name, low.sizes.size(body) > low.part),
     )
     f = Function(name, routine.frame)
@@ -94,12 +103,20 @@ def write_routine(
                 base = f"in{number + 1}"
                 f.parameters[base] = f"const {CTYPES[d]} *{base}"
                 inside[k] = Binding(place=Place(Array(base), at, d))
+    for k in routine.given:
+        base, d = f"block{k + 1}", item_type(kinds[k])
+        f.parameters[base] = f"const {CTYPES[d]} *{base}"
+        inside[k] = Binding(place=Place(Array(base), 0, d))
     stores: list[Store] = []
     if not returns:
         for d, numbers in outputs.items():
             base = f"out_{LETTERS[d]}"
             f.parameters[base] = f"{CTYPES[d]} *{base}"
             stores += [(k, Place(Array(base), at, d)) for at, k in enumerate(numbers)]
+    for k in routine.made:
+        base, d = f"made{k + 1}", item_type(results[k])
+        f.parameters[base] = f"{CTYPES[d]} *{base}"
+        stores.append((k, Place(Array(base), 0, d)))
     if routine.frame.in_struct:
         f.parameters[routine.frame.pointer] = f"{routine.frame.type} *{routine.frame.pointer}"
     if returns:
@@ -120,9 +137,14 @@ def _gets_frame(c: C99, routine: Routine) -> bool:
 
 
 def write_call(
-    c: C99, f: Function, routine: Routine, given: Sequence[Binding], wanted: Sequence[int]
+    c: C99,
+    f: Function,
+    routine: Routine,
+    given: Sequence[Binding],
+    wanted: Sequence[int],
+    to: Mapping[int, Place],
 ) -> list[Binding]:
-    """Call the function of a body and return outputs by number."""
+    """Call the function of a body and return outputs by number; blocks are put into ``to``."""
     name, arguments = routine.name, list[str]()
     for number, (d, numbers) in enumerate(routine.inputs):
         values = [given[k] for k in numbers]
@@ -134,11 +156,13 @@ def write_call(
             start = f.frame.buffer(f"{name} in{number}", d, len(values))
             copy_all(c, f, [(start.at(k), b) for k, b in enumerate(values)])
             arguments.append(address(start))
+    arguments += [address(_place(given[k])) for k in routine.given]
     if routine.result is not None:
         value = c.value(f, routine.result, f"{name}({', '.join(arguments)})")
         return [Binding(operand=value)] * len(wanted)
     # The next call overwrites a buffer: few results are taken out of it at once.
-    few = len(set(wanted)) <= FEW
+    scalars = {k for k in wanted if k not in to}
+    few = len(scalars) <= FEW
     results: dict[int, Binding] = {}
     for d, numbers in routine.outputs.items():
         if few:
@@ -147,11 +171,18 @@ def write_call(
             start = f.frame.array(d, len(numbers))
         arguments.append(address(start))
         results |= {k: Binding(place=start.at(at)) for at, k in enumerate(numbers)}
+    arguments += [address(to[k]) for k in routine.made]
     if _gets_frame(c, routine):
         f.frame.calls[name] = routine.frame
         arguments.append(f"&{f.frame.pointer}->calls.{name}")
     f.line(f"{name}({', '.join(arguments)});")
     if few:
         dtypes = {k: d for d, numbers in routine.outputs.items() for k in numbers}
-        results |= {k: c.taken(f, results[k], dtypes[k]) for k in sorted(set(wanted))}
+        results |= {k: c.taken(f, results[k], dtypes[k]) for k in sorted(scalars)}
+    results |= {k: Binding(place=place) for k, place in to.items()}
     return [results[k] for k in wanted]
+
+
+def _place(binding: Binding) -> Place:
+    assert binding.place is not None
+    return binding.place

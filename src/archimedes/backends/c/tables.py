@@ -24,23 +24,28 @@ class Tables:
         self.prefix = prefix
         self.pieces: dict[str, str] = {}
         self.bytes = 0
-        self._known: dict[tuple[int, bytes], str] = {}
+        self._known: dict[tuple[int, bool, bytes], str] = {}
 
-    def place(self, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
-        """Return the first element of the table with these values."""
+    def place(
+        self, values: Sequence[Any] | np.ndarray, dtype: int, whole: bool = False
+    ) -> Place:
+        """Return the first element of the table with these values.
+
+        ``whole``: in the type of the dtype, also where a narrower one would do.
+        """
         array = np.asarray(values, dtype=DTYPES[dtype])
-        key = (dtype, array.tobytes())
+        narrow = not whole and _is_narrow(array, dtype)
+        key = (dtype, narrow, array.tobytes())
         name = self._known.get(key)
         if name is None:
             name = self._known[key] = f"{self.prefix}_table{len(self.pieces) + 1}"
-            narrow = _is_narrow(array, dtype)
             items = [str(x) if narrow else table_item(x, dtype) for x in array.tolist()]
             head = (
                 f"static const {'int32_t' if narrow else CTYPES[dtype]} {name}[{len(items)}] = {{"
             )
             self.pieces[name] = "\n".join([head, *_wrapped(items), "};\n"])
             self.bytes += (4 if narrow else BYTES[dtype]) * len(items)
-        return Place(Array(name, narrow=_is_narrow(array, dtype)), 0, dtype)
+        return Place(Array(name, narrow=narrow), 0, dtype)
 
 
 def _is_narrow(array: np.ndarray, dtype: int) -> bool:

@@ -12,11 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Call, Host, Map, Region, Solve, Switch
+from archimedes.graph.regions import Call, Host, Map, Nest, Region, Solve, Switch
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
@@ -133,6 +135,17 @@ class Dialect:
         """Reserve an array and return its first element."""
         raise NotImplementedError
 
+    def block(self, f: Any, dtype: int, count: int) -> Place:
+        """Reserve the array of a block, until ``release``."""
+        return self.array(f, dtype, count)
+
+    def release(self, f: Any, place: Place, count: int) -> None:
+        """Take back the array of a block that nobody reads any more."""
+
+    def constant_block(self, f: Any, table: np.ndarray, dtype: int) -> Place:
+        """Return the first element of a table that is a block."""
+        return self.table(f, table, dtype)
+
     def scratch(self, f: Any, owner: str, dtype: int, count: int) -> Place:
         """Reserve an array, the same at each call with the same owner if there is reuse."""
         return self.array(f, dtype, count)
@@ -152,6 +165,30 @@ class Dialect:
     def moving(self, f: Any, place: Place, counter: str, stride: int) -> Place:
         """Return the place ``counter * stride`` elements further."""
         raise NotImplementedError
+
+    def index(self, f: Any, operand: str, length: int) -> str:
+        """Return an int64 as a counter, clamped to a length (0: it is known to fit)."""
+        raise NotImplementedError
+
+    def position(self, f: Any, place: Place) -> str:
+        """Return a counter with the int64 at a place, the same in all lanes."""
+        return self.index(f, self.load(f, place), 0)
+
+    def number(self, f: Any, counter: str) -> str:
+        """Return a counter as an int64."""
+        raise NotImplementedError
+
+    def modulo(self, f: Any, terms: Sequence[tuple[str, int]], divisor: int) -> str:
+        """Return the counter ``sum(counter * stride) % divisor``."""
+        raise NotImplementedError
+
+    def element(self, f: Any, place: Place, length: int, index: str) -> str:
+        """Return an operand with an element of a block, at an index clamped to it."""
+        return self.load(f, self.moving(f, place, self.index(f, index, length), 1))
+
+    def put(self, f: Any, place: Place, length: int, index: str, operand: str) -> None:
+        """Put a value into an element of a block, at an index clamped to it."""
+        self.store(f, self.moving(f, place, self.index(f, index, length), 1), operand)
 
     def takes_columns(self, places: Sequence[Place]) -> bool:
         """Tell whether steps of a loop may write straight to places that wait for values."""
@@ -239,10 +276,23 @@ class Dialect:
         """Write the function of a body, whose inputs are ``given`` at its first call in ``f``."""
         raise NotImplementedError
 
+    def form(self, body: Graph, given: Sequence[Binding]) -> Any:
+        """Return what of its arguments, besides their types, a function is written for."""
+        return None
+
     def call(
-        self, low: Lowering, f: Any, routine: Any, given: Sequence[Binding], wanted: Sequence[int]
+        self,
+        low: Lowering,
+        f: Any,
+        routine: Any,
+        given: Sequence[Binding],
+        wanted: Sequence[int],
+        to: Mapping[int, Place],
     ) -> list[Binding]:
-        """Call what ``function`` returned and return outputs by number."""
+        """Call what ``function`` returned and return outputs by number.
+
+        ``to`` has the places that blocks among them go to.
+        """
         raise NotImplementedError
 
     # ---- regions -------------------------------------------------------------------------
@@ -253,6 +303,10 @@ class Dialect:
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
         """Compute instances in a way of its own, if there is one; else they are a loop."""
+        return False
+
+    def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
+        """Compute loops over an index space in a way of its own, if there is one."""
         return False
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:

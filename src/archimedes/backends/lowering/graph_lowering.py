@@ -6,18 +6,20 @@ their own. A function that is too long is cut into parts; values that cross a cu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import Dialect
+from archimedes.backends.lowering.lifetimes import Lifetimes, stays_in_place
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read, shared_slots
 from archimedes.backends.lowering.regions import lower_region
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place, Store, places_by_id
-from archimedes.graph.ops import OUT, REGION
+from archimedes.graph.dtypes import item_type, length_of
+from archimedes.graph.ops import BLOCK, ELEMENT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region
 
@@ -34,7 +36,7 @@ class Lowering:
         dialect: Dialect,
         graphs: Sequence[Graph],
         part: int,
-        routines: dict[str, Any] | None = None,
+        routines: dict[Any, Any] | None = None,
     ) -> None:
         self.dialect = dialect
         self.part = part
@@ -59,13 +61,30 @@ class Lowering:
         """Compute a body of a region: return outputs (by number) and put some into places."""
         if not self.is_function(region, body):
             return self.lower(f, body, given, wanted, stores)
-        d, digest = self.dialect, body.digest()
-        if digest not in self.routines:
-            self.routines[digest] = d.function(self, f, region, body, given)
+        d, key = self.dialect, (body.digest(), self.dialect.form(body, given))
+        if key not in self.routines:
+            self.routines[key] = d.function(self, f, region, body, given)
+        kinds = body.output_dtypes
+        # A function puts all its blocks somewhere, wanted or not.
+        blocks = {k: to for k, to in stores if length_of(kinds[k])}
+        own = [k for k, kind in enumerate(kinds) if length_of(kind) and k not in blocks]
+        blocks |= {k: d.block(f, item_type(kinds[k]), length_of(kinds[k])) for k in own}
         numbers = [*wanted, *(k for k, _ in stores)]
-        values = d.call(self, f, self.routines[digest], given, numbers)
-        copy_all(d, f, [(to, b) for (_, to), b in zip(stores, values[len(wanted) :])])
+        values = d.call(self, f, self.routines[key], given, numbers, blocks)
+        for k in own:
+            if k not in wanted:
+                d.release(f, blocks[k], length_of(kinds[k]))
+        pairs = [(k, to, b) for (k, to), b in zip(stores, values[len(wanted) :])]
+        self._copy(f, [(to, b, kinds[k]) for k, to, b in pairs if b.place != to])
         return values[: len(wanted)]
+
+    def _copy(self, f: Any, copies: Sequence[tuple[Place, Binding, int]]) -> None:
+        """Store values of some types at their places."""
+        d = self.dialect
+        copy_all(d, f, [(to, b) for to, b, kind in copies if not length_of(kind)])
+        for to, b, kind in copies:
+            if length_of(kind) and b.place is not None and b.place != to:
+                d.copy_run(f, to, b.place, length_of(kind))
 
     def lower(
         self,
@@ -86,13 +105,15 @@ class Lowering:
         plan = d.order(g, [g.outputs[k] for k, _ in stores], ids, known, whole)
         if whole:
             waiting = places_by_id(g, stores)
-            scope = d.scope(d, f, g, given, plan.outs, dict(known), waiting)
+            lifetimes = _lifetimes(g, plan, [*ids, *waiting], given)
+            scope = d.scope(d, f, g, given, plan.outs, dict(known), waiting, lifetimes)
             self._spine(scope, plan.order, {}, ids)
         else:
             scope = self._in_parts(f, g, plan, given, ids, stores, known)
         # Places that nothing has been written to so far.
         left = [(to, g.outputs[k]) for k, to in stores if g.outputs[k] in scope.waiting]
-        copy_all(d, f, [(to, scope.binding(i)) for to, i in left])
+        left = [(to, i) for to, i in left if not length_of(g.dtype[i]) or to in scope.waiting[i]]
+        self._copy(f, [(to, scope.binding(i), g.dtype[i]) for to, i in left])
         return scope.bindings(ids)
 
     def _in_parts(
@@ -117,12 +138,12 @@ class Lowering:
         for k in inputs_read(g, plan.order):
             inputs[k] = reach.binding(given[k], g.dtype[g.inputs[k]])
         waiting = places_by_id(g, [(k, reach.place(to)) for k, to in stores])
-        bound = dict(known)
+        bound, lifetimes = dict(known), _lifetimes(g, plan, [*wanted, *waiting], inputs)
         for number, chunk in enumerate(chunks):
             with d.part(f, number + 1) as part:
-                inner = d.scope(d, part, g, inputs, plan.outs, bound, waiting)
+                inner = d.scope(d, part, g, inputs, plan.outs, bound, waiting, lifetimes)
                 self._spine(inner, chunk, keep)
-        return d.scope(d, f, g, given, plan.outs, bound, waiting)
+        return d.scope(d, f, g, given, plan.outs, bound, waiting, lifetimes)
 
     def _spine(
         self,
@@ -145,8 +166,14 @@ class Lowering:
                 region = g.regions[i]
                 d.note(f, g, i)
                 lower_region(self, scope, region, scope.outs.get(i, []))
+                self._pass(scope, i)
                 continue
-            name = names.get(i) if code == OUT else write(i)
+            if stays_in_place(g, i):
+                self._bind_in_place(scope, i)
+                self._pass(scope, i)
+                continue
+            name = self._name(scope, i, write)
+            self._pass(scope, i)
             if name is None:
                 continue
             names[i] = name
@@ -156,3 +183,36 @@ class Lowering:
             if i in keep:
                 d.store(f, keep[i], name)
                 scope.bound[i] = Binding(place=keep[i])
+
+    def _pass(self, scope: Scope, i: int) -> None:
+        """Take back the arrays of blocks that a node was the last to read."""
+        for place, length in scope.lifetimes.passed(i):
+            self.dialect.release(scope.f, place, length)
+
+    def _name(
+        self, scope: Scope, i: int, write: Callable[[int], str | None]
+    ) -> str | None:
+        """Write a node and return its operand, if it has one."""
+        g = scope.graph
+        if g.op[i] == OUT:
+            return scope.names.get(i)
+        if g.op[i] != ELEMENT:
+            return write(i)
+        block, length = scope.block(g.a[i]), length_of(g.dtype[g.a[i]])
+        return self.dialect.element(scope.f, block, length, scope.operand(g.b[i]))
+
+    def _bind_in_place(self, scope: Scope, i: int) -> None:
+        """Say where a block is that is a table, and an element at a known index."""
+        g = scope.graph
+        if g.op[i] == ELEMENT:
+            scope.bound[i] = Binding(place=scope.block(g.a[i]).at(g.value[g.b[i]]))
+        elif g.op[i] == BLOCK:
+            table = g.tables[g.b[i]]
+            place = self.dialect.constant_block(scope.f, table, item_type(g.dtype[i]))
+            scope.bound[i] = Binding(place=place)
+
+
+def _lifetimes(
+    g: Graph, plan: Schedule, kept: Sequence[int], given: Sequence[Binding]
+) -> Lifetimes:
+    return Lifetimes(g, plan.order, kept, [b.place for b in given if b.place is not None])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from archimedes.backends.lowering.lifetimes import stays_in_place
 from archimedes.backends.lowering.schedule import cost
 from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
@@ -86,7 +87,10 @@ class Sizes:
 def crossing_nodes(
     g: Graph, chunks: Sequence[Sequence[int]], wanted: Sequence[int] = ()
 ) -> list[int]:
-    """Return the nodes that are read in another chunk than their own, or after all of them."""
+    """Return the nodes that are read in another chunk than their own, or after all of them.
+
+    Those that are read where their block is need not be kept anywhere.
+    """
     home = {i: k for k, chunk in enumerate(chunks) for i in chunk}
     crossing = dict.fromkeys(i for i in wanted if i in home)
     for k, chunk in enumerate(chunks):
@@ -95,7 +99,7 @@ def crossing_nodes(
                 for j in g.operands(i):
                     if home.get(j, k) != k:
                         crossing[j] = None
-    return list(crossing)
+    return [i for i in crossing if not stays_in_place(g, i)]
 
 
 def shared_slots(

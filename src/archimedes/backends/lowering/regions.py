@@ -12,10 +12,23 @@ from typing import TYPE_CHECKING
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import FEW
 from archimedes.backends.lowering.loops import lower_map, lower_scan, lower_while
+from archimedes.backends.lowering.nests import lower_accumulate, lower_nest, lower_pack
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding
 from archimedes.errors import GraphError
-from archimedes.graph.regions import Call, Host, Map, Region, Scan, Solve, Switch, While
+from archimedes.graph.regions import (
+    Accumulate,
+    Call,
+    Host,
+    Map,
+    Nest,
+    Pack,
+    Region,
+    Scan,
+    Solve,
+    Switch,
+    While,
+)
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
@@ -25,9 +38,15 @@ __all__ = ["REGIONS", "lower_region"]
 
 def _call(low: Lowering, scope: Scope, region: Call, outs: Sequence[int]) -> None:
     given = scope.bindings(region.inputs.tolist())
-    values = low.block(scope.f, region, region.body, given, scope.numbers(outs))
-    for i, binding in zip(outs, values):
+    # Blocks that an array waits for go straight there.
+    direct = {i: to for i in outs if (to := scope.destination(i)) is not None}
+    others = [i for i in outs if i not in direct]
+    stores = list(zip(scope.numbers(list(direct)), direct.values()))
+    values = low.block(scope.f, region, region.body, given, scope.numbers(others), stores)
+    for i, binding in zip(others, values):
         scope.bind(i, binding)
+    for i, to in direct.items():
+        scope.bound[i] = Binding(place=to)
 
 
 def _switch(low: Lowering, scope: Scope, region: Switch, outs: Sequence[int]) -> None:
@@ -80,6 +99,9 @@ REGIONS: dict[type[Region], Callable[..., None]] = {
     Map: lower_map,
     Solve: _solve,
     Host: _host,
+    Nest: lower_nest,
+    Pack: lower_pack,
+    Accumulate: lower_accumulate,
 }
 
 

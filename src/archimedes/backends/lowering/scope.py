@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from archimedes.backends.lowering.lifetimes import Lifetimes
 from archimedes.backends.lowering.values import Binding, Place
+from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.ops import CONST, INPUT
 from archimedes.graph.program import Graph
 
@@ -20,7 +22,7 @@ class Scope:
 
     ``given`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is what
     is known of nodes computed so far (wherever that was), ``waiting`` are the places that want a
-    node's value, ``names`` are the operands that only this function can use.
+    node's value, ``lifetimes`` tells when blocks are done with, ``names`` are the operands that only this function can use.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Scope:
         outs: dict[int, list[int]],
         bound: dict[int, Binding],
         waiting: dict[int, list[Place]],
+        lifetimes: Lifetimes,
     ) -> None:
         self.dialect = dialect
         self.f = f
@@ -40,6 +43,7 @@ class Scope:
         self.outs = outs
         self.bound = bound
         self.waiting = waiting
+        self.lifetimes = lifetimes
         self.names: dict[int, str] = {}
 
     def operand(self, i: int) -> str:
@@ -72,3 +76,35 @@ class Scope:
             self.names[i] = binding.operand
         else:
             self.bound[i] = binding
+            if binding.place is not None:
+                if length_of(self.graph.dtype[i]):
+                    self.lifetimes.hold(i, binding.place)
+                else:
+                    self.lifetimes.pin(binding.place)
+
+    def block(self, i: int) -> Place:
+        """Return where a node is that is a block."""
+        place = self.binding(i).place
+        assert place is not None
+        return place
+
+    def destination(self, i: int) -> Place | None:
+        """Return a place that waits for a block, which then waits no more."""
+        places = self.waiting.get(i, []) if length_of(self.graph.dtype[i]) else []
+        for place in places:
+            if self.dialect.takes_columns([place]):
+                places.remove(place)
+                if not places:
+                    del self.waiting[i]
+                return place
+        return None
+
+    def new_block(self, i: int) -> Place:
+        """Bind a node that is a block to an array: one that waits for it, or its own."""
+        kind, place = self.graph.dtype[i], self.destination(i)
+        if place is None:
+            place = self.dialect.block(self.f, item_type(kind), length_of(kind))
+            self.bind(i, Binding(place=place))
+        else:
+            self.bound[i] = Binding(place=place)
+        return place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archimedes.backends.lowering.schedule import cost, has_host
-from archimedes.graph.ops import CONST, INPUT, OUT, REGION
+from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 
@@ -30,13 +30,13 @@ def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
         code = g.op[i]
         if code == INPUT:
             moving[i] = varies[g.a[i]]
-        elif code != CONST:
+        elif code not in (CONST, BLOCK):
             operands = list(g.operands(i))
             if any(moving[j] for j in operands):
                 moving[i] = 1
                 border.update(j for j in operands if not moving[j])
     border.update(i for i in g.outputs if not moving[i])
-    fixed = [i for i in border if g.op[i] not in (CONST, INPUT, REGION)]
+    fixed = [i for i in border if g.op[i] not in (BLOCK, CONST, INPUT, REGION)]
     if cost(with_outputs(g, fixed), {}) < WORTH and not _has_region(g, fixed):
         return []
     return sorted(fixed, key=lambda i: (g.dtype[i], i))

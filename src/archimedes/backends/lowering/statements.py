@@ -124,6 +124,16 @@ class StatementDialect(Dialect):
             return binding
         return Binding(operand=self.value(f, dtype, self.load(f, binding.place)))
 
+    def element(self, f: Any, place: Place, length: int, index: str) -> str:
+        """Name an element of a block."""
+        return self.value(f, place.dtype, super().element(f, place, length, index))
+
+    def modulo(self, f: Any, terms: Sequence[tuple[str, int]], divisor: int) -> str:
+        """Write a remainder."""
+        words = [counter if stride == 1 else f"{stride} * {counter}" for counter, stride in terms]
+        text = " + ".join(words)
+        return f"{text} % {divisor}" if len(words) == 1 else f"({text}) % {divisor}"
+
     def copy_run(self, f: Any, to: Place, start: Place, count: int) -> None:
         """Write a loop of assignments."""
         with self.loop(f, count) as loop:

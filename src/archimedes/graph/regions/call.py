@@ -10,7 +10,7 @@ from archimedes.graph.ops import INPUT
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import DerivativeRule, OneBody, Region, Run, Through
 from archimedes.graph.regions.body_checks import input_faults
-from archimedes.graph.regions.cutting import Cut, Cutter, same_number
+from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers, same_number
 
 __all__ = ["Call"]
 
@@ -47,15 +47,20 @@ class Call(OneBody):
         return replace(self, body=body, derivative=None)
 
     def cut(self, cutter: Cutter, used: list[int]) -> Cut:
-        """Keep all outputs, so that calls of one function stay calls of one function."""
+        """Keep all outputs, so that calls of one function stay calls of one function.
+
+        Of a body that is called once, those that nobody reads are left out.
+        """
         body = self.body
         if all(body.op[i] == INPUT for i in body.outputs) and not body.effects():
             passed = [body.a[i] for i in body.outputs]
             return Cut(tuple(sorted({passed[k] for k in used})), None, passed.__getitem__)
-        every = tuple(range(len(body.outputs)))
-        keep = tuple(sorted(cutter.reads(body, every)))
-        part = cutter.part(body, keep, every)
-        return Cut(keep, lambda ids: Call(ids, part, line=self.line), same_number)
+        once = cutter.once(body)
+        outs = tuple(used) if once else tuple(range(len(body.outputs)))
+        keep = tuple(sorted(cutter.reads(body, outs)))
+        part = cutter.part(body, keep, outs)
+        numbers = new_numbers(outs) if once else same_number
+        return Cut(keep, lambda ids: Call(ids, part, line=self.line), numbers)
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         return run(self.body, values)

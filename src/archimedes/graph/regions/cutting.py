@@ -28,6 +28,10 @@ class Cutter(Protocol):
         """Return the part of a body that computes some outputs, with some inputs only."""
         ...
 
+    def once(self, body: Graph) -> bool:
+        """Tell whether the program has one call of a body only."""
+        ...
+
 
 class Cut(NamedTuple):
     """How a region is cut: positions of the inputs it keeps, and how it is made of their ids.

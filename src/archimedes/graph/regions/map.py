@@ -11,6 +11,7 @@ import numpy as np
 
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
+from archimedes.graph.regions.blocks import has_blocks
 from archimedes.graph.regions.body_checks import input_faults, slice_faults
 from archimedes.graph.regions.cutting import Cut, Cutter
 from archimedes.graph.regions.scan import Scan, times
@@ -67,6 +68,10 @@ class Map(OneBody):
         s, length = self.slices, self.length
         if length == 0:
             return []
+        if has_blocks(self.body):
+            shared = values[length * s :]
+            rows = [values[k * s : (k + 1) * s] for k in range(length)]
+            return [x for row in rows for x in run(self.body, [*row, *shared])]
         stacked = [
             np.stack(np.broadcast_arrays(*(values[k * s + j] for k in range(length))), axis=-1)
             for j in range(s)

@@ -28,7 +28,7 @@ from archimedes.backends.llvm.lowering.tiles import (
 from archimedes.backends.lowering import Place
 from archimedes.graph.dtypes import F64
 
-__all__ = ["BATCH", "TOGETHER", "Leaf", "TileIn", "write_batch_loop"]
+__all__ = ["BATCH", "TOGETHER", "Leaf", "TileIn", "write_batch_loop", "write_instance_loop"]
 
 BATCH = "arc_batch"
 BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
@@ -201,4 +201,41 @@ def write_batch_loop(
     )
     computing = [partial(loop.compute, step=step) for step in steps]
     loop.write([loop.load, *computing, loop.store])
+    add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
+
+
+def write_instance_loop(
+    module: Module,
+    inputs: Sequence[Leaf],
+    batched: Sequence[bool],
+    outputs: Sequence[Leaf],
+    shared: int,
+    steps: Sequence[str],
+) -> None:
+    """Write the entry of a kernel that computes one instance at a time, where its arrays are.
+
+    ``shared`` is the number of further arrays behind the inputs.
+    """
+    size = module.frame.size
+    f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
+    open_frame(f, size)
+    rows = {
+        "in": [x.size * ITEM_BYTES[x.dtype] * many for x, many in zip(inputs, batched)]
+        + [0] * shared,
+        "out": [x.size * ITEM_BYTES[x.dtype] for x in outputs],
+    }
+    for table, mine in rows.items():
+        f.line(f"%row.{table} = alloca [{max(len(mine), 1)} x ptr], align 8")
+    with f.loop("%begin", "%end") as loop:
+        for table, mine in rows.items():
+            for k, row in enumerate(mine):
+                at = f.address(Place(Pointer(table, k, uniform=True), 0, F64))
+                if row:
+                    offset = f.value(f"mul i64 {loop.counter}, {row}")
+                    at = f.value(f"getelementptr i8, ptr {at}, i64 {offset}")
+                where = f.value(f"getelementptr ptr, ptr %row.{table}, i64 {k}")
+                f.line(f"store ptr {at}, ptr {where}, align 8")
+        for step in steps:
+            f.line(f"call void {step}(ptr %frame, ptr %row.in, ptr %row.out)")
+    close_frame(f, size)
     add_guarded(module, BATCH, BATCH_PARAMETERS, "run")

@@ -16,8 +16,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.batch_loop import BATCH, Leaf, TileIn, write_batch_loop
+from archimedes.backends.llvm.lowering.batch_loop import (
+    BATCH,
+    Leaf,
+    TileIn,
+    write_batch_loop,
+    write_instance_loop,
+)
 from archimedes.backends.llvm.lowering.frames import NO_MEMORY, STACK, close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.llvm_dialect import PART, Llvm
@@ -27,6 +34,7 @@ from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering import Binding, Lowering, Place
 from archimedes.backends.lowering.schedule import cost
+from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
 __all__ = [
@@ -56,16 +64,31 @@ class Program(NamedTuple):
 
 
 def fixed_leaves(g: Graph, fixed: Sequence[int]) -> list[Leaf]:
-    """Return the arrays that hold the values of nodes sorted by dtype."""
-    counts = Counter(g.dtype[i] for i in fixed)
-    return [Leaf(counts[d], d) for d in sorted(counts)]
+    """Return the arrays that hold the values of nodes sorted by type; blocks have their own."""
+    kinds = [g.dtype[i] for i in fixed]
+    counts = Counter(kind for kind in kinds if not length_of(kind))
+    blocks = [Leaf(length_of(kind), item_type(kind)) for kind in kinds if length_of(kind)]
+    return [*(Leaf(counts[d], d) for d in sorted(counts)), *blocks]
 
 
-def _leaf_locations(kind: str, leaves: Sequence[Leaf], first: int = 0) -> list[list[Place]]:
+def _leaf_locations(
+    kind: str, kinds: Sequence[int], leaves: Sequence[Leaf], first: int = 0
+) -> list[list[Place]]:
+    """Return the places of values of these types in the arrays of a call."""
     pointers = [Pointer(kind, first + k, uniform=True) for k in range(len(leaves))]
+    counts = leaf_values(kinds, [leaf.size for leaf in leaves])
     return [
-        [Place(p, k, leaf.dtype) for k in range(leaf.size)] for p, leaf in zip(pointers, leaves)
+        [Place(p, k, leaf.dtype) for k in range(count)]
+        for p, leaf, count in zip(pointers, leaves, counts)
     ]
+
+
+def _interface(
+    g: Graph, inputs: Sequence[Leaf], outputs: Sequence[Leaf]
+) -> tuple[list[Place], list[Place]]:
+    """Return the places of a graph's inputs and outputs in the arrays of a call."""
+    given = _leaf_locations("in", g.input_dtypes, inputs)
+    return _flat(given), _flat(_leaf_locations("out", g.output_dtypes, outputs))
 
 
 def _flat(nested: Sequence[Sequence[Place]]) -> list[Place]:
@@ -103,7 +126,7 @@ def scalar_program(
 ) -> Program:
     """Write the module of the scalar kernel; ``data`` names the tables that lie outside."""
     module = Module(Spelling(1), target, data)
-    given, to = (_flat(_leaf_locations(k, x)) for k, x in (("in", inputs), ("out", outputs)))
+    given, to = _interface(g, inputs, outputs)
     hosts, steps = _write_body(module, g, given, to, part, {})
     size = module.frame.size
     f = Function(module, f"define internal i32 @run({SCALAR_PARAMETERS}) noinline")
@@ -130,14 +153,21 @@ def batch_program(
 
     ``fixed`` are nodes that do not depend on batched inputs, by dtype: the caller computes them
     once and gives their values as further arrays, one per dtype, behind the inputs. With ``lanes``
-    1 the scalar computation runs for one instance after the other.
+    1 the scalar computation runs for one instance after the other, where their arrays are.
     """
     module = Module(Spelling(lanes), target, data)
+    kinds = [g.dtype[i] for i in fixed]
+    values = _leaf_locations("in", kinds, fixed_leaves(g, fixed), len(inputs))
+    known = dict(zip(fixed, _flat(values)))
+    if lanes == 1:
+        hosts, steps = _write_body(module, g, *_interface(g, inputs, outputs), part, known)
+        write_instance_loop(module, inputs, batched, outputs, len(values), steps)
+        return Program(module.text(), hosts, module.frame.size)
     frame = module.frame
     live = set(g.live())
     used = [i in live for i in g.inputs]
     tiles_in: dict[int, TileIn] = {}
-    given = _leaf_locations("in", inputs)
+    given = _leaf_locations("in", g.input_dtypes, inputs)
     position = 0
     for k, leaf in enumerate(inputs):
         columns = {c for c in range(leaf.size) if used[position + c]}
@@ -150,8 +180,6 @@ def batch_program(
         k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(outputs) if leaf.size
     }
     to = [tiles_out[k].at(c) for k, leaf in enumerate(outputs) for c in range(leaf.size)]
-    values = _leaf_locations("in", fixed_leaves(g, fixed), len(inputs))
-    known = dict(zip(fixed, _flat(values)))
     hosts, steps = _write_body(module, g, _flat(given), to, part, known)
     fused = frame.size <= STACK and cost(g, {}) <= FUSED
     write_batch_loop(module, inputs, tiles_in, outputs, tiles_out, steps, bool(hosts), fused)

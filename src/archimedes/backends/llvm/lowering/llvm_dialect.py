@@ -11,12 +11,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.callbacks import call_host, still_fine
+from archimedes.backends.llvm.lowering.elements import clamped, element, modulo, position, put
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.lookups import lookup
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes
+from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import FrameReach, LoadingScope
 from archimedes.backends.llvm.lowering.solving import solver
@@ -36,7 +40,7 @@ from archimedes.backends.lowering import (
 )
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.schedule import has_host, schedule
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, I64, item_type, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Region, Solve
@@ -129,6 +133,18 @@ class Llvm(Dialect):
         """Reserve an array in the frame, which is laid out as it is written."""
         return self.module.frame.array(dtype, count)
 
+    def block(self, f: Function, dtype: int, count: int) -> Place:
+        """Reserve an array in the frame that others may have had before."""
+        return self.module.frame.block(dtype, count)
+
+    def release(self, f: Function, place: Place, count: int) -> None:
+        """Take back memory of the frame."""
+        self.module.frame.release(place)
+
+    def constant_block(self, f: Function, table: np.ndarray, dtype: int) -> Place:
+        """Return a table outside the module, or a constant of its own."""
+        return self.module.looked_up(table, dtype)
+
     def table(self, f: Function, values: Sequence[Any], dtype: int) -> Place:
         """Return a constant array of the module."""
         return self.module.table(values, dtype)
@@ -144,6 +160,30 @@ class Llvm(Dialect):
     def moving(self, f: Function, place: Place, counter: str, stride: int) -> Place:
         """Compute an address."""
         return f.moving(place, counter, stride)
+
+    def index(self, f: Function, operand: str, length: int) -> str:
+        """Clamp an index."""
+        return clamped(f, operand, length)
+
+    def position(self, f: Function, place: Place) -> str:
+        """Load an index that lanes share."""
+        return position(f, place)
+
+    def number(self, f: Function, counter: str) -> str:
+        """Copy a counter to all lanes."""
+        return counter if f.spelling.lanes == 1 else f.spread(counter, I64)
+
+    def modulo(self, f: Function, terms: Sequence[tuple[str, int]], divisor: int) -> str:
+        """Compute a remainder."""
+        return modulo(f, terms, divisor)
+
+    def element(self, f: Function, place: Place, length: int, index: str) -> str:
+        """Load one element per lane."""
+        return element(f, place, length, index)
+
+    def put(self, f: Function, place: Place, length: int, index: str, operand: str) -> None:
+        """Store one element per lane."""
+        put(f, place, length, index, operand)
 
     def copy_run(self, f: Function, to: Place, start: Place, count: int) -> None:
         """Write a loop of loads and stores."""
@@ -249,14 +289,44 @@ class Llvm(Dialect):
         self, low: Lowering, f: Function, region: Region, body: Graph, given: Sequence[Binding]
     ) -> Routine:
         """Write a function whose arguments and results are in the frame."""
-        arguments = arrays(self, f, body.input_dtypes)
-        results = arrays(self, f, body.output_dtypes)
-        with self._function("shared") as part:
+        arguments = self._parameters(f, body.input_dtypes, given)
+        results = self._parameters(f, body.output_dtypes, ())
+        with self._function("shared") as part, self.module.frame.separate():
             inside = [Binding(place=place) for place in arguments]
             low.lower(part, body, inside, stores=list(enumerate(results)))
         live = set(body.live())
         used = {k: arguments[k] for k, i in enumerate(body.inputs) if i in live}
         return Routine(part.name, used, results)
+
+    def _parameters(
+        self, f: Function, kinds: Sequence[int], given: Sequence[Binding]
+    ) -> list[Place]:
+        """Return where a function finds or puts values: scalars in the frame, blocks by address."""
+        places = iter(arrays(self, f, [kind for kind in kinds if not length_of(kind)]))
+        found = []
+        for k, kind in enumerate(kinds):
+            if not length_of(kind):
+                found.append(next(places))
+                continue
+            uniform = bool(given) and self._is_uniform(given[k])
+            slot = Pointer("slot", self.module.frame.bytes(8), uniform)
+            found.append(Place(slot, 0, item_type(kind)))
+        return found
+
+    def form(self, body: Graph, given: Sequence[Binding]) -> Any:
+        """Return which blocks are the same in all lanes."""
+        kinds = body.input_dtypes
+        return tuple(length_of(x) > 0 and self._is_uniform(b) for x, b in zip(kinds, given))
+
+    def _point(self, f: Function, slot: Place, place: Place) -> None:
+        """Let a function find a block."""
+        at = f.value(f"getelementptr i8, ptr %frame, i64 {slot.array.value}")
+        f.line(f"store ptr {f.address(place)}, ptr {at}, align 8")
+
+    def _is_uniform(self, binding: Binding) -> bool:
+        """Tell whether a block is the same in all lanes (of one lane, it does not matter)."""
+        place = binding.place
+        return place is not None and place.array.uniform and self.module.spelling.lanes > 1
 
     def call(
         self,
@@ -265,16 +335,30 @@ class Llvm(Dialect):
         routine: Routine,
         given: Sequence[Binding],
         wanted: Sequence[int],
+        to: Mapping[int, Place],
     ) -> list[Binding]:
         """Call a function; the next call overwrites its results, so they are taken along."""
         name, arguments, results = routine
-        copy_all(self, f, [(to, given[k]) for k, to in arguments.items()])
+        blocks = {k: place for k, place in arguments.items() if place.array.kind == "slot"}
+        copies = [(place, given[k]) for k, place in arguments.items() if k not in blocks]
+        copy_all(self, f, copies)
+        for k, slot in blocks.items():
+            place = given[k].place
+            assert place is not None
+            self._point(f, slot, place)
+        for k, slot in enumerate(results):
+            if slot.array.kind == "slot":
+                self._point(f, slot, to[k])
         f.line(f"call void {name}({PARAMETERS})")
-        if len(wanted) <= FEW:
-            return [Binding(operand=f.load(results[k])) for k in wanted]
-        own = arrays(self, f, [results[k].dtype for k in wanted])
-        copy_all(self, f, [(to, Binding(place=results[k])) for to, k in zip(own, wanted)])
-        return [Binding(place=to) for to in own]
+        scalars = [k for k in wanted if k not in to]
+        if len(scalars) <= FEW:
+            found = {k: Binding(operand=f.load(results[k])) for k in scalars}
+        else:
+            own = arrays(self, f, [results[k].dtype for k in scalars])
+            copy_all(self, f, [(p, Binding(place=results[k])) for p, k in zip(own, scalars)])
+            found = {k: Binding(place=p) for p, k in zip(own, scalars)}
+        found |= {k: Binding(place=place) for k, place in to.items()}
+        return [found[k] for k in wanted]
 
     # ---- regions -------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ address.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
@@ -40,6 +42,9 @@ class Frame:
         self.lanes = lanes
         self.size = ALIGNMENT
         self.whole = whole
+        #: Arrays of blocks in use, and pieces of memory that may be used again: offset to bytes.
+        self._blocks: dict[int, int] = {}
+        self._free: dict[int, int] = {}
 
     def bytes(self, count: int) -> int:
         """Reserve bytes and return their offset."""
@@ -53,3 +58,53 @@ class Frame:
         """Reserve an array of values and return its first element."""
         offset = self.bytes(ITEM_BYTES[dtype] * self.lanes * count)
         return Place(Pointer("frame", offset, uniform=False), 0, dtype)
+
+    # ---- blocks ------------------------------------------------------------------------
+
+    def block(self, dtype: int, count: int) -> Place:
+        """Reserve the array of a block, in memory that was released if there is enough."""
+        need = -(-ITEM_BYTES[dtype] * self.lanes * count // ALIGNMENT) * ALIGNMENT
+        offset = (self.whole or self)._taken(need)
+        return Place(Pointer("frame", offset, uniform=False), 0, dtype)
+
+    def _taken(self, need: int) -> int:
+        fitting = [(size, offset) for offset, size in self._free.items() if size >= need]
+        if fitting:
+            size, offset = min(fitting)
+            del self._free[offset]
+            if size > need:
+                self._free[offset + need] = size - need
+        else:
+            offset = self.bytes(need)
+        self._blocks[offset] = need
+        return offset
+
+    def release(self, place: Place) -> None:
+        """Take back the array of a block; arrays of other kinds stay as they are."""
+        if self.whole is not None:
+            self.whole.release(place)
+            return
+        if place.array.kind != "frame" or place.offset:
+            return
+        offset = place.array.value
+        size = self._blocks.pop(offset, 0)
+        if not size:
+            return
+        # Neighbours that are free become one piece.
+        size += self._free.pop(offset + size, 0)
+        before = next((at for at, n in self._free.items() if at + n == offset), None)
+        if before is not None:
+            size += self._free.pop(before)
+            offset = before
+        self._free[offset] = size
+
+    @contextmanager
+    def separate(self) -> Iterator[None]:
+        """Share no memory of blocks between what is written here and the rest.
+
+        A function may be called while blocks of its callers are in use.
+        """
+        frame = self.whole or self
+        free, frame._free = frame._free, {}
+        yield
+        frame._free = free

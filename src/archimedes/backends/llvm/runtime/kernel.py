@@ -16,6 +16,7 @@ import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
+from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.llvm.lowering.entries import (
     BATCH,
     NO_MEMORY,
@@ -34,7 +35,7 @@ from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
 from archimedes.errors import GraphError
-from archimedes.graph.dtypes import DTYPE_NAMES, DTYPES
+from archimedes.graph.dtypes import DTYPES, length_of, type_name
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
@@ -100,8 +101,8 @@ def build(
     _check_leaves("in_leaves", inputs, graph.input_dtypes)
     _check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
-    if has_host(graph):
-        # Callbacks take one instance at a time.
+    if has_host(graph) or any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
+        # Callbacks take one instance at a time; so do arrays, whose elements go in lanes.
         lanes = 1
     return Kernel(graph, inputs, outputs, target, lanes or _lanes_for(graph, target), part)
 
@@ -130,7 +131,7 @@ def _waits(graph: Graph) -> bool:
 
 
 def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
-    listed = [leaf.dtype for leaf in leaves for _ in range(leaf.size)]
+    listed = listed_kinds(dtypes, leaves)
     if len(listed) != len(dtypes):
         raise GraphError(
             f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
@@ -139,8 +140,8 @@ def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> N
     for k, (mine, other) in enumerate(zip(listed, dtypes)):
         if mine != other:
             raise GraphError(
-                f"{name}: value {k} is listed as {DTYPE_NAMES[mine]}, but the graph has "
-                f"{DTYPE_NAMES[other]} there"
+                f"{name}: value {k} is listed as {type_name(mine)}, but the graph has "
+                f"{type_name(other)} there"
             )
 
 
@@ -202,7 +203,8 @@ class Kernel:
 
     def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
         """Return the nodes that a batch computes once for all instances."""
-        varies = [flag for leaf, flag in zip(self.inputs, batched) for _ in range(leaf.size)]
+        counts = leaf_values(self.graph.input_dtypes, [leaf.size for leaf in self.inputs])
+        varies = [flag for count, flag in zip(counts, batched) for _ in range(count)]
         return fixed_nodes(self.graph, varies)
 
     @in_default_environment

@@ -1,0 +1,70 @@
+"""The arrays of a program: which of its inputs and outputs each holds, blocks or scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.dtypes import block_type, length_of
+
+__all__ = ["leaf_values", "listed_kinds", "put_values", "values_in"]
+
+
+def leaf_values(kinds: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Return how many inputs (or outputs) of these types each array of so many items holds.
+
+    One, where that is a block; as many as it has items, where they are scalars.
+
+    >>> from archimedes.graph.dtypes import F64, block_type
+    >>> leaf_values([F64, F64, block_type(F64, 100), F64], [2, 0, 100, 1])
+    [2, 0, 1, 1]
+    """
+    found: list[int] = []
+    at = 0
+    for size in sizes:
+        block = size and at < len(kinds) and length_of(kinds[at])
+        found.append(1 if block else size)
+        at += found[-1]
+    return found
+
+
+def listed_kinds(kinds: Sequence[int], leaves: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the types of inputs (or outputs) that arrays of (size, dtype) describe.
+
+    ``kinds`` are those of the graph, which say where a block is meant.
+    """
+    listed: list[int] = []
+    for (size, dtype), count in zip(leaves, leaf_values(kinds, [size for size, _ in leaves])):
+        block = size and len(listed) < len(kinds) and length_of(kinds[len(listed)])
+        listed += [block_type(dtype, size) if block else dtype] * count
+    return listed
+
+
+def values_in(arrays: Sequence[np.ndarray], kinds: Sequence[int]) -> list[Any]:
+    """Return the inputs of these types that arrays hold: scalars, and blocks as 1-D arrays."""
+    values: list[Any] = []
+    for array in arrays:
+        if array.size and length_of(kinds[len(values)]):
+            values.append(array.ravel())
+        else:
+            values.extend(array.ravel())
+    return values
+
+
+def put_values(values: Sequence[Any], kinds: Sequence[int], arrays: Sequence[np.ndarray]) -> None:
+    """Write outputs of these types to the arrays that hold them."""
+    at = 0
+    for array in arrays:
+        if array.size and length_of(kinds[at]):
+            array.reshape(-1)[:] = values[at]
+            at += 1
+            continue
+        end = at + array.size
+        # A list is written to one axis; where there is none, its only item.
+        if array.ndim:
+            array.reshape(-1)[:] = values[at:end]
+        else:
+            array[()] = values[at]
+        at = end

@@ -1,0 +1,224 @@
+"""Random programs with blocks: nests, packs, sums at indices, elements, and regions around them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from archimedes.graph import B8, DTYPES, F32, F64, I64, Call, Graph, Map, Scan, Switch, While
+from archimedes.graph.dtypes import block_type, item_type, length_of
+from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack
+from archimedes.graph.regions.nest import COMBINE
+from archimedes.graph.regions.reads import Read, row_major
+
+from .random_graphs import Builder
+
+__all__ = ["random_blocks"]
+
+#: Lengths around those of vectors and of partial results.
+LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 48, 64, 65, 100)
+#: What may combine values of each dtype.
+BY_DTYPE = {F64: COMBINE[:4], F32: COMBINE[:4], I64: COMBINE, B8: COMBINE[4:]}
+
+
+class BlockBuilder(Builder):
+    """Grows a graph with blocks; ``blocks`` are those it has."""
+
+    def __init__(self, rng: np.random.Generator, kinds: list[int], depth: int) -> None:
+        self.blocks: list[int] = []
+        super().__init__(rng, kinds, depth)
+
+    def add(self, i: int) -> None:
+        if length_of(self.g.dtype[i]):
+            self.blocks.append(i)
+        else:
+            super().add(i)
+
+    def choice(self, *values):
+        return values[int(self.rng.integers(len(values)))]
+
+    def block(self) -> int:
+        """A block there is, or a constant one."""
+        if self.blocks and self.rng.random() < 0.9:
+            return self.blocks[int(self.rng.integers(len(self.blocks)))]
+        dtype = int(self.rng.integers(4))
+        table = self.rng.normal(size=self.choice(*LENGTHS)) * 5
+        return self.g.block(table > 0 if dtype == B8 else table.astype(DTYPES[dtype]))
+
+    def block_of(self, dtype: int) -> int:
+        found = [i for i in self.blocks if item_type(self.g.dtype[i]) == dtype]
+        if found:
+            return self.choice(*found)
+        table = (self.rng.normal(size=self.choice(*LENGTHS)) * 5).astype(DTYPES[dtype])
+        return self.g.block(table)
+
+    # ---- regions over blocks ---------------------------------------------------------------
+
+    def affine(self, shape: tuple[int, ...], length: int) -> Affine:
+        """An affine read (or write) that fits a length."""
+        if math.prod(shape) == length and self.rng.random() < 0.5:
+            return Affine(0, row_major(shape))
+        for _ in range(8):
+            strides = tuple(int(self.choice(0, 1, 1, -1, 2, -3, shape[-1])) for _ in shape)
+            low, high = Affine(0, strides).last(shape)
+            if high - low < length:
+                return Affine(int(self.rng.integers(-low, length - high)), strides)
+        return Affine(int(self.rng.integers(length)), (0,) * len(shape))
+
+    def read(self, shape: tuple[int, ...], i: int) -> Read:
+        length = length_of(self.g.dtype[i])
+        if self.rng.random() < 0.2:
+            return Gather(self.rng.integers(0, length, math.prod(shape)))
+        return self.affine(shape, length)
+
+    def shape(self) -> tuple[int, ...]:
+        rank = int(self.rng.integers(1, 4))
+        if rank == 1:
+            return (int(self.choice(*LENGTHS, 200)),)
+        return tuple(int(self.choice(1, 2, 3, 5, 8, 17, 20)) for _ in range(rank))
+
+    def nest(self) -> np.ndarray:
+        shape = self.shape()
+        kept = int(self.rng.integers(0, len(shape) + 1))
+        ids = [self.block() for _ in range(int(self.rng.integers(1, 4)))]
+        reads: list[Read] = [self.read(shape, i) for i in ids]
+        scalars = self.some(0, 3)
+        ids, reads = ids + self.picks(scalars), reads + [None] * len(scalars)
+        if self.rng.random() < 0.3:
+            ids, reads = [*ids, self.block()], [*reads, None]
+        kinds = [self.g.dtype[i] for i in ids]
+        kinds = [k if r is None else item_type(k) for k, r in zip(kinds, reads)]
+        if self.rng.random() < 0.3:
+            kinds += [I64] * len(shape)
+        combine = ""
+        outs = self.some(1, 4)
+        if kept < len(shape):
+            dtype = int(self.rng.integers(4))
+            outs, combine = [dtype] * len(outs), str(self.choice(*BY_DTYPE[dtype]))
+        body = self.inner(kinds, outs, int(self.choice(1, 3, 8)), 0)
+        partials = int(self.choice(1, 16)) if combine else 1
+        return self.g.region(Nest(ids, body, shape, tuple(reads), kept, combine, partials))
+
+    def pack(self) -> np.ndarray:
+        dtype, length = int(self.rng.integers(4)), self.choice(*LENGTHS)
+        ids: list[int] = []
+        moves = []
+        for _ in range(int(self.rng.integers(0, 5))):
+            shape = self.shape()
+            if self.rng.random() < 0.5:
+                shape = (int(self.choice(1, length)),)
+            to = self.disjoint(shape, length)
+            if to is None:
+                continue
+            if self.rng.random() < 0.4:
+                ids.append(self.pick(dtype))
+                start = None
+            else:
+                ids.append(self.block_of(dtype))
+                start = self.affine(shape, length_of(self.g.dtype[ids[-1]]))
+            moves.append(Move(len(ids) - 1, shape, to, start))
+        return self.g.region(Pack(ids, length, dtype, tuple(moves)))
+
+    def disjoint(self, shape: tuple[int, ...], length: int) -> Affine | None:
+        """Where a box may go without overlapping itself."""
+        strides = [s * int(self.choice(1, 1, 2)) for s in row_major(shape)]
+        strides = [s * int(self.choice(1, 1, -1)) for s in strides]
+        low, high = Affine(0, tuple(strides)).last(shape)
+        if high - low >= length or _overlaps(strides, shape):
+            return None
+        return Affine(int(self.rng.integers(-low, length - high)), tuple(strides))
+
+    def accumulate(self) -> np.ndarray:
+        values = self.block_of(int(self.choice(F64, F32, I64)))
+        kind = self.g.dtype[values]
+        count, length = length_of(kind), int(self.choice(*LENGTHS))
+        like = [i for i in self.blocks if self.g.dtype[i] == block_type(I64, count)]
+        indices = like[0] if like else self.g.block(self.rng.integers(-2, length + 2, count))
+        return self.g.region(Accumulate([values, indices], length, item_type(kind)))
+
+    # ---- regions that read blocks ----------------------------------------------------------
+
+    def inner(self, kinds: list[int], outs: list[int], ops: int, depth: int) -> Graph:
+        made = BlockBuilder(self.rng, kinds, depth)
+        made.grow(ops)
+        made.g.outputs = made.picks(outs)
+        return made.g
+
+    def around(self) -> np.ndarray:
+        """A region of another kind with blocks among its operands."""
+        blocks = [self.block() for _ in range(int(self.rng.integers(1, 3)))]
+        kinds = [self.g.dtype[i] for i in blocks]
+        scalars, outs = self.some(1, 3), self.some(1, 4)
+        ids, depth = self.picks(scalars), self.depth - 1
+        kind = self.choice("call", "scan", "while", "switch", "map")
+        if kind == "call":
+            body = self.inner(scalars + kinds, outs, int(self.choice(4, 30)), depth)
+            body.outputs += [i for i, d in enumerate(body.dtype) if length_of(d)][:3]
+            found = self.g.region(Call(ids + blocks, body))
+            again = self.g.region(Call(self.picks(scalars) + blocks, body))
+            return np.concatenate([found, again])
+        if kind == "scan":
+            body = self.inner(scalars + scalars + kinds, scalars + outs, 8, depth)
+            length = int(self.rng.integers(0, 4))
+            ids = ids + self.picks(scalars * length) + blocks
+            return self.g.region(Scan(ids, body, length, len(scalars), len(scalars)))
+        if kind == "while":
+            body = self.inner(scalars + kinds, scalars, 6, depth)
+            condition = self.inner(scalars + kinds, [B8], 3, depth)
+            return self.g.region(While(ids + blocks, condition, body, len(scalars), 3))
+        if kind == "switch":
+            branches = tuple(
+                self.inner(scalars + kinds, outs, int(self.choice(0, 5, 25)), depth)
+                for _ in range(3)
+            )
+            return self.g.region(Switch([self.pick(I64), *ids, *blocks], branches))
+        length = int(self.choice(1, 3, 9))
+        body = self.inner(scalars + kinds, outs, 6, depth)
+        return self.g.region(Map(self.picks(scalars * length) + blocks, body, length, len(scalars)))
+
+    def element(self) -> None:
+        i = self.block()
+        known = self.rng.random() < 0.5
+        at = self.g.const(int(self.rng.integers(-2, 70)), I64) if known else self.pick(I64)
+        self.add(self.g.element(i, at))
+
+    def grow(self, ops: int) -> None:
+        for _ in range(ops):
+            chance = self.rng.random()
+            if chance < 0.15 and (self.blocks or self.depth):
+                self.element()
+            elif chance < 0.5 and self.depth:
+                made = self.choice(self.nest, self.nest, self.pack, self.accumulate, self.around)
+                for i in made():
+                    self.add(int(i))
+            elif chance < 0.55:
+                self.lookup()
+            else:
+                self.operation()
+
+
+def _overlaps(strides: list[int], shape: tuple[int, ...]) -> bool:
+    places = np.zeros(shape, dtype=np.int64)
+    for axis, (n, s) in enumerate(zip(shape, strides)):
+        places += (np.arange(n) * s).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    return len(np.unique(places)) < places.size
+
+
+def random_blocks(seed: int, ops: int = 14, depth: int = 2, whole: bool = True) -> Graph:
+    """Return a random program; with ``whole`` its inputs and outputs may be blocks too."""
+    rng = np.random.default_rng(seed)
+    kinds = [int(d) for d in rng.integers(0, 4, int(rng.integers(1, 6)))]
+    if whole:
+        for _ in range(int(rng.integers(1, 4))):
+            at = int(rng.integers(0, len(kinds) + 1))
+            kinds.insert(at, block_type(int(rng.integers(4)), int(rng.choice(LENGTHS))))
+    builder = BlockBuilder(rng, kinds, depth)
+    builder.grow(ops)
+    g = builder.g
+    g.outputs = builder.picks(builder.some(1, 4))
+    if builder.blocks and whole:
+        for _ in range(int(rng.integers(0, 4))):
+            at = int(rng.integers(0, len(g.outputs) + 1))
+            g.outputs.insert(at, builder.block())
+    return g
