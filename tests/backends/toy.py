@@ -129,7 +129,7 @@ class Toy(StatementDialect):
         values = low.lower(f, body, inputs, range(len(body.outputs)))
         f.line(f"return [{self.arguments(f, values, body.output_dtypes)}]")
         self.lines += f.text(names)
-        return f.name, body.input_dtypes, body.output_dtypes
+        return f.name, body.input_dtypes
 
     def bound(self, name: str, kind: int) -> Binding:
         return Binding(place=Place((name, ""), 0, kind & 3)) if length_of(kind) else Binding(name)
@@ -139,7 +139,7 @@ class Toy(StatementDialect):
         return ", ".join(b.place.array[0] if length_of(d) else self.operand(f, b) for b, d in pairs)
 
     def call(self, low: Any, f: Any, routine: Any, given: Any, wanted: Any, to: Any) -> list:
-        name, kinds, results = routine
+        name, kinds = routine
         name = self.value(f, 0, f"{name}({self.arguments(f, given, kinds)})")
         for k, place in to.items():
             f.line(f"{place.array[0]}[:] = {name}[{k}]")

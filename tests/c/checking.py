@@ -92,7 +92,9 @@ class Rendered:
         )
         made = retype(g) if float_type == "float" else g
         with np.errstate(all="ignore"):
-            columns = [x.astype(DTYPES[item_type(d)]) for x, d in zip(case.columns, made.input_dtypes)]
+            columns = [
+                x.astype(DTYPES[item_type(d)]) for x, d in zip(case.columns, made.input_dtypes)
+            ]
         expected = reference(made, columns, self.count)
         self.inputs = packed(columns, [(n, _in_mode(d, float_type)) for n, d in ins])
         self.expected = packed(expected, [(n, _in_mode(d, float_type)) for n, d in outs])

@@ -28,7 +28,9 @@ class Case:
         self.name, self.count = f"{made.name}{'_float' * single}", made.count
         ins, outs = leaves_of(graph.input_dtypes), leaves_of(graph.output_dtypes)
         with np.errstate(all="ignore"):
-            columns = [x.astype(DTYPES[item_type(d)]) for x, d in zip(made.columns, graph.input_dtypes)]
+            columns = [
+                x.astype(DTYPES[item_type(d)]) for x, d in zip(made.columns, graph.input_dtypes)
+            ]
         self.batched = [not (shared and k % 2 == 1) for k in range(len(ins))]
         counts = leaf_values(graph.input_dtypes, [n for n, _ in ins])
         every = [many for n, many in zip(counts, self.batched) for _ in range(n)]

@@ -6,6 +6,7 @@ from functools import cache
 
 from archimedes.graph.regions import Region
 
+from .blocks import blocks
 from .branches import branches
 from .callbacks import callbacks
 from .linear_algebra import linear_algebra
@@ -18,7 +19,7 @@ __all__ = ["callback_programs", "programs", "regions_of"]
 @cache
 def programs() -> tuple[Program, ...]:
     """Programs that need nothing but a computer."""
-    return (*loops(), *branches(), *linear_algebra())
+    return (*loops(), *branches(), *linear_algebra(), *blocks())
 
 
 @cache

@@ -26,9 +26,7 @@ class Tables:
         self.bytes = 0
         self._known: dict[tuple[int, bool, bytes], str] = {}
 
-    def place(
-        self, values: Sequence[Any] | np.ndarray, dtype: int, whole: bool = False
-    ) -> Place:
+    def place(self, values: Sequence[Any] | np.ndarray, dtype: int, whole: bool = False) -> Place:
         """Return the first element of the table with these values.
 
         ``whole``: in the type of the dtype, also where a narrower one would do.

@@ -189,9 +189,7 @@ class Lowering:
         for place, length in scope.lifetimes.passed(i):
             self.dialect.release(scope.f, place, length)
 
-    def _name(
-        self, scope: Scope, i: int, write: Callable[[int], str | None]
-    ) -> str | None:
+    def _name(self, scope: Scope, i: int, write: Callable[[int], str | None]) -> str | None:
         """Write a node and return its operand, if it has one."""
         g = scope.graph
         if g.op[i] == OUT:

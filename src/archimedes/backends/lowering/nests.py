@@ -120,9 +120,7 @@ class NestWriter:
             reads, to = walks[:count], [walk.place for walk in walks[count:]]
             if not region.combine:
                 given = self._given(reads, counters)
-                self.low.block(
-                    f, region, region.body, given, (), list(zip(self.wanted, to))
-                )
+                self.low.block(f, region, region.body, given, (), list(zip(self.wanted, to)))
                 return
             values = self._reduced(reads, counters)
             for place, value in zip(to, values):
@@ -192,9 +190,7 @@ class NestWriter:
 
     def _values(self, reads: Sequence[_Walk], counters: Sequence[str]) -> list[Binding]:
         body = self.region.body
-        return self.low.block(
-            self.f, self.region, body, self._given(reads, counters), self.wanted
-        )
+        return self.low.block(self.f, self.region, body, self._given(reads, counters), self.wanted)
 
     def _chain(
         self, reads: Sequence[_Walk], counters: Sequence[str], carried: list[str]
@@ -339,5 +335,3 @@ def lower_accumulate(low: Lowering, scope: Scope, region: Accumulate, outs: Sequ
         given = [Binding(operand=held), Binding(place=value)]
         (new,) = low.lower(f, combining("add", dtype), given, [0])
         d.put(f, to, region.length, at, d.operand(f, new))
-
-

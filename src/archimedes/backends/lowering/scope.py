@@ -22,7 +22,8 @@ class Scope:
 
     ``given`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is what
     is known of nodes computed so far (wherever that was), ``waiting`` are the places that want a
-    node's value, ``lifetimes`` tells when blocks are done with, ``names`` are the operands that only this function can use.
+    node's value, ``lifetimes`` tells when blocks are done with, ``names`` are the operands that
+    only this function can use.
     """
 
     def __init__(
