@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from archimedes.graph.ops import CONST
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
 
-__all__ = ["LONG_TABLE", "constant_key", "hashed"]
+__all__ = ["LONG_TABLE", "constant_key", "frozen", "hashed", "table_digest"]
 
 #: Tables of so many entries are data: machine code is the same whatever they hold.
 LONG_TABLE = 16
@@ -24,6 +25,43 @@ def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
     if dtype in (F64, F32):
         return (CONST, dtype, struct.pack("<d", value) if value == value else b"nan")
     return (CONST, dtype, value)
+
+
+#: Digests of the tables that ``frozen`` made, by identity, as long as these are there.
+_known: dict[int, tuple[weakref.ref[np.ndarray], str]] = {}
+
+
+def frozen(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return a table as a contiguous array of a dtype that nobody changes, its digest at hand.
+
+    >>> table = frozen(np.arange(3.0), np.dtype(float))
+    >>> frozen(table, table.dtype) is table
+    True
+    """
+    known = _known.get(id(table))
+    if known is not None and known[0]() is table and table.dtype == dtype:
+        return table
+    made = np.array(table, dtype=dtype, order="C")
+    made.flags.writeable = False
+    digest, key = table_digest(made), id(made)
+    _known[key] = weakref.ref(made, lambda _: _known.pop(key, None)), digest
+    return made
+
+
+def table_digest(table: np.ndarray) -> str:
+    """Return a hash of a contiguous table's dtype and content.
+
+    >>> table_digest(np.arange(3.0)) == table_digest(np.array([0.0, 1.0, 2.0]))
+    True
+    """
+    known = _known.get(id(table))
+    if known is not None and known[0]() is table:
+        return known[1]
+    import hashlib
+
+    h = hashlib.blake2b(table.dtype.str.encode(), digest_size=16)
+    h.update(memoryview(table).cast("B") if table.size else b"")
+    return h.hexdigest()
 
 
 def hashed(g: Graph, lasting: bool, data: bool = True) -> str:
@@ -42,7 +80,8 @@ def hashed(g: Graph, lasting: bool, data: bool = True) -> str:
         h.update(repr((i, constant_key(value, g.dtype[i]))).encode())
     for table in g.tables:
         inside = data or len(table) < LONG_TABLE
-        h.update(str(table.dtype).encode() + (table.tobytes() if inside else b"#%d" % len(table)))
+        content = table_digest(table) if inside else f"#{len(table)}"
+        h.update(f"{table.dtype}{content}".encode())
     for i, region in g.regions.items():
         h.update(repr((i, region.key(lasting, data))).encode())
     return h.hexdigest()

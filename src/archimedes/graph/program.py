@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.errors import GraphError
-from archimedes.graph.digests import LONG_TABLE, constant_key, hashed
+from archimedes.graph.digests import LONG_TABLE, constant_key, frozen, hashed, table_digest
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, block_type, item_type, length_of
 from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.text import render
@@ -226,11 +226,12 @@ class Graph:
     def _table(self, table: np.ndarray) -> tuple[int, int]:
         """Return dtype and number of a constant table."""
         dtype = _stored_as(table.dtype)
-        key = ("table", dtype, table.tobytes())
+        table = frozen(table, DTYPES[dtype])
+        key = ("table", table_digest(table))
         number = self._index.get(key)
         if number is None:
             number = len(self.tables)
-            self.tables.append(table.astype(DTYPES[dtype]))
+            self.tables.append(table)
             self._index[key] = number
         return dtype, number
 

@@ -12,15 +12,16 @@ from functools import lru_cache
 
 import numpy as np
 
+from archimedes.graph.digests import LONG_TABLE, table_digest
 from archimedes.graph.elementary import power, reduction
-from archimedes.graph.program import LONG_TABLE, Graph
+from archimedes.graph.program import Graph
 
 __all__ = ["data_form", "data_tables", "table_key"]
 
 
-def table_key(table: np.ndarray) -> tuple[str, bytes]:
+def table_key(table: np.ndarray) -> str:
     """Return what makes tables equal."""
-    return table.dtype.str, table.tobytes()
+    return table_digest(table)
 
 
 def data_tables(graph: Graph) -> list[np.ndarray]:
@@ -35,6 +36,7 @@ def data_tables(graph: Graph) -> list[np.ndarray]:
         seen.add(digest)
         found.extend(table for table in g.tables if len(table) >= LONG_TABLE)
         for region in g.regions.values():
+            found.extend(table for table in region.tables if len(table) >= LONG_TABLE)
             for body in region.bodies:
                 visit(body)
 
@@ -51,7 +53,7 @@ def data_form(tables: list[np.ndarray]) -> tuple[object, ...]:
 
 
 @lru_cache(maxsize=1)
-def _elementary() -> set[tuple[str, bytes]]:
+def _elementary() -> set[str]:
     """Tables that elementary functions bring along when they are expanded."""
     own = (reduction.LIMBS, power.RECIPROCALS, power.LOG_HIGH, power.LOG_LOW)
     arrays = [np.asarray(table) for table in own]

@@ -127,6 +127,15 @@ class Region:
         """Those of the settings that make results different."""
         return self.settings()
 
+    def form(self) -> tuple[Any, ...]:
+        """Those of the settings that code is made for, whatever is in longer tables."""
+        return self.computed()
+
+    @property
+    def tables(self) -> Sequence[np.ndarray]:
+        """Constant tables it reads, besides those of its bodies."""
+        return ()
+
     def summary(self) -> str:
         """Return the settings as words, for printing."""
         return " ".join(str(s) for s in self.settings())
@@ -141,6 +150,7 @@ class Region:
         else:
             digests = [body.lasting_digest() if lasting else body.digest() for body in self.bodies]
         settings = self.computed() if lasting else self.settings()
+        settings = settings if data else self.form()
         return (self.kind, self.inputs.tobytes(), tuple(digests), settings)
 
     def faults(self, g: Graph) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.digests import LONG_TABLE
 from archimedes.graph.dtypes import I64, block_type, item_type, length_of
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
@@ -80,6 +81,15 @@ class Nest(OneBody):
             r if r is None else r.digest if isinstance(r, Gather) else tuple(r) for r in self.reads
         )
         return (self.shape, reads, self.kept, self.combine, self.partials)
+
+    def form(self) -> tuple[Any, ...]:
+        long = [isinstance(r, Gather) and r.table.size >= LONG_TABLE for r in self.reads]
+        shape, reads, *rest = self.settings()
+        return (shape, tuple("gather" if x else read for x, read in zip(long, reads)), *rest)
+
+    @property
+    def tables(self) -> Sequence[np.ndarray]:
+        return [read.table for read in self.reads if isinstance(read, Gather)]
 
     def summary(self) -> str:
         text = " x ".join(map(str, self.shape))

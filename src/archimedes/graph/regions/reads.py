@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from archimedes.graph.digests import frozen, table_digest
+
 __all__ = ["WHOLE", "Affine", "Gather", "Read", "positions", "row_major"]
 
 
@@ -40,10 +42,9 @@ class Gather:
     __slots__ = ("digest", "table")
 
     def __init__(self, table: np.ndarray) -> None:
-        import hashlib
-
-        self.table = np.ascontiguousarray(table, dtype=np.int64).reshape(-1)
-        self.digest = hashlib.blake2b(self.table.tobytes(), digest_size=16).hexdigest()
+        flat = table if np.ndim(table) == 1 else np.reshape(table, -1)
+        self.table = frozen(flat, np.dtype(np.int64))
+        self.digest = table_digest(self.table)
 
     def __repr__(self) -> str:
         return f"Gather({self.digest})"

@@ -33,7 +33,7 @@ class Module:
         self,
         spelling: Spelling,
         target: Target,
-        data: Mapping[tuple[str, bytes], str] | None = None,
+        data: Mapping[str, str] | None = None,
     ) -> None:
         self.data = data or {}
         self.spelling = spelling

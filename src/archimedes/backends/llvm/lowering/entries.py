@@ -122,7 +122,7 @@ def scalar_program(
     outputs: Sequence[Leaf],
     target: Target,
     part: int = PART,
-    data: Mapping[tuple[str, bytes], str] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> Program:
     """Write the module of the scalar kernel; ``data`` names the tables that lie outside."""
     module = Module(Spelling(1), target, data)
@@ -147,7 +147,7 @@ def batch_program(
     fixed: Sequence[int],
     target: Target,
     part: int = PART,
-    data: Mapping[tuple[str, bytes], str] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> Program:
     """Write the module of the batch kernel for one choice of batched inputs.
 

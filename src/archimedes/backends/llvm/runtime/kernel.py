@@ -174,7 +174,7 @@ class Kernel:
         self._batches: dict[tuple[bool, ...], _Batch] = {}
         #: Longer tables, which lie beside the code, and their names in it.
         self._tables = data_tables(graph)
-        self._names: dict[tuple[str, bytes], str] = {}
+        self._names: dict[str, str] = {}
         for table in self._tables:
             self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
         #: Whether it calls back into Python.
