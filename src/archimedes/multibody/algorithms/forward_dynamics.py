@@ -1,8 +1,9 @@
 """Forward dynamics by the articulated-body algorithm.
 
-Legend: IA_i, pA_i are articulated inertia and bias force of link i. The columns of a joint are
-eliminated one after the other, each with U = IA S, D = S.U and u = tau - S.pA, which for a joint
-of several columns is the same as inverting the matrix D of the book.
+Legend: IA_i, pA_i are articulated inertia and bias force of link i, c_i the acceleration it has at
+rest of the joints; accelerations are ordinary ones, as in `newton_euler`. The columns of a joint
+are eliminated one after the other, each with U = IA S, D = S.U and u = tau - S.pA, which for a
+joint of several columns is the same as inverting the matrix D of the book.
 Source: Featherstone 2008, table 7.1; armature adds to D (section 9.6).
 """
 
@@ -20,13 +21,14 @@ from archimedes.multibody.algorithms.links import (
     coordinates_of,
     external_forces,
     gravity_of,
-    inertias_of,
     joined,
     moving,
     poses_of,
     speeds_of,
 )
 from archimedes.multibody.algorithms.mass_matrix import crba
+from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
+from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -34,17 +36,16 @@ from archimedes.multibody.models.spatial_algebra import (
     Pose,
     Spatial,
     articulated,
-    cross_force,
-    cross_motion,
     dot,
     force_to_parent,
-    momentum,
     motion_to_child,
     outer,
     rotated,
+    rotated_symmetric,
     symmetric,
+    to_child,
 )
-from archimedes.spatial.components import matvec, skew, transpose
+from archimedes.spatial.components import cross, matvec, skew, transpose
 from archimedes.spatial.validation import concrete
 
 __all__ = ["aba"]
@@ -84,23 +85,29 @@ def aba(
     X, S = poses_of(model, qs), columns_of(model, qs)
     acting = external_forces(model, forces)
     n = len(model.links)
-    inertias = inertias_of(model)
+    inertias = moved_inertias_of(model)
 
-    v_of: list[Spatial] = []
+    w_of: list[Any] = []
+    turning_of: list[Turning] = []
     c_of: list[Any] = [None] * n
     pA: list[Spatial] = []
     for i, link in enumerate(model.links):
-        vJ = moving(S[i], speeds)
-        v_i = vJ
-        if link.parent >= 0:
-            v_i = motion_to_child(X[i], v_of[link.parent]) + vJ
-            c_of[i] = cross_motion(v_i, vJ)
+        up, J = link.parent, moving(S[i], speeds)
+        w = J.angular
+        if up >= 0:
+            carried = to_child(X[i], w_of[up])
+            w = carried + w
+            pulled = to_child(X[i], swept(turning_of[up], X[i].p))
+            c_of[i] = Spatial(pulled + cross(carried + w, J.linear), cross(carried, J.angular))
+        else:
+            c_of[i] = Spatial(cross(w, J.linear), np.zeros(3))
         if link.kind.bias is not None:
             bias = link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
-            c_of[i] = bias if c_of[i] is None else c_of[i] + bias
-        p = cross_force(v_i, momentum(inertias[i], v_i))
+            c_of[i] = c_of[i] + bias
+        w_of.append(w)
+        turning_of.append(turning(w))
+        p = needed_force(inertias[i], turning_of[i])
         pA.append(p - acting[i] if i in acting else p)
-        v_of.append(v_i)
 
     IA = [articulated(I) for I in inertias]
     kept: list[list[Eliminated]] = [[] for _ in range(n)]
@@ -116,17 +123,15 @@ def aba(
                 I = freed(I, column)
             p = p + gain.times(u)
         if parent >= 0:
-            if c_of[i] is not None:
-                p = p + times(I, c_of[i])
-            IA[parent] = summed(IA[parent], to_parent(X[i], I))
+            p = p + times(I, c_of[i])
+            IA[parent] = summed(IA[parent], articulated_to_parent(X[i], I))
             pA[parent] = pA[parent] + force_to_parent(X[i], p)
 
     accelerations: list[Any] = [0.0] * model.nv
     a_of: list[Spatial] = []
     for i, link in enumerate(model.links):
         a_i = motion_to_child(X[i], a_of[link.parent] if link.parent >= 0 else gravity_of(model))
-        if c_of[i] is not None:
-            a_i = a_i + c_of[i]
+        a_i = a_i + c_of[i]
         for k, column, gain, u in reversed(kept[i]):
             accelerations[k] = u - dot(gain, a_i)
             a_i = a_i + column.times(accelerations[k])
@@ -179,12 +184,12 @@ def known_zero(x: Any) -> bool:
     return value is not None and not np.any(value)
 
 
-def to_parent(X: Pose, I: Articulated) -> Articulated:
+def articulated_to_parent(X: Pose, I: Articulated) -> Articulated:
     """Return an articulated inertia given in the child in the coordinates of the parent."""
     P = skew(X.p)
-    A, H = symmetric(rotated(X.R, I.A)), rotated(X.R, I.H)
+    A, H = rotated_symmetric(X, I.A), rotated(X, I.H)
     shifted = H - np.matmul(A, P)
-    J = rotated(X.R, I.J) + np.matmul(P, shifted) - np.matmul(transpose(H), P)
+    J = rotated_symmetric(X, I.J) + np.matmul(P, shifted) - np.matmul(transpose(H), P)
     return Articulated(A, shifted, symmetric(J))
 
 

@@ -1,8 +1,9 @@
 """Inverse dynamics by the recursive Newton-Euler algorithm.
 
-Legend: v_i, a_i are velocity and acceleration of link i, f_i the force through its joint, all in
-its own axes; the world accelerates by minus gravity.
-Source: Featherstone 2008, table 5.1.
+Legend: w_i, dw_i are angular velocity and acceleration of link i, a_i the acceleration of its
+origin, f_i the force through its joint, all in its own axes; the world accelerates by minus
+gravity. (vJ, wJ) is the motion of the joint.
+Source: Featherstone 2008, table 5.1, with ordinary accelerations (`newton_euler`).
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from archimedes.multibody.algorithms.links import (
     coordinates_of,
     external_forces,
     gravity_of,
-    inertias_of,
     joined,
     moving,
     poses_of,
     speeds_of,
 )
+from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
+from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
     Pose,
+    Rigid,
     Spatial,
-    cross_force,
-    cross_motion,
     dot,
     force_to_parent,
-    momentum,
-    motion_to_child,
+    to_child,
 )
+from archimedes.spatial.components import cross, expand
 
 __all__ = ["gravity_torque", "rnea"]
 
@@ -53,7 +54,7 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     >>> rnea(b.build(), q=np.zeros(1), v=np.zeros(1), a=np.zeros(1))
     array([-9.81])
     """
-    X, S, f_of = link_forces(model, q, v, a, forces)
+    X, S, f_of = link_forces(model, q, v, a, forces, moved_inertias_of(model))
     rates = speeds_of(model, a, "a")
     torques, _ = torques_of(model, X, S, f_of)
     torques = [t + model.armature[k] * rates[k] for k, t in enumerate(torques)]
@@ -63,31 +64,38 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
 
 
 def link_forces(
-    model: Model, q: Any, v: Any, a: Any, forces: Forces
+    model: Model, q: Any, v: Any, a: Any, forces: Forces, inertias: list[Rigid]
 ) -> tuple[list[Pose], list[list[Column]], list[Spatial]]:
     """Return poses and columns of the links, and the force that each needs for its own motion."""
     qs = coordinates_of(model, q)
     speeds, rates = speeds_of(model, v), speeds_of(model, a, "a")
     X, S = poses_of(model, qs), columns_of(model, qs)
     acting = external_forces(model, forces)
-    inertias = inertias_of(model)
-    v_of: list[Spatial] = []
-    a_of: list[Spatial] = []
+    w_of: list[Any] = []
+    dw_of: list[Any] = []
+    a_of: list[Any] = []
+    turning_of: list[Turning] = []
     f_of: list[Spatial] = []
     for i, link in enumerate(model.links):
-        vJ = moving(S[i], speeds)
-        a_i = motion_to_child(X[i], a_of[link.parent] if link.parent >= 0 else gravity_of(model))
-        a_i = a_i + moving(S[i], rates)
-        v_i = vJ
-        if link.parent >= 0:
-            v_i = motion_to_child(X[i], v_of[link.parent]) + vJ
-            a_i = a_i + cross_motion(v_i, vJ)
+        up, J, a_J = link.parent, moving(S[i], speeds), moving(S[i], rates)
         if link.kind.bias is not None:
-            a_i = a_i + link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
-        f_i = momentum(inertias[i], a_i) + cross_force(v_i, momentum(inertias[i], v_i))
-        f_of.append(f_i - acting[i] if i in acting else f_i)
-        v_of.append(v_i)
+            a_J = a_J + link.kind.bias(link.screw, qs[i], speeds[link.v : link.v + link.kind.nv])
+        if up < 0:
+            w, dw = J.angular, a_J.angular
+            a_i = to_child(X[i], gravity_of(model).linear) + cross(w, J.linear)
+        else:
+            carried = to_child(X[i], w_of[up])
+            w = carried + J.angular
+            dw = to_child(X[i], dw_of[up]) + a_J.angular + cross(carried, J.angular)
+            a_i = to_child(X[i], a_of[up] + swept(turning_of[up], X[i].p))
+            a_i = a_i + cross(carried + w, J.linear)
+        a_i = a_i + a_J.linear
+        w_of.append(w)
+        dw_of.append(dw)
         a_of.append(a_i)
+        turning_of.append(turning(w, dw))
+        f_i = needed_force(inertias[i], turning_of[i], a_i)
+        f_of.append(f_i - acting[i] if i in acting else f_i)
     return X, S, f_of
 
 
@@ -103,12 +111,12 @@ def gravity_torque(model: Model, q: Any) -> Any:
     """
     qs = coordinates_of(model, q)
     X, S = poses_of(model, qs), columns_of(model, qs)
-    inertias = inertias_of(model)
-    a_of: list[Spatial] = []
+    a_of: list[Any] = []
     for i, link in enumerate(model.links):
-        above = a_of[link.parent] if link.parent >= 0 else gravity_of(model)
-        a_of.append(motion_to_child(X[i], above))
-    f_of = [momentum(I, a) for I, a in zip(inertias, a_of, strict=True)]
+        above = a_of[link.parent] if link.parent >= 0 else gravity_of(model).linear
+        a_of.append(to_child(X[i], above))
+    inertias = moved_inertias_of(model)
+    f_of = [Spatial(expand(I.m) * a, cross(I.h, a)) for I, a in zip(inertias, a_of, strict=True)]
     torques, _ = torques_of(model, X, S, f_of)
     return joined(torques)
 

@@ -9,14 +9,16 @@ sums over columns are all that algorithms need to know of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import Pose, Rigid, Spatial, compose, rigid
+from archimedes.multibody.models.turns import Turn, merged, turns_of
 from archimedes.spatial.components import as_array, components, join
-from archimedes.spatial.validation import check_last
+from archimedes.spatial.validation import check_last, concrete
 
 __all__ = [
     "Column",
@@ -30,6 +32,7 @@ __all__ = [
     "inertias_of",
     "joined",
     "moving",
+    "placement_of",
     "poses_of",
     "speeds_of",
 ]
@@ -73,10 +76,32 @@ def speeds_of(model: Model, v: Any, name: str = "v") -> Sequence[Any]:
 
 def poses_of(model: Model, qs: list[Sequence[Any]]) -> list[Pose]:
     """Return the pose of each link in its parent."""
-    return [
-        compose(Pose(model.rotations[i], model.positions[i]), link.kind.pose(link.screw, qs[i]))
-        for i, link in enumerate(model.links)
-    ]
+    found = []
+    for i, link in enumerate(model.links):
+        X = compose(placement_of(model, i), link.kind.pose(link.screw, qs[i]))
+        found.append(X._replace(turns=turns_between(model, i, qs[i])))
+    return found
+
+
+def placement_of(model: Model, i: int) -> Pose:
+    """Return where the joint of a link is in the parent."""
+    return Pose(model.rotations[i], model.positions[i])
+
+
+def turns_between(model: Model, i: int, q: Sequence[Any]) -> tuple[Turn, ...] | None:
+    """Return the rotation of a link in its parent as turns, where it is known to be a few."""
+    link, R = model.links[i], concrete(model.rotations[i])
+    own = link.kind.turns(link.screw, q) if link.kind.turns is not None else None
+    if R is None or own is None or R.ndim > 2:
+        return None
+    fixed = fixed_turns(R.tobytes(), own[0].axis if own else None)
+    return None if fixed is None else merged([*fixed, *own])
+
+
+@lru_cache(maxsize=4096)
+def fixed_turns(R: bytes, last: int | None) -> tuple[Turn, ...] | None:
+    """Return `turns_of` a matrix; finding them takes longer than using them."""
+    return turns_of(np.frombuffer(R).reshape(3, 3), last)
 
 
 def columns_of(model: Model, qs: list[Sequence[Any]]) -> list[list[Column]]:

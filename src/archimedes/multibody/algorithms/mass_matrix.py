@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.links import columns_of, coordinates_of, inertias_of, poses_of
+from archimedes.multibody.algorithms.links import (
+    columns_of,
+    coordinates_of,
+    poses_of,
+)
+from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
     dot,
@@ -41,7 +46,7 @@ def mass_entries(model: Model, q: Any) -> dict[tuple[int, int], Any]:
     """Return the entries of the mass matrix that are not zero."""
     qs = coordinates_of(model, q)
     X, S = poses_of(model, qs), columns_of(model, qs)
-    Ic = inertias_of(model)
+    Ic = moved_inertias_of(model)
     entries: dict[tuple[int, int], Any] = {}
     for i in reversed(range(len(model.links))):
         parent = model.links[i].parent

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
+from archimedes.multibody.models.turns import Turn
 from archimedes.spatial.components import cos, join, join_matrix, matvec, sin
 
 __all__ = ["ZERO", "JointKind", "Numbers", "Screw", "about", "along", "no_turn", "turn", "turning"]
@@ -35,7 +36,8 @@ class JointKind:
 
     `rates` gives dq/dt for v, `tangent` is its inverse; `straight` kinds have dq/dt = v and limits
     on each coordinate. For kinds whose S is not constant, `bias` is dS/dt v in the child's axes and
-    `column_rates` the derivative (6, nv, nq) of S.
+    `column_rates` the derivative (6, nv, nq) of S. Kinds that turn about their axis at most say so
+    by `turns`, the rotation of their pose as turns; those that `spins` do nothing else.
     """
 
     name: str
@@ -51,6 +53,8 @@ class JointKind:
     straight: bool = True
     bias: Callable[[Screw, Numbers, Numbers], Spatial] | None = None
     column_rates: Callable[[Any], Any] | None = None
+    turns: Callable[[Screw, Numbers], tuple[Turn, ...] | None] | None = None
+    spins: bool = False
 
     def __repr__(self) -> str:
         return f"<{self.name} joint>"

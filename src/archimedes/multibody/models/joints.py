@@ -45,6 +45,7 @@ from archimedes.multibody.models.joint_motions import (
     turning,
 )
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
+from archimedes.multibody.models.turns import Turn, about_axis
 
 __all__ = ["KINDS", "JointKind", "Screw", "straight", "turn"]
 
@@ -91,6 +92,18 @@ def cylindrical_columns(screw: Screw, q: Numbers) -> list[Spatial]:
     return [*prismatic_columns(screw, q), *revolute_columns(screw, q)]
 
 
+def _first_turn(screw: Screw, q: Numbers) -> tuple[Turn, ...] | None:
+    return about_axis(screw.axis, q[0])
+
+
+def _second_turn(screw: Screw, q: Numbers) -> tuple[Turn, ...] | None:
+    return about_axis(screw.axis, q[1])
+
+
+def _no_turn(screw: Screw, q: Numbers) -> tuple[Turn, ...]:
+    return ()
+
+
 def _plus(q: Numbers, v: Numbers) -> Numbers:
     return [a + b for a, b in zip(q, v, strict=True)]
 
@@ -123,11 +136,11 @@ UNIT = (1.0, 0.0, 0.0, 0.0)
 KINDS: dict[str, JointKind] = {
     kind.name: kind
     for kind in (
-        straight("revolute", 1, revolute_pose, revolute_columns),
-        straight("continuous", 1, revolute_pose, revolute_columns),
-        straight("prismatic", 1, prismatic_pose, prismatic_columns),
-        straight("helical", 1, helical_pose, helical_columns),
-        straight("cylindrical", 2, cylindrical_pose, cylindrical_columns),
+        straight("revolute", 1, revolute_pose, revolute_columns, turns=_first_turn, spins=True),
+        straight("continuous", 1, revolute_pose, revolute_columns, turns=_first_turn, spins=True),
+        straight("prismatic", 1, prismatic_pose, prismatic_columns, turns=_no_turn),
+        straight("helical", 1, helical_pose, helical_columns, turns=_first_turn),
+        straight("cylindrical", 2, cylindrical_pose, cylindrical_columns, turns=_second_turn),
         JointKind("planar", 3, 3, planar_pose, planar_columns, (0.0,) * 3, *PLANAR, False),
         JointKind("spherical", 4, 3, spherical_pose, spherical_columns, UNIT, *SPHERICAL, False),
         JointKind("free", 7, 6, free_pose, free_columns, (0.0,) * 3 + UNIT, *FREE, False),

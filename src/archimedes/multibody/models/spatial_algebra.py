@@ -17,6 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.multibody.models.turns import (
+    Turn,
+    turned,
+    turned_back,
+    turned_matrix,
+    turned_symmetric,
+)
 from archimedes.spatial.components import (
     components,
     cross,
@@ -47,7 +54,11 @@ __all__ = [
     "rigid",
     "rigid_sum",
     "rigid_to_parent",
+    "rotated",
+    "rotated_symmetric",
     "symmetric",
+    "to_child",
+    "to_parent",
 ]
 
 
@@ -75,10 +86,14 @@ class Spatial(NamedTuple):
 
 
 class Pose(NamedTuple):
-    """Where a child is in its parent: rotation (..., 3, 3) and position (..., 3)."""
+    """Where a child is in its parent: rotation (..., 3, 3) and position (..., 3).
+
+    Where the rotation is known to be a few turns about coordinate axes, these are what is used.
+    """
 
     R: Any
     p: Any
+    turns: tuple[Turn, ...] | None = None
 
 
 class Rigid(NamedTuple):
@@ -99,7 +114,7 @@ class Articulated(NamedTuple):
 
 def compose(outer_pose: Pose, inner: Pose) -> Pose:
     """Return the pose in the outermost frame of what is at `inner` in the frame between."""
-    R, p = outer_pose
+    R, p, _ = outer_pose
     return Pose(np.matmul(R, inner.R), p + matvec(R, inner.p))
 
 
@@ -109,22 +124,31 @@ def inverse(X: Pose) -> Pose:
     return Pose(Rt, -matvec(Rt, X.p))
 
 
+def to_parent(X: Pose, v: Any) -> Any:
+    """Return a direction (..., 3) given in the child in the axes of the parent."""
+    return matvec(X.R, v) if X.turns is None else turned(X.turns, v)
+
+
+def to_child(X: Pose, v: Any) -> Any:
+    """Return a direction (..., 3) given in the parent in the axes of the child."""
+    return matvec(transpose(X.R), v) if X.turns is None else turned_back(X.turns, v)
+
+
 def motion_to_child(X: Pose, m: Spatial) -> Spatial:
     """Return a motion given in the parent in the coordinates of the child."""
-    Rt = transpose(X.R)
-    return Spatial(matvec(Rt, m.linear + cross(m.angular, X.p)), matvec(Rt, m.angular))
+    return Spatial(to_child(X, m.linear + cross(m.angular, X.p)), to_child(X, m.angular))
 
 
 def motion_to_parent(X: Pose, m: Spatial) -> Spatial:
     """Return a motion given in the child in the coordinates of the parent."""
-    w = matvec(X.R, m.angular)
-    return Spatial(matvec(X.R, m.linear) + cross(X.p, w), w)
+    w = to_parent(X, m.angular)
+    return Spatial(to_parent(X, m.linear) + cross(X.p, w), w)
 
 
 def force_to_parent(X: Pose, f: Spatial) -> Spatial:
     """Return a force given in the child in the coordinates of the parent."""
-    linear = matvec(X.R, f.linear)
-    return Spatial(linear, matvec(X.R, f.angular) + cross(X.p, linear))
+    linear = to_parent(X, f.linear)
+    return Spatial(linear, to_parent(X, f.angular) + cross(X.p, linear))
 
 
 def cross_motion(v: Spatial, m: Spatial) -> Spatial:
@@ -166,9 +190,18 @@ def symmetric(M: Any) -> Any:
     return join_matrix([a, b, c, b, d, e, c, e, f])
 
 
-def rotated(R: Any, M: Any) -> Any:
+def rotated(X: Pose, M: Any) -> Any:
     """Return ``R M R'``."""
-    return np.matmul(np.matmul(R, M), transpose(R))
+    if X.turns is not None:
+        return turned_matrix(X.turns, M)
+    return np.matmul(np.matmul(X.R, M), transpose(X.R))
+
+
+def rotated_symmetric(X: Pose, M: Any) -> Any:
+    """Return ``R M R'`` of a symmetric matrix."""
+    if X.turns is not None:
+        return turned_symmetric(X.turns, M)
+    return symmetric(np.matmul(np.matmul(X.R, M), transpose(X.R)))
 
 
 def rigid(mass: Any, com: Any, inertia: Any) -> Rigid:
@@ -191,12 +224,12 @@ def rigid_sum(a: Rigid, b: Rigid) -> Rigid:
 
 def rigid_to_parent(X: Pose, I: Rigid) -> Rigid:
     """Return a rigid inertia given in the child in the coordinates of the parent."""
-    h = matvec(X.R, I.h)
+    h = to_parent(X, I.h)
     shift = expand(I.m) * X.p
     u = h + 0.5 * shift
     pu = outer(X.p, u)
     twice = expand(2.0 * dot3(X.p, u))[..., None] if pu.ndim > 2 else 2.0 * dot3(X.p, u)
-    J = rotated(X.R, I.J) + twice * np.eye(3) - pu - transpose(pu)
+    J = rotated_symmetric(X, I.J) + twice * np.eye(3) - pu - transpose(pu)
     return Rigid(I.m, h + shift, symmetric(J))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
 from archimedes.multibody.algorithms.kinematics import motions, world_pose
-from archimedes.multibody.algorithms.links import Forces
+from archimedes.multibody.algorithms.links import Forces, inertias_of
 from archimedes.multibody.models.model import Model
 from archimedes.spatial.components import cross, matvec, transpose
 
@@ -53,6 +53,6 @@ def joint_wrench(model: Model, q: Any, v: Any, a: Any, joint: str, forces: Force
     """
     model.q_slice(joint)  # an error that names the joint
     last = max(i for i, link in enumerate(model.links) if link.joint == joint)
-    X, S, f_of = link_forces(model, q, v, a, forces)
+    X, S, f_of = link_forces(model, q, v, a, forces, inertias_of(model))
     _, through = torques_of(model, X, S, f_of)
     return through[last].array
