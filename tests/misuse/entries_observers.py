@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from archimedes.observers import ExtendedKalmanFilter, UnscentedKalmanFilter
+from archimedes.observers import AttitudeFilter, ExtendedKalmanFilter, UnscentedKalmanFilter
+from archimedes.spatial import Quaternion
 from tests.misuse.catalogue import entry
 
 Q, R = 0.01 * np.eye(2), np.array([[0.1]])
@@ -56,3 +57,41 @@ def a_measurement_function_that_returns_a_number(run):
 @entry("filters", error=ValueError, eager_error=ValueError, says=["P must have"], line=False)
 def a_covariance_with_a_negative_variance(run):
     return run(lambda x, y: EKF.step(0.0, x, y, np.diag([1.0, -1.0])).x)(X, np.array([0.4]))
+
+
+STARS = np.array([[0.0, 0.0, 1.0], [0.8, 0.6, 0.0]])
+LEVEL = AttitudeFilter.State(Quaternion.identity(), np.zeros(3))
+SEEN = np.array([0.0, 0.05, 1.0, 0.8, 0.6, 0.0])
+
+
+@entry("filters", rtol=1e-9)
+def a_step_of_an_attitude_with_traced_noise(run):
+    def step(noise, y):
+        observer = AttitudeFilter(STARS, dt=0.1, sight=noise)
+        return np.diagonal(observer.step(0.0, LEVEL, y, 0.1 * np.eye(6), (np.zeros(3),)).P)
+
+    return run(step)(0.01, SEEN)
+
+
+@entry("filters", rtol=1e-9)
+def factors_of_covariances(run):
+    observer = UKF.replace(square_root=True)
+    return run(lambda x, y, L: tuple(observer.step(0.0, x, y, L)))(X, np.array([0.4]), P)
+
+
+@entry("filters", error=ValueError, eager_error=ValueError, says=["np.linalg.cholesky"], line=False)
+def a_covariance_for_a_factor(run):
+    observer = EKF.replace(square_root=True)
+    return run(lambda x: observer.step(0.0, x, np.array([0.4]), P + 0.1).x)(X)
+
+
+@entry("filters", error=ValueError, eager_error=ValueError, says=["structure of x"], line=False)
+def dynamics_that_lose_a_part_of_the_state(run):
+    ekf = ExtendedKalmanFilter(lambda t, x: {"a": x["a"]}, lambda t, x: x["a"], Q, R)
+    return run(lambda x: ekf.step(0.0, x, np.array([0.4]), P).x)({"a": X[:1], "b": X[1:]})
+
+
+@entry("filters", error=ValueError, eager_error=ValueError, says=["(w_B,)"], line=False)
+def an_attitude_without_its_gyro(run):
+    observer = AttitudeFilter(STARS, dt=0.1, sight=0.01)
+    return run(lambda y: observer.step(0.0, LEVEL, y, 0.1 * np.eye(6)).P)(SEEN)

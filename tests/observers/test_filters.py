@@ -266,6 +266,38 @@ def test_against_filterpy():
         np.testing.assert_allclose(ours.x[:, k], theirs.x, atol=1e-12)
 
 
+def test_unscented_square_root_and_smoother_against_filterpy():
+    kalman = pytest.importorskip("filterpy.kalman")
+    points = kalman.JulierSigmaPoints(2, kappa=1.0)
+    theirs = kalman.UnscentedKalmanFilter(
+        2, 2, 0.05, lambda x: bob(0.0, x), lambda x, dt: pendulum(0.0, x), points
+    )
+    x, y, P = START
+    theirs.x, theirs.P, theirs.Q, theirs.R = x.copy(), P.copy(), Q_PENDULUM, R_PENDULUM
+    theirs.predict()
+    # It draws points anew for the measurement only where told to.
+    theirs.sigmas_f = points.sigma_points(theirs.x, theirs.P)
+    theirs.update(y)
+    ours = PENDULUM_UKF.step(0.0, x, y, P)
+    np.testing.assert_allclose(ours.x, theirs.x, atol=1e-10)
+    np.testing.assert_allclose(ours.P, theirs.P, atol=1e-10)
+    ts, ys = measurements(4, 10, holes=False)
+    filtered = filter_series(LINEAR, ts, ys, X0, P0)
+    plain = kalman.KalmanFilter(dim_x=3, dim_z=2)
+    plain.F, plain.H, plain.Q, plain.R = A, C, Q, R
+    wanted = plain.rts_smoother(filtered.x.T[:, :, None], np.moveaxis(filtered.P, -1, 0))
+    found = rts_smoother(LINEAR, ts, ys, X0, P0)
+    np.testing.assert_allclose(found[0].T, wanted[0][:, :, 0], atol=1e-10)
+    root = kalman.SquareRootKalmanFilter(dim_x=3, dim_z=2)
+    root.F, root.H, root.Q, root.R = A, C, Q, R
+    root.x, root.P = X0[:, None].copy(), P0
+    root.predict()
+    root.update(ys[:, :1])
+    step = LINEAR.replace(square_root=True).step(0.0, X0, ys[:, 0], np.linalg.cholesky(P0))
+    np.testing.assert_allclose(step.x, root.x[:, 0], atol=1e-10)
+    np.testing.assert_allclose(step.P @ step.P.T, root.P, atol=1e-10)
+
+
 NEGATIVE = np.diag([1.0, -1.0, 1.0])
 MESSAGES = [
     (lambda: LINEAR.replace(Q=NEGATIVE), "Q must have no negative eigenvalues.*least is -1"),

@@ -18,7 +18,8 @@ ROUNDING = 1e-9
 def real_numbers(value: Any, name: str) -> Any:
     """Return real numbers as an array of floats, traced or not."""
     if holds_traced(value):
-        found = array(value) if isinstance(value, list | tuple | np.ndarray) else value
+        is_array = hasattr(value, "dtype") and not isinstance(value, np.ndarray)
+        found = value if is_array else array(value)
     else:
         try:
             found = np.asarray(value)

@@ -1,3 +1,5 @@
+from archimedes.observers.attitude import AttitudeFilter as AttitudeFilter
+from archimedes.observers.consistency import consistency_bounds as consistency_bounds
 from archimedes.observers.consistency import nees as nees
 from archimedes.observers.corrections import Estimate as Estimate
 from archimedes.observers.corrections import Prediction as Prediction

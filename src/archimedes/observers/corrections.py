@@ -1,8 +1,8 @@
-"""What filters return, and the correction that all of them share.
+"""What filters return, and the steps that all of them share.
 
-Symbols: x state (n,), P its covariance (n, n), y measurement (m,), e innovation (m,), S its
-covariance (m, m), C covariance of state and measurement (n, m), K gain (n, m). Simon, "Optimal
-state estimation", 2006, ch. 5, 13, 14.
+Symbols: x state, P covariance of its error (n, n) or a factor L of it, y measurement (m,), e
+innovation (m,), S its covariance (m, m), C covariance of state and measurement (n, m), K gain.
+Simon, "Optimal state estimation", 2006, ch. 5, 13, 14; array form: Kailath, Sayed, Hassibi, 12.3.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import symmetric_matrix, vector
+from archimedes import tree
+from archimedes.control.matrix_checks import symmetric_matrix
+from archimedes.observers.charts import Chart, chart_of
+from archimedes.observers.roots import check_root, covariance, joined, root_of
 from archimedes.tree import struct
 
 __all__ = [
@@ -23,7 +26,9 @@ __all__ = [
     "checked",
     "correct_linear",
     "correct_mean",
-    "gated",
+    "correct_roots",
+    "finished",
+    "predict_linear",
     "present",
     "symmetric",
     "without",
@@ -34,8 +39,8 @@ __all__ = [
 class Prediction:
     """State and covariance after a step of the model, before a measurement.
 
-    ``cross`` (n, n) is the covariance of the state before and the state after the step, which
-    smoothers need.
+    ``cross`` (n, n) is the covariance of the errors before and after the step, which smoothers
+    need.
     """
 
     x: Any
@@ -49,7 +54,8 @@ class Estimate:
 
     ``innovation`` (m,) is measured less expected (zero where missing), ``S`` (m, m) its
     covariance (the identity where missing), ``nis`` the normalised innovation squared, which is
-    chi-square distributed with as many degrees of freedom as there were measurements.
+    chi-square distributed with as many degrees of freedom as there were measurements. P is a
+    factor of the covariance in filters with ``square_root=True``; S never is.
     """
 
     x: Any
@@ -64,6 +70,8 @@ class Estimate:
 
 class Filter:
     """What filters have in common: a step predicts, then corrects."""
+
+    square_root: bool = False
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
         """Return the state and covariance after a step of the model."""
@@ -82,14 +90,13 @@ class Filter:
         before = self.predict(t, x, P, args)
         return self.correct(t, before.x, y, before.P, args)
 
+    def of_covariance(self, P: Any) -> Any:
+        """Return what this filter takes for P: the covariance, or its factor."""
+        return root_of(P) if self.square_root else P
 
-def gated(found: Estimate, x: Any, P: Any, gate: Any) -> Estimate:
-    """Return the estimate; beyond the gate, with state and covariance as they were before."""
-    if gate is None:
-        return found
-    near = found.nis <= gate
-    x, P = np.where(near, found.x, x), np.where(near, found.P, P)
-    return Estimate(x, P, found.innovation, found.S, found.nis)
+    def to_covariance(self, P: Any) -> Any:
+        """Return the covariance of what this filter gives for P."""
+        return covariance(P) if self.square_root else P
 
 
 def check_gate(gate: Any) -> None:
@@ -118,34 +125,83 @@ def without(there: Any, C: Any, R: Any) -> tuple[Any, Any]:
     return np.where(there[None, :], C, 0.0), np.where(both, R, np.eye(R.shape[0]))
 
 
-def correct_mean(x: Any, y: Any, expected: Any, there: Any, C: Any, S: Any) -> tuple[Any, ...]:
-    """Return the corrected state, gain, innovation and its normalised square."""
-    seen = y if there is None else np.where(there, y, expected)
-    e = seen - expected
+def _innovation(y: Any, expected: Any, there: Any) -> Any:
+    return (y if there is None else np.where(there, y, expected)) - expected
+
+
+def correct_mean(y: Any, expected: Any, there: Any, C: Any, S: Any) -> tuple[Any, ...]:
+    """Return the correction of the state (n,), gain, innovation and its normalised square."""
+    e = _innovation(y, expected, there)
     solved = np.linalg.solve(S, np.concatenate([C.T, e[:, None]], axis=1))
     K = solved[:, :-1].T
-    return x + K @ e, K, e, e @ solved[:, -1]
+    return K @ e, K, e, e @ solved[:, -1]
 
 
-def checked(x: Any, P: Any, args: Any, size: int) -> tuple[Any, Any, tuple[Any, ...]]:
-    """Return state, covariance and arguments as filters use them."""
+def checked(x: Any, P: Any, args: Any, size: int, root: bool) -> tuple[Chart, Any, Any, tuple]:
+    """Return the chart of a state, the state, its covariance and arguments as filters use them."""
     if args is None:
         args = ()
     if not isinstance(args, tuple | list):
         raise TypeError(f"args must be a tuple of further arguments, got {args!r}; write (value,)")
-    return (
-        vector(x, "x", size),
-        symmetric_matrix(P, "P", size, eigenvalues="not negative"),
-        tuple(args),
-    )
+    chart, x = chart_of(x, size)
+    if root:
+        return chart, x, check_root(P, size), tuple(args)
+    return chart, x, symmetric_matrix(P, "P", size, eigenvalues="not negative"), tuple(args)
 
 
-def correct_linear(x: Any, P: Any, y: Any, expected: Any, H: Any, R: Any, missing: Any) -> Estimate:
-    """Correct by a measurement that is H x near x, with the covariance in Joseph's form."""
+def predict_linear(ahead: Any, F: Any, P: Any, Q: Any, root: bool) -> Prediction:
+    """Return the prediction of a state that moves as F (n, n) does near it."""
+    if root:
+        moved = F @ P
+        return Prediction(ahead, joined(moved, root_of(Q)), P @ moved.T)
+    cross = P @ F.T
+    return Prediction(ahead, symmetric(F @ cross) + Q, cross)
+
+
+def correct_linear(
+    P: Any, y: Any, expected: Any, H: Any, R: Any, missing: Any, root: bool
+) -> tuple[Any, Estimate]:
+    """Correct by a measurement that is H e for small errors e, in Joseph's form or by roots.
+
+    Returns the correction (n,), and the estimate without its state.
+    """
     there = present(y, missing)
     Ht, R = without(there, H.T, R)
+    if root:
+        return correct_roots(P, Ht.T @ P, y, expected, there, R)
     C = P @ Ht
     S = symmetric(Ht.T @ C) + R
-    x, K, e, nis = correct_mean(x, y, expected, there, C, S)
+    shift, K, e, nis = correct_mean(y, expected, there, C, S)
     left = np.eye(P.shape[0]) - K @ Ht.T
-    return Estimate(x, symmetric(left @ P @ left.T + K @ R @ K.T), e, S, nis)
+    return shift, Estimate(None, symmetric(left @ P @ left.T + K @ R @ K.T), e, S, nis)
+
+
+def correct_roots(
+    Dx: Any, Dy: Any, y: Any, expected: Any, there: Any, R: Any
+) -> tuple[Any, Estimate]:
+    """Correct by deviations of the state (n, k) and of the measurement (m, k), and its noise R.
+
+    One triangular factor holds all: [[R^1/2, Dy], [0, Dx]] becomes [[S^1/2, 0], [K S^1/2, L]].
+    """
+    m, n = Dy.shape[0], Dx.shape[0]
+    noise = np.concatenate([root_of(R), np.zeros((n, m))])
+    whole = joined(noise, np.concatenate([Dy, Dx]))
+    S_root, KS, L = whole[:m, :m], whole[m:, :m], whole[m:, m:]
+    e = _innovation(y, expected, there)
+    white = np.linalg.solve(S_root, e)
+    return KS @ white, Estimate(None, L, e, S_root @ S_root.T, white @ white)
+
+
+def finished(
+    chart: Chart, x: Any, P: Any, shift: Any, found: Estimate, gate: Any, root: bool
+) -> Estimate:
+    """Return the estimate with its state; beyond the gate, state and covariance as before."""
+    P_new, G = found.P, chart.moved(shift)
+    if G is not None:
+        P_new = joined(G @ P_new) if root else symmetric(G @ P_new @ G.T)
+    x_new = chart.plus(x, shift)
+    if gate is not None:
+        near = found.nis <= gate
+        x_new = tree.map(lambda new, old: np.where(near, new, old), x_new, x)
+        P_new = np.where(near, P_new, P)
+    return Estimate(x_new, P_new, found.innovation, found.S, found.nis)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.control.matrix_checks import symmetric_matrix, vector
-from archimedes.function import jac
-from archimedes.observers.checks import check_function, returned_vector
+from archimedes.observers.checks import check_function, measured, slopes, vector_of
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
@@ -17,8 +16,8 @@ from archimedes.observers.corrections import (
     check_gate,
     checked,
     correct_linear,
-    gated,
-    symmetric,
+    finished,
+    predict_linear,
 )
 from archimedes.tree import field, struct
 
@@ -30,10 +29,12 @@ class ExtendedKalmanFilter(Filter):
     """x+ = dyn(t, x, *args) + w, y = obs(t, x, *args) + v, covariances Q (n, n), R (m, m).
 
     ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
-    unpacks as ``x, P, innovation``; Jacobians are exact. ``missing`` marks measurements that are
-    missing (None: all are always there); measurements with a ``nis`` above ``gate`` are not used.
-    Q and R are leaves, with derivatives. Compile the step (``arc.compile(ekf.step)``), or scan,
-    map and generate C from it.
+    unpacks as ``x, P, innovation``; Jacobians are exact. x is a vector (n,), or a tree of numbers
+    and attitudes: errors of attitudes are small turns in body axes, 3 numbers each, which P and Q
+    count. ``missing`` marks measurements that are missing (None: all are always there);
+    measurements with a ``nis`` above ``gate`` are not used. With ``square_root`` P is a lower
+    triangular factor of the covariance. Q and R are leaves, with derivatives. Compile the step
+    (``arc.compile(ekf.step)``), or scan, map and generate C from it.
 
     >>> ekf = ExtendedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ekf.step(0.0, [1.0], [0.5], [[0.2]])
@@ -47,6 +48,7 @@ class ExtendedKalmanFilter(Filter):
     R: Any
     missing: float | None = field(static=True, default=np.nan)
     gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
         check_gate(self.gate)
@@ -57,19 +59,17 @@ class ExtendedKalmanFilter(Filter):
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
         """Return the state and covariance after a step of the model."""
-        n = self.Q.shape[0]
-        x, P, args = checked(x, P, args, n)
-        ahead = returned_vector(self.dyn, "dyn", t, x, args, n)
-        F = jac(self.dyn, argnums=1)(t, x, *args)
-        cross = P @ F.T
-        return Prediction(ahead, symmetric(F @ cross) + self.Q, cross)
+        chart, x, P, args = checked(x, P, args, self.Q.shape[0], self.square_root)
+        ahead = chart.returned(self.dyn(t, x, *args), "dyn")
+        F = slopes(self.dyn, chart, t, x, args, state=True)
+        return predict_linear(ahead, F, P, self.Q, self.square_root)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
         """Return the estimate after a measurement, without a step of the model."""
-        m = self.R.shape[0]
-        x, P, args = checked(x, P, args, self.Q.shape[0])
-        y = vector(y, "y", m)
-        expected = returned_vector(self.obs, "obs", t, x, args, m)
-        H = jac(self.obs, argnums=1)(t, x, *args)
-        found = correct_linear(x, P, y, expected, H, self.R, self.missing)
-        return gated(found, x, P, self.gate)
+        m, root = self.R.shape[0], self.square_root
+        chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
+        y = vector(vector_of(y), "y", m)
+        expected = measured(self.obs, t, x, args, m)
+        H = slopes(self.obs, chart, t, x, args, state=False)
+        shift, found = correct_linear(P, y, expected, H, self.R, self.missing, root)
+        return finished(chart, x, P, shift, found, self.gate, root)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.observers.corrections import (
     Estimate,
@@ -14,8 +12,8 @@ from archimedes.observers.corrections import (
     check_gate,
     checked,
     correct_linear,
-    gated,
-    symmetric,
+    finished,
+    predict_linear,
 )
 from archimedes.tree import field, struct
 
@@ -28,8 +26,10 @@ class KalmanFilter(Filter):
 
     ``step(t, x, y, P, args=(u,))`` predicts, then corrects; without ``B`` there are no ``args``.
     ``missing`` marks measurements that are missing (None: all are always there); measurements
-    with a ``nis`` above ``gate`` are not used. The matrices are leaves, with derivatives.
+    with a ``nis`` above ``gate`` are not used. With ``square_root`` P is a lower triangular factor
+    of the covariance, going in and coming out. The matrices are leaves, with derivatives.
 
+    >>> import numpy as np
     >>> kf = KalmanFilter(A=[[1.0, 0.1], [0.0, 1.0]], C=[[1.0, 0.0]], Q=np.eye(2), R=[[1.0]])
     >>> found = kf.step(0.0, np.zeros(2), np.array([1.0]), np.eye(2))
     >>> found.x.round(3), found.nis.round(3)
@@ -41,8 +41,9 @@ class KalmanFilter(Filter):
     Q: Any
     R: Any
     B: Any = None
-    missing: float | None = field(static=True, default=np.nan)
+    missing: float | None = field(static=True, default=float("nan"))
     gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
         check_gate(self.gate)
@@ -57,18 +58,21 @@ class KalmanFilter(Filter):
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
         """Return the state and covariance after a step of the model."""
-        x, P, args = checked(x, P, args, self.Q.shape[0])
+        _, x, P, args = self._checked(x, P, args)
         if len(args) != (self.B is not None):
             raise ValueError("args must be (u,) where there is B, and empty where there is none")
         ahead = self.A @ x
         if args:
             ahead = ahead + self.B @ vector(args[0], "args[0]", self.B.shape[1])
-        cross = P @ self.A.T
-        return Prediction(ahead, symmetric(self.A @ cross) + self.Q, cross)
+        return predict_linear(ahead, self.A, P, self.Q, self.square_root)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
         """Return the estimate after a measurement, without a step of the model."""
-        x, P, args = checked(x, P, args, self.Q.shape[0])
-        y = vector(y, "y", self.R.shape[0])
-        found = correct_linear(x, P, y, self.C @ x, self.C, self.R, self.missing)
-        return gated(found, x, P, self.gate)
+        chart, x, P, args = self._checked(x, P, args)
+        y, root = vector(y, "y", self.R.shape[0]), self.square_root
+        shift, found = correct_linear(P, y, self.C @ x, self.C, self.R, self.missing, root)
+        return finished(chart, x, P, shift, found, self.gate, root)
+
+    def _checked(self, x: Any, P: Any, args: Any) -> Any:
+        n = self.Q.shape[0]
+        return checked(vector(x, "x", n), P, args, n, self.square_root)

@@ -10,20 +10,27 @@ from archimedes import tree
 from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import scan
+from archimedes.observers.charts import chart_of
 from archimedes.observers.corrections import Estimate, Filter, Prediction
 
 __all__ = ["along", "filter_series", "times_last"]
 
 
 def times_last(rows: Any) -> Any:
-    """Move the axis of samples to the end, in every leaf."""
-    return tree.map(lambda leaf: np.moveaxis(leaf, 0, -1), rows)
+    """Move the axis of samples to the end of arrays; trees keep it in front, as in `odeint`."""
+    if not isinstance(rows, Estimate):
+        return np.moveaxis(rows, 0, -1) if hasattr(rows, "dtype") else rows
+    parts = {name: times_last(getattr(rows, name)) for name in ("x", "P", "innovation", "S", "nis")}
+    return Estimate(**parts)
 
 
 def along(
     observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any, us: Any
 ) -> tuple[Prediction, Estimate]:
-    """Return predictions and estimates of all samples, which are the leading axis."""
+    """Return predictions and estimates of all samples, which are the leading axis.
+
+    Covariances are covariances, whatever the filter carries.
+    """
     ts, ys = vector(ts, "ts"), matrix(ys, "ys")
     count = ts.shape[0]
     if count == 0:
@@ -42,11 +49,14 @@ def along(
         more = (*u, *rest)
         before = observer.predict(t, carry[0], carry[1], more)
         after = observer.correct(t, before.x, y, before.P, more)
-        return (after.x, after.P), (before, after)
+        return (after.x, after.P), (plain(before), plain(after))
 
-    x0 = vector(x0, "x0")
-    start = (x0, symmetric_matrix(P0, "P0", x0.shape[0], eigenvalues="not negative"))
-    return scan(step, start, samples)[1]
+    def plain(found: Any) -> Any:
+        return tree.replace(found, P=observer.to_covariance(found.P))
+
+    chart, x0 = chart_of(x0)
+    P0 = symmetric_matrix(P0, "P0", chart.size, eigenvalues="not negative")
+    return scan(step, (x0, observer.of_covariance(P0)), samples)[1]
 
 
 def filter_series(
@@ -56,7 +66,8 @@ def filter_series(
 
     ``ts`` (N,), ``ys`` (m, N) with nan where missing, ``x0`` (n,) and ``P0`` (n, n) the estimate
     one step before the first sample. ``us`` (k, N) are inputs, which ``dyn`` and ``obs`` get
-    before ``args``. In the result ``x`` is (n, N), ``P`` (n, n, N), ``nis`` (N,).
+    before ``args``. In the result ``x`` is (n, N), ``P`` (n, n, N), ``nis`` (N,); a tree of states
+    has the samples as its leading axis. P is a covariance, also with ``square_root``.
 
     >>> from archimedes.observers import KalmanFilter
     >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])

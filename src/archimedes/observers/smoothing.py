@@ -8,8 +8,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import scan
+from archimedes.observers.charts import chart_of
 from archimedes.observers.corrections import Filter, symmetric
-from archimedes.observers.series import along
+from archimedes.observers.series import along, times_last
 
 __all__ = ["rts_smoother"]
 
@@ -18,6 +19,8 @@ def rts_smoother(
     observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
 ) -> tuple[Any, Any]:
     """Return states (n, N) and covariances (n, n, N), given the measurements of all times.
+
+    A tree of states has the samples as its leading axis.
 
     Arguments are those of `filter_series`; any filter will do. Each is corrected by the gain
     G = cross P_ahead^-1 (Saerkkae, "Bayesian filtering and smoothing", 2013, 8.2 and 9.2).
@@ -29,20 +32,20 @@ def rts_smoother(
     array([[1.667, 1.667, 1.667]])
     """
     before, after = along(observer, ts, ys, x0, P0, args, us)
-    x_last, P_last = after.x[-1], after.P[-1]
+    last = tree.map(lambda leaf: leaf[-1], (after.x, after.P))
+    chart, _ = chart_of(last[0])
 
     def back(later: Any, sample: Any) -> Any:
         x, P, ahead = sample
         G = np.linalg.solve(ahead.P, ahead.cross.T).T
-        x = x + G @ (later[0] - ahead.x)
+        x = chart.plus(x, G @ chart.minus(later[0], ahead.x))
         P = symmetric(P + G @ (later[1] - ahead.P) @ G.T)
         return (x, P), (x, P)
 
-    backwards = tree.map(lambda leaf: leaf[::-1], (after.x[:-1], after.P[:-1]))
-    ahead = tree.map(lambda leaf: leaf[:0:-1], before)
-    if after.x.shape[0] == 1:
-        return x_last[:, None], P_last[:, :, None]
-    xs, Ps = scan(back, (x_last, P_last), (*backwards, ahead))[1]
-    xs = np.concatenate([x_last[None], xs])[::-1]
-    Ps = np.concatenate([P_last[None], Ps])[::-1]
-    return np.moveaxis(xs, 0, -1), np.moveaxis(Ps, 0, -1)
+    xs, Ps = tree.map(lambda leaf: leaf[-1:], (after.x, after.P))
+    if Ps.shape[0] < after.P.shape[0]:
+        backwards = tree.map(lambda leaf: leaf[-2::-1], (after.x, after.P))
+        ahead = tree.map(lambda leaf: leaf[:0:-1], before)
+        earlier = scan(back, last, (*backwards, ahead))[1]
+        xs, Ps = tree.map(lambda a, b: np.concatenate([a, b])[::-1], (xs, Ps), earlier)
+    return times_last(xs), times_last(Ps)

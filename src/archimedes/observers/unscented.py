@@ -13,7 +13,8 @@ import numpy as np
 
 from archimedes.control.matrix_checks import symmetric_matrix, vector
 from archimedes.function import holds_traced
-from archimedes.observers.checks import check_function, returned_vector
+from archimedes.observers.charts import Chart
+from archimedes.observers.checks import check_function, measured, vector_of
 from archimedes.observers.corrections import (
     Estimate,
     Filter,
@@ -21,11 +22,13 @@ from archimedes.observers.corrections import (
     check_gate,
     checked,
     correct_mean,
-    gated,
+    correct_roots,
+    finished,
     present,
     symmetric,
     without,
 )
+from archimedes.observers.roots import joined, root_of
 from archimedes.tree import field, struct
 
 __all__ = ["UnscentedKalmanFilter"]
@@ -38,7 +41,7 @@ class UnscentedKalmanFilter(Filter):
     As `ExtendedKalmanFilter`, with means and covariances of 2n+1 points instead of Jacobians.
     ``kappa`` > -n spreads the points: they lie sqrt(n + kappa) deviations from the mean
     (kappa = 3 - n matches the fourth moment of a normal distribution). Covariances of states
-    must be positive definite.
+    must be positive definite. With ``square_root`` kappa must not be negative.
 
     >>> ukf = UnscentedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ukf.step(0.0, [1.0], [0.5], [[0.2]])
@@ -53,6 +56,7 @@ class UnscentedKalmanFilter(Filter):
     kappa: float = field(static=True, default=0.0)
     missing: float | None = field(static=True, default=np.nan)
     gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
 
     def __post_init__(self) -> None:
         check_gate(self.gate)
@@ -63,40 +67,55 @@ class UnscentedKalmanFilter(Filter):
         if not self.kappa > -self.Q.shape[0]:
             n = self.Q.shape[0]
             raise ValueError(f"kappa must be above -n = {-n} for {n} states, got {self.kappa}")
+        if self.square_root and self.kappa < 0.0:
+            raise ValueError(
+                f"kappa must not be negative with square_root=True, got {self.kappa}: the point in "
+                "the middle would have a negative weight, which no factor has"
+            )
 
-    def _points(self, x: Any, P: Any) -> tuple[Any, Any]:
-        """Return sigma points (2n+1, n) and weights (2n+1,)."""
-        n = x.shape[0]
-        if not holds_traced(P):
-            symmetric_matrix(P, "P", n, eigenvalues="positive")
-        away = np.linalg.cholesky((n + self.kappa) * P).T
+    def _points(self, chart: Chart, x: Any, P: Any) -> tuple[Any, list[Any], Any]:
+        """Return errors (2n+1, n), the states that have them, and weights (2n+1,)."""
+        n = chart.size
+        if self.square_root:
+            away = np.sqrt(n + self.kappa) * P.T
+        else:
+            if not holds_traced(P):
+                symmetric_matrix(P, "P", n, eigenvalues="positive")
+            away = np.linalg.cholesky((n + self.kappa) * P).T
         w = np.full(2 * n + 1, 0.5 / (n + self.kappa))
         w[0] = self.kappa / (n + self.kappa)
-        return np.concatenate([x[None, :], x + away, x - away]), w
+        E = np.concatenate([np.zeros((1, n)), away, -away])
+        return E, [x, *(chart.plus(x, e) for e in E[1:])], w
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
         """Return the state and covariance after a step of the model."""
-        n = self.Q.shape[0]
-        x, P, args = checked(x, P, args, n)
-        X, w = self._points(x, P)
-        ahead = np.stack([returned_vector(self.dyn, "dyn", t, point, args, n) for point in X])
-        mean = w @ ahead
-        spread = ahead - mean
-        cross = (X - x).T @ (w[:, None] * spread)
+        chart, x, P, args = checked(x, P, args, self.Q.shape[0], self.square_root)
+        E, points, w = self._points(chart, x, P)
+        ahead = [chart.returned(self.dyn(t, point, *args), "dyn") for point in points]
+        mean = chart.mean(w, ahead)
+        spread = np.stack([chart.minus(state, mean) for state in ahead])
+        cross = E.T @ (w[:, None] * spread)
+        if self.square_root:
+            L = joined((np.sqrt(w)[:, None] * spread).T, root_of(self.Q))
+            return Prediction(mean, L, cross)
         return Prediction(mean, symmetric(spread.T @ (w[:, None] * spread)) + self.Q, cross)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
         """Return the estimate after a measurement, without a step of the model."""
-        m = self.R.shape[0]
-        x, P, args = checked(x, P, args, self.Q.shape[0])
-        y = vector(y, "y", m)
-        X, w = self._points(x, P)
-        Y = np.stack([returned_vector(self.obs, "obs", t, point, args, m) for point in X])
+        m, root = self.R.shape[0], self.square_root
+        chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
+        y = vector(vector_of(y), "y", m)
+        E, points, w = self._points(chart, x, P)
+        Y = np.stack([measured(self.obs, t, point, args, m) for point in points])
         expected = w @ Y
         there = present(y, self.missing)
         spread, R = without(there, Y - expected, self.R)
+        if root:
+            size = np.sqrt(w)[:, None]
+            shift, found = correct_roots((size * E).T, (size * spread).T, y, expected, there, R)
+            return finished(chart, x, P, shift, found, self.gate, root)
         weighted = w[:, None] * spread
-        C, S = (X - x).T @ weighted, symmetric(spread.T @ weighted) + R
-        after, K, e, nis = correct_mean(x, y, expected, there, C, S)
-        found = Estimate(after, symmetric(P - K @ S @ K.T), e, S, nis)
-        return gated(found, x, P, self.gate)
+        C, S = E.T @ weighted, symmetric(spread.T @ weighted) + R
+        shift, K, e, nis = correct_mean(y, expected, there, C, S)
+        found = Estimate(None, symmetric(P - K @ S @ K.T), e, S, nis)
+        return finished(chart, x, P, shift, found, self.gate, root)

@@ -1,0 +1,101 @@
+"""The multiplicative extended Kalman filter: attitude and gyro bias from vectors seen in the body.
+
+Symbols: w measured rate, b bias, sv and su the noise of the gyro and of its bias, dt the step.
+Lefferts, Markley, Shuster, "Kalman filtering for spacecraft attitude estimation", J. Guidance 5
+(1982); noise of a step: Markley, Crassidis, "Fundamentals of spacecraft attitude determination
+and control", 2014, eq. 6.93 (Farrenkopf).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.control.matrix_checks import check_positive, matrix, real_numbers
+from archimedes.function import holds_traced
+from archimedes.observers.corrections import Estimate, Filter, Prediction
+from archimedes.observers.extended import ExtendedKalmanFilter
+from archimedes.spatial import Quaternion
+from archimedes.tree import field, struct
+
+__all__ = ["AttitudeFilter"]
+
+
+@struct
+class AttitudeFilter(Filter):
+    """Attitude and gyro bias, from a gyro at every step and known directions seen in body axes.
+
+    ``references`` (k, 3) are directions in E (a star, the Sun, the magnetic field); ``y`` (3 k,)
+    the same directions as sensors in B see them, with noise of standard deviation ``sight``
+    (a number, or one for each reference). ``args=(w_B,)`` is the measured rate in rad/s.
+    The state is ``AttitudeFilter.State(att, bias)``; P (6, 6) counts a turn in body axes (rad) and
+    the bias (rad/s).
+
+    >>> down = AttitudeFilter([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dt=0.1, sight=0.01)
+    >>> x = AttitudeFilter.State(Quaternion.identity(), np.zeros(3))
+    >>> y = np.array([0.0, 0.05, 1.0, 1.0, 0.0, 0.0])  # rolled by about 0.05 rad
+    >>> x, P, _ = down.step(0.0, x, y, 0.1 * np.eye(6), args=(np.zeros(3),))
+    >>> x.att.as_euler("xyz").array.round(3)
+    array([0.05, 0.  , 0.  ])
+    """
+
+    @struct
+    class State:
+        """Attitude of the body, and what the gyro reads without a rate."""
+
+        att: Any
+        bias: Any = field(units="rad/s")
+
+    references: Any
+    dt: Any = field(units="s")
+    sight: Any
+    gyro_noise: Any = field(default=1e-4, units="rad/s^0.5")
+    bias_noise: Any = field(default=1e-6, units="rad/s^1.5")
+    missing: float | None = field(static=True, default=np.nan)
+    gate: float | None = field(static=True, default=None)
+    square_root: bool = field(static=True, default=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "references", matrix(self.references, "references", None, 3))
+        check_positive(self.dt, "dt")
+        for name in ("sight", "gyro_noise", "bias_noise"):
+            value = real_numbers(getattr(self, name), name)
+            least = 0.0 if name == "sight" else -1e-300
+            if not holds_traced(value) and not np.all(value > least):
+                raise ValueError(f"{name} must be a positive standard deviation, got {value}")
+
+    def noise(self) -> Any:
+        """Return Q (6, 6): what a step adds to the covariance."""
+        sv, su, dt = self.gyro_noise**2, self.bias_noise**2, self.dt
+        turn = (sv * dt + su * dt**3 / 3.0) * np.eye(3)
+        both, bias = (-0.5 * su * dt**2) * np.eye(3), (su * dt) * np.eye(3)
+        return np.concatenate(
+            [np.concatenate([turn, both], axis=1), np.concatenate([both, bias], axis=1)]
+        )
+
+    def dyn(self, t: Any, x: State, w_B: Any) -> State:
+        """Return the state after a step with the measured rate."""
+        turn = Quaternion.exp((w_B - x.bias) * self.dt)
+        return self.State(x.att.mul(turn), x.bias)
+
+    def obs(self, t: Any, x: State, *args: Any) -> Any:
+        """Return the references in body axes, (3 k,)."""
+        return np.reshape((x.att.as_matrix() @ self.references.T).T, (-1,))
+
+    def _filter(self) -> ExtendedKalmanFilter:
+        k = self.references.shape[0]
+        each = np.zeros(k) + self.sight
+        R = np.diag(np.reshape(each[:, None] * np.ones(3), (-1,)) ** 2)
+        kept = (self.missing, self.gate, self.square_root)
+        return ExtendedKalmanFilter(self.dyn, self.obs, self.noise(), R, *kept)
+
+    def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
+        """Return the state and covariance after a step with the rate ``args[0]``."""
+        if args is None or len(args) != 1:
+            raise ValueError("args must be (w_B,): the measured rate (3,) in rad/s")
+        return self._filter().predict(t, x, P, args)
+
+    def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
+        """Return the estimate after directions were seen, without a step of the gyro."""
+        return self._filter().correct(t, x, y, P, args)
