@@ -136,3 +136,40 @@ def many_starts_at_once(run):
 def a_cut_at_no_joint(run):
     closures = lambda: [mb.Closure("upper", "lower", "hinge")]
     return run(lambda q: mb.constraint_error(ARM, closures(), q))(Q)
+
+
+def two_balls():
+    b = mb.Builder()
+    for name in "ab":
+        b.add_body(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
+        b.attach(name, joint=name, kind="prismatic", axis=[1, 0, 0])
+    return b.build()
+
+
+BALLS = two_balls()
+
+
+def push(v, **values):
+    return mb.contact_step(BALLS, mb.State(np.array([0.0, 0.2]), v), 1e-3, **values).v
+
+
+@same()
+def balls_on_a_rail_that_cannot_slide_aside(run):
+    pair = mb.Pair(mb.sphere("a", 0.1), mb.sphere("b", 0.1))
+    return run(lambda v: push(v, pairs=[pair], restitution=1.0))(np.array([1.0, 0.0]))
+
+
+@refused(says=["contacts need a ground", "pairs="])
+def contacts_without_a_ground(run):
+    return run(lambda v: push(v, contacts=[mb.sphere("a", 0.1)]))(np.ones(2))
+
+
+@refused(says=["nothing that could touch"])
+def contact_of_nothing(run):
+    return run(push)(np.ones(2))
+
+
+@refused(says=["both shapes are on frame 'a'"])
+def a_pair_on_one_body(run):
+    pairs = lambda: [mb.Pair(mb.sphere("a", 0.1), mb.sphere("a", 0.2))]
+    return run(lambda v: push(v, pairs=pairs()))(np.ones(2))

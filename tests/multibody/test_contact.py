@@ -77,7 +77,8 @@ def test_a_ball_comes_back_by_the_restitution():
     x = mb.State(q, np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0]))
     values = {"restitution": 0.6}
     after = mb.contact_step(model, x, 1e-4, [mb.sphere("body", 0.1)], mb.Ground(), **values)
-    assert after.v[2] == pytest.approx(1.2, rel=1e-12)
+    # at the end of the step, through which it has slowed down
+    assert after.v[2] == pytest.approx(1.2 - 1e-4 * G, rel=1e-12)
 
 
 def test_energy_never_grows_in_steps():

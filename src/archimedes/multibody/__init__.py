@@ -32,6 +32,18 @@ from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.algorithms.reaching import KinematicsResult, inverse_kinematics
 from archimedes.multibody.algorithms.regressor import inertial_parameters, torque_regressor
+from archimedes.multibody.contact.compliant import contact_forces
+from archimedes.multibody.contact.shapes import (
+    Contacts,
+    Ground,
+    Pair,
+    box,
+    capsule,
+    every_pair,
+    half_space,
+    sphere,
+)
+from archimedes.multibody.contact.stepping import contact_step
 from archimedes.multibody.files.loading import load, read
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.model import Model
@@ -48,15 +60,6 @@ from archimedes.multibody.systems.constraints import (
     project_configuration,
     project_velocity,
 )
-from archimedes.multibody.systems.contact import (
-    Contacts,
-    Ground,
-    box,
-    capsule,
-    contact_forces,
-    contact_step,
-    sphere,
-)
 from archimedes.multibody.systems.sensors import imu, joint_wrench
 from archimedes.multibody.systems.system import State, dynamics, rest_state
 
@@ -69,6 +72,7 @@ __all__ = [
     "Mimic",
     "Model",
     "Motor",
+    "Pair",
     "Report",
     "Servo",
     "State",
@@ -91,12 +95,14 @@ __all__ = [
     "crba",
     "difference",
     "dynamics",
+    "every_pair",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",
     "frame_pose",
     "frame_twist",
     "gravity_torque",
+    "half_space",
     "imu",
     "inertial_parameters",
     "integrate",

@@ -1,0 +1,1 @@
+"""Bodies that touch: shapes, distances, compliant forces, steps with a friction cone."""

@@ -1,0 +1,91 @@
+"""Compliant contact: smooth forces, for solvers that choose their own steps.
+
+Legend: s = max(-gap, 0) is how deep shapes are in each other, u the velocity of the first at the
+place of contact relative to the second. The normal force is ``k s^1.5 (1 + c s')`` and never pulls,
+the friction ``-mu f u_t / sqrt(u_t^2 + slip^2)``.
+Source: Hunt and Crossley, J. Applied Mechanics 42, 1975.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.algorithms.kinematics import frame_twist, world_pose
+from archimedes.multibody.contact.shapes import Contacts, Ground, Pair
+from archimedes.multibody.contact.touching import is_fixed, touches
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.systems.constraints import single
+from archimedes.spatial.components import cross
+
+__all__ = ["contact_forces"]
+
+
+def contact_forces(
+    model: Model,
+    q: Any,
+    v: Any,
+    contacts: Sequence[Contacts] = (),
+    ground: Ground | None = None,
+    *,
+    pairs: Sequence[Pair] = (),
+) -> dict[str, Any]:
+    """Return the compliant contact forces on bodies, for `forces` of `rnea`, `aba`, `dynamics`.
+
+    `contacts` touch the `ground`, and the shapes of each of `pairs` each other. Smooth in q and v
+    but where shapes first touch, where the first derivative is continuous, and where a box is
+    touched at another of its faces.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, Ground, contact_forces, neutral, sphere
+    >>> b = Builder()
+    >>> b.add_body("ball", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    >>> ball = b.build(base="floating")
+    >>> q = neutral(ball)
+    >>> q[2] = 0.1 - 1e-4
+    >>> contact_forces(ball, q, np.zeros(6), [sphere("ball", 0.1)], Ground())["ball"].round(6)
+    array([0., 0., 1., 0., 0., 0.])
+    """
+    q, v = single(model, q, "q", model.nq), single(model, v, "v", model.nv)
+    found: dict[str, Any] = {}
+    twists: dict[str, Any] = {}
+    for touch in touches(model, q, contacts, ground, pairs):
+        sides = [(touch.first, 1.0), (touch.second, -1.0)]
+        moving = [(frame, sign) for frame, sign in sides if not is_fixed(model, frame)]
+        speed = np.zeros(3)
+        for frame, sign in moving:
+            assert frame is not None
+            if frame not in twists:
+                twists[frame] = frame_twist(model, q, v, frame, "aligned")
+            arm = touch.place - world_pose(model, q, frame).p
+            speed = speed + sign * (twists[frame][:3] + cross(twists[frame][3:], arm))
+        push = compliant(touch.gap, touch.normal, speed, touch.material)
+        for frame, sign in moving:
+            assert frame is not None
+            name = body_of(model, frame)
+            body = world_pose(model, q, name)
+            f = sign * push
+            force = np.concatenate([body.R.T @ f, body.R.T @ cross(touch.place - body.p, f)])
+            found[name] = found[name] + force if name in found else force
+    return found
+
+
+def compliant(d: Any, n: Any, speed: Any, material: Any) -> Any:
+    """Return the force (3,) on the first shape."""
+    inside = np.maximum(-d, 0.0)
+    along = np.sum(speed * n)
+    push = material.stiffness * inside * np.sqrt(np.where(inside > 0.0, inside, 1.0))
+    push = push * np.maximum(1.0 - material.dissipation * along, 0.0)
+    sliding = speed - along * n
+    size = np.sqrt(np.sum(sliding * sliding) + material.slip_speed**2)
+    return push * (n - material.friction * sliding / size)
+
+
+def body_of(model: Model, frame: str) -> str:
+    """Return the body that a frame is on."""
+    link = model.frames[model.frame(frame)].link
+    if not model.links[link].body:
+        raise ValueError(f"contacts of frame {frame!r}: it is on no body that moves")
+    return model.links[link].body

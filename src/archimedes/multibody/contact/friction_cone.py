@@ -1,0 +1,244 @@
+"""Impulses in friction cones: sweeps over the contacts, Newton's method, and exact derivatives.
+
+Legend: contact i has the impulse l = (n, t), a normal and two tangents, and the velocity
+u = G l + b. Coulomb's law: ``n = max(n - r u_n, 0)`` and t is the point of the disk of radius mu n
+nearest to ``z = t - s u_t``, for any r, s > 0. So a contact is open (l = 0), sticks (u = 0) or
+slides (u_n = 0, t = mu n z / |z|), and in each case F = 0 is smooth: its slope A in l makes steps
+of Newton's method, ``A dl = -dF`` the derivatives of the solution (implicit function theorem).
+Contacts of a flat face are redundant, and A is singular: any solution gives the same velocities.
+Sources: Alart and Curnier, Computer Methods in Applied Mechanics and Engineering 92, 1991; Acary
+and Brogliato, Numerical Methods for Nonsmooth Dynamical Systems, 2008, sections 3.9, 13.3 and 13.7.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.function import compile, custom_jvp, fori_loop, scan, vmap, while_loop
+from archimedes.optimize.small.products import times
+
+__all__ = ["cone_impulses", "normal_impulses"]
+
+#: Done when Coulomb's law holds up to this part of the largest impulse, or after so many rounds of
+#: so many sweeps and one step of Newton's method, which is kept where it is nearer.
+SETTLED, ROUNDS, SWEEPS = 1e-13, 60, 8
+#: So much is added to the diagonal of equations of size one, and taken off again so often.
+DAMPING, REFINEMENTS = 1e-10, 3
+#: The least that a contact's mobility counts, of the largest: one that cannot move stays as it is.
+LEAST = 1e-12
+#: Sweeps over more contacts are a loop, not written out.
+WRITTEN_OUT = 4
+
+
+def cone_impulses(G: Any, b: Any, mu: Any) -> Any:
+    """Return impulses (3 m,) in cones of friction `mu` (m,) with velocities ``G l + b``."""
+    w = np.repeat(units(np.diag(G)[::3]), 3)
+    return w * cone_kernel(w[:, None] * G * w, w * b, mu)
+
+
+def normal_impulses(G: Any, b: Any) -> Any:
+    """Return impulses l (m,) >= 0 with ``G l + b`` zero where l is not, else not negative."""
+    w = units(np.diag(G))
+    return w * normal_kernel(w[:, None] * G * w, w * b)
+
+
+def units(size: Any) -> Any:
+    """Return units (m,) of impulses in which the diagonal of G is one: masses may differ much."""
+    return 1.0 / np.sqrt(np.maximum(size, LEAST * np.max(size)))
+
+
+@custom_jvp
+def unit_cone_impulses(G: Any, b: Any, mu: Any) -> Any:
+    """Return `cone_impulses` where the diagonal of G is one at the normals."""
+    rows = turned_rows(G, 3)
+
+    def sweep(l: Any) -> Any:
+        return swept(rows, b.reshape(-1, 3), mu, l)
+
+    return settled(sweep, lambda l: newton_step(G, b, mu, l), lambda l: violation(G, b, mu, l), b)
+
+
+@custom_jvp
+def unit_normal_impulses(G: Any, b: Any) -> Any:
+    """Return `normal_impulses` where the diagonal of G is one."""
+    rows = turned_rows(G, 1)
+
+    def sweep(l: Any) -> Any:
+        return swept(rows, b.reshape(-1, 1), 0.0 * b, l)
+
+    def step(l: Any) -> Any:
+        u = times(G, l) + b
+        shut = l - u > 0.0
+        return np.maximum(l + solved(normal_rows(G, shut), np.where(shut, -u, -l)), 0.0)
+
+    def off(l: Any) -> Any:
+        return np.max(np.abs(l - np.maximum(l - (times(G, l) + b), 0.0)))
+
+    return settled(sweep, step, off, b)
+
+
+def settled(sweep: Any, newton: Any, off: Any, b: Any) -> Any:
+    """Return impulses at which Coulomb's law holds, from zero on."""
+
+    def one_round(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        l = fori_loop(0, SWEEPS, lambda _, l: sweep(l), state[0])
+        other = newton(l)
+        left, other_left = off(l), off(other)
+        nearer = other_left < left
+        return np.where(nearer, other, l), np.where(nearer, other_left, left)
+
+    def unsettled(state: tuple[Any, Any]) -> Any:
+        return state[1] > SETTLED * np.max(np.abs(state[0]))
+
+    start = 0.0 * b
+    return while_loop(unsettled, one_round, (start, off(start)), max_steps=ROUNDS)[0]
+
+
+def turned_rows(G: Any, size: int) -> Any:
+    """Return the rows (m, size, n) of each contact, its own columns first, in a round."""
+    n = G.shape[0]
+    rows = np.arange(n).reshape(-1, size, 1)
+    columns = (rows[:, :1] + np.arange(n)) % n
+    return G[rows, columns]
+
+
+def swept(rows: Any, b: Any, mu: Any, l: Any) -> Any:
+    """Return impulses after each contact in turn has taken the others' as given.
+
+    First along its normal, then across it. The contact whose turn it is comes first, and then goes
+    to the end.
+    """
+    size = b.shape[1]
+
+    def one(l: Any, item: Any) -> tuple[Any, Any]:
+        R, own, friction = item
+        n = np.maximum(l[0] - (R[0] @ l + own[0]), 0.0)
+        if size == 1:
+            return np.concatenate([l[1:], n[None]]), None
+        l = np.concatenate([n[None], l[1:]])
+        across = R[1:] @ l + own[1:]
+        pace = slowest(R[1, 1], R[2, 2], R[1, 2])
+        x, y = in_disk(l[1] - across[0] / pace, l[2] - across[1] / pace, friction * n)
+        return np.concatenate([l[3:], np.stack([n, x, y])]), None
+
+    if b.shape[0] > WRITTEN_OUT:
+        return scan(one, l, (rows, b, mu))[0]
+    for i in range(b.shape[0]):
+        l, _ = one(l, (rows[i], b[i], mu[i]))
+    return l
+
+
+def slowest(p: Any, q: Any, r: Any) -> Any:
+    """Return the larger eigenvalue of [[p, r], [r, q]]: its inverse is the pace that settles."""
+    half, apart = 0.5 * (p + q), 0.5 * (p - q)
+    return np.maximum(half + np.sqrt(apart * apart + r * r), LEAST)
+
+
+def in_disk(x: Any, y: Any, radius: Any) -> tuple[Any, Any]:
+    """Return the point of a disk around zero nearest to (x, y)."""
+    size = np.sqrt(np.maximum(x * x + y * y, 1e-300))
+    shrink = np.minimum(radius / size, 1.0)
+    return shrink * x, shrink * y
+
+
+def violation(G: Any, b: Any, mu: Any, l: Any) -> Any:
+    """Return by how much impulses are off Coulomb's law."""
+    L, u = l.reshape(-1, 3), (times(G, l) + b).reshape(-1, 3)
+    push = np.maximum(L[:, 0] - u[:, 0], 0.0)
+    z = L[:, 1:] - u[:, 1:] / paces(G)[:, None]
+    x, y = in_disk(z[:, 0], z[:, 1], mu * push)
+    return np.max(np.abs(L - np.stack([push, x, y], axis=1)))
+
+
+def paces(G: Any) -> Any:
+    """Return `slowest` of the tangents of each contact (m,)."""
+    size, beside = np.diag(G), np.diag(G, 1)
+    return slowest(size[1::3], size[2::3], beside[1::3])
+
+
+class Linearised(NamedTuple):
+    """Of each contact F (3,), its slope A (3, n) in all impulses, and what dF is made of."""
+
+    A: Any
+    F: Any
+    shut: Any
+    slides: Any
+    bend: Any
+    along: Any
+
+
+def linearised(G: Any, b: Any, mu: Any, l: Any) -> Linearised:
+    """Return F and its slope at impulses; arrays with a row per contact."""
+    n = b.shape[0]
+    blocks = (G.reshape(-1, 3, n), np.eye(n).reshape(-1, 3, n), l.reshape(-1, 3))
+    rest = ((times(G, l) + b).reshape(-1, 3), mu, paces(G))
+    return Linearised(*vmap(contact_slope)(*blocks, *rest))
+
+
+def contact_slope(rows: Any, eye: Any, l: Any, u: Any, mu: Any, pace: Any) -> tuple[Any, ...]:
+    """Return what `Linearised` has of one contact, whose rows of G and of ones are (3, n)."""
+    push = l[0]
+    shut = push - u[0] > 0.0
+    z = l[1:] - u[1:] / pace
+    length = np.sqrt(np.maximum(np.sum(z * z), 1e-300))
+    slides = length > mu * push
+    w = z / length
+    bend = mu * push / length * (np.eye(2) - w[:, None] * w[None, :])
+    sliding = eye[1:] - mu * w[:, None] * eye[:1] - bend @ (eye[1:] - rows[1:] / pace)
+    A = np.concatenate([rows[:1], np.where(slides, sliding, rows[1:])])
+    off = np.where(slides, l[1:] - mu * push * w, u[1:])
+    F = np.where(shut, np.concatenate([u[:1], off]), l)
+    return np.where(shut, A, eye), F, shut, slides, bend / pace, push * w
+
+
+def newton_step(G: Any, b: Any, mu: Any, l: Any) -> Any:
+    """Return impulses after a step of Newton's method; pulls are cut off."""
+    at = linearised(G, b, mu, l)
+    moved = l + solved(at.A.reshape(G.shape), -at.F.ravel())
+    m = b.shape[0] // 3
+    L = moved.reshape(m, 3)
+    return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
+
+
+@unit_cone_impulses.defjvp
+def cone_tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Return dl of dG, db, dmu."""
+    (G, b, mu), (dG, db, dmu) = primals, tangents
+    l = unit_cone_impulses(G, b, mu)
+    at = linearised(G, b, mu, l)
+    du = (times(dG, l) + db).reshape(b.shape[0] // 3, 3)
+    across = (at.bend @ du[:, 1:, None])[:, :, 0] - dmu[:, None] * at.along
+    off = np.where(at.slides[:, None], across, du[:, 1:])
+    dF = np.where(at.shut[:, None], np.concatenate([du[:, :1], off], axis=1), 0.0)
+    return l, solved(at.A.reshape(G.shape), -dF.ravel())
+
+
+@unit_normal_impulses.defjvp
+def normal_tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Return dl of dG, db."""
+    (G, b), (dG, db) = primals, tangents
+    l = unit_normal_impulses(G, b)
+    shut = l > 0.0
+    du = np.where(shut, -(times(dG, l) + db), 0.0)
+    return l, solved(normal_rows(G, shut), du)
+
+
+def normal_rows(G: Any, shut: Any) -> Any:
+    """Return the matrix of the equations of dl."""
+    return np.where(shut[:, None], G, np.eye(G.shape[0]))
+
+
+def solved(A: Any, right: Any) -> Any:
+    """Return x with ``A x = right``, one of them where A is singular."""
+    eye = np.eye(A.shape[0])
+    inverse = np.linalg.solve(A + DAMPING * eye, eye)
+    x = times(inverse, right)
+    for _ in range(REFINEMENTS):
+        x = x + times(inverse, right - times(A, x))
+    return x
+
+
+#: Numbers take the way that recordings take: the loops are native code.
+cone_kernel, normal_kernel = compile(unit_cone_impulses), compile(unit_normal_impulses)

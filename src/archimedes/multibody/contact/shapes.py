@@ -1,0 +1,214 @@
+"""What touches: shapes on frames, the ground, and which shapes may touch each other.
+
+A shape is a set of spheres of one radius (points have radius zero): all that the ground needs to
+know of it. Where it meets another shape a capsule is all that is between its two spheres, a box all
+that is between its corners, a half-space all that is below its plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import check_rotation, check_vector, concrete
+from archimedes.tree import field, struct
+
+__all__ = [
+    "Contacts", "Ground", "Pair", "box", "capsule", "every_pair", "half_space", "sphere",
+    "tangents",
+]  # fmt: skip
+
+KINDS = ("points", "capsule", "box", "half-space")
+
+
+@struct
+class Ground:
+    """A half-space or a terrain, and what it is made of.
+
+    The surface is the plane through `point` (3,) normal to `normal` (3,), plus ``height(x, y)`` in
+    m above it, a function of plane coordinates, where given. `stiffness` in N/m^1.5 and
+    `dissipation` in s/m are those of the compliant contact, as is `slip_speed`, below which
+    friction is viscous.
+    """
+
+    normal: Any = field(default=np.array([0.0, 0.0, 1.0]))
+    point: Any = field(units="m", default=np.zeros(3))
+    friction: Any = 0.7
+    stiffness: Any = field(units="N/m^1.5", default=1e6)
+    dissipation: Any = field(units="s/m", default=0.5)
+    slip_speed: Any = field(units="m/s", default=1e-3)
+    height: Any = field(static=True, default=None)
+
+    def __post_init__(self) -> None:
+        """Check the directions, and make the normal one of length one."""
+        self.__dict__["normal"] = unit(self.normal, "Ground normal")
+        self.__dict__["point"] = check_vector(self.point, 3, "Ground point")
+
+    def gap(self, place: Any) -> tuple[Any, Any]:
+        """Return the distance of a place (3,) from the surface, and the normal (3,) below it.
+
+        On a terrain it is that from its tangent plane below the place.
+        """
+        above = np.sum((place - self.point) * self.normal)
+        if self.height is None:
+            return above, self.normal
+        from archimedes.function import grad
+
+        x, y = tangents(self.normal)
+        at = (np.sum((place - self.point) * x), np.sum((place - self.point) * y))
+        sx, sy = grad(self.height, argnums=(0, 1))(*at)
+        length = np.sqrt(1.0 + sx * sx + sy * sy)
+        return (above - self.height(*at)) / length, (self.normal - sx * x - sy * y) / length
+
+
+@struct
+class Contacts:
+    """Spheres of one radius, fixed to a frame at `centers` (n, 3) in its axes.
+
+    `sphere`, `capsule`, `box` and `half_space` make solids of them, of which other shapes touch
+    more than the spheres: `kind` says which, `rotation` (3, 3) and `position` (3,) place the solid
+    in the frame, `size` (3,) are the sides of a box.
+    """
+
+    frame: str = field(static=True)
+    centers: Any = field(units="m")
+    radius: Any = field(units="m", default=0.0)
+    kind: str = field(static=True, default="points")
+    rotation: Any = field(default=np.eye(3))
+    position: Any = field(units="m", default=np.zeros(3))
+    size: Any = field(units="m", default=np.zeros(3))
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        centers = as_array(self.centers, "Contacts centers")
+        if centers.ndim != 2 or centers.shape[1] != 3:
+            raise ValueError(f"Contacts centers must be (n, 3), got {tuple(centers.shape)}")
+        if self.kind not in KINDS:
+            raise ValueError(f"Contacts kind={self.kind!r} must be one of {', '.join(KINDS)}")
+        self.__dict__["centers"] = centers
+
+
+@struct
+class Pair:
+    """Two shapes that may touch, and what they are made of; numbers as those of `Ground`.
+
+    >>> from archimedes.multibody import Pair, sphere
+    >>> Pair(sphere("left", 0.1), sphere("right", 0.1), friction=0.2).friction
+    0.2
+    """
+
+    first: Contacts = field()
+    second: Contacts = field()
+    friction: Any = 0.7
+    stiffness: Any = field(units="N/m^1.5", default=1e6)
+    dissipation: Any = field(units="s/m", default=0.5)
+    slip_speed: Any = field(units="m/s", default=1e-3)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot touch."""
+        if self.first.frame == self.second.frame:
+            raise ValueError(f"Pair: both shapes are on frame {self.first.frame!r}")
+        if self.first.kind == self.second.kind == "half-space":
+            raise ValueError("Pair: two half-spaces do not touch, they cut each other")
+
+
+def every_pair(shapes: Sequence[Contacts], **values: Any) -> list[Pair]:
+    """Return all pairs of shapes on different frames; `values` are those of `Pair`.
+
+    >>> from archimedes.multibody import every_pair, sphere
+    >>> len(every_pair([sphere(name, 0.1) for name in ("a", "b", "c")], friction=0.0))
+    3
+    """
+    return [
+        Pair(a, b, **values)
+        for k, a in enumerate(shapes)
+        for b in shapes[k + 1 :]
+        if a.frame != b.frame and not (a.kind == b.kind == "half-space")
+    ]
+
+
+def sphere(frame: str, radius: Any, center: Any = (0.0, 0.0, 0.0)) -> Contacts:
+    """Return a sphere around a point of a frame.
+
+    >>> from archimedes.multibody import sphere
+    >>> sphere("wheel", 0.3).centers.shape
+    (1, 3)
+    """
+    return Contacts(frame, check_vector(center, 3, "sphere center")[None, :], radius)
+
+
+def capsule(
+    frame: str, radius: Any, length: Any, rotation: Any = None, position: Any = None
+) -> Contacts:
+    """Return a capsule along z, `length` between its two centres.
+
+    `rotation` (3, 3), from its axes to the frame's, and `position` (3,) place it in the frame.
+
+    >>> from archimedes.multibody import capsule
+    >>> capsule("shin", 0.05, 0.4).centers[:, 2]
+    array([-0.2,  0.2])
+    """
+    ends = length * np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
+    R, p = placed(rotation, position, "capsule")
+    return Contacts(frame, ends @ R.T + p, radius, "capsule", R, p)
+
+
+def box(frame: str, size: Any, rotation: Any = None, position: Any = None) -> Contacts:
+    """Return a box of sides `size` (3,) around the frame's origin, along its axes.
+
+    `rotation` (3, 3), from its axes to the frame's, and `position` (3,) place it elsewhere.
+
+    >>> from archimedes.multibody import box
+    >>> box("crate", [1.0, 1.0, 2.0]).centers.shape
+    (8, 3)
+    """
+    signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    sides = check_vector(size, 3, "box size")
+    known = concrete(sides)
+    if known is not None and not np.all(known > 0.0):
+        raise ValueError(f"box size must be positive, got {known.tolist()}")
+    R, p = placed(rotation, position, "box")
+    return Contacts(frame, (signs * sides) @ R.T + p, 0.0, "box", R, p, sides)
+
+
+def half_space(frame: str, normal: Any = (0.0, 0.0, 1.0), point: Any = None) -> Contacts:
+    """Return all that is below a plane through `point` (3,), which `normal` (3,) points out of.
+
+    Both are in axes of the frame, which may move: a table that tilts.
+
+    >>> from archimedes.multibody import half_space
+    >>> half_space("table").kind
+    'half-space'
+    """
+    _, p = placed(None, point, "half_space")
+    n = unit(normal, "half_space normal")
+    return Contacts(frame, p[None, :], 0.0, "half-space", np.stack([*tangents(n), n], axis=1), p)
+
+
+def placed(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:
+    """Return where a shape is in its frame."""
+    R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
+    p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    return R, p
+
+
+def unit(normal: Any, name: str) -> Any:
+    """Return a direction (3,) of length one."""
+    n = check_vector(normal, 3, name)
+    known = concrete(n)
+    if known is not None and not known.any():
+        raise ValueError(f"{name} must not be zero")
+    return n / np.sqrt(np.sum(n * n))
+
+
+def tangents(n: Any) -> tuple[Any, Any]:
+    """Return two directions that form a right-handed frame with a normal (3,)."""
+    # Duff et al., Building an orthonormal basis, revisited, J. Computer Graphics Techniques 6, 2017
+    sign = np.where(n[2] < 0.0, -1.0, 1.0)
+    a = -1.0 / (sign + n[2])
+    b = n[0] * n[1] * a
+    first = np.stack([1.0 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]])
+    return first, np.stack([b, sign + n[1] * n[1] * a, -n[1]])

@@ -1,0 +1,180 @@
+"""All places at which a model may touch the ground or itself: gaps, normals, and who is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.multibody.algorithms.kinematics import world_pose
+from archimedes.multibody.contact.box_pairs import Box, box_touches
+from archimedes.multibody.contact.nearest import (
+    along_box,
+    box_distance,
+    direction,
+    on_segment,
+    segments_nearest,
+)
+from archimedes.multibody.contact.shapes import Contacts, Ground, Pair
+from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.spatial_algebra import Pose
+
+__all__ = ["Touch", "is_fixed", "touches"]
+
+
+class Touch(NamedTuple):
+    """A place that may touch: gap, normal from second to first, place (3,), all in the world.
+
+    `second` is the frame of the other shape, None for the ground; `material` has the numbers of
+    `Ground` and `Pair`.
+    """
+
+    gap: Any
+    normal: Any
+    place: Any
+    first: str
+    second: str | None
+    material: Any
+
+
+class Solid(NamedTuple):
+    """A shape in the world."""
+
+    centers: list[Any]
+    radius: Any
+    axes: Any
+    middle: Any
+    half: Any
+
+
+def touches(
+    model: Model, q: Any, contacts: Sequence[Contacts], ground: Ground | None, pairs: Sequence[Pair]
+) -> list[Touch]:
+    """Return all places that may touch at `q` (nq,), in the order of the shapes and pairs."""
+    if contacts and ground is None:
+        raise ValueError("contacts need a ground: pass a Ground, or give pairs= of shapes alone")
+    found = []
+    for shape in contacts:
+        for center in solid(model, q, shape).centers:
+            assert ground is not None
+            away, n = ground.gap(center)
+            d = away - shape.radius
+            found.append(Touch(d, n, center - shape.radius * n, shape.frame, None, ground))
+    for pair in pairs:
+        if is_fixed(model, pair.first.frame) and is_fixed(model, pair.second.frame):
+            raise ValueError(
+                f"Pair of frames {pair.first.frame!r} and {pair.second.frame!r}: neither moves"
+            )
+        for d, n, place in pair_touches(model, q, pair.first, pair.second):
+            found.append(Touch(d, n, place, pair.first.frame, pair.second.frame, pair))
+    if not found:
+        raise ValueError("there is nothing that could touch: give contacts and a ground, or pairs")
+    return found
+
+
+def is_fixed(model: Model, frame: str | None) -> bool:
+    """Whether a frame is part of the world."""
+    if frame is None or (frame == "world" and "world" not in model.frame_names):
+        return True
+    return model.frames[model.frame(frame)].link < 0
+
+
+def solid(model: Model, q: Any, shape: Contacts) -> Solid:
+    """Return a shape where it is in the world."""
+    X = Pose(np.eye(3), np.zeros(3))
+    if shape.frame != "world" or "world" in model.frame_names:
+        X = world_pose(model, q, shape.frame)
+    centers = [X.p + X.R @ shape.centers[k] for k in range(shape.centers.shape[0])]
+    middle = X.p + X.R @ shape.position
+    return Solid(centers, shape.radius, X.R @ shape.rotation, middle, 0.5 * shape.size)
+
+
+def pair_touches(model: Model, q: Any, a: Contacts, b: Contacts) -> list[tuple[Any, Any, Any]]:
+    """Return gap, normal from b to a, and place of all that two shapes may touch at."""
+    A, B = solid(model, q, a), solid(model, q, b)
+    if (a.kind, b.kind) in MEETINGS:
+        return MEETINGS[a.kind, b.kind](A, B)
+    return [(d, -n, place) for d, n, place in MEETINGS[b.kind, a.kind](B, A)]
+
+
+def spheres(place: Any, radius: Any, other: Any, other_radius: Any) -> tuple[Any, Any, Any]:
+    """Return the touch of two spheres."""
+    away, n = direction(place - other)
+    d = away - radius - other_radius
+    return d, n, other + (other_radius + 0.5 * d) * n
+
+
+def points_points(A: Solid, B: Solid) -> list[Any]:
+    """Return the touches of all spheres of two sets."""
+    return [spheres(p, A.radius, o, B.radius) for p in A.centers for o in B.centers]
+
+
+def points_capsule(A: Solid, B: Solid) -> list[Any]:
+    """Return the touch of each sphere with a capsule."""
+    start, end = B.centers
+    found = []
+    for p in A.centers:
+        nearest = start + on_segment(p, start, end) * (end - start)
+        found.append(spheres(p, A.radius, nearest, B.radius))
+    return found
+
+
+def sphere_box(p: Any, radius: Any, B: Solid) -> tuple[Any, Any, Any]:
+    """Return the touch of a sphere with a box."""
+    away, n = box_distance(B.axes.T @ (p - B.middle), B.half)
+    d, n = away - radius, B.axes @ n
+    return d, n, p - (radius + 0.5 * d) * n
+
+
+def points_box(A: Solid, B: Solid) -> list[Any]:
+    """Return the touch of each sphere with a box."""
+    return [sphere_box(p, A.radius, B) for p in A.centers]
+
+
+def points_half_space(A: Solid, B: Solid) -> list[Any]:
+    """Return the touch of each sphere with a half-space."""
+    n = B.axes[:, 2]
+    found = []
+    for p in A.centers:
+        d = np.sum((p - B.middle) * n) - A.radius
+        found.append((d, n, p - (A.radius + 0.5 * d) * n))
+    return found
+
+
+def capsule_capsule(A: Solid, B: Solid) -> list[Any]:
+    """Return three touches: where they are nearest, and where A's ends are along B."""
+    (a0, a1), (b0, b1) = A.centers, B.centers
+    s, t = segments_nearest(a0, a1, b0, b1)
+    found = [spheres(a0 + s * (a1 - a0), A.radius, b0 + t * (b1 - b0), B.radius)]
+    for end in (a0, a1):
+        on_B = b0 + on_segment(end, b0, b1) * (b1 - b0)
+        on_A = a0 + on_segment(on_B, a0, a1) * (a1 - a0)
+        found.append(spheres(on_A, A.radius, on_B, B.radius))
+    return found
+
+
+def capsule_box(A: Solid, B: Solid) -> list[Any]:
+    """Return three touches: where a capsule is nearest to a box, and where it leaves its face."""
+    start, end = A.centers
+    parts = along_box(B.axes.T @ (start - B.middle), B.axes.T @ (end - B.middle), B.half)
+    return [sphere_box(start + t * (end - start), A.radius, B) for t in parts]
+
+
+def box_box(A: Solid, B: Solid) -> list[Any]:
+    """Return the four touches of two boxes."""
+    return box_touches(*(Box(X.middle, X.axes, X.half) for X in (A, B)))
+
+
+#: How two kinds meet; what is missing is there the other way round.
+MEETINGS: dict[tuple[str, str], Callable[[Solid, Solid], list[Any]]] = {
+    ("points", "points"): points_points,
+    ("points", "capsule"): points_capsule,
+    ("points", "box"): points_box,
+    ("points", "half-space"): points_half_space,
+    ("capsule", "capsule"): capsule_capsule,
+    ("capsule", "box"): capsule_box,
+    ("capsule", "half-space"): points_half_space,
+    ("box", "box"): box_box,
+    ("box", "half-space"): points_half_space,
+}
