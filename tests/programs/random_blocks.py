@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from archimedes.graph import B8, DTYPES, F32, F64, I64, Call, Graph, Map, Scan, Switch, While
+from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Call, Graph, Map, Scan, Switch, While
 from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack
 from archimedes.graph.regions.nest import COMBINE
@@ -100,6 +100,32 @@ class BlockBuilder(Builder):
         partials = int(self.choice(1, 16)) if combine else 1
         return self.g.region(Nest(ids, body, shape, tuple(reads), kept, combine, partials))
 
+    def contraction(self) -> np.ndarray:
+        """A product of matrices or of a matrix and a vector, in any layout."""
+        dtype = int(self.choice(F64, F64, F32, I64))
+        n, m, p = (int(self.choice(1, 3, 5, 8, 9, 13, 17, 33)) for _ in range(3))
+        inner = int(self.choice(m, 16, 17, 70))
+        matrix = bool(self.rng.integers(2))
+        a, b = (
+            self.g.block((self.rng.normal(size=size) * 9).astype(DTYPES[dtype]))
+            for size in (n * inner, inner * (p if matrix else 1))
+        )
+        left = self.choice((inner, 1), (1, n))
+        right = self.choice((1, p), (inner, 1))
+        body = self.inner([dtype, dtype, dtype], [dtype], int(self.choice(0, 1)), 0)
+        x, y, s = body.inputs
+        body.outputs = [body.emit(CODES[self.choice("mul", "sub")], x, y), *body.outputs]
+        if not self.rng.integers(3):
+            body.outputs = [body.emit(CODES["add"], body.outputs[0], s)]
+        partials, scalar = int(self.choice(1, 16)), self.pick(dtype)
+        if matrix:
+            reads = (Affine(0, (left[0], 0, left[1])), Affine(0, (0, *right)), None)
+            nest = Nest([a, b, scalar], body, (n, p, inner), reads, 2, "add", partials)
+        else:
+            reads = (Affine(0, left), Affine(0, (0, 1)), None)
+            nest = Nest([a, b, scalar], body, (n, inner), reads, 1, "add", partials)
+        return self.g.region(nest)
+
     def pack(self) -> np.ndarray:
         dtype, length = int(self.rng.integers(4)), self.choice(*LENGTHS)
         ids: list[int] = []
@@ -189,8 +215,8 @@ class BlockBuilder(Builder):
             if chance < 0.15 and (self.blocks or self.depth):
                 self.element()
             elif chance < 0.5 and self.depth:
-                made = self.choice(self.nest, self.nest, self.pack, self.accumulate, self.around)
-                for i in made():
+                kinds = (self.nest, self.nest, self.contraction, self.pack, self.accumulate)
+                for i in self.choice(*kinds, self.around)():
                     self.add(int(i))
             elif chance < 0.55:
                 self.lookup()

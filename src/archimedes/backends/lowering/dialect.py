@@ -170,9 +170,9 @@ class Dialect:
         """Return an int64 as a counter, clamped to a length (0: it is known to fit)."""
         raise NotImplementedError
 
-    def position(self, f: Any, place: Place) -> str:
-        """Return a counter with the int64 at a place, the same in all lanes."""
-        return self.index(f, self.load(f, place), 0)
+    def gathered(self, f: Any, block: Place, table: Place) -> Binding:
+        """Return the element of a block that a table of positions names."""
+        return Binding(place=self.moving(f, block, self.index(f, self.load(f, table), 0), 1))
 
     def number(self, f: Any, counter: str) -> str:
         """Return a counter as an int64."""

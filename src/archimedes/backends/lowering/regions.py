@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from archimedes.backends.lowering.block_moves import lower_accumulate, lower_pack
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import FEW
 from archimedes.backends.lowering.loops import lower_map, lower_scan, lower_while
-from archimedes.backends.lowering.nests import lower_accumulate, lower_nest, lower_pack
+from archimedes.backends.lowering.nests import lower_nest
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding
 from archimedes.errors import GraphError

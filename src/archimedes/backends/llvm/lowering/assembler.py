@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 
 import numpy as np
 
@@ -45,15 +44,22 @@ class Module:
         self.global_lines: list[str] = []
         self.solvers: dict[tuple[int, int, int], str] = {}
         self.serial = itertools.count(1)
+        self._wider: dict[int, Module] = {}
 
-    @cached_property
+    @property
     def wide(self) -> Module:
-        """The module as functions of vectors see it: same text and memory, other types."""
-        module = Module(Spelling(self.target.lanes), self.target)
-        module.frame = Frame(self.target.lanes, self.frame)
-        shared = ("functions", "declarations", "globals", "global_lines", "serial", "data")
-        for name in shared:
-            setattr(module, name, getattr(self, name))
+        """The module as functions of vectors of the CPU's registers see it."""
+        return self.in_lanes(self.target.lanes)
+
+    def in_lanes(self, lanes: int) -> Module:
+        """Return the module as functions of vectors see it: same text and memory, other types."""
+        module = self._wider.get(lanes)
+        if module is None:
+            module = self._wider[lanes] = Module(Spelling(lanes), self.target)
+            module.frame = Frame(lanes, self.frame)
+            shared = ("functions", "declarations", "globals", "global_lines", "serial", "data")
+            for name in shared:
+                setattr(module, name, getattr(self, name))
         return module
 
     def fresh(self, stem: str) -> str:
@@ -93,6 +99,48 @@ class Module:
         head = [f'target triple = "{self.target.triple}"', *self.global_lines]
         tail = ['!0 = !{!"branch_weights", i32 1, i32 1000}']
         return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
+
+
+def _lane_address(f: Function, place: Place, lane: int) -> str:
+    return f.address(place.at(lane * place.array.lane))
+
+
+def _reversed(f: Function, kind: str, vector: str) -> str:
+    order = ", ".join(f"i32 {k}" for k in reversed(range(f.spelling.lanes)))
+    mask = f"<{f.spelling.lanes} x i32> <{order}>"
+    return f.value(f"shufflevector {kind} {vector}, {kind} poison, {mask}")
+
+
+def lanes_at(f: Function, place: Place) -> str:
+    """Load a value that each lane has at its own place."""
+    dtype, lanes, step = place.dtype, f.spelling.lanes, place.array.lane
+    wide, item, size = f.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
+    if abs(step) == 1:
+        first = _lane_address(f, place, 0 if step == 1 else lanes - 1)
+        found = f.value(f"load {wide}, ptr {first}, align {size}")
+        found = found if step == 1 else _reversed(f, wide, found)
+    else:
+        found = "poison"
+        for lane in range(lanes):
+            at = _lane_address(f, place, lane)
+            one = f.value(f"load {item}, ptr {at}, align {size}")
+            found = f.value(f"insertelement {wide} {found}, {item} {one}, i64 {lane}")
+    return f.to_bool(found) if dtype == B8 else found
+
+
+def put_lanes(f: Function, place: Place, operand: str) -> None:
+    """Store a value, in its memory form, that each lane has at its own place."""
+    dtype, lanes, step = place.dtype, f.spelling.lanes, place.array.lane
+    wide, item, size = f.spelling.memory[dtype], ITEM_MEMORY[dtype], ITEM_BYTES[dtype]
+    if abs(step) == 1:
+        first = _lane_address(f, place, 0 if step == 1 else lanes - 1)
+        operand = operand if step == 1 else _reversed(f, wide, operand)
+        f.line(f"store {wide} {operand}, ptr {first}, align {size}")
+        return
+    for lane in range(lanes):
+        at = _lane_address(f, place, lane)
+        one = f.value(f"extractelement {wide} {operand}, i64 {lane}")
+        f.line(f"store {item} {one}, ptr {at}, align {size}")
 
 
 class Function:
@@ -194,7 +242,7 @@ class Function:
 
     def _base(self, pointer: Pointer) -> tuple[str, int]:
         """Return a pointer name and a byte offset to add to it."""
-        kind, value, _ = pointer
+        kind, value = pointer.kind, pointer.value
         if kind == "frame":
             return "%frame", value
         if kind in ("local", "global"):
@@ -227,11 +275,13 @@ class Function:
         if offset:
             base = self.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         name = self.value(f"getelementptr i8, ptr {base}, i64 {step}")
-        return place._replace(array=Pointer("local", name, place.array.uniform))
+        return place._replace(array=place.array._replace(kind="local", value=name))
 
     def load(self, place: Place) -> str:
         """Load a value; one that all lanes share is copied to each."""
         dtype, spelling = place.dtype, self.spelling
+        if place.array.lane and spelling.lanes > 1:
+            return lanes_at(self, place)
         address = self.address(place)
         item = ITEM_BYTES[dtype]
         if not place.array.uniform or spelling.lanes == 1:
@@ -261,6 +311,9 @@ class Function:
         dtype, spelling = place.dtype, self.spelling
         if dtype == B8:
             operand = self.value(f"zext {spelling.types[B8]} {operand} to {spelling.memory[B8]}")
+        if place.array.lane and spelling.lanes > 1:
+            put_lanes(self, place, operand)
+            return
         uniform = place.array.uniform
         align = ITEM_BYTES[dtype] if uniform else spelling.sizes[dtype]
         address = self.address(place)

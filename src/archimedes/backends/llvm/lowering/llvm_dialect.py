@@ -21,6 +21,8 @@ from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.lookups import lookup
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes
 from archimedes.backends.llvm.lowering.memory import Pointer
+from archimedes.backends.llvm.lowering.nest_lanes import nest_in_lanes
+from archimedes.backends.llvm.lowering.nest_plans import plan_of
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import FrameReach, LoadingScope
 from archimedes.backends.llvm.lowering.solving import solver
@@ -43,7 +45,7 @@ from archimedes.backends.lowering.schedule import has_host, schedule
 from archimedes.graph.dtypes import B8, I64, item_type, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Host, Map, Region, Solve
+from archimedes.graph.regions import Host, Map, Nest, Region, Solve
 
 __all__ = ["PART", "Llvm"]
 
@@ -84,7 +86,7 @@ class Llvm(Dialect):
         #: The function whose parts are called from outside, one after the other, and their names.
         self.outermost: Function | None = None
         self.steps: list[str] = []
-        self._wide: dict[str, Lowering] = {}
+        self._wide: dict[tuple[str, int], Lowering] = {}
 
     # ---- nodes ---------------------------------------------------------------------------
 
@@ -165,9 +167,11 @@ class Llvm(Dialect):
         """Clamp an index."""
         return clamped(f, operand, length)
 
-    def position(self, f: Function, place: Place) -> str:
-        """Load an index that lanes share."""
-        return position(f, place)
+    def gathered(self, f: Function, block: Place, table: Place) -> Binding:
+        """Load an index; each lane its own, where they differ."""
+        if table.array.lane:
+            return Binding(operand=element(f, block, 0, f.load(table)))
+        return Binding(place=f.moving(block, position(f, table), 1))
 
     def number(self, f: Function, counter: str) -> str:
         """Copy a counter to all lanes."""
@@ -372,15 +376,28 @@ class Llvm(Dialect):
         fits = region.length >= self.module.target.lanes
         if self.module.spelling.lanes > 1 or not fits or has_host(region.body):
             return False
-        map_in_lanes(self.module.wide, self._in_lanes(low, region.body), scope, region, outs)
+        wide = self._in_lanes(low, region.body, self.module.target.lanes)
+        map_in_lanes(self.module.wide, wide, scope, region, outs)
         return True
 
-    def _in_lanes(self, low: Lowering, body: Graph) -> Lowering:
+    def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
+        """Compute points in lanes if the kernel is scalar."""
+        module = self.module
+        if module.spelling.lanes > 1 or has_host(region.body):
+            return False
+        plan = plan_of(region, low.sizes.cost(region.body), module.target)
+        if plan is None:
+            return False
+        wide = self._in_lanes(low, region.body, plan.lanes)
+        nest_in_lanes(module.in_lanes(plan.lanes), wide, scope, region, outs, plan)
+        return True
+
+    def _in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:
         """Return the lowering of a body in functions of vectors."""
-        found = self._wide.get(body.digest())
+        found = self._wide.get((body.digest(), lanes))
         if found is None:
-            found = Lowering(Llvm(self.module.wide), [body], low.part)
-            self._wide[body.digest()] = found
+            found = Lowering(Llvm(self.module.in_lanes(lanes)), [body], low.part)
+            self._wide[body.digest(), lanes] = found
         return found
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:

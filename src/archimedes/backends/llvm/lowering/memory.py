@@ -24,12 +24,14 @@ class Pointer(NamedTuple):
     ``kind``: "frame" (``value`` is the byte offset in the frame), "in" or "out" (number of the
     array of the call), "global" (its name), "slot" (byte offset in the frame of a stored
     pointer), "local" (a name of the current function). ``uniform`` arrays hold one item per value,
-    shared by all lanes; others hold a vector of lanes per value.
+    shared by all lanes; others hold a vector of lanes per value. Of a uniform array each lane may
+    read its own items: ``lane`` items further than the lane before it.
     """
 
     kind: str
     value: Any
     uniform: bool
+    lane: int = 0
 
 
 class Frame:

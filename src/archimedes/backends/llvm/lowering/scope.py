@@ -52,7 +52,7 @@ class FrameReach(Reach):
             return place
         if pointer not in self.slots:
             offset = f.module.frame.bytes(8)
-            self.slots[pointer] = Pointer("slot", offset, pointer.uniform)
+            self.slots[pointer] = pointer._replace(kind="slot", value=offset)
             at = f.value(f"getelementptr i8, ptr %frame, i64 {offset}")
             f.line(f"store ptr {pointer.value}, ptr {at}, align 8")
         return place._replace(array=self.slots[pointer])

@@ -1,0 +1,359 @@
+"""``Nest`` in a scalar kernel: its points are computed in lanes, in one function with its loops.
+
+Tiles of lanes cover an axis; the last one ends where the axis ends, so that it overlaps the one
+before it: what both compute is the same, and there is no second loop for the rest. Along a
+reduced axis lanes are partial results, and what the last tile has computed already is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.instructions import LOWERING
+from archimedes.backends.llvm.lowering.memory import Pointer
+from archimedes.backends.llvm.lowering.nest_plans import Plan
+from archimedes.backends.llvm.lowering.scope import FrameReach
+from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
+from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.combining import identity
+from archimedes.backends.lowering.nests import Index, NestWriter
+from archimedes.backends.lowering.walks import Walk, along, moved_along
+from archimedes.graph.dtypes import I64, item_type, length_of
+from archimedes.graph.regions import Nest
+from archimedes.graph.regions.reads import row_major
+
+__all__ = ["nest_in_lanes"]
+
+
+def nest_in_lanes(
+    module: Module, wide: Lowering, scope: Scope, region: Nest, outs: Sequence[int], plan: Plan
+) -> None:
+    """Compute a nest by a function of ``module``, whose values are vectors; bind its outputs.
+
+    ``wide`` lowers the body in that module.
+    """
+    f = scope.f
+    reach = FrameReach(f)
+    given = []
+    for i in region.inputs.tolist():
+        kind = scope.graph.dtype[i]
+        given.append(_shared(reach.binding(scope.binding(i), item_type(kind))))
+    wanted = scope.numbers(outs)
+    if region.kept:
+        places = [reach.place(scope.new_block(i)) for i in outs]
+    else:
+        places = [f.module.frame.array(region.body.output_dtypes[k]) for k in wanted]
+    name = module.fresh("nest")
+    inner = Function(module, f"define internal void {name}({PARAMETERS})")
+    # Scalars are the same throughout: they are loaded once.
+    inside = [
+        Binding(operand=inner.operand(b)) if not length_of(scope.graph.dtype[i]) else b
+        for i, b in zip(region.inputs.tolist(), given)
+    ]
+    writer = LaneNest(wide, inner, region, inside, wanted, plan)
+    writer.write([_shared_place(place) for place in places])
+    inner.finish()
+    f.line(f"call void {name}({PARAMETERS})")
+    if not region.kept:
+        for i, place in zip(outs, places):
+            scope.bind(i, Binding(operand=f.load(place)))
+
+
+def _shared_place(place: Place) -> Place:
+    return place._replace(array=place.array._replace(uniform=True))
+
+
+def _shared(binding: Binding) -> Binding:
+    """Return a value in the memory of a scalar kernel as one that lanes share."""
+    place = binding.place
+    return binding if place is None else Binding(place=_shared_place(place))
+
+
+def _in_lanes(walk: Walk, axis: int) -> Walk:
+    """Return a walk whose lanes go along an axis."""
+    place, stride = walk.place, walk.strides[axis]
+    return walk._replace(place=place._replace(array=place.array._replace(lane=stride)))
+
+
+class LaneNest(NestWriter):
+    """Writes a nest as loops of vectors."""
+
+    def __init__(
+        self,
+        low: Lowering,
+        f: Any,
+        region: Nest,
+        given: Sequence[Binding],
+        wanted: Sequence[int],
+        plan: Plan,
+    ) -> None:
+        super().__init__(low, f, region, given, wanted)
+        self.plan = plan
+
+    def write(self, to: Sequence[Place]) -> list[str]:
+        """Write the loops; results go to these places."""
+        region = self.region
+        walks = self.reads()
+        count = len(walks)
+        strides = row_major(region.shape[: region.kept])
+        walks += [Walk(place, strides) for place in to]
+        if self.plan.axis >= region.kept:
+            self._along_reduced(walks, count)
+        else:
+            self._along_kept(walks, count)
+        return []
+
+    # ---- loops over tiles ----------------------------------------------------------------
+
+    @contextmanager
+    def _tiles(self, length: int, step: int) -> Iterator[tuple[str, str]]:
+        """Write a loop over tiles of an axis: yields where one begins, and where it should."""
+        f = self.f
+        with f.loop(0, length, step=step) as loop:
+            start = loop.counter
+            if length % step:
+                past = f.value(f"icmp sgt i64 {start}, {length - step}")
+                start = f.value(f"select i1 {past}, i64 {length - step}, i64 {start}")
+            yield start, loop.counter
+
+    def _at(self, walks: Sequence[Walk], axis: int, start: str) -> list[Walk]:
+        return moved_along(self.d, self.f, self.region.shape[axis], walks, axis, start)
+
+    def _lane_index(self, start: str) -> Index:
+        """Return the indices of lanes from ``start`` on."""
+        if not self.region.indexed:
+            return None, start
+        f = self.f
+        kind = f.spelling.types[I64]
+        steps = ", ".join(f"i64 {k}" for k in range(f.spelling.lanes))
+        first = self.d.number(f, start)
+        return Binding(operand=f.value(f"add {kind} {first}, <{steps}>")), start
+
+    # ---- along a kept axis ---------------------------------------------------------------
+
+    def _along_kept(self, walks: list[Walk], count: int) -> None:
+        region, plan, d, f = self.region, self.plan, self.d, self.f
+        indices: dict[int, Index] = {}
+        with ExitStack() as loops:
+            for axis in range(region.kept):
+                if axis in (plan.axis, plan.across):
+                    continue
+                loop = along(d, f, region.shape[axis], walks, axis)
+                counter, walks = loops.enter_context(loop)
+                indices[axis] = self.index(counter)
+            tiles = self._tiles(region.shape[plan.axis], plan.lanes)
+            start, _ = loops.enter_context(tiles)
+            walks = [_in_lanes(w, plan.axis) for w in self._at(walks, plan.axis, start)]
+            indices[plan.axis] = self._lane_index(start)
+            if plan.rows > 1:
+                tiles = self._tiles(region.shape[plan.across], plan.rows)
+                start, _ = loops.enter_context(tiles)
+                walks = self._at(walks, plan.across, start)
+                indices[plan.across] = self.index(start)
+                self._rows(walks, count, indices)
+                return
+            found = [indices[axis] for axis in range(region.kept)]
+            self.point(walks[:count], found, [walk.place for walk in walks[count:]])
+
+    def _across(self, walks: Sequence[Walk], row: int) -> list[Walk]:
+        """Return walks some rows further."""
+        across = self.plan.across
+        return [w._replace(place=w.place.at(row * w.strides[across] if row else 0)) for w in walks]
+
+    def _row_indices(self, indices: dict[int, Index], row: int) -> list[Index]:
+        """Return the indices of the kept axes in a row."""
+        found = dict(indices)
+        if row and self.region.indexed:
+            start = indices[self.plan.across][1]
+            found[self.plan.across] = self.index(self.f.value(f"add i64 {start}, {row}"))
+        return [found[axis] for axis in range(self.region.kept)]
+
+    def _rows(self, walks: list[Walk], count: int, indices: dict[int, Index]) -> None:
+        """Combine the values of several rows together, one after the other."""
+        rows = range(self.plan.rows)
+        kept = [self._row_indices(indices, r) for r in rows]
+        first = [self.d.literal(identity(self.region.combine, x), x) for x in self.dtypes]
+        totals = self._chains(walks[:count], kept, first * len(rows))
+        for row in rows:
+            to = [walk.place for walk in self._across(walks[count:], row)]
+            for place, value in zip(to, totals[row * len(to) :]):
+                self.d.store(self.f, place, value)
+
+    def _chains(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], carried: list[str]
+    ) -> list[str]:
+        """Combine along the axes that are left, for all rows."""
+        d, f, region = self.d, self.f, self.region
+        axis = len(indices[0])
+        if axis == len(region.shape):
+            values = self._of_rows(reads, indices)
+            pairs = zip(carried, values, self.dtypes * self.plan.rows)
+            return [self._combined(*x) for x in pairs]
+        length = region.shape[axis]
+        dtypes = self.dtypes * self.plan.rows
+        with d.counted(f, length, list(zip(dtypes, carried))) as loop:
+            moved = moved_along(d, f, length, reads, axis, loop.counter)
+            at = self.index(loop.counter)
+            loop.next = self._chains(moved, [[*x, at] for x in indices], loop.carried)
+        return loop.carried
+
+    def _of_rows(self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]) -> list[Binding]:
+        """Return the values of all rows at a point; what they read in common is loaded once."""
+        loaded: dict[Place, Binding] = {}
+        found = []
+        body = self.region.body
+        for row, mine in enumerate(indices):
+            here = self._across(reads, row)
+            given = []
+            for binding in self.arguments(here, mine):
+                place = binding.place
+                if place is not None and place.array.kind == "local":
+                    if place not in loaded:
+                        loaded[place] = Binding(operand=self.f.load(place))
+                    binding = loaded[place]
+                given.append(binding)
+            found += self.low.lower(self.f, body, given, self.wanted)
+        return found
+
+    # ---- along a reduced axis ------------------------------------------------------------
+
+    def _along_reduced(self, walks: list[Walk], count: int) -> None:
+        region, plan, d, f = self.region, self.plan, self.d, self.f
+        indices: dict[int, Index] = {}
+        with ExitStack() as loops:
+            for axis in range(region.kept):
+                if axis == plan.across:
+                    tiles = self._tiles(region.shape[axis], plan.rows)
+                    counter, _ = loops.enter_context(tiles)
+                    walks = self._at(walks, axis, counter)
+                else:
+                    loop = along(d, f, region.shape[axis], walks, axis)
+                    counter, walks = loops.enter_context(loop)
+                indices[axis] = self.index(counter)
+            rows = range(plan.rows)
+            kept = [self._row_indices(indices, r) for r in rows]
+            lanes = [_in_lanes(walk, plan.axis) for walk in walks[:count]]
+            partials = self._partials(lanes, kept)
+            for row in rows:
+                to = self._across(walks[count:], row)
+                for walk, value in zip(to, partials[row * len(to) :]):
+                    self._store_total(walk.place, value)
+
+    def _partials(self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]) -> list[str]:
+        """Return the partial results of all rows, a vector each."""
+        region, lanes, f = self.region, self.plan.lanes, self.f
+        dtypes = self.dtypes * len(indices)
+        first = [self.d.literal(identity(region.combine, x), x) for x in dtypes]
+        if lanes == region.partials:
+            return self._into_registers(reads, indices, first)
+        places = []
+        for dtype, value in zip(dtypes, first):
+            offset = f.module.frame.bytes(region.partials * ITEM_BYTES[dtype])
+            place = Place(Pointer("frame", offset, uniform=True, lane=1), 0, dtype)
+            places.append(place)
+            for k in range(0, region.partials, lanes):
+                f.store(place.at(k), value)
+        self._into_memory(reads, indices, places)
+        f.spelling = Spelling(region.partials)
+        found = [f.load(place) for place in places]
+        f.spelling = Spelling(lanes)
+        return found
+
+    def _into_registers(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], carried: list[str]
+    ) -> list[str]:
+        """Combine along the reduced axes; partial results stay in registers."""
+        d, f, region, axis = self.d, self.f, self.region, len(indices[0])
+        types = [f.spelling.types[x] for x in self.dtypes * len(indices)]
+        length = region.shape[axis]
+        if axis < self.plan.axis:
+            with f.loop(0, length, list(zip(types, carried))) as loop:
+                moved = moved_along(d, f, length, reads, axis, loop.counter)
+                at = self.index(loop.counter)
+                below = [[*x, at] for x in indices]
+                loop.next = self._into_registers(moved, below, loop.carried)
+            return loop.carried
+        with f.loop(0, length, list(zip(types, carried)), step=self.plan.lanes) as loop:
+            values = self._tile(reads, indices, loop.counter)
+            loop.next = [
+                LOWERING[region.combine](f, x, old, new)
+                for x, old, new in zip(self.dtypes * len(indices), loop.carried, values)
+            ]
+        return loop.carried
+
+    def _into_memory(
+        self,
+        reads: Sequence[Walk],
+        indices: Sequence[Sequence[Index]],
+        places: Sequence[Place],
+    ) -> None:
+        """Combine along the reduced axes; partial results stay in memory."""
+        d, f, region, axis = self.d, self.f, self.region, len(indices[0])
+        length = region.shape[axis]
+        if axis < self.plan.axis:
+            with along(d, f, length, reads, axis) as (counter, moved):
+                at = self.index(counter)
+                self._into_memory(moved, [[*x, at] for x in indices], places)
+            return
+        with f.loop(0, length, step=self.plan.lanes) as loop:
+            values = self._tile(reads, indices, loop.counter)
+            at = f.value(f"urem i64 {loop.counter}, {region.partials}")
+            for place, value in zip(places, values):
+                here = f.moving(place, at, 1)
+                f.store(here, LOWERING[region.combine](f, place.dtype, f.load(here), value))
+
+    def _tile(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], counter: str
+    ) -> list[str]:
+        """Return the values of a tile; those that the tile before it has are left out."""
+        f, region, axis = self.f, self.region, self.plan.axis
+        lanes, length = self.plan.lanes, region.shape[axis]
+        rest = length % lanes
+        start = counter
+        if rest:
+            last = f.value(f"icmp sgt i64 {counter}, {length - lanes}")
+            start = f.value(f"select i1 {last}, i64 {length - lanes}, i64 {counter}")
+        moved = moved_along(self.d, f, length, reads, axis, start)
+        at = self._lane_index(start)
+        found = [f.operand(b) for b in self._of_rows(moved, [[*x, at] for x in indices])]
+        if not rest:
+            return found
+        before, part, after = f.block, f.label(), f.label()
+        f.fork(last, part, after, rare=True)
+        f.start(part)
+        mask = [lanes - rest + k if k < rest else lanes for k in range(lanes)]
+        order = f"<{lanes} x i32> <{', '.join(f'i32 {k}' for k in mask)}>"
+        dtypes = self.dtypes * len(indices)
+        turned = []
+        for dtype, value in zip(dtypes, found):
+            kind = f.spelling.types[dtype]
+            nothing = self.d.literal(identity(region.combine, dtype), dtype)
+            turned.append(f.value(f"shufflevector {kind} {value}, {kind} {nothing}, {order}"))
+        f.jump(after)
+        return [
+            f.phi(f.spelling.types[dtype], (old, before), (new, part))
+            for dtype, old, new in zip(dtypes, found, turned)
+        ]
+
+    def _store_total(self, place: Place, value: str) -> None:
+        """Combine partial results, the second half into the first, and store what is left."""
+        f, region, dtype = self.f, self.region, place.dtype
+        own, count = f.spelling, region.partials
+        while count > 1:
+            count //= 2
+            f.spelling, halves = Spelling(2 * count), []
+            kind = f.spelling.types[dtype]
+            for first in (0, count):
+                if count == 1:
+                    halves.append(f.value(f"extractelement {kind} {value}, i64 {first}"))
+                    continue
+                order = ", ".join(f"i32 {first + k}" for k in range(count))
+                mask = f"<{count} x i32> <{order}>"
+                halves.append(f.value(f"shufflevector {kind} {value}, {kind} poison, {mask}"))
+            f.spelling = Spelling(count)
+            value = LOWERING[region.combine](f, dtype, *halves)
+        f.store(place, value)
+        f.spelling = own

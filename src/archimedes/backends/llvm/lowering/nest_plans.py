@@ -1,0 +1,105 @@
+"""How the points of a nest are put into lanes: along which axis, how many at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.graph.regions import Affine, Nest
+from archimedes.graph.regions.reads import row_major
+
+__all__ = ["Plan", "plan_of"]
+
+#: Bodies of up to so many operations are short: loads and loops are most of the work.
+SHORT = 8
+#: Bodies of up to so many operations run on four registers at once, or on two.
+FOUR, TWO = 8, 40
+#: Fewer points than this along an axis are not worth lanes.
+LEAST = 4
+
+
+class Plan(NamedTuple):
+    """``axis`` goes in ``lanes``; ``rows`` points of axis ``across`` are computed together.
+
+    ``across`` is -1 where there is one row at a time.
+    """
+
+    axis: int
+    lanes: int
+    across: int = -1
+    rows: int = 1
+
+
+def _strides(region: Nest) -> list[tuple[int, ...]]:
+    """Strides of all reads; a gather takes a load for each lane, whatever the axis."""
+    return [
+        read.strides if isinstance(read, Affine) else (2,) * len(region.shape)
+        for read in region.reads
+        if read is not None
+    ]
+
+
+def _price(region: Nest, axis: int) -> float:
+    """Return what it costs to load, and store, a vector along an axis."""
+    strides = [x[axis] for x in _strides(region)]
+    if axis < region.kept:
+        strides += [row_major(region.shape[: region.kept])[axis]] * len(region.body.outputs)
+    return sum({0: 0.5, 1: 1.0, -1: 1.5}.get(s, 8.0) for s in strides)
+
+
+def _floor(n: int) -> int:
+    """Return the largest power of two that is not above a number."""
+    return 1 << (n.bit_length() - 1)
+
+
+def _registers(target: Target) -> int:
+    return 32 if target.lanes == 8 else 16
+
+
+def plan_of(region: Nest, cost: int, target: Target) -> Plan | None:
+    """Return how to compute a nest in lanes, or None where that is not worth it.
+
+    ``cost`` are the operations of its body.
+    """
+    shape, kept = region.shape, region.kept
+    in_order = region.partials == 1 or region.reduced <= region.partials
+    wide = [k for k in range(kept) if shape[k] >= LEAST]
+    prices = {k: _price(region, k) for k in wide}
+    axis = min(reversed(wide), key=prices.__getitem__, default=-1)
+    if not in_order:
+        last = len(shape) - 1
+        whole = kept == last or shape[last] % region.partials == 0
+        cheap = axis < 0 or _price(region, last) <= prices[axis]
+        if whole and cheap and shape[last] > region.partials:
+            return _along_reduced(region, last, cost, target)
+    if axis < 0:
+        return None
+    return _along_kept(region, axis, cost, target, in_order)
+
+
+def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
+    """Lanes are the partial results."""
+    if cost > SHORT:
+        lanes = target.lanes * (2 if cost <= TWO else 1)
+        return Plan(axis, min(lanes, region.partials))
+    # Rows together load what they share once.
+    across = region.kept - 1
+    share = across >= 0 and any(x[across] == 0 for x in _strides(region))
+    fitting = _registers(target) // 2 // (region.partials // target.lanes)
+    outs = len(region.body.outputs)
+    rows = min(fitting // outs, region.shape[across]) if share else 1
+    return Plan(axis, region.partials, across, rows) if rows > 1 else Plan(axis, region.partials)
+
+
+def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bool) -> Plan:
+    registers = 4 if cost <= FOUR else 2 if cost <= TWO else 1
+    if region.combine:
+        registers = min(registers, 2)
+    lanes = min(target.lanes * registers, _floor(region.shape[axis]))
+    others = [k for k in range(region.kept) if k != axis and region.shape[k] > 1]
+    if not (region.combine and in_order and cost <= SHORT and others):
+        return Plan(axis, lanes)
+    across = others[-1]
+    each = max(1, lanes // target.lanes) * len(region.body.outputs)
+    rows = min((_registers(target) - 4) // each, region.shape[across])
+    return Plan(axis, lanes, across, rows) if rows > 1 else Plan(axis, lanes)
