@@ -200,10 +200,14 @@ class LaneNest(NestWriter):
             loop.next = self._chains(moved, [[*x, at] for x in indices], loop.carried)
         return loop.carried
 
-    def _of_rows(self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]) -> list[Binding]:
-        """Return the values of all rows at a point; what they read in common is loaded once."""
+    def _of_rows(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]
+    ) -> Iterator[Binding]:
+        """Yield the values of all rows at a point; what they read in common is loaded once.
+
+        Whoever takes them combines one before the next is written, so that few are alive.
+        """
         loaded: dict[Place, Binding] = {}
-        found = []
         body = self.region.body
         for row, mine in enumerate(indices):
             here = self._across(reads, row)
@@ -215,8 +219,7 @@ class LaneNest(NestWriter):
                         loaded[place] = Binding(operand=self.f.load(place))
                     binding = loaded[place]
                 given.append(binding)
-            found += self.low.lower(self.f, body, given, self.wanted)
-        return found
+            yield from self.low.lower(self.f, body, given, self.wanted)
 
     # ---- along a reduced axis ------------------------------------------------------------
 
@@ -307,8 +310,8 @@ class LaneNest(NestWriter):
 
     def _tile(
         self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], counter: str
-    ) -> list[str]:
-        """Return the values of a tile; those that the tile before it has are left out."""
+    ) -> Iterator[str]:
+        """Yield the values of a tile; those that the tile before it has are left out."""
         f, region, axis = self.f, self.region, self.plan.axis
         lanes, length = self.plan.lanes, region.shape[axis]
         rest = length % lanes
@@ -318,9 +321,11 @@ class LaneNest(NestWriter):
             start = f.value(f"select i1 {last}, i64 {length - lanes}, i64 {counter}")
         moved = moved_along(self.d, f, length, reads, axis, start)
         at = self._lane_index(start)
-        found = [f.operand(b) for b in self._of_rows(moved, [[*x, at] for x in indices])]
+        values = (f.operand(b) for b in self._of_rows(moved, [[*x, at] for x in indices]))
         if not rest:
-            return found
+            yield from values
+            return
+        found = list(values)
         before, part, after = f.block, f.label(), f.label()
         f.fork(last, part, after, rare=True)
         f.start(part)
@@ -333,7 +338,7 @@ class LaneNest(NestWriter):
             nothing = self.d.literal(identity(region.combine, dtype), dtype)
             turned.append(f.value(f"shufflevector {kind} {value}, {kind} {nothing}, {order}"))
         f.jump(after)
-        return [
+        yield from [
             f.phi(f.spelling.types[dtype], (old, before), (new, part))
             for dtype, old, new in zip(dtypes, found, turned)
         ]
