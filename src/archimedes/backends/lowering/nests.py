@@ -36,6 +36,11 @@ class NestWriter:
         self.given, self.wanted = given, wanted
         self.dtypes = [region.body.output_dtypes[k] for k in wanted]
 
+    @property
+    def in_order(self) -> bool:
+        """Whether values are combined one after the other, not as partial results."""
+        return self.region.partials == 1 or self.region.reduced <= self.region.partials
+
     def write(self, to: Sequence[Place]) -> list[str]:
         """Write the loops: results go to these blocks, or are returned where no axis is kept."""
         region, d, f = self.region, self.d, self.f
@@ -115,7 +120,7 @@ class NestWriter:
         """Combine the values along the reduced axes."""
         d, f, region = self.d, self.f, self.region
         start = [d.literal(identity(region.combine, x), x) for x in self.dtypes]
-        if region.partials == 1 or region.reduced <= region.partials:
+        if self.in_order:
             return self._chain(reads, indices, start)
         partials = [d.array(f, x, region.partials) for x in self.dtypes]
         for place, value in zip(partials, start):

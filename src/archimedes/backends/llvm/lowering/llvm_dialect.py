@@ -22,7 +22,8 @@ from archimedes.backends.llvm.lowering.lookups import lookup
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.nest_lanes import nest_in_lanes
-from archimedes.backends.llvm.lowering.nest_plans import plan_of
+from archimedes.backends.llvm.lowering.nest_plans import plan_of, rows_of
+from archimedes.backends.llvm.lowering.nest_rows import RowNest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import FrameReach, LoadingScope
 from archimedes.backends.llvm.lowering.solving import solver
@@ -381,16 +382,23 @@ class Llvm(Dialect):
         return True
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
-        """Compute points in lanes if the kernel is scalar."""
-        module = self.module
-        if module.spelling.lanes > 1 or has_host(region.body):
+        """Compute points in lanes if the kernel is scalar, else some rows at a time."""
+        module, cost = self.module, low.sizes.cost(region.body)
+        lanes = module.spelling.lanes
+        if has_host(region.body):
             return False
-        plan = plan_of(region, low.sizes.cost(region.body), module.target)
-        if plan is None:
-            return False
-        wide = self._in_lanes(low, region.body, plan.lanes)
-        nest_in_lanes(module.in_lanes(plan.lanes), wide, scope, region, outs, plan)
-        return True
+        if lanes > 1:
+            plan = rows_of(region, cost, lanes, module.target)
+            if plan is not None:
+                given = scope.bindings(region.inputs.tolist())
+                to = [scope.new_block(i) for i in outs]
+                RowNest(low, scope.f, region, given, scope.numbers(outs), plan).write(to)
+            return plan is not None
+        plan = plan_of(region, cost, module.target)
+        if plan is not None:
+            wide = self._in_lanes(low, region.body, plan.lanes)
+            nest_in_lanes(module.in_lanes(plan.lanes), wide, scope, region, outs, plan)
+        return plan is not None
 
     def _in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:
         """Return the lowering of a body in functions of vectors."""

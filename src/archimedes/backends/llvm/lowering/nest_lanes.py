@@ -8,24 +8,27 @@ reduced axis lanes are partial results, and what the last tile has computed alre
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import ExitStack
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.nest_plans import Plan
+from archimedes.backends.llvm.lowering.nest_rows import RowNest
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.combining import identity
-from archimedes.backends.lowering.nests import Index, NestWriter
+from archimedes.backends.lowering.nests import Index
 from archimedes.backends.lowering.walks import Walk, along, moved_along
 from archimedes.graph.dtypes import I64, item_type, length_of
-from archimedes.graph.regions import Nest
-from archimedes.graph.regions.reads import row_major
+from archimedes.graph.regions import Gather, Nest
+from archimedes.graph.regions.reads import Read, row_major
 
 __all__ = ["nest_in_lanes"]
+
+#: What rows share is copied where there are so many tiles of them.
+WORTH = 3
 
 
 def nest_in_lanes(
@@ -78,20 +81,13 @@ def _in_lanes(walk: Walk, axis: int) -> Walk:
     return walk._replace(place=place._replace(array=place.array._replace(lane=stride)))
 
 
-class LaneNest(NestWriter):
-    """Writes a nest as loops of vectors."""
+def _reads(region: Nest) -> list[Read]:
+    """Return those of the reads that walk."""
+    return [read for read in region.reads if read is not None]
 
-    def __init__(
-        self,
-        low: Lowering,
-        f: Any,
-        region: Nest,
-        given: Sequence[Binding],
-        wanted: Sequence[int],
-        plan: Plan,
-    ) -> None:
-        super().__init__(low, f, region, given, wanted)
-        self.plan = plan
+
+class LaneNest(RowNest):
+    """Writes a nest as loops of vectors."""
 
     def write(self, to: Sequence[Place]) -> list[str]:
         """Write the loops; results go to these places."""
@@ -105,22 +101,6 @@ class LaneNest(NestWriter):
         else:
             self._along_kept(walks, count)
         return []
-
-    # ---- loops over tiles ----------------------------------------------------------------
-
-    @contextmanager
-    def _tiles(self, length: int, step: int) -> Iterator[tuple[str, str]]:
-        """Write a loop over tiles of an axis: yields where one begins, and where it should."""
-        f = self.f
-        with f.loop(0, length, step=step) as loop:
-            start = loop.counter
-            if length % step:
-                past = f.value(f"icmp sgt i64 {start}, {length - step}")
-                start = f.value(f"select i1 {past}, i64 {length - step}, i64 {start}")
-            yield start, loop.counter
-
-    def _at(self, walks: Sequence[Walk], axis: int, start: str) -> list[Walk]:
-        return moved_along(self.d, self.f, self.region.shape[axis], walks, axis, start)
 
     def _lane_index(self, start: str) -> Index:
         """Return the indices of lanes from ``start`` on."""
@@ -144,82 +124,37 @@ class LaneNest(NestWriter):
                 loop = along(d, f, region.shape[axis], walks, axis)
                 counter, walks = loops.enter_context(loop)
                 indices[axis] = self.index(counter)
-            tiles = self._tiles(region.shape[plan.axis], plan.lanes)
-            start, _ = loops.enter_context(tiles)
-            walks = [_in_lanes(w, plan.axis) for w in self._at(walks, plan.axis, start)]
+            start = loops.enter_context(self.tiles(region.shape[plan.axis], plan.lanes))
+            walks = [_in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]
             indices[plan.axis] = self._lane_index(start)
             if plan.rows > 1:
-                tiles = self._tiles(region.shape[plan.across], plan.rows)
-                start, _ = loops.enter_context(tiles)
-                walks = self._at(walks, plan.across, start)
-                indices[plan.across] = self.index(start)
-                self._rows(walks, count, indices)
+                self.rows(loops, self._packed(walks, count), count, indices)
                 return
             found = [indices[axis] for axis in range(region.kept)]
             self.point(walks[:count], found, [walk.place for walk in walks[count:]])
 
-    def _across(self, walks: Sequence[Walk], row: int) -> list[Walk]:
-        """Return walks some rows further."""
-        across = self.plan.across
-        return [w._replace(place=w.place.at(row * w.strides[across] if row else 0)) for w in walks]
+    def _packed(self, walks: list[Walk], count: int) -> list[Walk]:
+        """Copy what all rows read to where it lies in the order it is read in.
 
-    def _row_indices(self, indices: dict[int, Index], row: int) -> list[Index]:
-        """Return the indices of the kept axes in a row."""
-        found = dict(indices)
-        if row and self.region.indexed:
-            start = indices[self.plan.across][1]
-            found[self.plan.across] = self.index(self.f.value(f"add i64 {start}, {row}"))
-        return [found[axis] for axis in range(self.region.kept)]
-
-    def _rows(self, walks: list[Walk], count: int, indices: dict[int, Index]) -> None:
-        """Combine the values of several rows together, one after the other."""
-        rows = range(self.plan.rows)
-        kept = [self._row_indices(indices, r) for r in rows]
-        first = [self.d.literal(identity(self.region.combine, x), x) for x in self.dtypes]
-        totals = self._chains(walks[:count], kept, first * len(rows))
-        for row in rows:
-            to = [walk.place for walk in self._across(walks[count:], row)]
-            for place, value in zip(to, totals[row * len(to) :]):
-                self.d.store(self.f, place, value)
-
-    def _chains(
-        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], carried: list[str]
-    ) -> list[str]:
-        """Combine along the axes that are left, for all rows."""
-        d, f, region = self.d, self.f, self.region
-        axis = len(indices[0])
-        if axis == len(region.shape):
-            values = self._of_rows(reads, indices)
-            pairs = zip(carried, values, self.dtypes * self.plan.rows)
-            return [self._combined(*x) for x in pairs]
-        length = region.shape[axis]
-        dtypes = self.dtypes * self.plan.rows
-        with d.counted(f, length, list(zip(dtypes, carried))) as loop:
-            moved = moved_along(d, f, length, reads, axis, loop.counter)
-            at = self.index(loop.counter)
-            loop.next = self._chains(moved, [[*x, at] for x in indices], loop.carried)
-        return loop.carried
-
-    def _of_rows(
-        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]
-    ) -> Iterator[Binding]:
-        """Yield the values of all rows at a point; what they read in common is loaded once.
-
-        Whoever takes them combines one before the next is written, so that few are alive.
+        Vectors far from each other take up more of the caches than they need, and may be in each
+        other's way there.
         """
-        loaded: dict[Place, Binding] = {}
-        body = self.region.body
-        for row, mine in enumerate(indices):
-            here = self._across(reads, row)
-            given = []
-            for binding in self.arguments(here, mine):
-                place = binding.place
-                if place is not None and place.array.kind == "local":
-                    if place not in loaded:
-                        loaded[place] = Binding(operand=self.f.load(place))
-                    binding = loaded[place]
-                given.append(binding)
-            yield from self.low.lower(self.f, body, given, self.wanted)
+        region, plan, d, f = self.region, self.plan, self.d, self.f
+        axis = region.kept
+        found = list(walks)
+        if len(region.shape) != axis + 1 or region.shape[plan.across] < WORTH * plan.rows:
+            return found
+        length = region.shape[axis]
+        for k, (place, strides) in enumerate(walks[:count]):
+            far = abs(strides[axis]) > plan.lanes and place.array.lane == 1
+            if not far or strides[plan.across] or isinstance(_reads(region)[k], Gather):
+                continue
+            room = f.module.frame.array(place.dtype, length)
+            with d.counted(f, length, ()) as loop:
+                (source,) = moved_along(d, f, length, [walks[k]], axis, loop.counter)
+                d.store(f, d.moving(f, room, loop.counter, 1), d.load(f, source.place))
+            found[k] = Walk(room, (*strides[:axis], 1))
+        return found
 
     # ---- along a reduced axis ------------------------------------------------------------
 
@@ -229,19 +164,19 @@ class LaneNest(NestWriter):
         with ExitStack() as loops:
             for axis in range(region.kept):
                 if axis == plan.across:
-                    tiles = self._tiles(region.shape[axis], plan.rows)
-                    counter, _ = loops.enter_context(tiles)
-                    walks = self._at(walks, axis, counter)
+                    tiles = self.tiles(region.shape[axis], plan.rows)
+                    counter = loops.enter_context(tiles)
+                    walks = self.at(walks, axis, counter)
                 else:
                     loop = along(d, f, region.shape[axis], walks, axis)
                     counter, walks = loops.enter_context(loop)
                 indices[axis] = self.index(counter)
             rows = range(plan.rows)
-            kept = [self._row_indices(indices, r) for r in rows]
+            kept = [self.row_indices(indices, r) for r in rows]
             lanes = [_in_lanes(walk, plan.axis) for walk in walks[:count]]
             partials = self._partials(lanes, kept)
             for row in rows:
-                to = self._across(walks[count:], row)
+                to = self.across(walks[count:], row)
                 for walk, value in zip(to, partials[row * len(to) :]):
                     self._store_total(walk.place, value)
 
@@ -321,7 +256,7 @@ class LaneNest(NestWriter):
             start = f.value(f"select i1 {last}, i64 {length - lanes}, i64 {counter}")
         moved = moved_along(self.d, f, length, reads, axis, start)
         at = self._lane_index(start)
-        values = (f.operand(b) for b in self._of_rows(moved, [[*x, at] for x in indices]))
+        values = (f.operand(b) for b in self.of_rows(moved, [[*x, at] for x in indices]))
         if not rest:
             yield from values
             return

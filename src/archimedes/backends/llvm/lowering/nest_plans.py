@@ -9,7 +9,7 @@ from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.regions import Affine, Nest
 from archimedes.graph.regions.reads import row_major
 
-__all__ = ["Plan", "plan_of"]
+__all__ = ["Plan", "plan_of", "rows_of"]
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
@@ -24,7 +24,7 @@ LEAST = 4
 class Plan(NamedTuple):
     """``axis`` goes in ``lanes``; ``rows`` points of axis ``across`` are computed together.
 
-    ``across`` is -1 where there is one row at a time.
+    ``across`` is -1 where there is one row at a time, ``axis`` where lanes are instances.
     """
 
     axis: int
@@ -112,3 +112,16 @@ def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bo
     each = max(1, lanes // target.lanes) * len(region.body.outputs)
     rows = min((_registers(target) - 4) // each, region.shape[across])
     return Plan(axis, lanes, across, rows) if rows > 1 else Plan(axis, lanes)
+
+
+def rows_of(region: Nest, cost: int, lanes: int, target: Target) -> Plan | None:
+    """Return how to compute a nest some rows at a time where lanes are instances already."""
+    shape, kept = region.shape, region.kept
+    in_order = region.partials == 1 or region.reduced <= region.partials
+    short = kept > 0 and bool(region.combine) and cost <= SHORT
+    if not short or not (in_order or len(shape) == kept + 1):
+        return None
+    across = max(range(kept), key=lambda k: (any(x[k] == 0 for x in _strides(region)), shape[k]))
+    each = max(1, lanes // target.lanes) * len(region.body.outputs)
+    rows = min((_registers(target) - 4) // each, shape[across])
+    return Plan(-1, lanes, across, rows) if rows > 1 else None

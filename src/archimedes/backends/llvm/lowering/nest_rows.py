@@ -1,0 +1,189 @@
+"""Several rows of a nest together: what they share is loaded once, and the CPU has enough to do.
+
+Rows are points of a kept axis. Lanes are the instances of a batch, or points of another axis
+(``nest_lanes.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from archimedes.backends.llvm.lowering.instructions import LOWERING
+from archimedes.backends.llvm.lowering.nest_plans import Plan
+from archimedes.backends.lowering import Binding, Lowering, Place
+from archimedes.backends.lowering.combining import identity
+from archimedes.backends.lowering.nests import Index, NestWriter
+from archimedes.backends.lowering.walks import Walk, along, moved_along
+from archimedes.graph.regions import Nest
+from archimedes.graph.regions.reads import row_major
+
+__all__ = ["RowNest"]
+
+
+class RowNest(NestWriter):
+    """Writes a nest with a reduction, some rows at a time."""
+
+    def __init__(
+        self,
+        low: Lowering,
+        f: Any,
+        region: Nest,
+        given: Sequence[Binding],
+        wanted: Sequence[int],
+        plan: Plan,
+    ) -> None:
+        super().__init__(low, f, region, given, wanted)
+        self.plan = plan
+
+    def write(self, to: Sequence[Place]) -> list[str]:
+        """Write the loops; results go to these places."""
+        region, d, f = self.region, self.d, self.f
+        walks = self.reads()
+        count = len(walks)
+        strides = row_major(region.shape[: region.kept])
+        walks += [Walk(place, strides) for place in to]
+        indices: dict[int, Index] = {}
+        with ExitStack() as loops:
+            for axis in range(region.kept):
+                if axis != self.plan.across:
+                    loop = along(d, f, region.shape[axis], walks, axis)
+                    counter, walks = loops.enter_context(loop)
+                    indices[axis] = self.index(counter)
+            self.rows(loops, walks, count, indices)
+        return []
+
+    # ---- rows ----------------------------------------------------------------------------
+
+    @contextmanager
+    def tiles(self, length: int, step: int) -> Iterator[str]:
+        """Write a loop over tiles of an axis, the last of which ends with it: yields their starts."""
+        f = self.f
+        with f.loop(0, length, step=step) as loop:
+            start = loop.counter
+            if length % step:
+                past = f.value(f"icmp sgt i64 {start}, {length - step}")
+                start = f.value(f"select i1 {past}, i64 {length - step}, i64 {start}")
+            yield start
+
+    def at(self, walks: Sequence[Walk], axis: int, start: str) -> list[Walk]:
+        """Return walks at a place of an axis."""
+        return moved_along(self.d, self.f, self.region.shape[axis], walks, axis, start)
+
+    def across(self, walks: Sequence[Walk], row: int) -> list[Walk]:
+        """Return walks some rows further."""
+        across = self.plan.across
+        return [w._replace(place=w.place.at(row * w.strides[across] if row else 0)) for w in walks]
+
+    def row_indices(self, indices: dict[int, Index], row: int) -> list[Index]:
+        """Return the indices of the kept axes in a row."""
+        found = dict(indices)
+        if row and self.region.indexed:
+            start = indices[self.plan.across][1]
+            found[self.plan.across] = self.index(self.f.value(f"add i64 {start}, {row}"))
+        return [found[axis] for axis in range(self.region.kept)]
+
+    def rows(
+        self, loops: ExitStack, walks: Sequence[Walk], count: int, indices: dict[int, Index]
+    ) -> None:
+        """Write the loop over tiles of rows, and what is computed in one."""
+        across, number = self.plan.across, self.plan.rows
+        start = loops.enter_context(self.tiles(self.region.shape[across], number))
+        walks = self.at(walks, across, start)
+        indices = {**indices, across: self.index(start)}
+        kept = [self.row_indices(indices, row) for row in range(number)]
+        start_values = [self.d.literal(identity(self.region.combine, x), x) for x in self.dtypes]
+        reads, first = walks[:count], start_values * number
+        if self.in_order:
+            totals = self._chains(reads, kept, first)
+        else:
+            totals = self._by_partials(reads, kept, first)
+        for row in range(number):
+            to = [walk.place for walk in self.across(walks[count:], row)]
+            for place, value in zip(to, totals[row * len(to) :]):
+                self.d.store(self.f, place, value)
+
+    def _chains(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], carried: list[str]
+    ) -> list[str]:
+        """Combine along the axes that are left, for all rows."""
+        d, f, region = self.d, self.f, self.region
+        axis = len(indices[0])
+        if axis == len(region.shape):
+            return self.step(reads, indices, carried)
+        length = region.shape[axis]
+        dtypes = self.dtypes * self.plan.rows
+        with d.counted(f, length, list(zip(dtypes, carried))) as loop:
+            moved = moved_along(d, f, length, reads, axis, loop.counter)
+            at = self.index(loop.counter)
+            loop.next = self._chains(moved, [[*x, at] for x in indices], loop.carried)
+        return loop.carried
+
+    def step(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], carried: Sequence[str]
+    ) -> list[str]:
+        """Combine the values of all rows at a point with what there is."""
+        values = self.of_rows(reads, indices)
+        pairs = zip(carried, values, self.dtypes * len(indices))
+        return [self._combined(*x) for x in pairs]
+
+    def _by_partials(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], first: Sequence[str]
+    ) -> list[str]:
+        """Combine along the reduced axis, one partial result of all rows after the other."""
+        d, f, region, axis = self.d, self.f, self.region, self.region.kept
+        dtypes = self.dtypes * len(indices)
+        partials, length = region.partials, region.shape[axis]
+        places = [d.array(f, x, partials) for x in dtypes]
+        further = [
+            walk._replace(strides=(*walk.strides[:axis], walk.strides[axis] * partials))
+            for walk in reads
+        ]
+        with d.counted(f, partials, ()) as outer:
+            moved = moved_along(d, f, length, reads, axis, outer.counter)
+            here = [new._replace(strides=old.strides) for new, old in zip(moved, further)]
+            left = f.value(f"sub i64 {length + partials - 1}, {outer.counter}")
+            stop = f.value(f"udiv i64 {left}, {partials}")
+            kinds = [f.spelling.types[x] for x in dtypes]
+            with f.loop(0, stop, list(zip(kinds, first))) as loop:
+                point = moved_along(d, f, length, here, axis, loop.counter)
+                index = self.index("")
+                if region.indexed:
+                    before = f.value(f"mul i64 {loop.counter}, {partials}")
+                    index = self.index(f.value(f"add i64 {before}, {outer.counter}"))
+                loop.next = self.step(point, [[*x, index] for x in indices], loop.carried)
+            for place, value in zip(places, loop.carried):
+                d.store(f, d.moving(f, place, outer.counter, 1), value)
+        return [self._total(place) for place in places]
+
+    def _total(self, place: Place) -> str:
+        """Combine partial results in memory, the second half into the first."""
+        f, region = self.f, self.region
+        values = [f.load(place.at(k)) for k in range(region.partials)]
+        while len(values) > 1:
+            half = len(values) // 2
+            pairs = zip(values[:half], values[half:])
+            values = [LOWERING[region.combine](f, place.dtype, a, b) for a, b in pairs]
+        return values[0]
+
+    def of_rows(
+        self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]
+    ) -> Iterator[Binding]:
+        """Yield the values of all rows at a point; what they read in common is loaded once.
+
+        Whoever takes them combines one before the next is written, so that few are alive.
+        """
+        loaded: dict[Place, Binding] = {}
+        body = self.region.body
+        for row, mine in enumerate(indices):
+            here = self.across(reads, row)
+            given = []
+            for binding in self.arguments(here, mine):
+                place = binding.place
+                if place is not None and place.array.kind == "local":
+                    if place not in loaded:
+                        loaded[place] = Binding(operand=self.f.load(place))
+                    binding = loaded[place]
+                given.append(binding)
+            yield from self.low.lower(self.f, body, given, self.wanted)
