@@ -58,7 +58,7 @@ class RowNest(NestWriter):
 
     @contextmanager
     def tiles(self, length: int, step: int) -> Iterator[str]:
-        """Write a loop over tiles of an axis, the last of which ends with it: yields their starts."""
+        """Write a loop over tiles of an axis and yield their starts; the last ends with it."""
         f = self.f
         with f.loop(0, length, step=step) as loop:
             start = loop.counter

@@ -40,7 +40,7 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Scan, While
+from archimedes.graph.regions import Nest, Scan, While
 from archimedes.graph.table_data import data_form, data_tables, table_key
 
 __all__ = ["Kernel", "Statistics", "build"]
@@ -111,8 +111,8 @@ def _lanes_for(graph: Graph, target: Target) -> int:
     """Return how many instances to compute at once.
 
     As many as a register holds; twice that for long loops, whose steps wait for each other and
-    leave the CPU with little to do meanwhile. Where instances leave a loop at different times,
-    more of them would wait for the last.
+    leave the CPU with little to do meanwhile, and for matrix products, which then load half as
+    often. Where instances leave a loop at different times, more of them would wait for the last.
     """
     return target.lanes * (2 if _steps_in_sequence(graph) else 1)
 
@@ -120,6 +120,8 @@ def _lanes_for(graph: Graph, target: Target) -> int:
 def _steps_in_sequence(graph: Graph) -> bool:
     regions = graph.regions.values()
     if any(isinstance(r, Scan) and r.length >= LONG_LOOP and not _waits(r.body) for r in regions):
+        return True
+    if any(isinstance(r, Nest) and r.kept and r.reduced >= LONG_LOOP for r in regions):
         return True
     return any(_steps_in_sequence(body) for r in regions for body in r.bodies)
 
