@@ -3,7 +3,7 @@
 Legend: for a column S_i and a column S_j above it, with the inertia I and the matrix B of all that
 link i carries, ``C_ji = S_j . (I dS_i + B S_i)`` and ``C_ij = S_i . (I dS_j + B S_j)``, where
 dS = v x S is the rate of a column. This C has ``dM/dt = C + C'``.
-Source: Echeandia and Wensing 2021 (see `common_axes`), algorithm 1.
+Source: Echeandia and Wensing 2021 (see `link_motions`), algorithm 1, in the axes of the links.
 """
 
 from __future__ import annotations
@@ -12,18 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.common_axes import (
+from archimedes.multibody.algorithms.link_motions import (
     bias_of,
     bias_sum,
     bias_times,
+    bias_to_parent,
     bias_transposed,
-    in_common_axes,
+    motions_of,
     pair,
 )
-from archimedes.multibody.algorithms.links import ancestors, speeds_of
+from archimedes.multibody.algorithms.links import inertias_of, speeds_of
 from archimedes.multibody.algorithms.mass_matrix import filled
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.spatial_algebra import cross_motion, dot, momentum, rigid_sum
+from archimedes.multibody.models.spatial_algebra import (
+    cross_motion,
+    dot,
+    force_to_parent,
+    momentum,
+    rigid_sum,
+    rigid_to_parent,
+    to_parent,
+)
 
 __all__ = ["coriolis_matrix"]
 
@@ -41,10 +50,10 @@ def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
     array([[0.]])
     """
     check_constant(model, "coriolis_matrix")
-    tree = in_common_axes(model, q, speeds_of(model, v), [])
-    I = list(tree.inertias)
-    B = [bias_of(inertia, velocity) for inertia, velocity in zip(I, tree.v, strict=True)]
-    rates = [[cross_motion(v_i, c) for _, c in S] for v_i, S in zip(tree.v, tree.S, strict=True)]
+    links = motions_of(model, q, speeds_of(model, v), [])
+    I = inertias_of(model)
+    B = [bias_of(inertia, velocity) for inertia, velocity in zip(I, links.v, strict=True)]
+    rates = [[cross_motion(v_i, c) for _, c in S] for v_i, S in zip(links.v, links.S, strict=True)]
     entries: dict[tuple[int, int], Any] = {}
 
     def add(row: int, column: int, value: Any) -> None:
@@ -52,19 +61,22 @@ def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
         entries[place] = entries[place] + value if place in entries else value
 
     for i in reversed(range(len(model.links))):
-        for n, (k, column) in enumerate(tree.S[i]):
+        for n, (k, column) in enumerate(links.S[i]):
             K = momentum(I[i], rates[i][n]) + bias_times(B[i], column)
             F, G = momentum(I[i], column), bias_transposed(B[i], column)
-            for j, other in tree.S[i]:
+            for j, other in links.S[i]:
                 add(j, k, dot(other, K))
-            for up in ancestors(model, i)[1:]:
-                for (j, other), rate in zip(tree.S[up], rates[up], strict=True):
+            at = i
+            while (above := model.links[at].parent) >= 0:
+                X, at = links.X[at], above
+                K, F, G = force_to_parent(X, K), force_to_parent(X, F), to_parent(X, G)
+                for (j, other), rate in zip(links.S[at], rates[at], strict=True):
                     add(j, k, dot(other, K))
                     add(k, j, pair(F, rate, G, other))
         parent = model.links[i].parent
         if parent >= 0:
-            I[parent] = rigid_sum(I[parent], I[i])
-            B[parent] = bias_sum(B[parent], B[i])
+            I[parent] = rigid_sum(I[parent], rigid_to_parent(links.X[i], I[i]))
+            B[parent] = bias_sum(B[parent], bias_to_parent(links.X[i], B[i]))
     batch = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
     return filled(entries, (*batch, model.nv, model.nv))
 

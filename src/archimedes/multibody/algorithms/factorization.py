@@ -1,8 +1,8 @@
 """The mass matrix factorised along the tree, and systems solved with it.
 
 Legend: velocities are numbered so that those above come first; ``M = L' D L`` with L unit lower
-triangular, whose row i has entries only at velocities above i. Its inverse Z = L^-1 has the same
-pattern, so that ``M^-1 = Z D^-1 Z'`` takes products along branches alone.
+triangular, whose row i has entries only at velocities above i. Its inverse L^-1 = 1 - N has the
+same pattern, so that ``M^-1 = (1 - N) D^-1 (1 - N)'`` takes products along branches alone.
 Source: Featherstone 2008, section 6.5 and table 6.3 (LTDL).
 """
 
@@ -22,11 +22,11 @@ Entries = dict[tuple[int, int], Any]
 
 
 class Factors:
-    """Z and 1 / D of a mass matrix, with the velocities above each."""
+    """N and 1 / D of a mass matrix, with the velocities above each."""
 
-    def __init__(self, branch: list[list[int]], Z: Entries, inverse_D: list[Any]) -> None:
+    def __init__(self, branch: list[list[int]], N: Entries, inverse_D: list[Any]) -> None:
         self.branch = branch
-        self.Z = Z
+        self.N = N
         self.inverse_D = inverse_D
 
 
@@ -53,11 +53,10 @@ def factorized(model: Model, M: Entries) -> Factors:
     """Return the factors of a mass matrix given by its entries (row, column)."""
     branch = branch_of(model)
     H = {place: value for place, value in M.items() if place[0] >= place[1]}
+    inverse_D: list[Any] = [None] * model.nv
     for k in reversed(range(model.nv)):
-        gains = {}
-        for i in branch[k]:
-            if (k, i) in H:
-                gains[i] = H[k, i] / H[k, k]
+        inverse_D[k] = 1.0 / H[k, k]
+        gains = {i: H[k, i] * inverse_D[k] for i in branch[k] if (k, i) in H}
         for n, i in enumerate(branch[k]):
             if i not in gains:
                 continue
@@ -67,60 +66,53 @@ def factorized(model: Model, M: Entries) -> Factors:
                     H[i, j] = H[i, j] - change if (i, j) in H else -change
         for i, gain in gains.items():
             H[k, i] = gain
-    Z: Entries = {}
+    N: Entries = {}
     for k in range(model.nv):
-        for i in branch[k]:
-            terms = [H[k, i]] if (k, i) in H else []
-            between = branch[k][: branch[k].index(i)]
-            terms += [H[k, j] * Z[j, i] for j in between if (k, j) in H and (j, i) in Z]
-            if terms:
-                total = terms[0]
-                for term in terms[1:]:
-                    total = total + term
-                Z[k, i] = -total
-    return Factors(branch, Z, [1.0 / H[k, k] for k in range(model.nv)])
+        for n, i in enumerate(branch[k]):
+            total = H.get((k, i))
+            for j in branch[k][:n]:
+                if (k, j) in H and (j, i) in N:
+                    term = H[k, j] * N[j, i]
+                    total = -term if total is None else total - term
+            if total is not None:
+                N[k, i] = total
+    return Factors(branch, N, inverse_D)
 
 
 def solved(factors: Factors, rows: list[Any]) -> list[Any]:
     """Return M^-1 times a matrix given by its rows (a number or an array each)."""
-    Z, branch = factors.Z, factors.branch
+    N, branch = factors.N, factors.branch
     y = list(rows)
     for k in range(len(rows)):
         for i in branch[k]:
-            if (k, i) in Z:
-                y[i] = y[i] + Z[k, i] * rows[k]
+            if (k, i) in N:
+                y[i] = y[i] - N[k, i] * rows[k]
     y = [d * x for d, x in zip(factors.inverse_D, y, strict=True)]
     out = list(y)
     for k in range(len(rows)):
         for i in branch[k]:
-            if (k, i) in Z:
-                out[k] = out[k] + Z[k, i] * y[i]
+            if (k, i) in N:
+                out[k] = out[k] - N[k, i] * y[i]
     return out
 
 
 def inverse_entries(factors: Factors) -> Entries:
-    """Return the entries of M^-1 = Z D^-1 Z' that are not zero."""
-    n = len(factors.inverse_D)
-    rows: list[dict[int, Any]] = [
-        {k: None, **{i: factors.Z[k, i] for i in factors.branch[k] if (k, i) in factors.Z}}
-        for k in range(n)
-    ]
+    """Return the entries of M^-1 that are not zero."""
+    n, N = len(factors.inverse_D), factors.N
+    above = [[i for i in factors.branch[k] if (k, i) in N] for k in range(n)]
+    scaled = {(k, i): x * factors.inverse_D[i] for (k, i), x in N.items()}
     found: Entries = {}
     for k in range(n):
-        scaled = {
-            i: factors.inverse_D[i] if z is None else z * factors.inverse_D[i]
-            for i, z in rows[k].items()
-        }
         for j in range(k + 1):
-            total = None
-            for i, z in scaled.items():
-                if i in rows[j]:
-                    other = rows[j][i]
-                    term = z if other is None else z * other
+            total = factors.inverse_D[k] if j == k else None
+            for i in above[k]:
+                if (j, i) in N:
+                    term = scaled[k, i] * N[j, i]
                     total = term if total is None else total + term
+            if (k, j) in N:
+                total = -scaled[k, j] if total is None else total - scaled[k, j]
             if total is not None:
-                found[k, j] = total
-                found[j, k] = total
+                found[k, j] = found[j, k] = total
     return found
 
 

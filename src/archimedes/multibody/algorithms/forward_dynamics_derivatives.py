@@ -19,10 +19,10 @@ from archimedes.multibody.algorithms.factorization import (
     inverse_entries,
     solved,
 )
-from archimedes.multibody.algorithms.forward_dynamics import aba
+from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.inverse_dynamics_derivatives import derivative_entries
-from archimedes.multibody.algorithms.links import Forces
-from archimedes.multibody.algorithms.mass_matrix import filled
+from archimedes.multibody.algorithms.links import Forces, joined, speeds_of
+from archimedes.multibody.algorithms.mass_matrix import filled, mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives
 from archimedes.multibody.models.model import Model
 from archimedes.spatial.validation import concrete
@@ -30,7 +30,7 @@ from archimedes.spatial.validation import concrete
 __all__ = ["aba_derivatives"]
 
 #: Products that are written out in a recording; beyond, columns are solved in a loop.
-UNROLLED = 10_000
+UNROLLED = 100_000
 
 
 def aba_derivatives(
@@ -49,20 +49,21 @@ def aba_derivatives(
     >>> aba_derivatives(b.build(), np.array([np.pi / 2]), np.zeros(1), np.zeros(1))[0].round(9)
     array([[-16.35]])
     """
-    a = aba(model, q, v, tau, forces, passive)
-    dq, dv, M = derivative_entries(model, q, v, a, forces)
+    factors = factorized(model, mass_entries(model, q))
+    rest = speeds_of(model, tau, "tau")
+    bias = speeds_of(model, rnea(model, q, v, np.zeros(model.nv), forces, passive), "bias")
+    a = joined(solved(factors, [x - y for x, y in zip(rest, bias, strict=True)]))
+    dq, dv, _ = derivative_entries(model, q, v, a, forces)
     if passive:
         for entries, added in zip((dq, dv), passive_derivatives(model, q, v), strict=True):
             for i in range(model.nv):
                 for j in range(model.nv):
                     entries[i, j] = entries.get((i, j), 0.0) - added[..., i, j]
-    for k in range(model.nv):
-        M[k, k] = M[k, k] + model.armature[k]
-    factors = factorized(model, M)
-    batch = np.shape(a)[:-1]
-    shape = (*batch, model.nv, model.nv)
-    both = filled(dq, shape), filled(dv, shape)
-    moved = -solved_columns(factors, np.concatenate(both, axis=-1))
+    shape = (*np.shape(a)[:-1], model.nv, model.nv)
+    right = np.concatenate([filled(dq, shape), filled(dv, shape)], axis=-1)
+    moved = solved_columns(
+        Factors(factors.branch, factors.N, [-d for d in factors.inverse_D]), right
+    )
     n = model.nv
     return moved[..., :n], moved[..., n:], filled(inverse_entries(factors), shape)
 
@@ -73,7 +74,7 @@ def solved_columns(factors: Factors, right: Any) -> Any:
     In a recording of a large robot the columns are a loop: written out, they would be most of it.
     """
     n = len(factors.inverse_D)
-    if concrete(right) is None and len(factors.Z) * right.shape[-1] > UNROLLED:
+    if concrete(right) is None and len(factors.N) * right.shape[-1] > UNROLLED:
         columns = vmap(lambda c: np.stack(solved(factors, [c[k] for k in range(n)])))(right.T)
         return columns.T
     rows = [right[..., k, :] for k in range(n)]
@@ -86,5 +87,5 @@ def broadcast(factors: Factors) -> Factors:
     def last(x: Any) -> Any:
         return x if np.ndim(x) == 0 else x[..., None]
 
-    Z = {place: last(value) for place, value in factors.Z.items()}
-    return Factors(factors.branch, Z, [last(d) for d in factors.inverse_D])
+    N = {place: last(value) for place, value in factors.N.items()}
+    return Factors(factors.branch, N, [last(d) for d in factors.inverse_D])

@@ -1,9 +1,8 @@
-"""All links of a tree in the same axes, for sums over pairs of joints.
+"""Velocities and accelerations of all links, and what velocities do to inertias, in their own axes.
 
-Legend: the axes are the world's, or, below a free joint, those of the body it carries, at this
-moment; nothing depends on where a floating robot is, and no digits are lost on its way. S_i are
-the columns of joint i, v_i the velocity of its link, v_p and a_p velocity and acceleration of its
-parent, in which the world accelerates by minus gravity.
+Legend: S_i are the columns of joint i, v_i and a_i velocity and (spatial) acceleration of its link,
+v_p and a_p those of its parent, all in the axes of link i, where columns are mostly zeros and ones.
+The world accelerates by minus gravity.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from archimedes.multibody.algorithms.links import (
     columns_of,
     coordinates_of,
     gravity_of,
-    inertias_of,
     moving,
     poses_of,
 )
@@ -27,68 +25,66 @@ from archimedes.multibody.models.spatial_algebra import (
     Pose,
     Rigid,
     Spatial,
-    compose,
     cross_motion,
     dot3,
     momentum,
-    motion_to_parent,
-    rigid_to_parent,
+    motion_to_child,
+    rotated,
+    to_parent,
 )
 from archimedes.spatial.components import cross, matvec, skew, transpose
 
-__all__ = ["Bias", "Tree", "bias_of", "bias_sum", "bias_times", "bias_transposed", "in_common_axes"]
+__all__ = [
+    "Bias",
+    "Motions",
+    "bias_of",
+    "bias_sum",
+    "bias_times",
+    "bias_to_parent",
+    "bias_transposed",
+    "motions_of",
+    "pair",
+]
 
 
-class Tree(NamedTuple):
-    """Poses, columns, inertias and motions of all links in common axes."""
+class Motions(NamedTuple):
+    """Poses in the parents, columns and motions of all links; parents of the first have none."""
 
-    poses: list[Pose]
+    X: list[Pose]
     S: list[list[Column]]
-    inertias: list[Rigid]
     v: list[Spatial]
     v_parent: list[Spatial | None]
     a: list[Spatial]
     a_parent: list[Spatial]
 
 
-def in_common_axes(model: Model, q: Any, speeds: Sequence[Any], rates: Sequence[Any]) -> Tree:
+def motions_of(model: Model, q: Any, speeds: Sequence[Any], rates: Sequence[Any]) -> Motions:
     """Return all links at coordinates q (..., nq), with speeds and accelerations of the joints.
 
     Zero rates are left out of the sums: pass an empty list for none.
     """
     qs = coordinates_of(model, q)
-    X, S = poses_of(model, qs), columns_of(model, qs)
-    tree = Tree([], [], [], [], [], [], [])
-    own = inertias_of(model)
+    found = Motions(poses_of(model, qs), columns_of(model, qs), [], [], [], [])
     for i, link in enumerate(model.links):
-        up = link.parent
-        gravity = gravity_of(model)
-        if up < 0 and link.kind.name == "free":
-            pose = Pose(np.eye(3), np.zeros(3))
-            gravity = Spatial(matvec(transpose(X[i].R), gravity.linear), gravity.angular)
-            columns, inertia = S[i], own[i]
+        X, up = found.X[i], link.parent
+        vJ = moving(found.S[i], speeds)
+        if up < 0:
+            v_p, v, a_p = None, vJ, motion_to_child(X, gravity_of(model))
+            a = a_p
         else:
-            pose = X[i] if up < 0 else compose(tree.poses[up], X[i])
-            columns = [Column(k, motion_to_parent(pose, c)) for k, c in S[i]]
-            inertia = rigid_to_parent(pose, own[i])
-        vJ = moving(columns, speeds)
-        v = vJ if up < 0 else tree.v[up] + vJ
-        a_parent = gravity if up < 0 else tree.a[up]
-        a = a_parent if up < 0 else a_parent + cross_motion(v, vJ)
-        tree.poses.append(pose)
-        tree.S.append(columns)
-        tree.inertias.append(inertia)
-        tree.v_parent.append(None if up < 0 else tree.v[up])
-        tree.v.append(v)
-        tree.a_parent.append(a_parent)
-        tree.a.append(a + moving(columns, rates) if rates else a)
-    return tree
+            v_p, a_p = motion_to_child(X, found.v[up]), motion_to_child(X, found.a[up])
+            v, a = v_p + vJ, a_p + cross_motion(v_p, vJ)
+        found.v_parent.append(v_p)
+        found.v.append(v)
+        found.a_parent.append(a_p)
+        found.a.append(a + moving(found.S[i], rates) if rates else a)
+    return found
 
 
 class Bias(NamedTuple):
     """The matrix B of an inertia and a velocity: B m = (w_m x P, W w_m), with ``B v = v x* I v``.
 
-    P is the linear momentum, W = -[w] (tr(J)/2 - J) - [h] [v]. In common axes both add up.
+    P is the linear momentum, W = -[w] (tr(J)/2 - J) - [h] [v]. In the same axes both add up.
     Source: Echeandia and Wensing, Numerical methods to compute the Coriolis matrix and Christoffel
     symbols for rigid-body systems, J. Comput. Nonlinear Dynamics 16, 2021, equation 24, whose three
     terms come out as these.
@@ -110,6 +106,12 @@ def bias_of(I: Rigid, v: Spatial) -> Bias:
 def bias_sum(a: Bias, b: Bias) -> Bias:
     """Return B of two bodies that move together."""
     return Bias(a.P + b.P, a.W + b.W)
+
+
+def bias_to_parent(X: Pose, B: Bias) -> Bias:
+    """Return B given in the child in the coordinates of the parent."""
+    P = to_parent(X, B.P)
+    return Bias(P, rotated(X, B.W) - np.matmul(skew(X.p), skew(P)))
 
 
 def bias_times(B: Bias, m: Spatial) -> Spatial:
