@@ -177,6 +177,14 @@ class Backend(ABC):
     def build(self, program: Program) -> Kernel:
         """Make a program ready to run, or take it from the cache."""
 
+    def block_factors(self) -> Any:
+        """Return what factorises and solves systems of ``simulate.sparse.block_factors``, or None.
+
+        An object with ``factorise(system, blocks)`` and ``solve(system, blocks, x)``; without one
+        they are computed in NumPy, with the same bits.
+        """
+        return None
+
     def cache_folder(self) -> Path | None:
         """Return where what was built is kept for other processes, or None."""
         return None

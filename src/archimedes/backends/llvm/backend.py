@@ -131,6 +131,12 @@ class LLVM(Backend):
         """Compile, or read from the cache."""
         return NativeProgram(program)
 
+    def block_factors(self) -> Any:
+        """Return the native factorisation."""
+        from archimedes.backends.llvm.runtime import block_factors
+
+        return block_factors
+
     def cache_folder(self) -> Path | None:
         """Return the folder of object code."""
         from archimedes.backends.code_cache import cache_folder

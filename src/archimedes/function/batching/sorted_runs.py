@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from archimedes.function.batching.vmap_calls import Batched, vmap
+from archimedes.function.batching.vmap_calls import vmap
 from archimedes.function.compiled import Compiled
 
 __all__ = ["over_runs"]
@@ -47,7 +47,7 @@ def over_runs(function: Compiled, width: int) -> Over:
 class RunByRun:
     """The same in Python."""
 
-    def __init__(self, function: Batched) -> None:
+    def __init__(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
         self.function = function
 
     def bound(

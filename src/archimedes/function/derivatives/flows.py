@@ -15,7 +15,7 @@ from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.graph.derivatives import flows
 from archimedes.graph.dtypes import F64
-from archimedes.symbolic import current_trace, wrap
+from archimedes.symbolic import current_trace, is_tracing, wrap
 
 __all__ = ["event_time", "moved"]
 
@@ -24,8 +24,10 @@ def moved(f: Callable[[Any, Any], Any], a: Any, b: Any, x: Any) -> Any:
     """Return the state at time b of the solution of x' = f(t, x) that has state x (n,) at a.
 
     Only for a and b of the same value, so that the value is x; derivatives with respect to a, b,
-    x and everything f reads are those of the solution. Call it inside a recording.
+    x and everything f reads are those of the solution.
     """
+    if not is_tracing():
+        return x
     time, end, state = _floats(a), _floats(b), _floats(x)
     field = _recorded(f, time, state, x)
     g, ids = current_trace().graph, current_trace().ids_of
@@ -43,6 +45,8 @@ def event_time(
     Only where it is zero at t itself, so that the value is t. Where the event function only
     touches zero, derivatives of the time are not finite.
     """
+    if not is_tracing():
+        return t
     time, state = _floats(t), _floats(x)
     field, guard = _recorded(f, time, state, x), _recorded(event, time, state, x)
     g, ids = current_trace().graph, current_trace().ids_of

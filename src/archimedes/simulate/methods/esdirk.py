@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import jac
 from archimedes.simulate.methods.combinations import weighted
+from archimedes.simulate.methods.linear_systems import linearised
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.methods.newton import simplified_newton
 
@@ -62,14 +62,14 @@ class Esdirk:
     def step(self, f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
         """Take one step; an iteration that does not converge shows in the error."""
         gh = self.gamma * h
-        inverse = np.linalg.inv(np.eye(x.size) - gh * jac(f, argnums=1)(t, x))
+        solve = linearised(f, t, x)[1].solver(1.0, -gh)
         slopes = [memory]
         state, left = x, np.zeros_like(x)
         for c, row in zip(self.c[1:], self.a[1:]):
             base = weighted(row, slopes, np.zeros_like(x)) * h + x
             guess = base + gh * slopes[-1]
             residual = partial(_residual, f, t + c * h, base, gh)
-            state, change = simplified_newton(residual, base, guess, inverse, NEWTON_STEPS)
+            state, change = simplified_newton(residual, base, guess, solve, NEWTON_STEPS)
             left = np.maximum(left, np.abs(change))
             # The slope from the equation, not from f: f would amplify what Newton left over.
             slopes.append((state - base) / gh)

@@ -13,6 +13,7 @@ import numpy as np
 from archimedes.function import stop_gradient
 from archimedes.simulate.methods.combinations import weighted
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
+from archimedes.simulate.methods.pieces import piece
 from archimedes.simulate.methods.stiffness import estimate
 from archimedes.simulate.methods.tableaus import TABLEAUS, Row, Tableau
 
@@ -24,6 +25,7 @@ def _weigh(row: Row, k: Sequence[Any]) -> Any:
     return weighted([row[i] for i in sorted(row)], [k[i] for i in sorted(row)])
 
 
+@piece()
 def _two_norms(error: Any, scale: Any) -> Any:
     """DOP853 combines estimates of order 5 and 3 to one of order 7 (HNW eq. II.10.17)."""
     high, low = error[0] / scale, error[1] / scale

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.simulate.methods.pieces import piece
+
 __all__ = ["METHODS", "Method", "Step", "evaluate_dense", "register", "rms_norm"]
 
 #: f(t, x) -> derivative, shape (n,)
@@ -40,6 +42,7 @@ class Step(NamedTuple):
     stiffness: Any = None
 
 
+@piece()
 def rms_norm(error: Any, scale: Any) -> Any:
     """Root mean square of error / scale (Hairer, Norsett, Wanner I, eq. II.4.11).
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import while_loop
-from archimedes.simulate.methods.combinations import product
 from archimedes.simulate.methods.method_table import rms_norm
 
 __all__ = ["simplified_newton"]
@@ -24,13 +23,17 @@ _TINY = 1e-300
 
 
 def simplified_newton(
-    residual: Callable[[Any], Any], base: Any, guess: Any, inverse: Any, max_steps: int
+    residual: Callable[[Any], Any],
+    base: Any,
+    guess: Any,
+    solve: Callable[[Any], Any],
+    max_steps: int,
 ) -> Any:
-    """Solve residual(X) = 0 by X += inverse residual(X); return X and an estimate of its error.
+    """Solve residual(X) = 0 by X += solve(residual(X)); return X and an estimate of its error.
 
-    ``inverse`` is about that of -d residual / dX; changes count relative to abs(X) + abs(base).
-    The iteration contracts by a rate, so that after a change d the error is about
-    d rate / (1 - rate) (Hairer & Wanner II, IV.8.10). It ends where that is small or where
+    ``solve`` is about the inverse of -d residual / dX; changes count relative to
+    abs(X) + abs(base). The iteration contracts by a rate, so that after a change d the error is
+    about d rate / (1 - rate) (Hairer & Wanner II, IV.8.10). It ends where that is small or where
     the changes have begun to grow.
     """
 
@@ -42,7 +45,7 @@ def simplified_newton(
 
     def iterate(state: Any) -> Any:
         X, _, size, _, count = state
-        change = product(inverse, residual(X))
+        change = solve(residual(X))
         X = X + change
         scale = np.abs(X) + np.abs(base) + _TINY
         return X, change, rms_norm(change, scale), size, count + 1

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import jac
+from archimedes.simulate.methods.combinations import weighted
+from archimedes.simulate.methods.linear_systems import linearised
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.methods.newton import simplified_newton
 
@@ -43,17 +44,15 @@ def _start(f: Derivative, t: Any, x: Any) -> Any:
 
 def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
     """Take one step; nan where Newton's iteration does not converge, since no step is repeated."""
-    matrix = np.eye(3 * x.size) - h * np.kron(_A, jac(f, argnums=1)(t, x))
+    solve = linearised(f, t, x)[1].stage_solver(_A, h)
 
     def residual(Z: Any) -> Any:
         changes = Z.reshape(3, x.size)
-        slopes = np.stack([f(t + c * h, x + z) for c, z in zip(_C, changes)])
-        return (h * (_A @ slopes)).reshape(-1) - Z
+        slopes = [f(t + c * h, x + z) for c, z in zip(_C, changes)]
+        return h * np.concatenate([weighted(row, slopes) for row in _A]) - Z
 
     base = np.concatenate([x, x, x])
-    Z, left = simplified_newton(
-        residual, base, np.zeros_like(base), np.linalg.inv(matrix), NEWTON_STEPS
-    )
+    Z, left = simplified_newton(residual, base, np.zeros_like(base), solve, NEWTON_STEPS)
     stages = Z.reshape(3, x.size)
     good = rms_norm(left, np.abs(base) + np.abs(Z) + 1e-300) <= _FAILED
     return Step(np.where(good, x + stages[-1], np.nan), None, memory, stages)
@@ -61,7 +60,7 @@ def _step(f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
 
 def _dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
     """Return the coefficients of the collocation polynomial."""
-    return _TO_COEFFICIENTS @ step.stages
+    return np.stack([weighted(row, step.stages) for row in _TO_COEFFICIENTS])
 
 
 RADAU5 = register(

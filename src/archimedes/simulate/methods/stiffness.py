@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.simulate.methods.pieces import piece
 from archimedes.tree import struct
 
 __all__ = ["Suspicion", "estimate", "is_stiff", "suspected"]
@@ -33,6 +34,7 @@ class Suspicion:
     misses: Any
 
 
+@piece()
 def estimate(h: Any, slopes: Any, states: Any, x: Any, slope: Any) -> Any:
     """Return h |lambda| from the differences of two slopes and of the states they belong to.
 

@@ -140,7 +140,7 @@ class OutputTimes(Collector):
         self.done = np.array([at_start]) if runs.one else np.full(len(x0), at_start)
         if not self.rare:
             self.count = steps_in_call(kernels.rows().width, runs)
-            self.fill = kernels.fill(times, self.sign, x)
+            self.fill = (kernels.single if runs.one else kernels).fill(times, self.sign, x)
 
     @property
     def waiting(self) -> Any:

@@ -47,7 +47,7 @@ class OneRun:
     def begin(self, dense: bool) -> None:
         """Stand at the start; ``dense``: the run carries interpolants."""
         setup, instances = self.setup, self.instances
-        kernel = self.kernels.begin(dense)
+        kernel = self.kernels.single.begin(dense)
         self.run = kernel(setup, setup.t_start, instances.x0[0], instances.args)
         argument_checks.refuse_traced(self.run.status)
         self.status, self.made = int(self.run.status), 0
@@ -64,7 +64,7 @@ class OneRun:
 
     def outputs(self, times: np.ndarray) -> np.ndarray:
         """Go on to each of the times (m,); return the states there, (1, m, n)."""
-        kernel = self.kernels.outputs()
+        kernel = self.kernels.single.outputs()
         self.run, states = kernel(self.setup, self.instances.args, self.run, times)
         return states[None]
 
@@ -78,7 +78,7 @@ class OneRun:
 
     def _made(self, count: int, carried: bool, kernel: Callable[[int], Compiled]) -> np.ndarray:
         setup, args, before = self.setup, self.instances.args, self.run.accepted
-        again = self.kernels.one_after_another(carried)
+        again = self.kernels.single.one_after_another(carried)
         if again is None:
             self.run, rows = kernel(count)(setup, args, self.run)
             made = rows if carried else rows[rows[:, START] != rows[:, END]]
@@ -92,7 +92,7 @@ class OneRun:
 
     def final(self) -> None:
         """Go on to the end of the span."""
-        self.run = self.kernels.final()(self.setup, self.instances.args, self.run)
+        self.run = self.kernels.single.final()(self.setup, self.instances.args, self.run)
 
     def count_steps(self) -> int:
         """Look at where the run stands now; return how many trial steps it made."""

@@ -40,9 +40,13 @@ class Plan:
     clock: Clock | None = None
 
     arguments: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple
+    #: What ``derivative`` returns, where that is something else than the function as it is.
+    bound: Callable[[tuple[Any, ...]], Derivative] | None = None
 
     def derivative(self, args: tuple[Any, ...]) -> Derivative:
         """Return f(t, x) on flat vectors for these arguments."""
+        if self.bound is not None:
+            return self.bound(args)
 
         def f(t: Any, x: Any) -> Any:
             found = self.func(t, self.layout.unpack(x), *args)

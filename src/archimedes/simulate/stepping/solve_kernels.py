@@ -16,8 +16,8 @@ from archimedes.backends.registry import (
     resolved,
 )
 from archimedes.function import Compiled, jac, vmap
+from archimedes.function.batching.repeats import Repeated
 from archimedes.function.batching.sorted_runs import over_runs
-from archimedes.function.execution.repeats import Repeated
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
 from archimedes.simulate.stepping.solve_loops import (
     go_to_end,
@@ -28,8 +28,12 @@ from archimedes.simulate.stepping.solve_loops import (
     try_steps,
 )
 from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
+from archimedes.simulate.stepping.stepwise import Stepwise
 
 __all__ = ["Kernels", "kernels_for", "native"]
+
+#: From this many numbers in a state on, single runs are stepped in Python.
+STEPWISE = 64
 
 #: Plans whose kernels are kept; the oldest is forgotten.
 KEPT = 64
@@ -147,6 +151,19 @@ class Kernels:
 
         return self.keep(("tries", count), lambda: self._native(tries, self.watched))
 
+    @property
+    def single(self) -> Kernels | Stepwise:
+        """What makes the steps of a single run."""
+        if self.plan.layout.size < STEPWISE or self.backend.arrays is not HOST:
+            return self
+        return self.keep("stepwise", lambda: Stepwise(self))
+
+    def compiled(
+        self, function: Callable[..., Any], name: str, watch: Sequence[Any] = ()
+    ) -> Compiled:
+        """Compile a part of the plan that is called on its own."""
+        return self._native(function, watch, name, early=True)
+
     def one_after_another(self, carried: bool) -> Repeated | None:
         """``(run, (setup, args), rows) -> run, count``: steps of a single run into rows.
 
@@ -192,7 +209,7 @@ class Kernels:
         def derivative(t: Any, x: Any, args: Any) -> Any:
             return self.current().derivative(args)(t, x)
 
-        return self.keep("derivative", lambda: self._native(derivative))
+        return self.keep("derivative", lambda: self._native(derivative, early=True))
 
     def jacobian(self) -> Compiled:
         """``(t, x, args) -> df/dx``, shape (n, n)."""

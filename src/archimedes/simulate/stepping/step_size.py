@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate.methods.method_table import Derivative, rms_norm
+from archimedes.simulate.methods.pieces import piece
 
-__all__ = ["SMALLEST_LOG", "initial_step", "next_factor", "smallest_step"]
+__all__ = ["SMALLEST_LOG", "error_log", "initial_step", "next_factor", "smallest_step"]
 
 SAFETY = 0.9
 #: A step grows and shrinks by at most these factors.
@@ -33,10 +34,22 @@ def initial_step(
     d2 = rms_norm(f1 - f0, scale) / h0
     steepest = np.maximum(d1, d2)
     flat = ~(steepest > 1e-15)  # also where a trial point gave nan
-    power = np.power(0.01 / np.where(flat, 1.0, steepest), 1.0 / (order + 1))
+    power = _root(0.01 / np.where(flat, 1.0, steepest), order)
     return np.minimum(100.0 * h0, np.where(flat, np.maximum(1e-6, h0 * 1e-3), power))
 
 
+@piece("order")
+def _root(x: Any, order: int) -> Any:
+    return np.power(x, 1.0 / (order + 1))
+
+
+@piece()
+def error_log(norm: Any, finite: Any) -> Any:
+    """Return the log of an error's norm; where that is not finite, the largest there is."""
+    return np.log(np.maximum(np.where(finite, norm, 1e300), 1e-10))
+
+
+@piece("order")
 def next_factor(log_error: Any, log_before: Any, accepted: Any, again: Any, order: int) -> Any:
     """Return by how much to change the step after one of this error (log of its norm).
 

@@ -22,6 +22,7 @@ from archimedes.simulate.statuses import EVENT, FINISHED, NON_FINITE, RUNNING, S
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run, direction_of
 from archimedes.simulate.stepping.step_size import (
     SMALLEST_LOG,
+    error_log,
     next_factor,
     smallest_step,
 )
@@ -57,7 +58,7 @@ def _judged(plan: Plan, setup: Setup, run: Run, step: Step, h: Any) -> tuple[Any
     finite = finite & np.isfinite(norm)
     accepted = finite & (norm <= 1.0)
     # Where the norm is nan the step shrinks as much as it may.
-    log_error = np.log(np.maximum(np.where(finite, norm, 1e300), 1e-10))
+    log_error = error_log(norm, finite)
     order = plan.method.error_order
     assert order is not None
     factor = next_factor(log_error, run.log_error, accepted, run.again, order)

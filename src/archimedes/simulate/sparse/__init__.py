@@ -1,0 +1,1 @@
+"""Sparse Jacobians of large models, and linear systems with them."""

@@ -1,0 +1,205 @@
+"""Linear systems with a sparse matrix of one pattern, factorised block by block.
+
+The matrix is a sparse matrix of dense blocks. All that does not depend on its numbers is found
+once: the order of elimination, the blocks that fill up, and the list of block products. Rows are
+exchanged within diagonal blocks, never between blocks: matrices of implicit methods are close to
+diagonal where steps are short, and where elements grow beyond ``GROWTH`` the factors are nan, so
+that the step is rejected and tried again with a shorter one.
+
+Blocks are kept with their columns one after the other: ``block[j, i]`` is the element in row i and
+column j. Order of operations, for K ascending: the diagonal block is inverted (Gauss-Jordan,
+largest pivot of its column first), ``L = A[I, K] inv``, ``A[I, J] -= L A[K, J]``, products summed
+over k ascending, one rounding for each product and each sum. Every way to compute it has the same
+bits.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from archimedes.simulate.sparse.elimination import SIZE, Elimination, eliminated
+
+__all__ = ["Factors", "SparseSystem"]
+
+#: Elements may grow by this factor in a factorisation.
+GROWTH = 1e10
+
+
+class SparseSystem:
+    """Systems (n, n) with entries at ``rows`` and ``columns`` (each place once), and a diagonal.
+
+    ``native``: what a backend offers to factorise and solve (see ``Backend.block_factors``).
+
+    >>> at = np.array([0, 1, 2, 0, 1]), np.array([0, 1, 2, 1, 2])
+    >>> system = SparseSystem(*at, 3)
+    >>> factors = system.factored(np.array([0.0, 0.0, 0.0, -1.0, -1.0]), 2.0)
+    >>> factors.solve(np.array([3.0, 3.0, 2.0]))
+    array([2., 2., 1.])
+    """
+
+    def __init__(self, rows: Any, columns: Any, n: int, native: Any = None) -> None:
+        self.rows, self.columns, self.n = np.asarray(rows), np.asarray(columns), n
+        self.elimination: Elimination = eliminated(self.rows, self.columns, n)
+        self.native = native
+        self._number()
+
+    def _number(self) -> None:
+        """Give every block a number: diagonal ones first, then pairs below and right of them."""
+        blocks, below = self.elimination.blocks, self.elimination.below
+        count = len(blocks)
+        self.count = count
+        self.starts = np.concatenate([[0], np.cumsum([len(b) for b in below])]).astype(np.int64)
+        self.later = np.array([k for b in below for k in b], dtype=np.int64)
+        pairs = len(self.later)
+        self.lower = count + 2 * np.arange(pairs)
+        self.upper = self.lower + 1
+        self.total = count + 2 * pairs
+        self.home = np.empty(self.n, dtype=np.int64)
+        self.within = np.empty(self.n, dtype=np.int64)
+        for number, block in enumerate(blocks):
+            self.home[block], self.within[block] = number, range(len(block))
+        #: Where unknowns lie in the vector of all blocks.
+        self.place = self.home * SIZE + self.within
+        self.entries = self._positions(self.rows, self.columns)
+        every = np.arange(self.n)
+        self.diagonal = self._positions(every, every)
+        unused = np.ones(count * SIZE, dtype=bool)
+        unused[self.place] = False
+        spare = np.flatnonzero(unused)
+        self.spare = (spare // SIZE * SIZE + spare % SIZE) * SIZE + spare % SIZE
+
+    def _block(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the numbers of the blocks at these places, which exist."""
+        first, last = np.minimum(row, column), np.maximum(row, column)
+        key = np.repeat(np.arange(self.count), np.diff(self.starts)) * self.count + self.later
+        at = np.searchsorted(key, first * self.count + last) if len(key) else first
+        return np.where(row == column, row, self.count + 2 * at + (row < column))
+
+    def _positions(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return where elements lie among all numbers of the blocks."""
+        block = self._block(self.home[rows], self.home[columns])
+        return (block * SIZE + self.within[columns]) * SIZE + self.within[rows]
+
+    @cached_property
+    def products(self) -> tuple[np.ndarray, np.ndarray]:
+        """The products of the factorisation: (m, 3) of target, left, right; where each K begins."""
+        found, starts = [], [0]
+        for k in range(self.count):
+            part = slice(self.starts[k], self.starts[k + 1])
+            later, lower, upper = self.later[part], self.lower[part], self.upper[part]
+            m = len(later)
+            rows, columns = np.repeat(np.arange(m), m), np.tile(np.arange(m), m)
+            found.append((later[rows], later[columns], lower[rows], upper[columns]))
+            starts.append(starts[-1] + m * m)
+        row, column, left, right = (np.concatenate(x) for x in zip(*found))
+        made = np.stack([self._block(row, column), left, right], axis=1).astype(np.int64)
+        return made, np.array(starts, dtype=np.int64)
+
+    def factored(self, values: np.ndarray, shift: float) -> Factors:
+        """Return the factors of ``shift`` times the identity plus the matrix of these entries."""
+        blocks = np.zeros((self.total, SIZE, SIZE))
+        flat = blocks.reshape(-1)
+        flat[self.entries] = values
+        flat[self.diagonal] += shift
+        flat[self.spare] = 1.0
+        largest = _largest(flat)
+        factorise = _factorise if self.native is None else self.native.factorise
+        factorise(self, blocks)
+        # Inverses of diagonal blocks are among them.
+        if not _largest(flat) < GROWTH * max(largest, 1.0 / largest if largest else 1.0):
+            blocks[:] = np.nan
+        return Factors(self, blocks)
+
+
+def _largest(numbers: np.ndarray) -> float:
+    """Return the largest size of any number; nan where there is one."""
+    return float(np.maximum(numbers.max(), -numbers.min()))
+
+
+class Factors:
+    """A factorised system."""
+
+    def __init__(self, system: SparseSystem, blocks: np.ndarray) -> None:
+        self.system, self.blocks = system, blocks
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Return the solution (n,) for a right side (n,)."""
+        system = self.system
+        x = np.zeros(system.count * SIZE)
+        x[system.place] = right
+        solve = _solve if system.native is None else system.native.solve
+        solve(system, self.blocks, x)
+        return x[system.place]
+
+
+# ---- what the numbers mean, in NumPy ---------------------------------------------------------
+
+
+def _inverted(block: np.ndarray) -> np.ndarray:
+    """Return the inverse of a block, columns one after the other as it is itself."""
+    left, right = block.T.copy(), np.eye(SIZE)
+    for c in range(SIZE):
+        p = c
+        for r in range(c + 1, SIZE):
+            if abs(left[r, c]) > abs(left[p, c]):
+                p = r
+        if p != c:
+            for part in (left, right):
+                part[[c, p]] = part[[p, c]]
+        scale = 1.0 / left[c, c]
+        left[c] *= scale
+        right[c] *= scale
+        for r in range(SIZE):
+            if r != c:
+                factor = left[r, c]
+                left[r] -= factor * left[c]
+                right[r] -= factor * right[c]
+    return right.T
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return left times right for blocks (m, ...)."""
+    total = left[:, None, 0, :] * right[:, :, 0, None]
+    for k in range(1, SIZE):
+        total = total + left[:, None, k, :] * right[:, :, k, None]
+    return total
+
+
+def _factorise(system: SparseSystem, blocks: np.ndarray) -> None:
+    products, starts = system.products
+    with np.errstate(all="ignore"):
+        for k in range(system.count):
+            lower = system.lower[system.starts[k] : system.starts[k + 1]]
+            blocks[k] = _inverted(blocks[k])
+            if not len(lower):
+                continue
+            blocks[lower] = _product(blocks[lower], blocks[k][None])
+            target, left, right = products[starts[k] : starts[k + 1]].T
+            changed = blocks[target]
+            for j in range(SIZE):
+                changed = changed - blocks[left][:, None, j, :] * blocks[right][:, :, j, None]
+            blocks[target] = changed
+
+
+def _solve(system: SparseSystem, blocks: np.ndarray, x: np.ndarray) -> None:
+    parts = x.reshape(system.count, SIZE)
+    spans = list(zip(system.starts.tolist(), system.starts[1:].tolist()))
+    with np.errstate(all="ignore"):
+        for k, (a, b) in enumerate(spans):
+            for p in range(a, b):
+                block, to = blocks[system.lower[p]], system.later[p]
+                for j in range(SIZE):
+                    parts[to] = parts[to] - block[j] * parts[k, j]
+        for k, (a, b) in reversed(list(enumerate(spans))):
+            mine = parts[k].copy()
+            for p in range(a, b):
+                block, other = blocks[system.upper[p]], parts[system.later[p]]
+                for j in range(SIZE):
+                    mine = mine - block[j] * other[j]
+            total = blocks[k][0] * mine[0]
+            for j in range(1, SIZE):
+                total = total + blocks[k][j] * mine[j]
+            parts[k] = total

@@ -1,0 +1,118 @@
+"""Jacobians of large right-hand sides: their pattern, few directions that give all entries.
+
+Columns that share no row get one direction together (A. R. Curtis, M. J. D. Powell, J. K. Reid,
+"On the estimation of sparse Jacobian matrices", IMA J. Appl. Math. 13 (1974) 117-119); the
+derivative along it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import jvp, sparsity
+from archimedes.simulate.sparse.block_factors import Factors, SparseSystem
+
+__all__ = ["CompressedJacobian", "SparseJacobian", "grouped"]
+
+
+def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
+    """Return a group (n,) for each column, such that columns of one share no row; -1: no entries.
+
+    >>> at = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2])
+    >>> grouped(*at, 3).tolist()
+    [0, 1, 0]
+    """
+    order = np.lexsort((rows, columns))
+    starts = np.searchsorted(columns[order], np.arange(n + 1)).tolist()
+    sorted_rows = rows[order].tolist()
+    used: list[set[int]] = [set() for _ in range(int(rows.max(initial=-1)) + 1)]
+    groups = np.full(n, -1, dtype=np.int64)
+    for j in range(n):
+        mine = sorted_rows[starts[j] : starts[j + 1]]
+        if not mine:
+            continue
+        taken = set().union(*(used[i] for i in mine))
+        group = 0
+        while group in taken:
+            group += 1
+        groups[j] = group
+        for i in mine:
+            used[i].add(group)
+    return groups
+
+
+class CompressedJacobian:
+    """The Jacobian of ``f(t, x, args)`` (n,) in x for one structure of arguments.
+
+    ``native`` compiles a function as solves do; ``factors`` is what a backend has for systems.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        native: Callable[..., Any],
+        t: Any,
+        x: np.ndarray,
+        args: Any,
+        factors: Any,
+    ) -> None:
+        found = sparsity(f, argnums=1)(t, x, args).tocoo()
+        self.rows = found.row.astype(np.int64)
+        self.columns = found.col.astype(np.int64)
+        n = self.size = x.size
+        groups = grouped(self.rows, self.columns, n)
+        count = int(groups.max(initial=-1)) + 1
+        self.directions = [np.where(groups == k, 1.0, 0.0) for k in range(count)]
+        own = groups[self.columns]
+        self.parts = [np.flatnonzero(own == k) for k in range(count)]
+        self.system = SparseSystem(self.rows, self.columns, n, factors)
+        self.still = np.zeros(n)
+        self._stages: dict[int, SparseSystem] = {}
+
+        def along(t: Any, x: Any, dt: Any, dx: Any, args: Any) -> Any:
+            return jvp(f, argnums=(0, 1))(t, x, args, (dt, dx))
+
+        self.along = native(along, "along")
+
+    def stages(self, count: int) -> SparseSystem:
+        """Return systems with a copy of the Jacobian for each pair of ``count`` stages."""
+        if count not in self._stages:
+            n, (i, j) = self.size, np.divmod(np.arange(count * count), count)
+            rows, columns = np.add.outer(i * n, self.rows), np.add.outer(j * n, self.columns)
+            self._stages[count] = SparseSystem(
+                rows.ravel(), columns.ravel(), count * n, self.system.native
+            )
+        return self._stages[count]
+
+    def at(self, t: Any, x: np.ndarray, args: Any) -> tuple[np.ndarray, SparseJacobian]:
+        """Return df/dt and df/dx."""
+        t = float(t)
+        values = np.empty(len(self.rows))
+        for direction, part in zip(self.directions, self.parts):
+            values[part] = self.along(t, x, 0.0, direction, args)[self.rows[part]]
+        return self.along(t, x, 1.0, self.still, args), SparseJacobian(self, values)
+
+
+class SparseJacobian:
+    """A Jacobian: its entries, and systems with it."""
+
+    def __init__(self, form: CompressedJacobian, values: np.ndarray) -> None:
+        self.form, self.values = form, values
+
+    def solver(self, diagonal: Any, factor: float) -> Callable[[Any], Any]:
+        """Return r -> x, the solution of (diagonal + factor J) x = r."""
+        factors: Factors = self.form.system.factored(factor * self.values, float(diagonal))
+        return factors.solve
+
+    def stage_solver(self, coefficients: np.ndarray, h: Any) -> Callable[[Any], Any]:
+        """Return r -> x, the solution of (I - h coefficients kron J) x = r: all stages at once."""
+        system = self.form.stages(len(coefficients))
+        return system.factored(-h * np.kron(coefficients.ravel(), self.values), 1.0).solve
+
+    def norm(self) -> Any:
+        """Return the largest sum of sizes in a row."""
+        sums = np.bincount(self.form.rows, np.abs(self.values), self.form.size)
+        return sums.max(initial=0.0)

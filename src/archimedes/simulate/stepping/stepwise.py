@@ -1,0 +1,127 @@
+"""Single runs of large models: the loops run in Python, all that takes time in compiled functions.
+
+The loops of a solve are plain NumPy. Recorded, they are one kernel, whose code holds the state's
+numbers one by one: the right thing for a body, hopeless for thousands of cells. Here the same
+loops are run as they are written, on arrays; the right-hand side, its Jacobian and whatever sums
+numbers up are compiled functions, so that results have the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function.batching.sorted_runs import RunByRun
+from archimedes.simulate.sparse.compressed import CompressedJacobian
+from archimedes.simulate.stepping.compiled_parts import compiled_clock, compiled_watch
+from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
+from archimedes.simulate.stepping.solve_loops import go_to_end, go_to_times, one_attempt, one_try
+from archimedes.simulate.stepping.step_rows import END, state_in
+
+if TYPE_CHECKING:
+    from archimedes.simulate.stepping.solve_kernels import Kernels
+
+__all__ = ["Stepwise"]
+
+
+class _Bound:
+    """f(t, x) for some arguments, with its Jacobian as one of few entries."""
+
+    def __init__(self, steps: Stepwise, args: Any) -> None:
+        self.steps, self.args = steps, args
+
+    def __call__(self, t: Any, x: Any) -> Any:
+        return self.steps.f(float(t), x, self.args)
+
+    def linearised(self, t: Any, x: Any) -> tuple[Any, Any]:
+        """Return df/dt and df/dx: see ``methods/linear_systems.py``."""
+        return self.steps.jacobian(t, x, self.args).at(t, x, self.args)
+
+
+class Stepwise:
+    """What ``Kernels`` gives a single run, without recording the loops."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        plan = kernels.plan
+        self.kernels = kernels
+        self.f = kernels.derivative()
+        project = plan.project
+        self.plan: Plan = replace(
+            plan,
+            project=None if project is None else kernels.compiled(project, "project"),
+            events=compiled_watch(plan.events, kernels.compiled),
+            clock=compiled_clock(plan.clock, kernels.compiled),
+            bound=lambda args: _Bound(self, args),
+        )
+        self._jacobians: dict[Any, CompressedJacobian] = {}
+
+    def jacobian(self, t: Any, x: np.ndarray, args: Any) -> CompressedJacobian:
+        """Return the Jacobian for arguments of this structure."""
+        key = tree.structure(args), tuple(np.shape(leaf) for leaf in tree.leaves(args))
+        found = self._jacobians.get(key)
+        if found is None:
+            found = self._jacobians[key] = CompressedJacobian(
+                self.f,
+                self.kernels.compiled,
+                float(t),
+                x,
+                args,
+                self.kernels.backend.block_factors(),
+            )
+        return found
+
+    def begin(self, dense: bool) -> Callable[..., Run]:
+        """``(setup, t, x, args) -> run``."""
+
+        def begin(setup: Setup, t: Any, x: Any, args: Any) -> Run:
+            with np.errstate(all="ignore"):
+                return begin_run(self.plan, setup, t, x, args, dense)
+
+        return begin
+
+    def outputs(self) -> Callable[..., tuple[Run, Any]]:
+        """``(setup, args, run, times) -> run, states``."""
+
+        def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
+            with np.errstate(all="ignore"):
+                return go_to_times(self.plan, setup, args, run, times)
+
+        return outputs
+
+    def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
+        """``(rows, places, done)``: outputs of steps into x, see ``Kernels.fill``."""
+        layout, project = self.kernels.rows(), self.plan.project
+
+        def states(row: Any, times: np.ndarray) -> np.ndarray:
+            return np.stack([state_in(layout, row, t, project) for t in times])
+
+        return RunByRun(states).bound(END, times, sign, x)
+
+    def final(self) -> Callable[..., Run]:
+        """``(setup, args, run) -> run`` at the end of the span."""
+
+        def final(setup: Setup, args: Any, run: Run) -> Run:
+            with np.errstate(all="ignore"):
+                return go_to_end(self.plan, setup, args, run)
+
+        return final
+
+    def one_after_another(self, carried: bool) -> Callable[..., tuple[Run, int]]:
+        """``(run, (setup, args), rows) -> run, count``: see ``Kernels.one_after_another``."""
+        step = one_attempt if carried else one_try
+
+        def run_on(run: Run, given: Any, rows: np.ndarray) -> tuple[Run, int]:
+            (setup, args), filled, going = given, 0, True
+            with np.errstate(all="ignore"):
+                while going and filled < len(rows):
+                    run, row, made, going = step(self.plan, setup, args, run)
+                    if made:
+                        rows[filled] = row
+                        filled += 1
+            return run, filled
+
+        return run_on

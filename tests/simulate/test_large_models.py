@@ -1,0 +1,205 @@
+"""Large models: single runs stepped in Python, sparse Jacobians, systems solved block by block."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.sparse import coo_array, eye_array
+from scipy.sparse.linalg import spsolve
+
+import archimedes as arc
+from archimedes import Event
+from archimedes.backends.registry import get_backend
+from archimedes.simulate.sparse.block_factors import SparseSystem
+from archimedes.simulate.sparse.compressed import CompressedJacobian, grouped
+from archimedes.simulate.sparse.elimination import eliminated
+from archimedes.simulate.stepping import solve_kernels
+
+
+def ring(t, x, a):
+    return np.sin(np.roll(x, 1)) * a - x * np.cos(x) + np.exp(-t)
+
+
+def solved(monkeypatch, stepwise_from, **options):
+    monkeypatch.setattr(solve_kernels, "STEPWISE", stepwise_from)
+    solve_kernels._kept.clear()
+    return arc.solve_ode(ring, (0.0, 4.0), np.linspace(0.0, 1.0, 5), args=(1.3,), **options)
+
+
+WAYS = {
+    "every step": {},
+    "tsit5": {"method": "tsit5", "rtol": 1e-6},
+    "fixed steps": {"method": "rk4", "dt": 0.1},
+    "many outputs": {"t_eval": np.linspace(0.0, 4.0, 50)},
+    "few outputs": {"t_eval": np.linspace(0.0, 4.0, 5)},
+    "events": {
+        "events": [Event(lambda t, x, a: x[0] - 0.7, reset=lambda t, x, a: x * 0.5)],
+        "method": "tsit5",
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_steps_in_python_have_the_bits_of_kernels(monkeypatch, way):
+    kernel, python = (solved(monkeypatch, n, **WAYS[way]) for n in (10**9, 1))
+    assert np.array_equal(kernel.t, python.t)
+    assert np.array_equal(kernel.x, python.x)
+    assert kernel.stats == python.stats
+
+
+@pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "radau5", "auto"])
+def test_stiff_methods_agree_with_dense_systems(monkeypatch, method):
+    options = {"method": method, **({"dt": 0.1} if method == "radau5" else {})}
+    kernel, python = (solved(monkeypatch, n, **options) for n in (10**9, 1))
+    assert kernel.x.shape == python.x.shape
+    # Factors are rounded in other places, so steps end at other times: within the tolerance.
+    assert np.allclose(kernel.x[-1], python.x[-1], rtol=1e-7, atol=1e-7)
+
+
+def test_sampled_parts_act_between_steps(monkeypatch):
+    def model(t, x, u):
+        return -x + u
+
+    def update(t, x, u):
+        return np.cos(t) * np.sum(x) * np.ones(3)
+
+    def run(n):
+        monkeypatch.setattr(solve_kernels, "STEPWISE", n)
+        solve_kernels._kept.clear()
+        part = arc.Sampled(update, np.zeros(3), dt=0.25)
+        return arc.solve_ode(model, (0.0, 1.0), np.arange(3.0), sampled=part)
+
+    kernel, python = run(10**9), run(1)
+    assert np.array_equal(kernel.x, python.x)
+
+
+def grid(n):
+    """Entries of two species on n x n cells with neighbours, periodic."""
+    cell = np.arange(n * n).reshape(n, n)
+    pairs = {(i, i) for i in range(2 * n * n)}
+    for shift in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+        other = np.roll(cell, shift, (0, 1))
+        for a, b in zip(cell.ravel().tolist(), other.ravel().tolist()):
+            pairs |= {(a, b), (a + n * n, b + n * n)}
+    for a in range(n * n):
+        pairs |= {(a, a + n * n), (a + n * n, a)}
+    rows, columns = np.array(sorted(pairs)).T
+    return rows, columns, 2 * n * n
+
+
+def arrow(n):
+    """A state that all others are coupled to."""
+    every, none = np.arange(n), np.zeros(n, dtype=int)
+    pairs = {*zip(every, every), *zip(every, none), *zip(none, every)}
+    rows, columns = np.array(sorted(pairs)).T
+    return rows, columns, n
+
+
+def band(n):
+    every = [(i, j) for i in range(n) for j in range(max(0, i - 2), min(n, i + 2))]
+    rows, columns = np.array(every).T
+    return rows, columns, n
+
+
+PATTERNS = {"grid": grid(6), "arrow": arrow(30), "band": band(50), "one": band(1), "dense": grid(2)}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_systems_are_solved_with_the_same_bits_natively(name):
+    rows, columns, n = PATTERNS[name]
+    rng = np.random.default_rng(0)
+    values, right = rng.normal(size=len(rows)), rng.normal(size=n)
+    native = get_backend("llvm").block_factors()
+    plain, fast = SparseSystem(rows, columns, n), SparseSystem(rows, columns, n, native)
+    ours, theirs = plain.factored(values, 9.0), fast.factored(values, 9.0)
+    assert np.array_equal(ours.blocks, theirs.blocks)
+    assert np.array_equal(ours.solve(right), theirs.solve(right))
+    matrix = coo_array((values, (rows, columns)), shape=(n, n)).tocsc() + 9.0 * eye_array(n)
+    expected = np.atleast_1d(spsolve(matrix.tocsc(), right))
+    assert np.allclose(ours.solve(right), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_fill_is_what_elimination_makes():
+    rows, columns, n = grid(5)
+    found = eliminated(rows, columns, n)
+    assert sorted(i for block in found.blocks for i in block) == list(range(n))
+    home = {i: k for k, block in enumerate(found.blocks) for i in block}
+    coupled = {(home[i], home[j]) for i, j in zip(rows.tolist(), columns.tolist())}
+    for k, below in enumerate(found.below):
+        assert all(later > k for later in below)
+        assert {max(a, b) for a, b in coupled if min(a, b) == k != max(a, b)} <= set(below)
+        assert all(b in found.below[a] for a in below for b in below if a < b)
+
+
+def test_singular_and_growing_systems_are_nan():
+    at = np.array([0, 1, 2]), np.array([0, 1, 2])
+    for native in (None, get_backend("llvm").block_factors()):
+        system = SparseSystem(*at, 3, native)
+        assert np.isnan(system.factored(np.array([1.0, -1.0, 1.0]), 1.0).solve(np.ones(3))).all()
+        assert np.isnan(system.factored(np.full(3, np.nan), 1.0).solve(np.ones(3))).all()
+
+
+def test_pivots_are_found_within_blocks():
+    rows, columns = np.array([0, 1]), np.array([1, 0])
+    for native in (None, get_backend("llvm").block_factors()):
+        factors = SparseSystem(rows, columns, 2, native).factored(np.array([2.0, 4.0]), 0.0)
+        assert np.array_equal(factors.solve(np.array([2.0, 8.0])), [2.0, 1.0])
+
+
+def test_groups_share_no_row():
+    rows, columns, n = grid(5)
+    groups = grouped(rows, columns, n)
+    assert groups.max() < 16
+    for group in range(groups.max() + 1):
+        mine = rows[np.isin(columns, np.flatnonzero(groups == group))]
+        assert len(mine) == len(set(mine.tolist()))
+
+
+def test_compressed_jacobians_have_the_bits_of_dense_ones():
+    def f(t, x, a):
+        return np.sin(x) * np.roll(x, 1) * a + t * x[::-1] ** 2
+
+    x = np.linspace(0.1, 2.0, 9)
+    form = CompressedJacobian(f, lambda f, name: arc.compile(f), 0.5, x, (1.5), None)
+    f_t, jacobian = form.at(0.5, x, 1.5)
+    dense = np.zeros((9, 9))
+    dense[form.rows, form.columns] = jacobian.values
+    expected_t, expected = arc.jac(f, argnums=(0, 1))(0.5, x, 1.5)
+    assert np.array_equal(dense, expected)
+    assert np.array_equal(f_t, expected_t)
+    assert jacobian.norm() == pytest.approx(np.abs(expected).sum(axis=1).max(), rel=1e-14)
+
+
+def brusselator(n, alpha=2e-3):
+    def f(t, y):
+        u, v = y[: n * n].reshape(n, n), y[n * n :].reshape(n, n)
+
+        def spread(w):
+            sides = np.roll(w, 1, 0) + np.roll(w, -1, 0) + np.roll(w, 1, 1) + np.roll(w, -1, 1)
+            return alpha * (n - 1) ** 2 * (sides - 4.0 * w)
+
+        du = 1.0 + u * u * v - 4.4 * u + spread(u)
+        dv = 3.4 * u - u * u * v + spread(v)
+        return np.concatenate([du.ravel(), dv.ravel()])
+
+    x = np.linspace(0.0, 1.0, n)
+    u = 22.0 * (x * (1.0 - x)) ** 1.5
+    start = np.concatenate([np.tile(u, (n, 1)).T.ravel(), np.tile(27.0 * u / 22.0, (n, 1)).ravel()])
+    return f, start
+
+
+@pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "auto"])
+def test_brusselator_in_two_dimensions(method):
+    f, start = brusselator(6)
+    expected = solve_ivp(f, (0.0, 1.5), start, method="DOP853", rtol=1e-10, atol=1e-10).y[:, -1]
+    found = arc.solve_ode(f, (0.0, 1.5), start, method=method, rtol=1e-7, atol=1e-7)
+    assert found.status == 0
+    assert np.allclose(found.x[-1], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_backends_give_the_same_bits_for_large_models():
+    f, start = brusselator(6)
+    ways = [
+        arc.solve_ode(f, (0.0, 0.1), start, method="rodas5p", rtol=1e-5, atol=1e-5, backend=name)
+        for name in ("interpreter", "llvm")
+    ]
+    assert np.array_equal(ways[0].x, ways[1].x)
