@@ -31,6 +31,7 @@ from archimedes.optimize.problems.solutions import Iteration, Multipliers, Optim
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
 from archimedes.optimize.solvers import ipopt, scipy_methods
+from archimedes.optimize.solvers.interior_point import solve as interior_point
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver", "solve_task"]
 
@@ -263,8 +264,8 @@ def _form(value: Any) -> tuple[Any, ...]:
 
 
 def _check_method(method: str) -> None:
-    if method not in ("ipopt", "sqp") and method.lower() not in scipy_methods.METHODS:
-        names = ("ipopt", "sqp", *(m.name for m in scipy_methods.METHODS.values()))
+    if method not in ("ipopt", "ipm", "sqp") and method.lower() not in scipy_methods.METHODS:
+        names = ("ipopt", "ipm", "sqp", *(m.name for m in scipy_methods.METHODS.values()))
         raise ValueError(f"method={method!r} is not one of {names}")
 
 
@@ -276,6 +277,8 @@ def solve_task(task: Task, method: str) -> Answer:
         return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
     if method == "sqp":
         return _by_kernel(task)
+    if method == "ipm":
+        return interior_point.solve(task)
     return ipopt.solve(task) if method == "ipopt" else scipy_methods.solve(task, method)
 
 

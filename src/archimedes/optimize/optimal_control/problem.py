@@ -77,6 +77,7 @@ class OptimalControl:
         mesh_tol: float | None = None,
         max_refinements: int = 6,
         callback: Callable[..., Any] | None = None,
+        solver: str = "ipm",
     ) -> ControlSolution:
         """Solve from a guess, by collocation or multiple shooting.
 
@@ -90,21 +91,22 @@ class OptimalControl:
         """
         mesh = _mesh(intervals)
         start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
-        found = self._solve_on(mesh, start, method, args, options, callback)
+        found = self._solve_on(mesh, start, method, args, options, callback, solver)
         for _ in range(max_refinements):
             finer = None if mesh_tol is None else refined(found, mesh_tol, scheme_of(method).order)
             if finer is None or not found.success:
                 break
-            found = self._solve_on(finer, found, method, args, options, callback)
+            found = self._solve_on(finer, found, method, args, options, callback, solver)
         return found
 
     def _solve_on(
-        self, mesh: np.ndarray, start: Any, method: str, args: Any, options: Any, callback: Any
+        self, mesh: np.ndarray, start: Any, method: str, args: Any, options: Any, callback: Any,
+        solver: str,
     ) -> ControlSolution:
         guess = start.as_guess() if isinstance(start, ControlSolution) else start
         made = self.transcription(guess, method)
         warm = start if isinstance(start, ControlSolution) else None
-        return made.solve(mesh, guess, tuple(args), options, callback, warm)
+        return made.solve(mesh, guess, tuple(args), options, callback, warm, solver)
 
     def transcription(self, guess: Guess, method: str) -> Transcription:
         """Return the equations of a method, kept so that they are compiled once."""

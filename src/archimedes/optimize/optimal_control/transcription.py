@@ -91,6 +91,12 @@ class Layout:
             [1.0] if self.scheme.shares_controls else [],
         )
 
+    def order(self, mesh: np.ndarray) -> np.ndarray:
+        """Return the time of each unknown, nan for those that touch every interval."""
+        states = np.repeat(self.state_times(mesh), self.nx)
+        controls = np.repeat(self.control_times(mesh), self.nu)
+        return np.concatenate([np.full(self.head, np.nan), states, controls])
+
     def _times(self, mesh: np.ndarray, points: Any, last: list[float]) -> np.ndarray:
         h = np.diff(mesh)
         return np.append((mesh[:-1, None] + h[:, None] * np.array(points)).ravel(), last)
@@ -230,6 +236,7 @@ class Transcription:
         options: Any,
         callback: Any,
         warm: ControlSolution | None,
+        solver: str,
     ) -> ControlSolution:
         """Solve on one mesh."""
         began = time.perf_counter()
@@ -244,7 +251,7 @@ class Transcription:
         scale = warm.scale if same and warm else self._scale(layout, start, lower, upper)
         blocks, (low, high) = self._blocks(mesh, layout, scale)
         structure = Structure([b.patterns(args) for b in blocks], layout.size, low.size)
-        settings = Settings.of(options, "ipopt")
+        settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         task = Task(
             Evaluator(blocks, structure, args),
@@ -258,6 +265,7 @@ class Transcription:
         )
         if same and warm:
             task.lam_g, task.lam_x = warm.answer.lam_g, warm.answer.lam_x
-        answer = solve_task(task, "ipopt")
+        task.order = layout.order(mesh)
+        answer = solve_task(task, solver)
         seconds = time.perf_counter() - began
         return ControlSolution(self, layout, mesh, scale, args, task, answer, seconds)

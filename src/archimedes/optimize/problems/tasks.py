@@ -47,7 +47,8 @@ class Task:
     """Minimise f with lower <= x <= upper and low <= g <= high, from ``start``.
 
     ``lam_g`` and ``lam_x`` are multipliers to start from, or None; ``kernel`` is the whole solver
-    as one recorded function, where there is one.
+    as one recorded function, where there is one. ``order`` (n,) are positions of the unknowns
+    along a chain (time), nan for those that touch everything.
     """
 
     evaluator: Evaluator
@@ -61,6 +62,7 @@ class Task:
     lam_g: np.ndarray | None = None
     lam_x: np.ndarray | None = None
     kernel: Callable[..., Any] | None = None
+    order: np.ndarray | None = None
 
     def violation(self, x: np.ndarray, g: np.ndarray) -> float:
         """Return the largest violation of a constraint or bound."""

@@ -1,0 +1,1 @@
+"""An interior-point method of our own, for problems whose unknowns form a chain."""

@@ -1,0 +1,39 @@
+"""Solving a task: by the method of this package, by IPOPT where it cannot go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers import ipopt
+from archimedes.optimize.solvers.interior_point.method import InteriorPoint, LineSearchFailed
+from archimedes.optimize.solvers.interrupts import noting_interrupts
+
+__all__ = ["solve"]
+
+
+def solve(task: Task) -> Answer:
+    """Minimise; raises what the functions or the callback raised."""
+    made = InteriorPoint(task)
+    try:
+        with noting_interrupts(task.monitor), np.errstate(all="ignore"):
+            return made.run()
+    except LineSearchFailed:
+        return _handed_over(task, made)
+
+
+def _handed_over(task: Task, made: InteriorPoint) -> Answer:
+    start = made.full(made.at.w)
+    settings = replace(task.settings, more={})
+    if settings.maxiter is not None:
+        settings = replace(settings, maxiter=max(1, settings.maxiter - made.iterations))
+    try:
+        answer = ipopt.solve(replace(task, start=start, settings=settings, lam_g=None, lam_x=None))
+    except ImportError:
+        return made.answer(made.at, Status.STALLED)
+    answer.iterations += made.iterations
+    answer.details = f"{answer.details}; IPOPT went on after {made.iterations} iterations".strip("; ")
+    return answer
