@@ -6,10 +6,10 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from archimedes import tree
-from archimedes.backends.registry import check_backend
+from archimedes.backends.registry import check_backend, resolved
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
@@ -189,6 +189,14 @@ class RecordedFunction(ShortcutHolder):
                 f"{self.name}() returns {count} values but return_names lists {len(names)}: "
                 f"{list(names)}"
             )
+
+    def compile_at_once(self) -> Self:
+        """Have it compiled at the first call, not interpreted before; returns the function.
+
+        For what is known to be called often. Recordings that were made before stay as they are.
+        """
+        self.backend = resolved(self.backend)
+        return self
 
     def explain(self) -> str:
         """Say what was recorded and why, one line per recording."""

@@ -361,8 +361,9 @@ def minimize(
     upper)``, or are zero without them; a dict or list of functions is several constraints by
     name, with limits by name. Functions used at many places are :class:`AtPlaces`; a list as
     ``obj`` is added up. ``bounds = (lower, upper)`` are numbers or trees like x0, with None where
-    there is no limit. ``method`` is "ipopt", "sqp" (for small problems: one native kernel) or one
-    of SciPy's (SLSQP, trust-constr, ...). ``options``: "maxiter", "maxtime" (s), "tol", and
+    there is no limit. ``method`` is "ipopt", "ipm" (for unknowns that form a chain, such as
+    trajectories: banded systems), "sqp" (for small problems: one native kernel) or one of
+    SciPy's (SLSQP, trust-constr, ...). ``options``: "maxiter", "maxtime" (s), "tol", and
     those of the solver.
     Gradients, sparse Jacobians and Hessians are exact. Errors of the caller raise; what the
     numbers do is in the result's ``success``, ``status`` and ``message``.

@@ -54,7 +54,15 @@ class Guess:
 def _along(given: Any, what: str) -> tuple[Callable[[float], np.ndarray], Any]:
     if callable(given):
         like = as_unknowns(given(0.0), what)
-        return lambda s: tree.ravel(as_unknowns(given(s), what))[0] * 1.0, like
+
+        def along(s: float) -> np.ndarray:
+            value = given(s)
+            plain = type(value) is np.ndarray and value.ndim == 1 and value.dtype == np.float64
+            if plain and np.isfinite(value).all():
+                return value
+            return tree.ravel(as_unknowns(value, what))[0] * 1.0
+
+        return along, like
     like = as_unknowns(given, what)
     flat = tree.ravel(like)[0] * 1.0
     return lambda s: flat, like

@@ -86,8 +86,9 @@ class OptimalControl:
         solution, whose multipliers are used too where the mesh is the same. ``intervals`` is
         their number, or a mesh from 0 to 1. ``method`` is "trapezoidal", "hermite-simpson",
         "radau1" to "radau9" or "multiple-shooting". With ``mesh_tol`` the mesh is refined until
-        the estimated relative error of each interval is below it. ``options`` are those of
-        :func:`minimize`.
+        the estimated relative error of each interval is below it. ``solver`` is "ipm" (the
+        interior-point method of this package, on banded systems) or "ipopt"; ``options`` are
+        those of :func:`minimize`.
         """
         mesh = _mesh(intervals)
         start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
@@ -100,7 +101,13 @@ class OptimalControl:
         return found
 
     def _solve_on(
-        self, mesh: np.ndarray, start: Any, method: str, args: Any, options: Any, callback: Any,
+        self,
+        mesh: np.ndarray,
+        start: Any,
+        method: str,
+        args: Any,
+        options: Any,
+        callback: Any,
         solver: str,
     ) -> ControlSolution:
         guess = start.as_guess() if isinstance(start, ControlSolution) else start

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Layout", "Transcription"]
 
+#: With this many intervals solving takes longer than compiling.
+OFTEN = 20
+#: Numbers of intervals whose sparsity is kept.
+KEPT = 8
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -109,6 +114,7 @@ class Transcription:
         self.problem, self.scheme = problem, scheme
         self.equations = Equations(problem, scheme, guess)
         self._kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}}
+        self._structures: dict[int, Structure] = {}
         self._path_like: Any = None
         self._boundary_like: Any = None
 
@@ -163,6 +169,7 @@ class Transcription:
                 (),
                 "interval",
                 self._kernels["intervals"],
+                n >= OFTEN,
             )
         ]
         blocks[0].data = (scale[blocks[0].index], mesh[:-1], mesh[1:])
@@ -172,7 +179,10 @@ class Transcription:
             index = np.concatenate([head, X[0, 0], X[-1, -1], U[-1, -1]])[None]
             rows = np.append(-1, n * each + np.arange(more))[None]
             kernels = self._kernels["ends"]
-            blocks.append(Block(self.equations.ends, index, rows, (scale[index],), "ends", kernels))
+            data = (scale[index],)
+            blocks.append(
+                Block(self.equations.ends, index, rows, data, "ends", kernels, n >= OFTEN)
+            )
         low, high = (
             np.concatenate(
                 [np.tile(np.append(defects, np.tile(path[k], visited)), n), last[k], edges[k]]
@@ -180,6 +190,20 @@ class Transcription:
             for k in (0, 1)
         )
         return blocks, (low, high)
+
+    def _structure(self, blocks: Any, args: Any, layout: Layout, rows: int) -> Structure:
+        """Return the sparsity, which is the same for all meshes with as many intervals."""
+        known = self._structures.get(layout.count)
+        if known is not None:
+            for block, old in zip(blocks, known.patterns):
+                block.keep(old)
+        patterns = [block.patterns(args) for block in blocks]
+        if known is None or any(a is not b for a, b in zip(patterns, known.patterns)):
+            known = Structure(patterns, layout.size, rows)
+            self._structures[layout.count] = known
+            while len(self._structures) > KEPT:
+                del self._structures[next(iter(self._structures))]
+        return known
 
     def _bounds(self, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
         problem = self.problem
@@ -250,7 +274,7 @@ class Transcription:
         # Multipliers belong to scaled equations.
         scale = warm.scale if same and warm else self._scale(layout, start, lower, upper)
         blocks, (low, high) = self._blocks(mesh, layout, scale)
-        structure = Structure([b.patterns(args) for b in blocks], layout.size, low.size)
+        structure = self._structure(blocks, args, layout, low.size)
         settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         task = Task(

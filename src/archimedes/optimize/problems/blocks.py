@@ -35,7 +35,8 @@ def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
 class Block:
     """A function and the places where it is used; see the module's text.
 
-    ``data`` are arrays with one row for each place, given to ``func`` after z.
+    ``data`` are arrays with one row for each place, given to ``func`` after z. ``often`` says that
+    it is worth compiling before the first call.
     """
 
     func: Callable[..., Any]
@@ -44,6 +45,7 @@ class Block:
     data: tuple[np.ndarray, ...] = ()
     name: str = "block"
     kernels: dict[str, Any] = field(default_factory=dict)
+    often: bool = False
     _patterns: BlockPatterns | None = None
 
     @property
@@ -70,7 +72,9 @@ class Block:
         """Return what is kept for this many arguments; blocks of one function share it."""
         key = f"{what} {count}"
         if key not in self.kernels:
-            self.kernels[key] = make()
+            self.kernels[key] = made = make()
+            if self.often:
+                getattr(made, "values", made).compile_at_once()
         return self.kernels[key]
 
     def _value(self, count: int) -> Any:
@@ -106,7 +110,10 @@ class Block:
             return np.asarray(kernel(z, *one, *args))[None]
         mapped = 1 + len(more) + len(self.data)
         axes = (0,) * mapped + (None,) * len(args)
-        batched = self._kept(f"mapped {what}", len(args), lambda: vmap(kernel, in_axes=axes))
+        key = f"mapped {what} {len(args)}"
+        batched = self.kernels.get(key)
+        if batched is None:
+            batched = self.kernels[key] = vmap(kernel, in_axes=axes)
         return batched(x[self.index], *more, *self.data, *args)
 
     def values(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
@@ -121,8 +128,14 @@ class Block:
 
     def curvatures(self, x: np.ndarray, weights: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the lower triangles of d2(weights . y)/dz2, weights (N, m): (N, entries)."""
+        if self._patterns is not None and not self._patterns.second.nnz:
+            return np.zeros((self.places, 0))
         kernel = self._curvature(len(self.data) + len(args)).values
         return self._call("curvatures", kernel, x, (weights,), args)
+
+    def keep(self, patterns: BlockPatterns) -> None:
+        """Take what was found for a block of the same function and places."""
+        self._patterns = patterns
 
     def patterns(self, args: Sequence[Any]) -> BlockPatterns:
         """Return where the entries of slopes and curvatures belong in the whole problem."""

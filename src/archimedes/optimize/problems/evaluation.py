@@ -34,6 +34,8 @@ class Structure:
         self.jac_rows, self.jac_columns = joined("rows"), joined("columns")
         self.hess_rows, self.hess_columns = joined("hess_rows"), joined("hess_columns")
         self.gradient_at = joined("gradient_at")
+        #: What solvers have prepared for it; whoever works with it takes it out meanwhile.
+        self.prepared: dict[Any, Any] = {}
 
     def jac_matrix(self, entries: np.ndarray) -> Any:
         """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""

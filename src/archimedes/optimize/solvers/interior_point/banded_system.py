@@ -155,9 +155,8 @@ class BandedSystem:
     def load(self, hessian: np.ndarray | None) -> None:
         """Take the entries of H, as a structure lists them; None: H is zero."""
         band, border = self._sizes
-        if hessian is None:
-            flat = np.zeros(band + border)
-        else:
+        flat: np.ndarray = np.zeros(band + border)
+        if hessian is not None:
             flat = np.bincount(self._hess_at, hessian, minlength=band + border + 1)
         self._H = flat[:band].reshape(self.nb, self.width + 1).T
         corner = flat[band : band + border].reshape(self.n, self.nt)
@@ -270,7 +269,9 @@ class BandedSystem:
             e[0] = norm
             y = np.linalg.lstsq(H[: k + 2, : k + 1], e, rcond=None)[0]
             moved = v + sum(a * b for a, b in zip(y, images))
-            now = _largest(self._rest(moved, right, self._given_D)) / (size + _largest(moved[: self.n]))
+            now = _largest(self._rest(moved, right, self._given_D)) / (
+                size + _largest(moved[: self.n])
+            )
             if now < least:
                 best, least = moved, now
             if least < RESIDUAL or H[k + 1, k] < 1e-14 * norm:

@@ -46,7 +46,11 @@ class Filter:
         else:
             good = there <= (1 - GAMMA_THETA) * theta
             good = good or value - phi - slack <= -GAMMA_PHI * theta
-        return good and not any(there >= t and value - slack >= p for t, p in self.entries)
+        return good and not self.dominates(there, value - slack)
+
+    def dominates(self, theta: float, phi: float) -> bool:
+        """Whether an earlier point is better in both."""
+        return any(theta >= t and phi >= p for t, p in self.entries)
 
     def shortest(self, theta: float, slope: float) -> float:
         """Return the shortest step worth trying."""

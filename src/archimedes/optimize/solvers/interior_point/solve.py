@@ -14,15 +14,26 @@ from archimedes.optimize.solvers.interrupts import noting_interrupts
 
 __all__ = ["solve"]
 
+#: Options besides those of all solvers: the first weight of the barrier.
+OPTIONS = {"mu_init"}
+
 
 def solve(task: Task) -> Answer:
     """Minimise; raises what the functions or the callback raised."""
+    for name in task.settings.more:
+        if name not in OPTIONS:
+            raise ValueError(
+                f"options: method='ipm' takes no option {name!r}; it takes 'maxiter', 'maxtime', "
+                f"'tol' and {sorted(OPTIONS)}"
+            )
     made = InteriorPoint(task)
     try:
         with noting_interrupts(task.monitor), np.errstate(all="ignore"):
             return made.run()
     except LineSearchFailed:
         return _handed_over(task, made)
+    finally:
+        task.evaluator.structure.prepared[made.key] = made.system
 
 
 def _handed_over(task: Task, made: InteriorPoint) -> Answer:
@@ -35,5 +46,7 @@ def _handed_over(task: Task, made: InteriorPoint) -> Answer:
     except ImportError:
         return made.answer(made.at, Status.STALLED)
     answer.iterations += made.iterations
-    answer.details = f"{answer.details}; IPOPT went on after {made.iterations} iterations".strip("; ")
+    answer.details = f"{answer.details}; IPOPT went on after {made.iterations} iterations".strip(
+        "; "
+    )
     return answer

@@ -1,0 +1,116 @@
+"""A task in the form the method works on: free unknowns in the order of a chain, slacks, scales.
+
+Symbols: w = [x, s] the free unknowns and the slacks of inequalities; the constraints are
+c(w) = 0 with c = g - low for equations and g - s for inequalities, f and c scaled so that no slope
+at the start is above 100.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
+from archimedes.optimize.solvers.interior_point.barrier import Bounds
+from archimedes.optimize.solvers.interior_point.chains import chain_of
+
+__all__ = ["ScaledProblem"]
+
+MOST_SLOPE, LEAST_SCALE = 100.0, 1e-8
+#: Bounds are relaxed by this much, so that there is room between them.
+RELAXED = 1e-10
+
+
+class ScaledProblem:
+    """Functions of w, and answers in the task's terms."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.evaluator = task, task.evaluator
+        structure = self.structure = task.evaluator.structure
+        free = task.lower < task.upper
+        self.key = (free.tobytes(), None if task.order is None else task.order.tobytes())
+        found = structure.prepared.pop(self.key, None)
+        if found is None:
+            chain = chain_of(structure.patterns, free, task.order)
+            found = BandedSystem(structure, structure.patterns, chain)
+        self.system: BandedSystem = found
+        self.chain = found.chain
+        self.kept = np.concatenate([self.chain.band, self.chain.border])
+        self.n = self.kept.size
+        self.equal = task.low == task.high
+        self.inequalities = np.flatnonzero(~self.equal)
+        self.fixed = np.where(free, 0.0, task.lower)
+        self.iterations = 0
+        self._scale(task.start)
+
+    def full(self, w: np.ndarray) -> np.ndarray:
+        """Return all unknowns of the task."""
+        x = self.fixed.copy()
+        x[self.kept] = w[: self.n]
+        return x
+
+    def _scale(self, x: np.ndarray) -> None:
+        """Choose scales of objective and rows (3.8)."""
+        gradient, entries = self.evaluator.slopes(x)
+        rows = np.zeros(self.structure.m)
+        free = self.chain.place[self.structure.jac_columns] >= 0
+        np.maximum.at(rows, self.structure.jac_rows[free], np.abs(entries[free]))
+        slope = np.max(np.abs(gradient[self.kept]), initial=0.0)
+        self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
+        self.row_scale = np.maximum(
+            LEAST_SCALE, np.minimum(1.0, MOST_SLOPE / np.maximum(rows, 1e-300))
+        )
+        self.entry_scale = self.row_scale[self.structure.jac_rows]
+        low, high = self.task.low * self.row_scale, self.task.high * self.row_scale
+        self.target = np.where(self.equal, low, 0.0)
+        low_w = np.concatenate([self.task.lower[self.kept], low[self.inequalities]])
+        high_w = np.concatenate([self.task.upper[self.kept], high[self.inequalities]])
+        low_w -= np.where(np.isfinite(low_w), RELAXED * np.maximum(1.0, np.abs(low_w)), 0.0)
+        high_w += np.where(np.isfinite(high_w), RELAXED * np.maximum(1.0, np.abs(high_w)), 0.0)
+        self.bounds = Bounds(low_w, high_w)
+
+    def values(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the scaled objective and what is left of the constraints."""
+        f, g = self.evaluator.values(self.full(w))
+        c = g * self.row_scale - self.target
+        c[self.inequalities] -= w[self.n :]
+        return f * self.f_scale, c
+
+    def slopes(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient in w and the entries of the Jacobian, scaled."""
+        gradient, entries = self.evaluator.slopes(self.full(w))
+        found = np.zeros(w.size)
+        found[: self.n] = gradient[self.kept] * self.f_scale
+        return found, entries * self.entry_scale
+
+    def transposed(self, lam: np.ndarray) -> np.ndarray:
+        """Return the product of the Jacobian's transpose and lam, slacks included."""
+        return np.concatenate([self.system.At @ lam, -lam[self.inequalities]])
+
+    def multipliers(
+        self, x: np.ndarray, lam: np.ndarray, zl: np.ndarray, zh: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers of the task's constraints and bounds."""
+        lam_g = lam * self.row_scale / self.f_scale
+        both = self.bounds.spread(-zl, zh) / self.f_scale
+        lam_x = np.zeros(x.size)
+        lam_x[self.kept] = both[: self.n]
+        held = ~(self.task.lower < self.task.upper)
+        if np.any(held):
+            gradient, entries = self.evaluator.slopes(x)
+            at, rows = self.structure.jac_columns, self.structure.jac_rows
+            every = np.bincount(at, entries * lam_g[rows], minlength=x.size)
+            lam_x[held] = -(gradient + every)[held]
+        return lam_g, lam_x
+
+    def answer_at(
+        self, w: np.ndarray, lam: np.ndarray, z: tuple[np.ndarray, np.ndarray], status: Status
+    ) -> Answer:
+        """Return a point in the task's terms; where it was interrupted, the best one."""
+        x, best = self.full(w), self.task.monitor.best
+        lam_g, lam_x = self.multipliers(x, lam, *z)
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT) and best is not None:
+            x = best
+        x = np.clip(x, self.task.lower, self.task.upper)
+        return Answer(x, lam_g, lam_x, status, self.iterations)
