@@ -10,6 +10,7 @@ from archimedes.control import (
     Allocator,
     GainSchedule,
     LeadLag,
+    LinearMPC,
     Mixer,
     StateSpace,
     discretize_linear,
@@ -119,3 +120,18 @@ def a_demand_of_another_size(run):
 )
 def a_lyapunov_equation_of_a_matrix_that_is_not_symmetric(run):
     return run(lambda A: solve_lyap(A, np.array([[1.0, 1.0], [0.0, 1.0]])))(-A)
+
+
+@entry("control", rtol=1e-6)
+def a_predictive_step_with_traced_limits(run):
+    def first(limit):
+        mpc = LinearMPC(A, B, EYE, ONE, horizon=2, lower=-limit, upper=limit)
+        return mpc.step(mpc.start(), np.array([1.0, 0.5]))[1]
+
+    return run(first)(0.2)
+
+
+@entry("control", error=ValueError, eager_error=ValueError, says=["x must be"], line=False)
+def a_predictive_step_from_a_state_of_another_size(run):
+    mpc = LinearMPC(A, B, EYE, ONE, horizon=2)
+    return run(lambda x: mpc.step(mpc.start(), x)[1])(np.ones(3))

@@ -63,6 +63,28 @@ def test_against_another_solver():
     assert solve_qp(*data).fun == pytest.approx(theirs, rel=1e-7)
 
 
+def test_resumed_from_a_program_nearby():
+    """The same solution, in fewer iterations; a guess of another size is refused by name."""
+    rng, saved = np.random.default_rng(2), []
+    P, q, A, low, high, lower, upper = random_program(rng, 6, 5, 6)
+    last = solve_qp(P, q, A, low, high, lower, upper)
+    for _ in range(8):
+        q = q + 0.01 * rng.normal(size=6) * np.abs(q).max()
+        cold = solve_qp(P, q, A, low, high, lower, upper)
+        warm = solve_qp(P, q, A, low, high, lower, upper, guess=last)
+        assert cold.success and warm.success
+        np.testing.assert_allclose(warm.x, cold.x, atol=1e-6)
+        saved.append(cold.iterations - warm.iterations)
+        last = warm
+    assert min(saved) >= 0 and np.mean(saved) > 1.5
+    # Without bounds there are no multipliers of any.
+    free = solve_qp(P, q, A, low, high)
+    again = solve_qp(P, q, A, low, high, guess=free)
+    np.testing.assert_allclose(again.x, free.x, atol=1e-6)
+    with pytest.raises(ValueError, match=r"guess.x has shape \(6,\), not \(2,\)"):
+        solve_qp(np.eye(2), np.ones(2), guess=last)
+
+
 def test_no_limits_is_a_linear_system():
     P = np.array([[4.0, 1.0], [1.0, 3.0]])
     found = solve_qp(P, np.array([1.0, 2.0]))

@@ -32,3 +32,5 @@ from archimedes.control.operation.regulator_design import LQRDesign as LQRDesign
 from archimedes.control.operation.regulator_design import lqr_design as lqr_design
 from archimedes.control.operation.trimming import OperatingPoint as OperatingPoint
 from archimedes.control.operation.trimming import trim as trim
+from archimedes.control.predictive.linear_mpc import LinearMPC as LinearMPC
+from archimedes.control.predictive.nonlinear_mpc import NonlinearMPC as NonlinearMPC

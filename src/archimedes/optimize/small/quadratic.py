@@ -36,6 +36,8 @@ __all__ = ["QPSolution", "solve_qp", "solve_rows"]
 #: ``Status``.
 SOLVED, INFEASIBLE, UNBOUNDED, ITERATION_LIMIT, NOT_FINITE = 0, 10, 11, 12, 14
 _RHO, _DELTA = 1e-9, 1e-8
+#: How near to its edges an iteration resumes, in a problem whose rows and cost have size 1.
+_NEAR = 0.1
 #: Part of the way to the edge that a step may go.
 _MARGIN = 0.995
 
@@ -97,6 +99,7 @@ def solve_qp(
     *,
     tol: float = 1e-9,
     max_iter: int = 40,
+    guess: QPSolution | None = None,
 ) -> QPSolution:
     """Minimise ``x @ P @ x / 2 + q @ x`` with ``low <= A @ x <= high``, ``lower <= x <= upper``.
 
@@ -104,7 +107,8 @@ def solve_qp(
     infinities where there are none; equal limits are equations. It never takes more than
     ``max_iter`` iterations, and works the same way on numbers, recorded, mapped and in C. What
     the numbers do is in ``status``. The solution has derivatives in all it is given. ``tol``
-    bounds the residuals, relative to the data's size.
+    bounds the residuals, relative to the data's size. ``guess`` is the solution of a program
+    nearby, such as the last one of a receding horizon: about half the iterations are needed.
 
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
     array([1.5, 1. ])
@@ -134,7 +138,11 @@ def solve_qp(
             )
     # Bounds that are not there cost nothing.
     bounded = lower is not None or upper is not None
-    return _kernel(bounded, int(max_iter), float(tol))(P, q, A, *edges)
+    given = () if guess is None else (guess.x, guess.lam_a, guess.lam_x)
+    for value, size, name in zip(given, (n, m, n), ("x", "lam_a", "lam_x")):
+        if np.shape(value) != (size,):
+            raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
+    return _kernel(bounded, int(max_iter), float(tol))(P, q, A, *edges, *given)
 
 
 def _edge(given: Any, size: int, missing: float, name: str) -> Any:
@@ -157,12 +165,18 @@ def _kernel(bounded: bool, max_iter: int, tol: float) -> Compiled:
         if max_iter < 1 or not tol > 0:
             raise ValueError(f"solve_qp: max_iter={max_iter} and tol={tol} must be positive")
 
-        def solve_qp(P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any) -> Any:
+        def solve_qp(
+            P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any, *guess: Any
+        ) -> Any:
             n, rows = q.shape[0], A.shape[0]
             given = ([P, q, A], (lower, upper, low, high))
             held = tree.map(stop_gradient, given)
             P_, q_, C, l_all, u_all = _whole(held, bounded)
-            found = _solve(P_, q_, C, l_all, u_all, rows, max_iter, tol)
+            start = None
+            if guess:
+                x, lam_a, lam_x = tree.map(stop_gradient, guess)
+                start = (x, np.concatenate([lam_a, lam_x]) if bounded else lam_a)
+            found = _solve(P_, q_, C, l_all, u_all, rows, max_iter, tol, start)
             x, lam_a, lam_x = attached(_cost_and_rows, n, rows)(
                 *tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x)), *given
             )
@@ -174,7 +188,15 @@ def _kernel(bounded: bool, max_iter: int, tol: float) -> Compiled:
 
 
 def solve_rows(
-    P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any, max_iter: int, tol: float
+    P: Any,
+    q: Any,
+    A: Any,
+    low: Any,
+    high: Any,
+    lower: Any,
+    upper: Any,
+    max_iter: int,
+    tol: float,
 ) -> QPSolution:
     """Solve as part of a larger recording: no checks, no derivatives of the solution."""
     whole = _whole(([P, q, A], (lower, upper, low, high)), True)
@@ -209,7 +231,15 @@ def _most(*vectors: Any) -> Any:
 
 
 def _solve(
-    P: Any, q: Any, C: Any, l_all: Any, u_all: Any, rows: int, max_iter: int, tol: float
+    P: Any,
+    q: Any,
+    C: Any,
+    l_all: Any,
+    u_all: Any,
+    rows: int,
+    max_iter: int,
+    tol: float,
+    guess: tuple[Any, Any] | None = None,
 ) -> QPSolution:
     n, m = q.shape[0], C.shape[0]
     # Rows of size 1 and a cost of size 1 make one tolerance fit all.
@@ -219,7 +249,10 @@ def _solve(
     problem = _Problem(
         P * cost_scale, q * cost_scale, C * row_scale[:, None], l_all * row_scale, u_all * row_scale
     )
-    point = problem.start()
+    if guess is None:
+        point = problem.start()
+    else:
+        point = problem.resume(guess[0], guess[1] * cost_scale / row_scale)
 
     def going(state: Any) -> Any:
         _, _, status, steps = state
@@ -278,6 +311,19 @@ class _Problem:
         y1 = np.where(self.has1, 1.0, 0.0)
         y2 = np.where(self.has2, 1.0, 0.0)
         return _Point(x, s1, s2, y1, y2, np.zeros_like(z))
+
+    def resume(self, x: Any, lam: Any) -> _Point:
+        """Start at a guess, with slacks and multipliers at least ``_NEAR`` from their edges.
+
+        (E. A. Yildirim, S. J. Wright, "Warm-start strategies in interior-point methods for linear
+        programming", SIAM J. Optim. 12, 2002: iterates on the edge cannot leave it.)
+        """
+        z = times(self.C, x)
+        s1 = np.where(self.has1, np.maximum(z - self.low, _NEAR), 1.0)
+        s2 = np.where(self.has2, np.maximum(self.high - z, _NEAR), 1.0)
+        y1 = np.where(self.has1, np.maximum(-lam, _NEAR), 0.0)
+        y2 = np.where(self.has2, np.maximum(lam, _NEAR), 0.0)
+        return _Point(x * 1.0, s1, s2, y1, y2, np.where(self.equal, lam, 0.0))
 
     def look(self, p: _Point) -> _Sight:
         """Return the products and residuals at a point."""

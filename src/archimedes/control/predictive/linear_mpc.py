@@ -1,0 +1,218 @@
+"""Linear model-predictive control: a condensed quadratic program at every step.
+
+Symbols: N steps of horizon, X = T x + S U the states ahead (N n,) for inputs U (N m,), H and q the
+cost U'HU/2 + q'U. (J. Rawlings, D. Mayne, M. Diehl, "Model predictive control", 2nd ed., 2017,
+sections 1.3 and 8.8.4: condensing.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.control.blocks.limits import check_limits
+from archimedes.control.linear.riccati import solve_dare
+from archimedes.control.matrix_checks import matrix, symmetric_matrix, vector
+from archimedes.function import holds_traced
+from archimedes.optimize import QPSolution, solve_qp
+from archimedes.tree import field, struct
+
+__all__ = ["LinearMPC"]
+
+
+@struct
+class LinearMPC:
+    """u that minimises sum (x - x_ref)'Q(x - x_ref) + (u - u_ref)'R(u - u_ref) within limits.
+
+    For x+ = A x + B u over ``horizon`` steps, with the last state weighted by ``P`` (by default
+    the cost of the regulator `dlqr`, so that it is that regulator where no limit is met).
+    ``lower`` and ``upper`` limit inputs, ``change`` how much they change per step, ``x_lower`` and
+    ``x_upper`` states; limits of states that cannot be met are errors of the plan unless ``soft``
+    is a weight, the price of exceeding them.
+
+    ``step(state, x)``, or ``step(state, (x, x_ref, u_ref))``, solves the program from the last
+    plan, moved on by one step. ``state.status`` is 0 where that succeeded; otherwise the last plan
+    is followed. At most ``max_iter`` iterations without branches on data: compiles, maps,
+    differentiates and generates C.
+
+    >>> A, B = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[0.005], [0.1]])
+    >>> mpc = LinearMPC(A, B, np.eye(2), 0.1 * np.eye(1), horizon=10, lower=-1.0, upper=1.0)
+    >>> state, u = mpc.step(mpc.start(), np.array([2.0, 0.0]))
+    >>> u.round(6), int(state.status)
+    (array([-1.]), 0)
+    """
+
+    @struct
+    class State:
+        """The plan (N, m) with its multipliers, the last input (m,), and how the solver ended."""
+
+        plan: Any
+        slack: Any
+        lam_a: Any
+        lam_x: Any
+        u: Any
+        status: Any
+        iterations: Any
+
+    A: Any
+    B: Any
+    Q: Any
+    R: Any
+    horizon: int = field(static=True)
+    P: Any = None
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    change: Any = np.inf
+    x_lower: Any = -np.inf
+    x_upper: Any = np.inf
+    soft: float | None = field(static=True, default=None)
+    max_iter: int = field(static=True, default=25)
+    tol: float = field(static=True, default=1e-8)
+    warm_start: bool = field(static=True, default=True)
+
+    def __post_init__(self) -> None:
+        n = matrix(self.A, "A").shape[0]
+        put = object.__setattr__
+        put(self, "A", matrix(self.A, "A", n, n))
+        put(self, "B", matrix(self.B, "B", n))
+        m = self.B.shape[1]
+        put(self, "Q", symmetric_matrix(self.Q, "Q", n, eigenvalues="not negative"))
+        put(self, "R", symmetric_matrix(self.R, "R", m, eigenvalues="positive"))
+        if self.P is None:
+            put(self, "P", solve_dare(self.A, self.B, self.Q, self.R))
+        else:
+            put(self, "P", symmetric_matrix(self.P, "P", n, eigenvalues="not negative"))
+        if int(self.horizon) < 1:
+            raise ValueError(f"horizon must be at least 1 step, got {self.horizon}")
+        if self.soft is not None and not self.soft > 0.0:
+            raise ValueError(f"soft must be a positive weight, or None, got {self.soft}")
+        check_limits(self.lower, self.upper, self.change)
+        check_limits(self.x_lower, self.x_upper, 0.0)
+        sizes = {"lower": m, "upper": m, "change": m, "x_lower": n, "x_upper": n}
+        for name, size in sizes.items():
+            shape = np.shape(getattr(self, name))
+            if shape not in ((), (size,)):
+                raise ValueError(f"{name} must be a number or a vector ({size},), got {shape}")
+
+    def start(self, u: Any = 0.0) -> State:
+        """Return the state before the first step, after an input u that was held."""
+        m, N = self.B.shape[1], self.horizon
+        u = u + np.zeros(m)
+        count = self._limited(np.zeros(self.A.shape[0]), u)[0].shape
+        unknowns = N * m + (self.soft is not None)
+        none = np.int64(0)
+        plan = np.zeros((N, m)) + u
+        return self.State(
+            plan, np.float64(0.0), np.zeros(count[0]), np.zeros(unknowns), u, none, none
+        )
+
+    def step(self, state: State, input: Any) -> tuple[State, Any]:
+        """Return the next state and u (m,); ``input`` is x (n,), or (x, x_ref[, u_ref])."""
+        (n, m), N = self.B.shape, self.horizon
+        x, x_ref, u_ref = _target(input, n, m)
+        T, S = self._ahead()
+        QS = self._weighted(S)
+        R = np.kron(np.eye(N), self.R)
+        H = S.T @ QS + R
+        q = QS.T @ (T @ x - np.tile(x_ref, N)) - R @ np.tile(u_ref, N)
+        rows, low, high = self._limited(x, state.u)
+        lower, upper = (np.tile(edge + np.zeros(m), N) for edge in (self.lower, self.upper))
+        if self.soft is not None:
+            H, q, lower, upper = self._with_slack(H, q, lower, upper)
+        # On from the last plan, whose last input is used again.
+        later = np.concatenate([state.plan[1:], state.plan[-1:]])
+        start = np.reshape(later, (-1,))
+        if self.soft is not None:
+            start = np.concatenate([start, np.reshape(state.slack, (1,))])
+        nothing = np.float64(0.0)
+        guess = QPSolution(start, state.lam_a, state.lam_x, nothing, nothing, nothing, nothing)
+        found = solve_qp(
+            *(H, q, rows, low, high, lower, upper),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            guess=guess if self.warm_start else None,
+        )
+        good = (found.status == 0) & np.all(np.isfinite(found.x))
+        plan = np.where(good, np.reshape(found.x[: N * m], (N, m)), later)
+        u = np.minimum(np.maximum(plan[0], self.lower), self.upper)
+        return self.State(
+            plan,
+            np.where(good, found.x[-1], 0.0) if self.soft is not None else nothing,
+            np.where(good, found.lam_a, state.lam_a),
+            np.where(good, found.lam_x, state.lam_x),
+            u,
+            found.status,
+            found.iterations,
+        ), u
+
+    def _ahead(self) -> tuple[Any, Any]:
+        """Return T (N n, n) and S (N n, N m)."""
+        powers = [np.eye(self.A.shape[0])]
+        for _ in range(self.horizon):
+            powers.append(self.A @ powers[-1])
+        moved = [power @ self.B for power in powers]
+        none = np.zeros(self.B.shape)
+        columns = [
+            np.concatenate([none] * j + moved[: self.horizon - j]) for j in range(self.horizon)
+        ]
+        return np.concatenate(powers[1:]), np.concatenate(columns, axis=1)
+
+    def _weighted(self, S: Any) -> Any:
+        n, N = self.A.shape[0], self.horizon
+        blocks = [self.Q @ S[k * n : (k + 1) * n] for k in range(N - 1)]
+        return np.concatenate([*blocks, self.P @ S[(N - 1) * n :]])
+
+    def _limited(self, x: Any, last: Any) -> tuple[Any, Any, Any]:
+        """Return rows with their limits: states that have any, then changes of inputs."""
+        (n, m), N = self.B.shape, self.horizon
+        T, S = self._ahead()
+        edges = [edge + np.zeros(n) for edge in (self.x_lower, self.x_upper)]
+        kept = np.arange(n)
+        if not holds_traced(edges):
+            kept = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
+        places = (np.arange(N)[:, None] * n + kept).ravel()
+        free = (T @ x)[places]
+        low, high = (np.tile(edge[kept], N) - free for edge in edges)
+        G = S[places]
+        if self.soft is not None and places.size:
+            # G u + s >= low and G u - s <= high, with one s >= 0 for all.
+            one, inf = np.ones((len(places), 1)), np.full(len(places), np.inf)
+            G = np.concatenate([np.concatenate([G, one], 1), np.concatenate([G, -one], 1)])
+            low, high = np.concatenate([low, -inf]), np.concatenate([inf, high])
+        elif self.soft is not None:
+            G = np.concatenate([G, np.zeros((0, 1))], axis=1)
+        if not holds_traced(self.change) and not np.any(np.isfinite(self.change)):
+            return G, low, high
+        D = np.eye(N * m) - np.eye(N * m, k=-m)
+        if self.soft is not None:
+            D = np.concatenate([D, np.zeros((N * m, 1))], axis=1)
+        first = np.concatenate([last, np.zeros((N - 1) * m)])
+        change = np.tile(self.change + np.zeros(m), N)
+        return (
+            np.concatenate([G, D]),
+            np.concatenate([low, first - change]),
+            np.concatenate([high, first + change]),
+        )
+
+    def _with_slack(self, H: Any, q: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any, Any]:
+        """Add the slack of soft limits, which costs soft (s + s^2 / 2)."""
+        k, price = H.shape[0], np.full(1, float(self.soft or 0.0))
+        side, corner = np.zeros((k, 1)), np.diag(price)
+        H = np.concatenate([np.concatenate([H, side], 1), np.concatenate([side.T, corner], 1)])
+        return (
+            H,
+            np.concatenate([q, price]),
+            np.concatenate([lower, np.zeros(1)]),
+            np.concatenate([upper, np.full(1, np.inf)]),
+        )
+
+
+def _target(input: Any, n: int, m: int) -> tuple[Any, Any, Any]:
+    given = input if isinstance(input, tuple) else (input,)
+    if not 1 <= len(given) <= 3:
+        raise ValueError("input must be x, or a tuple (x, x_ref) or (x, x_ref, u_ref)")
+    x = vector(given[0], "x", n)
+    x_ref = vector(given[1], "x_ref", n) if len(given) > 1 else np.zeros(n)
+    u_ref = vector(given[2], "u_ref", m) if len(given) > 2 else np.zeros(m)
+    return x, x_ref, u_ref

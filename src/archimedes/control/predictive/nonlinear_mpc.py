@@ -1,0 +1,285 @@
+"""Nonlinear model-predictive control by real-time iterations.
+
+Each step makes one (or a few) iterations of sequential quadratic programming on the problem as
+multiple shooting has it, from the last plan, moved on by an interval: linearise along the plan,
+eliminate the states, solve a small quadratic program in the controls. (M. Diehl, H. G. Bock,
+J. P. Schloeder, "A real-time iteration scheme for nonlinear optimization in optimal feedback
+control", SIAM J. Control Optim. 43, 2005; Rawlings, Mayne, Diehl, "Model predictive control",
+2nd ed., 8.9.)
+
+Symbols: N intervals, X (N+1, nx) and U (N, nu) the plan, dx = G dU + g its change, c defects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.function import grad, hess, jac, scan, vmap, while_loop
+from archimedes.optimize import OptimalControl
+from archimedes.optimize.optimal_control.equations import Equations
+from archimedes.optimize.optimal_control.guesses import Guess
+from archimedes.optimize.optimal_control.schemes import scheme_of
+from archimedes.optimize.problems.limits import limits, vector_like
+from archimedes.optimize.small.definite import UNROLLED, pivots
+from archimedes.optimize.small.quadratic import solve_rows
+from archimedes.tree import field, struct
+
+__all__ = ["NonlinearMPC"]
+
+#: How often the cost's Hessian may be shifted to be positive definite.
+SHIFTS = 20
+
+
+@struct
+class NonlinearMPC:
+    """Control by the plan of an `OptimalControl` problem, improved at every step.
+
+    ``problem`` is the description that ``problem.solve(..., method="multiple-shooting")`` takes,
+    with fixed times: the horizon is tf - t0, in ``intervals`` steps, one of which passes between
+    calls (with ``moving=False``, none). ``x`` and ``u`` are trees as its functions take them.
+    Running and terminal cost, bounds, path and boundary constraints and final states are those of
+    the problem; curvature is that of the cost, made positive definite where it is not.
+
+    ``step(state, x)``, or ``step(state, x, args)``, returns the next state and the control now.
+    ``state.status`` is 0 where the last quadratic program was solved; otherwise the plan is kept.
+    A bounded number of operations without branches on data: compiles, maps and generates C.
+
+    >>> problem = OptimalControl(lambda t, x, u: np.array([x[1], u - np.sin(x[0])]),
+    ...                          running_cost=lambda t, x, u: np.sum(x**2) + 0.1 * u**2,
+    ...                          tf=2.0, control_bounds=(-1.0, 1.0))
+    >>> mpc = NonlinearMPC(problem, np.zeros(2), 0.0, intervals=5)
+    >>> state, u = mpc.step(mpc.start(np.array([0.5, 0.0])), np.array([0.5, 0.0]))
+    >>> bool(-1.0 <= u < 0.0), int(state.status)
+    (True, 0)
+    """
+
+    @struct
+    class State:
+        """The plan: states (N+1, nx), controls (N, nu), the time now, and how it was solved."""
+
+        X: Any
+        U: Any
+        t: Any = field(units="s")
+        status: Any
+        change: Any
+
+    problem: OptimalControl = field(static=True)
+    x: Any
+    u: Any
+    intervals: int = field(static=True, default=10)
+    iterations: int = field(static=True, default=1)
+    moving: bool = field(static=True, default=True)
+    max_iter: int = field(static=True, default=20)
+    tol: float = field(static=True, default=1e-8)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, OptimalControl):
+            raise TypeError(f"problem must be an OptimalControl, got {type(self.problem).__name__}")
+        for name in ("t0", "tf"):
+            if isinstance(getattr(self.problem, name), (tuple, list)):
+                raise ValueError(
+                    f"problem.{name} is free: a receding horizon needs fixed times, give a number"
+                )
+        for name in ("intervals", "iterations", "max_iter"):
+            if int(getattr(self, name)) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        floats = [tree.map(lambda leaf: np.asarray(leaf) * 1.0, v) for v in (self.x, self.u)]
+        object.__setattr__(self, "x", floats[0])
+        object.__setattr__(self, "u", floats[1])
+
+    @property
+    def dt(self) -> float:
+        """Seconds between steps: the length of an interval."""
+        return (float(self.problem.tf) - float(self.problem.t0)) / self.intervals
+
+    def start(self, x: Any = None, u: Any = None) -> State:
+        """Return the state with a plan that stays at x and u (by default those given)."""
+        flat_x, flat_u = (tree.ravel(v)[0] * 1.0 for v in (self.x, self.u))
+        flat_x = flat_x if x is None else tree.ravel(x)[0] * 1.0
+        flat_u = flat_u if u is None else tree.ravel(u)[0] * 1.0
+        N = self.intervals
+        X, U = np.zeros((N + 1, flat_x.shape[0])) + flat_x, np.zeros((N, flat_u.shape[0])) + flat_u
+        # The first step does not move the plan on: it has not begun.
+        t = np.float64(self.problem.t0) - (self.dt if self.moving else 0.0)
+        return self.State(X, U, t, np.int64(0), np.float64(np.inf))
+
+    def plan(self, state: State) -> tuple[Any, Any, Any]:
+        """Return times (N+1,), states and controls of a plan, trees with time as leading axis."""
+        t = state.t + self.dt * np.arange(self.intervals + 1)
+        back = [tree.ravel(v)[1] for v in (self.x, self.u)]
+        return t, vmap(back[0])(state.X), vmap(back[1])(state.U)
+
+    def step(self, state: State, input: Any, args: tuple[Any, ...] = ()) -> tuple[State, Any]:
+        """Return the next state and the control; ``input`` is the state of the plant, like x."""
+        steps = _Iteration(self, args)
+        x = steps.flat(input)
+        X, U, t = state.X, state.U, state.t
+        if self.moving:
+            t = t + self.dt
+            X, U = np.concatenate([X[1:], X[-1:]]), np.concatenate([U[1:], U[-1:]])
+        status, change = state.status, state.change
+        for _ in range(self.iterations):
+            X, U, status, change = steps.improve(X, U, t, x)
+        return self.State(X, U, t, status, change), steps.equations.unravel_u(U[0])
+
+
+class _Iteration:
+    """Equations of the problem along a plan, for given arguments."""
+
+    def __init__(self, mpc: NonlinearMPC, args: tuple[Any, ...]) -> None:
+        self.mpc, self.args, problem = mpc, tuple(args), mpc.problem
+        zero = [tree.ravel(v)[0] * 0.0 for v in (mpc.x, mpc.u)]
+        t0, tf = float(problem.t0), float(problem.tf)
+        still = Guess(lambda s: zero[0], lambda s: zero[1], mpc.x, mpc.u, None, t0, tf)
+        self.equations = Equations(problem, scheme_of("multiple-shooting"), still)
+        self.nx, self.nu, self.N = self.equations.nx, self.equations.nu, mpc.intervals
+        self.length = tf - t0
+
+    def flat(self, x: Any) -> Any:
+        found = tree.ravel(x)[0] * 1.0
+        if found.shape != (self.nx,):
+            raise ValueError(f"input holds {found.shape[0]} numbers, the state x {self.nx}")
+        return found
+
+    def interval(self, w: Any, x_next: Any, t: Any, begin: Any, args: Any) -> Any:
+        """Return [cost, defects, path] for w = [x, u] (nx + nu,)."""
+        times = np.stack([t, t + self.length])
+        z = np.concatenate([times, w[: self.nx], x_next, w[self.nx :]])
+        end = begin + 1.0 / self.N
+        return self.equations.interval(z, np.ones(z.shape[0]), begin, end, *args)
+
+    def ends(self, x: Any, u: Any, x0: Any, t: Any, args: Any) -> Any:
+        """Return [terminal cost, path at the end, boundary] for the last state."""
+        times = np.stack([t, t + self.length])
+        z = np.concatenate([times, x0, x, u])
+        return self.equations.ends(z, np.ones(z.shape[0]), *args)
+
+    def improve(self, X: Any, U: Any, t: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+        """Make one iteration of sequential quadratic programming."""
+        N, nx, nu = self.N, self.nx, self.nu
+        W = np.concatenate([X[:-1], U], axis=1)
+        begin = np.arange(N) / N
+
+        def look(w: Any, x_next: Any, begin: Any, t: Any, args: Any) -> Any:
+            of = (x_next, t, begin, args)
+            values, slopes = self.interval(w, *of), jac(self.interval)(w, *of)
+            curve = hess(lambda w, *of: self.interval(w, *of)[0])(w, *of)
+            return values, slopes, curve
+
+        along = vmap(look, in_axes=(0, 0, 0, None, None))
+        values, slopes, curves = along(W, X[1:], begin, t, self.args)
+        last = (U[-1], X[0], t, self.args)
+        end, end_slope = self.ends(X[-1], *last), jac(self.ends)(X[-1], *last)
+        pull = grad(lambda x, *last: self.ends(x, *last)[0])(X[-1], *last)
+        bend = hess(lambda x, *last: self.ends(x, *last)[0])(X[-1], *last)
+        # dx = G dU + g along the plan; A, B are slopes of the flow, the defects its jumps.
+        AB, jumps = -slopes[:, 1 : 1 + nx], -values[:, 1 : 1 + nx]
+        picks = np.reshape(np.eye(N * nu), (N, nu, N * nu))
+
+        def move(carry: Any, item: Any) -> Any:
+            G, g, H, q = carry
+            AB, jump, pick, slope, curve = item
+            M = np.concatenate([G, pick])
+            shift = np.concatenate([g, np.zeros(nu)])
+            H, q = H + M.T @ (curve @ M), q + M.T @ (slope + curve @ shift)
+            return (AB @ M, AB[:, :nx] @ g + jump, H, q), (M, shift)
+
+        none = (np.zeros((nx, N * nu)), x - X[0], np.zeros((N * nu, N * nu)), np.zeros(N * nu))
+        items = (AB, jumps, picks, slopes[:, 0], curves)
+        (G, g, H, q), (Ms, shifts) = scan(move, none, items)
+        H, q = H + G.T @ (bend @ G), q + G.T @ (pull + bend @ g)
+        rows = self.rows(X, (values, slopes, Ms, shifts), (end, end_slope, G, g))
+        low_u, high_u = self.control_limits(U)
+        found = solve_rows(
+            _definite(0.5 * (H + H.T)), q, *rows, low_u, high_u, self.mpc.max_iter, self.mpc.tol
+        )
+        good = (found.status == 0) & np.all(np.isfinite(found.x))
+        step = np.where(good, found.x, 0.0)
+        dX = np.concatenate([Ms[:, :nx] @ step + shifts[:, :nx], (G @ step + g)[None]])
+        new = np.where(good, X + dX, X)
+        change = np.max(np.abs(step))
+        return new, U + np.reshape(step, (N, nu)), found.status, change
+
+    def control_limits(self, U: Any) -> tuple[Any, Any]:
+        edges = limits(self.mpc.problem.control_bounds, self.mpc.u, "control_bounds")
+        low, high = (np.reshape(edge - U, (-1,)) for edge in edges)
+        return low, high
+
+    def rows(self, X: Any, along: Any, ends: Any) -> tuple[Any, Any, Any]:
+        """Return limits of states, paths and ends as rows of dU."""
+        problem, nx, N = self.mpc.problem, self.nx, self.N
+        values, slopes, Ms, shifts = along
+        end, end_slope, G, g = ends
+        parts: list[tuple[Any, Any, Any, Any]] = []  # rows, what they are now, limits
+        edges = limits(problem.state_bounds, self.mpc.x, "state_bounds")
+        kept = np.flatnonzero(np.isfinite(edges[0]) | np.isfinite(edges[1]))
+        if kept.size:
+            inner = (Ms[1:, kept], X[1:-1, kept] + shifts[1:, kept])
+            parts.append((_stacked(inner[0]), np.ravel(inner[1]), *_tiled(edges, kept, N - 1)))
+            parts.append((G[kept], X[-1, kept] + g[kept], edges[0][kept], edges[1][kept]))
+        path, count = self.path_limits(), values.shape[1] - 1 - nx
+        if count:
+            J, now = slopes[:, 1 + nx :], values[:, 1 + nx :]
+            moved = now + np.sum(J * shifts[:, None, :], axis=2)
+            both = [np.tile(edge, count // edge.size * N) for edge in path]
+            parts.append((_stacked(J @ Ms), np.ravel(moved), *both))
+        if end.shape[0] > 1:
+            J = end_slope[1:]
+            boundary = self.boundary_limits(end.shape[0] - 1 - path[0].size)
+            both = [np.concatenate(pair) for pair in zip(path, boundary)]
+            parts.append((J @ G, end[1:] + J @ g, *both))
+        final = vector_like(problem.final, self.mpc.x, np.inf, "final")
+        held = np.flatnonzero(np.isfinite(final))
+        if held.size:
+            parts.append((G[held], X[-1, held] + g[held], final[held], final[held]))
+        if not parts:
+            return np.zeros((0, N * self.nu)), np.zeros(0), np.zeros(0)
+        C, now, low, high = (np.concatenate(kind) for kind in zip(*parts))
+        return C, low - now, high - now
+
+    def path_limits(self) -> tuple[Any, Any]:
+        problem = self.mpc.problem
+        if problem.path is None:
+            return np.zeros(0), np.zeros(0)
+        like = problem.path(0.0, self.mpc.x, self.mpc.u, *self.args)
+        return limits(problem.path_bounds, _zeros(like), "path_bounds", (0.0, 0.0))
+
+    def boundary_limits(self, size: int) -> tuple[Any, Any]:
+        problem = self.mpc.problem
+        if problem.boundary is None:
+            return np.zeros(0), np.zeros(0)
+        like = problem.boundary(0.0, self.mpc.x, self.length, self.mpc.x, *self.args)
+        return limits(problem.boundary_bounds, _zeros(like), "boundary_bounds", (0.0, 0.0))
+
+
+def _zeros(like: Any) -> Any:
+    return tree.map(lambda leaf: np.zeros(np.shape(leaf)), like)
+
+
+def _stacked(blocks: Any) -> Any:
+    return np.reshape(blocks, (-1, blocks.shape[-1]))
+
+
+def _tiled(edges: Any, kept: Any, count: int) -> list[Any]:
+    return [np.tile(edge[kept], count) for edge in edges]
+
+
+def _definite(H: Any) -> Any:
+    """Return H, with a multiple of the identity where it is not positive definite."""
+    n = H.shape[0]
+    size = np.max(np.abs(np.diagonal(H))) + 1e-12
+
+    def indefinite(shift: Any) -> Any:
+        moved = H + shift * np.eye(n)
+        if n > UNROLLED:  # in recorded code a factor that does not exist is nan
+            return np.isnan(np.sum(np.linalg.cholesky(moved - 1e-9 * size * np.eye(n))))
+        return ~(np.min(pivots(moved)) > 1e-9 * size)
+
+    def more(shift: Any) -> Any:
+        return np.maximum(4.0 * shift, 1e-3 * size)
+
+    shift = while_loop(indefinite, more, np.float64(0.0), max_steps=SHIFTS)
+    return H + shift * np.eye(n)
