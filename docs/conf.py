@@ -1,0 +1,33 @@
+"""How Sphinx makes the site. Its sources are in ``build/docs/source``: see ``docs/build.py``."""
+
+from archimedes.version import __version__ as release
+
+project = "Archimedes"
+author = "The Archimedes developers"
+copyright = f"{author}, Apache-2.0"
+version = release
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+default_role = "code"
+highlight_language = "text"
+pygments_style = "default"
+pygments_dark_style = "monokai"
+add_module_names = False
+toc_object_entries = False
+python_maximum_signature_line_length = 80
+
+# Headings have anchors of their own, as where the pages are read in a repository.
+myst_heading_anchors = 3
+myst_enable_extensions = ["deflist", "attrs_block"]
+
+html_theme = "furo"
+html_title = "Archimedes"
+html_static_path = ["_static"]
+html_css_files = ["archimedes.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_last_updated_fmt = None
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},
+    "dark_css_variables": {"color-brand-primary": "#8ab8f0", "color-brand-content": "#8ab8f0"},
+}

@@ -1,0 +1,1 @@
+"""What turns pages, docstrings, examples and measurements into the sources of the site."""
