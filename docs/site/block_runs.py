@@ -23,11 +23,11 @@ __all__ = ["Output", "run_blocks", "run_example", "run_file"]
 
 @dataclass
 class Output:
-    """What a block printed, and the pictures it drew: names of PNG files."""
+    """What a block printed, the PNG files it drew; or what it was left out for want of."""
 
     text: str = ""
     pictures: list[str] = field(default_factory=list)
-    skipped: str = ""
+    skipped: list[str] = field(default_factory=list)
 
 
 def run_blocks(page: Path, pictures: Path | None = None) -> list[Output]:
@@ -38,7 +38,7 @@ def run_blocks(page: Path, pictures: Path | None = None) -> list[Output]:
     for number, block in enumerate(blocks_of(page.read_text("utf-8"))):
         if absent := missing(block.needs):
             _insist(page, block, absent)
-            outputs.append(Output(skipped=", ".join(absent)))
+            outputs.append(Output(skipped=absent))
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -92,7 +92,9 @@ def _run(block: Block, file: str, names: dict[str, Any]) -> None:
 
 def _draws() -> bool:
     """Return whether a block has opened a figure."""
-    return "matplotlib.pyplot" in sys.modules and bool(sys.modules["matplotlib.pyplot"].get_fignums())
+    return "matplotlib.pyplot" in sys.modules and bool(
+        sys.modules["matplotlib.pyplot"].get_fignums()
+    )
 
 
 def _without_places(message: str, file: str) -> str:

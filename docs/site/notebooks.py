@@ -17,8 +17,8 @@ DIRECTIVE = re.compile(r"^```\{.*?^```$\n?|\{download\}`([^`<]+?)\s*<[^`]*>`", r
 def notebook(text: str, outputs: list[dict[str, Any]]) -> str:
     """Return a page as the text of a notebook.
 
-    >>> cells = json.loads(notebook("# A\\n\\n```python\\n1 + 1\\n```\\n", [{"text": "2"}]))["cells"]
-    >>> [(c["cell_type"], c["source"]) for c in cells]
+    >>> made = notebook("# A\\n\\n```python\\n1 + 1\\n```\\n", [{"text": "2"}])
+    >>> [(c["cell_type"], c["source"]) for c in json.loads(made)["cells"]]
     [('markdown', '# A'), ('code', '1 + 1')]
     """
     cells: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def blocks_of(text: str) -> Iterator[Block]:
         yield Block(found[2], line, found.end(), "raises" in words, tuple(needs))
 
 
-def missing(needs: tuple[str, ...]) -> list[str]:
+def missing(needs: Sequence[str]) -> list[str]:
     """Return which of the programs and modules that a block needs are not here.
 
     >>> missing(("numpy", "no_such_thing"))

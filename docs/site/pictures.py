@@ -6,7 +6,153 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 __all__ = ["PICTURES"]
 
 #: By the name of the example: a function of its variables that returns a figure.
 PICTURES: dict[str, Callable[[SimpleNamespace], Any]] = {}
+
+
+def picture(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function (variables, axes) that draws an example on two axes side by side."""
+
+    def register(draw: Callable[..., None]) -> Callable[..., None]:
+        def make(variables: SimpleNamespace) -> Any:
+            from matplotlib.figure import Figure
+
+            figure = Figure(figsize=(8.0, 3.2), layout="constrained")
+            axes = figure.subplots(1, 2)
+            for axis in axes:
+                axis.grid(alpha=0.3)
+                axis.spines[["top", "right"]].set_visible(False)
+            draw(variables, *axes)
+            return figure
+
+        PICTURES[name] = make
+        return draw
+
+    return register
+
+
+@picture("01_f16_trim_and_fly")
+def trim_and_fly(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Altitude in a minute with fixed controls; poles of the small motions."""
+    left.plot(v.record.t, v.record.flight.alt - 3000.0, ".-")
+    left.set(xlabel="time in s", ylabel="altitude - 3000 m, in m")
+    poles = np.linalg.eigvals(v.small.A)
+    right.plot(poles.real, poles.imag, "x")
+    right.set(xlabel="real part in 1/s", ylabel="imaginary part in rad/s", title="modes")
+
+
+@picture("02_multirotor_figure_eight")
+def figure_eight(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """The path from above, and the distance from it."""
+    wanted = v.path(v.times)[0]
+    left.plot(wanted[1], wanted[0], "k--", linewidth=0.8, label="wanted")
+    left.plot(v.run.x.motion.pos[:, 1], v.run.x.motion.pos[:, 0], label="flown")
+    left.set(xlabel="east in m", ylabel="north in m", aspect="equal")
+    left.legend()
+    right.plot(v.times, v.error)
+    right.set(xlabel="time in s", ylabel="distance from the path in m")
+
+
+@picture("03_satellite_detumble_and_slew")
+def detumble_and_slew(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Turning dies out; wheels take up momentum in the slew."""
+    left.semilogy(v.first.t / 60.0, v.rates)
+    left.set(xlabel="time in min", ylabel="turning in deg/s", title="coils")
+    right.plot(v.second.t - v.second.t[0], 1e3 * v.second.x.h)
+    right.set(xlabel="time in s", ylabel="wheels in mN m s", title="slew")
+
+
+@picture("04_two_stages_to_orbit")
+def two_stages(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Altitude and propellant of the stages."""
+    left.plot(v.run.t, (np.linalg.norm(v.run.x.motion.pos, axis=1) - v.WGS84.a) / 1e3)
+    left.set(xlabel="time in s", ylabel="altitude in km")
+    right.plot(v.run.t, v.run.x.propellant / 1e3)
+    right.set(xlabel="time in s", ylabel="propellant of the stages in t")
+
+
+@picture("05_car_lane_change")
+def lane_change(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """The way of the car, and how it leans."""
+    left.plot(v.run.x.pos[:, 0], v.side)
+    left.axhline(v.LANE, color="k", linestyle="--", linewidth=0.8)
+    left.set(xlabel="ahead in m", ylabel="to the right in m")
+    right.plot(v.times, v.roll)
+    right.set(xlabel="time in s", ylabel="roll in deg")
+
+
+@picture("06_nasa_check_case")
+def check_case(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Altitude with the published rows, and the difference."""
+    left.plot(v.record.t, v.alt, label="here")
+    left.plot(v.PUBLISHED[:, 0], v.PUBLISHED[:, 1], "o", fillstyle="none", label="NASA")
+    left.set(xlabel="time in s", ylabel="altitude in ft")
+    left.legend()
+    right.plot(v.record.t, 1e6 * (v.alt - v.PUBLISHED[:, 1]), ".-")
+    right.set(xlabel="time in s", ylabel="difference in millionths of a foot")
+
+
+@picture("07_sensors_with_noise")
+def sensors(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Where 200 observers believe to be, and how far off they are."""
+    left.plot(v.off[:, 1], v.off[:, 0], ".", markersize=3)
+    left.plot(v.expected[1], v.expected[0], "r+", markersize=12)
+    left.set(xlabel="error to the east in m", ylabel="error to the north in m", aspect="equal")
+    right.hist(np.linalg.norm(v.off, axis=1), 30)
+    right.set(xlabel="distance from the truth in m", ylabel="runs")
+
+
+@picture("08_f16_around_the_pole")
+def around_the_pole(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """The way around the pole, and the altitude."""
+    pos = v.record.trajectory.x.motion.pos
+    left.plot(pos[:, 0] / 1e3, pos[:, 1] / 1e3, ".-")
+    left.plot(0.0, 0.0, "k+")
+    left.set(xlabel="x in km", ylabel="y in km", aspect="equal", title="around the pole")
+    right.plot(v.record.t, v.record.flight.alt - v.ALT, ".-")
+    right.set(xlabel="time in s", ylabel="altitude - 3000 m, in m")
+
+
+@picture("09_computed_torque_arm")
+def computed_torque(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """The circle of the hand, and the joint angles along it."""
+    circle = np.stack([v.wanted(t) for t in v.times])
+    left.plot(circle[:, 1], circle[:, 2])
+    left.set(xlabel="y in m", ylabel="z in m", aspect="equal", title="wanted circle")
+    right.plot(v.times, np.rad2deg(v.found.q))
+    right.set(xlabel="time in s", ylabel="joint angles in deg")
+
+
+@picture("10_arm_identification")
+def identification(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Singular values of the regressors, and predicted torques."""
+    left.semilogy(np.maximum(v.sizes, 1e-16), ".")
+    left.axvline(v.rank - 0.5, color="k", linestyle="--", linewidth=0.8)
+    left.set(xlabel="number", ylabel="singular value", title="what the motion shows")
+    right.plot(v.truth, v.fresh @ v.found, ".", markersize=2)
+    right.set(xlabel="torque in N m", ylabel="predicted in N m")
+
+
+@picture("11_quadruped_pushed")
+def quadruped(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Height of the trunk, and how far it is pushed aside."""
+    left.plot(v.times, v.height)
+    left.set(xlabel="time in s", ylabel="height in m")
+    right.plot(v.times, 1e3 * v.aside)
+    right.axvspan(0.3, 0.4, alpha=0.2)
+    right.set(xlabel="time in s", ylabel="aside in mm", title="pushed in the grey time")
+
+
+@picture("12_drone_with_arm")
+def drone_with_arm(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """Ways of hull and load, and the angle of the swing."""
+    left.plot(v.q[:, 1], -v.q[:, 2], label="hull")
+    left.plot(v.load[:, 1], -v.load[:, 2], label="load")
+    left.set(xlabel="to the side in m", ylabel="up in m", aspect="equal")
+    left.legend()
+    right.plot(v.times, v.angle)
+    right.set(xlabel="time in s", ylabel="swing in deg")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 from dataclasses import dataclass
@@ -70,7 +71,8 @@ class Name:
         """Its docstring; of data the comment in front of the assignment."""
         if self.kind == "data":
             return _comment(self.name, self.package) or f"A value of type {_type(self.value)}."
-        return inspect.getdoc(self.value) or ""
+        home = getattr(self.value, "__module__", "")
+        return inspect.getdoc(self.value) or f"``{self.name}`` of Python's module ``{home}``."
 
 
 def present() -> list[str]:

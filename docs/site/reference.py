@@ -43,8 +43,8 @@ def _index(packages: list[str]) -> str:
     tree = "".join(f"   {p} <{p}>\n" for p in packages)
     return (
         _title("Reference")
-        + "Every public name, with its signature, what it takes and returns (shapes and units), and "
-        "an example that the tests run. ``import archimedes as arc`` is assumed throughout: "
+        + "Every public name, with its signature, what it takes and returns (shapes and units), "
+        "and an example that the tests run. ``import archimedes as arc`` is assumed throughout: "
         "``arc.jac`` is ``archimedes.jac``. Units are SI and angles radians where nothing else is "
         "said. Index of all names: :ref:`genindex`.\n\n"
         f".. list-table::\n   :widths: 35 65\n\n{rows}\n"
@@ -54,20 +54,23 @@ def _index(packages: list[str]) -> str:
 
 def _package(package: str, names: list[Name]) -> str:
     rows = "".join(_row(n) for n in names)
-    modules = "".join(f".. py:data:: {n.full}\n   :no-typesetting:\n\n" for n in names if n.kind == "module")
     aliases = "".join(_alias(n) for n in names if n.same_as)
     return (
         _title(package)
         + f".. py:module:: {package}\n\n"
         + as_text(PACKAGES[package])
         + ".\n\n"
-        + f".. list-table::\n   :widths: 35 65\n\n{rows}\n{modules}{aliases}"
+        + f".. list-table::\n   :widths: 35 65\n\n{rows}\n{aliases}"
     )
 
 
 def _row(name: Name) -> str:
     if name.kind == "module":
-        link = f":doc:`{name.name} </reference/{name.full}>`" if name.full in PACKAGES else f"``{name.name}``"
+        link = (
+            f":doc:`{name.name} </reference/{name.full}>`"
+            if name.full in PACKAGES
+            else f"``{name.name}``"
+        )
     else:
         link = f":doc:`{name.name} </{_place(name.same_as or name.full)}>`"
     text = PACKAGES.get(name.full) or first_sentence(name.text)
@@ -77,7 +80,7 @@ def _row(name: Name) -> str:
 def _alias(name: Name) -> str:
     """An entry in the index for a name whose page is at another package."""
     directive = "attribute" if name.kind == "data" else name.kind
-    return f".. py:{directive}:: {name.full}\n   :no-typesetting:\n\n"
+    return f".. py:{directive}:: {name.name}\n   :no-typesetting:\n\n"
 
 
 def _page(name: Name) -> str:
@@ -86,7 +89,7 @@ def _page(name: Name) -> str:
     note = f"Also ``{'``, ``'.join(also)}``.\n\n" if also else ""
     return (
         ":orphan:\n\n"
-        + _title(name.full)
+        + _title(name.full.removeprefix("archimedes."))
         + f".. py:currentmodule:: {name.package}\n\n"
         + writer(name)
         + "\n"
@@ -100,7 +103,7 @@ def _indented(text: str, by: int = 3) -> str:
 
 
 def _function(name: Name) -> str:
-    return _entry("function", name.full, name.value, name.text)
+    return _entry("function", name.name, name.value, name.text)
 
 
 def _data(name: Name) -> str:
@@ -108,15 +111,15 @@ def _data(name: Name) -> str:
     shown = ", ".join(map(repr, value)) if isinstance(value, dict) else _plain(repr(value))
     what = "Keys" if isinstance(value, dict) else "Value"
     body = as_text(name.text) + f"\n\n{what}: ``{shown}``\n"
-    return f".. py:data:: {name.full}\n\n{_indented(body)}"
+    return f".. py:data:: {name.name}\n\n{_indented(body)}"
 
 
 def _class(name: Name) -> str:
     cls = name.value
-    members = "".join(_members(cls, name.full))
+    members = "".join(_members(cls, name.name))
     body = as_text(name.text) + "\n\n" + _fields(cls)
     return (
-        f".. py:{name.kind}:: {name.full}{_signature(cls)}\n\n"
+        f".. py:{name.kind}:: {name.name}{_signature(cls)}\n\n"
         + _indented(body)
         + "\n"
         + (_title("Methods and attributes", "-") + members if members else "")
@@ -148,7 +151,8 @@ def _members(cls: type, full: str) -> Iterator[str]:
         elif inspect.isclass(value):
             if value.__name__ == name:
                 body = as_text(text) + "\n\n" + _fields(value)
-                yield f".. py:class:: {full}.{name}{_signature(value)}\n{flags}\n{_indented(body)}\n"
+                head = f".. py:class:: {full}.{name}{_signature(value)}"
+                yield f"{head}\n{flags}\n{_indented(body)}\n"
         elif isinstance(raw, property) or hasattr(raw, "__get__"):
             yield f".. py:property:: {full}.{name}\n{flags}\n{_indented(as_text(text))}\n"
 
@@ -196,24 +200,28 @@ def _plain(text: str) -> str:
 def _type_text(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return ""
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    text = (
+        annotation
+        if isinstance(annotation, str)
+        else getattr(annotation, "__name__", str(annotation))
+    )
     return text.replace("np.ndarray", "array").replace("typing.", "")
 
 
 def _parameters(value: Any) -> str:
-    """Return a table of the parameters of a function: type and default."""
+    """Return a table of the types of a function's parameters, where they say something."""
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
     rows = [
-        (p.name, _type_text(p.annotation), repr(_default(p)) if p.default is not p.empty else "")
+        (p.name, _type_text(p.annotation))
         for p in signature.parameters.values()
         if p.name not in ("self", "cls")
     ]
-    typed = any(kind not in ("", "Any") for _, kind, _ in rows)
+    rows = [(name, kind) for name, kind in rows if kind not in ("", "Any")]
     returned = _type_text(signature.return_annotation)
-    table = _table(("parameter", "type", "default"), rows) if rows and typed else ""
+    table = _table(("parameter", "type"), rows)
     return table + (f"Returns ``{returned}``.\n\n" if returned not in ("", "Any", "None") else "")
 
 

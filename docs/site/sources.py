@@ -112,7 +112,9 @@ def _shown(output: dict[str, Any], up: str) -> str:
     for picture in output["pictures"]:
         shown += f"\n\n![What the block draws.]({up}pictures/{picture})\n"
     if output["skipped"]:
-        shown += f"\n\n*(Not run where this page was made: no {output['skipped']} there.)*\n"
+        shown += (
+            f"\n\n*(Not run where this page was made: no {', '.join(output['skipped'])} there.)*\n"
+        )
     return shown
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.protocol import Backend
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 
 __all__ = [
     "AUTO",
@@ -106,7 +106,9 @@ def check_backend(caller: str, name: str | None) -> str:
         if not _is_known(name):
             raise ValueError(f"{VARIABLE}={name!r} is not one of {names()}")
     elif not _is_known(name):
-        raise ValueError(f"{caller}: backend={name!r} is not one of {names()}")
+        raise ValueError(
+            explained("backend", f"{caller}: backend={name!r} is not one of {names()}")
+        )
     return name
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import array, holds_traced
 
 __all__ = ["check_positive", "matrix", "real_numbers", "symmetric_matrix", "vector"]
@@ -66,14 +66,21 @@ def symmetric_matrix(
         raise ValueError(f"{name} must hold finite numbers, got {found}")
     slack = ROUNDING * np.max(np.abs(found), initial=0.0)
     if np.any(np.abs(found - found.T) > slack):
-        raise ValueError(f"{name} must be symmetric; use ({name} + {name}.T) / 2, got {found}")
+        raise ValueError(
+            explained(
+                "weight", f"{name} must be symmetric; use ({name} + {name}.T) / 2, got {found}"
+            )
+        )
     if eigenvalues == "any":
         return found
     least = np.min(np.linalg.eigvalsh(found), initial=np.inf)
     if eigenvalues == "positive" and not least > 0.0:
         raise ValueError(
-            f"{name} must be positive definite, its least eigenvalue is {least:.3g}; "
-            f"add a small positive number to its diagonal"
+            explained(
+                "weight",
+                f"{name} must be positive definite, its least eigenvalue is {least:.3g}; "
+                f"add a small positive number to its diagonal",
+            )
         )
     if least < -slack:
         raise ValueError(f"{name} must have no negative eigenvalues, its least is {least:.3g}")

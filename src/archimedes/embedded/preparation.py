@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.embedded.settings import Options
-from archimedes.errors import CodegenError, GraphError, StructError, TraceError
+from archimedes.errors import CodegenError, GraphError, StructError, TraceError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.compiled_methods import CompiledMethod
 from archimedes.function.recording import Recording
@@ -66,8 +66,12 @@ def prepare(
     title = name or compiled.name
     if not isinstance(args, (tuple, list)):
         raise CodegenError(
-            f"codegen: args is a {type(args).__name__}: give a tuple of example arguments, such as "
-            "args=(x, u); one argument is args=(x,)"
+            explained(
+                "examples",
+                f"codegen: args is a {type(args).__name__}: give a tuple of example arguments, "
+                "such as "
+                "args=(x, u); one argument is args=(x,)",
+            )
         )
     try:
         values = compiled.signature.bind(tuple(args), dict(kwargs or {}))
@@ -201,17 +205,26 @@ def _check_graph(graph: Graph, name: str, options: Options) -> None:
         place = f" at\n  {region.line}\n" if region.line else " "
         if isinstance(region, Host):
             raise CodegenError(
-                f"codegen: {name}() calls the Python function {region.label!r} through "
-                f"arc.callback{place}which does not exist on the target: write it in NumPy, pass "
-                "what it computes as an argument, or use a fixed-step method where a solver of "
-                "another library is called"
+                explained(
+                    "callback in C",
+                    f"codegen: {name}() calls the Python function {region.label!r} through "
+                    f"arc.callback{place}which does not exist on the target: write it in NumPy, "
+                    "pass "
+                    "what it computes as an argument, or use a fixed-step method where a solver of "
+                    "another library is called",
+                )
             )
         if isinstance(region, While) and region.adaptive and not options.adaptive:
             raise CodegenError(
-                f"codegen: {name}() solves a differential equation with steps of adaptive length"
-                f"{place}so that nobody knows how long it takes on the target: use a fixed step "
-                "(dt=... in the solver's options, or arc.discretize), or pass "
-                "options={'adaptive': True} if time does not matter"
+                explained(
+                    "adaptive in C",
+                    f"codegen: {name}() solves a differential equation with steps of adaptive "
+                    "length"
+                    f"{place}so that nobody knows how long it takes on the target: use a fixed "
+                    "step "
+                    "(dt=... in the solver's options, or arc.discretize), or pass "
+                    "options={'adaptive': True} if time does not matter",
+                )
             )
         if isinstance(region, While) and region.limit > options.max_iterations:
             raise CodegenError(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ArchimedesError
+from archimedes.errors import ArchimedesError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
@@ -121,10 +121,15 @@ class Implicit:
             return tree.map(lambda leaf: np.where(info.success, leaf, np.nan), x)
         if not info.success:
             raise ConvergenceError(
-                f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
-                f"steps the largest residual is {float(info.residual):.3g}, the tolerance is "
-                f"{self._tolerance(info.residual.dtype):.3g}. There may be no solution; else give "
-                "a better starting value, try method='hybr' or 'lm', or raise max_steps or tol."
+                explained(
+                    "root",
+                    f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
+                    f"steps the largest residual is {float(info.residual):.3g}, the tolerance is "
+                    f"{self._tolerance(info.residual.dtype):.3g}. There may be no solution; else "
+                    "give "
+                    "a better starting value, try method='hybr' or 'lm', or raise max_steps or "
+                    "tol.",
+                )
             )
         return x
 

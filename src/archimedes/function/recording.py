@@ -16,7 +16,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import backend_of
-from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError
+from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import prune
@@ -131,8 +131,11 @@ def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
         return _array_spec(x, path)
     if kind is complex:
         raise ShapeDtypeError(
-            f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
-            "parts as two arguments."
+            explained(
+                "complex",
+                f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
+                "parts as two arguments.",
+            )
         )
     home = backend_of(x)
     if home is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.function import array, holds_traced
 
 __all__ = [
@@ -78,7 +79,11 @@ def check_key(key: Any, what: str) -> Any:
     else:
         remedy = "write key = arc.random.key(seed)"
     described = f"{dtype} of shape {shape}" if dtype is not None else type(key).__name__
-    raise TypeError(f"{what}: key must be a key, an int64 array (2,), got {described}: {remedy}")
+    raise TypeError(
+        explained(
+            "key", f"{what}: key must be a key, an int64 array (2,), got {described}: {remedy}"
+        )
+    )
 
 
 def check_shape(shape: Any, what: str, name: str = "shape") -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.spatial.components import FLOAT, as_array, as_scalar, components
 
 __all__ = [
@@ -110,8 +111,11 @@ def check_norm(squared: Any, name: str) -> None:
     values = concrete(squared)
     if values is not None and not np.all((values > 0.0) & (values < INFINITY)):
         raise ValueError(
-            f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
-            f"{squared}"
+            explained(
+                "zero quaternion",
+                f"{name} must be finite and not zero to be taken as a rotation, got squared norm "
+                f"{squared}",
+            )
         )
 
 
@@ -124,13 +128,20 @@ def check_rotation(x: Any, name: str) -> Any:
     error = np.abs(values @ np.swapaxes(values, -1, -2) - np.eye(3)).max(initial=0.0)
     if error > ROTATION_TOLERANCE:
         raise ValueError(
-            f"{name} must be orthogonal: its rows times their transpose differ from the identity "
-            f"by {error:.2g}. If it has only drifted, use RotationMatrix(matrix).normalize()"
+            explained(
+                "rotation",
+                f"{name} must be orthogonal: its rows times their transpose differ from the "
+                "identity "
+                f"by {error:.2g}. If it has only drifted, use RotationMatrix(matrix).normalize()",
+            )
         )
     if np.any(np.linalg.det(values) < 0.0):
         raise ValueError(
-            f"{name} is a reflection (determinant -1), not a rotation: check the handedness of "
-            "the axes"
+            explained(
+                "rotation",
+                f"{name} is a reflection (determinant -1), not a rotation: check the handedness of "
+                "the axes",
+            )
         )
     return matrix
 

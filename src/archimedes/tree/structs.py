@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar
 from typing import Any, TypeVar, dataclass_transform, overload
 
-from archimedes.errors import StructError
+from archimedes.errors import StructError, explained
 from archimedes.tree.field_rules import prepare_fields
 from archimedes.tree.nodes import FLATTENERS, RESOLVERS, flattener_of, register_node
 from archimedes.tree.printing import struct_html, struct_repr
@@ -109,9 +109,30 @@ def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
         ) from error
     for name in again:
         del made.__annotations__[name]
+    if options["frozen"]:
+        _say_what_to_write(made)
     install_fields(made, *field_names(made))
     STRUCTS.add(made)
     return made
+
+
+def _say_what_to_write(cls: Any) -> None:
+    """Let assignments to the fields of a frozen struct say what to write instead."""
+    refuse = cls.__setattr__
+
+    def assign(self: Any, name: str, value: Any) -> None:
+        try:
+            refuse(self, name, value)
+        except dataclasses.FrozenInstanceError:
+            raise dataclasses.FrozenInstanceError(
+                explained(
+                    "frozen",
+                    f"cannot assign to field {name!r} of {cls.__qualname__}: structs are frozen. "
+                    f"Write x = x.replace({name}=...)",
+                )
+            ) from None
+
+    cls.__setattr__ = assign
 
 
 def add_methods(cls: type, with_repr: bool, with_eq: bool, frozen: bool) -> None:

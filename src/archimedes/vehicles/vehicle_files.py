@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from archimedes.errors import StructError
+from archimedes.errors import StructError, explained
 from archimedes.tree import UnionConfig
 from archimedes.tree.config_files import read_data
 from archimedes.tree.config_types import read
@@ -37,8 +37,12 @@ def parameter_file(name: str) -> Path:
     known = sorted(p.stem for p in FOLDER.glob("*.yaml"))
     if name not in known:
         raise StructError(
-            f"no vehicle {name!r} ({nearest(name, known)}); the name of a file of your own ends "
-            f"in one of {', '.join(SUFFIXES)}"
+            explained(
+                "vehicle",
+                f"no vehicle {name!r} ({nearest(name, known)}); the name of a file of your own "
+                "ends "
+                f"in one of {', '.join(SUFFIXES)}",
+            )
         )
     return path
 

@@ -10,6 +10,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import backend_of
+from archimedes.errors import explained
 from archimedes.symbolic import SymbolicArray, wrap
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.traced_content import traced_or_same
@@ -66,7 +67,9 @@ def count_instances(leaves: list[Any], axes: list[int | None], treedef: TreeDef)
     if len(set(sizes.values())) > 1:
         paths = treedef.paths()
         named = {paths[k]: size for k, size in sizes.items()}
-        raise ValueError(f"vmap: the mapped axes have different lengths: {named}")
+        raise ValueError(
+            explained("axes", f"vmap: the mapped axes have different lengths: {named}")
+        )
     return next(iter(sizes.values()))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.region_bodies import (
     align,
     any_traced,
@@ -64,13 +64,20 @@ def switch(
         difference = first.out_tree.difference(other.out_tree, "result", ordered=True)
         if difference is not None:
             raise ShapeDtypeError(
-                f"switch: branches 0 and {k} return different structures: {difference}"
+                explained(
+                    "branches",
+                    f"switch: branches 0 and {k} return different structures: {difference}",
+                )
             )
         for a, b, path in zip(first.outs, other.outs, first.out_tree.paths("result")):
             if a.spec.shape != b.spec.shape:
                 raise ShapeDtypeError(
-                    f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} in "
-                    f"branch {k}; make them equal, for example with np.broadcast_to"
+                    explained(
+                        "branches",
+                        f"switch: {path} has shape {a.spec.shape} in branch 0 and {b.spec.shape} "
+                        "in "
+                        f"branch {k}; make them equal, for example with np.broadcast_to",
+                    )
                 )
         codes = [promoted_code(a, b) for a, b in zip(codes, other.graph.output_dtypes)]
     own = sum(a.size for a in given.arrays)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError, TraceError
+from archimedes.errors import ShapeDtypeError, TraceError, explained
 from archimedes.function.compiled import Compiled
 from archimedes.function.recording import LeafSpec, Recording
 from archimedes.function.region_bodies import (
@@ -147,15 +147,21 @@ def _record_step(
         difference = init.treedef.difference(carry_tree, "carry", ordered=True)
         if difference is not None:
             raise ShapeDtypeError(
-                f"{what}: the function must return a carry of the structure it was given; "
-                f"{difference}"
+                explained(
+                    "carry",
+                    f"{what}: the function must return a carry of the structure it was given; "
+                    f"{difference}",
+                )
             )
         outs = body.outs[: carry_tree.num_leaves]
         for a, out, path in zip(init.arrays, outs, init.treedef.paths("carry")):
             if a.shape != out.spec.shape:
                 raise ShapeDtypeError(
-                    f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after a "
-                    "step; a carry keeps its shape"
+                    explained(
+                        "carry",
+                        f"{what}: {path} has shape {a.shape} on entry and {out.spec.shape} after "
+                        "a step; a carry keeps its shape",
+                    )
                 )
         codes = [promoted_code(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
         weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.derivatives.recorded_point import Point
 from archimedes.function.recording import OutLeaf
 from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
@@ -122,8 +122,11 @@ def scalar_out(point: Point, what: str) -> OutLeaf:
     shapes = [out_shape(out) for out in outs]
     if shapes != [()]:
         raise ShapeDtypeError(
-            f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
-            f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac"
+            explained(
+                "gradient",
+                f"{what} needs a function with one scalar result, this one returns {len(outs)} of "
+                f"shape {shapes}: reduce it, for example with np.sum, or use arc.jac",
+            )
         )
     return outs[0]
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any
 
-from archimedes.errors import TraceError
+from archimedes.errors import TraceError, explained
 from archimedes.function.identity.data_places import GeneratorPlace
 from archimedes.function.identity.places import MISSING, Change, Place
 from archimedes.function.identity.reads import Walk
@@ -106,8 +106,11 @@ def _judge(
     first = guilty[0]
     kept = ", and would keep a traced value there" if traced else ""
     raise TraceError(
-        f"{name}() changes {first.what} while it is recorded{kept}, at\n"
-        f"  {_line(functions, first.what)}\n{_REMEDY}"
+        explained(
+            "memory",
+            f"{name}() changes {first.what} while it is recorded{kept}, at\n"
+            f"  {_line(functions, first.what)}\n{_REMEDY}",
+        )
     )
 
 

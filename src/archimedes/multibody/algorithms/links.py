@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import Pose, Rigid, Spatial, compose, rigid
 from archimedes.multibody.models.turns import Turn, merged, turns_of
@@ -53,8 +54,11 @@ def check_coordinates(model: Model, x: Any, name: str, size: int) -> Any:
     if tuple(array.shape[-1:]) != (size,):
         kind = "nq" if name.startswith("q") else "nv"
         raise ValueError(
-            f"{name} must have shape ({size},) or (..., {size}) for {model.name!r} "
-            f"({kind}={size}), got {tuple(array.shape)}"
+            explained(
+                "coordinates",
+                f"{name} must have shape ({size},) or (..., {size}) for {model.name!r} "
+                f"({kind}={size}), got {tuple(array.shape)}",
+            )
         )
     return array
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.printing import tree_text
 from archimedes.spatial.components import as_array
@@ -168,7 +169,7 @@ class Model:
             hint = (
                 f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has {[*known]}"
             )
-            raise ValueError(f"{self.name!r} has no {what} {name!r}; {hint}")
+            raise ValueError(explained("frame", f"{self.name!r} has no {what} {name!r}; {hint}"))
         return known[name]
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import TraceError, explained
 from archimedes.function import Compiled
 from archimedes.function.derivatives.map_places import taken_apart
 from archimedes.function.implicit_functions import Fixed
@@ -101,8 +101,12 @@ class Program:
             if len(leaves) != 1 or np.size(leaves[0]) != wanted:
                 shapes = [np.shape(leaf) for leaf in leaves]
                 raise ValueError(
-                    f"obj must return one number, it returns {len(leaves)} of shape {shapes}: add "
-                    "them up, for example with np.sum"
+                    explained(
+                        "objective",
+                        f"obj must return one number, it returns {len(leaves)} of shape "
+                        f"{shapes}: add "
+                        "them up, for example with np.sum",
+                    )
                 )
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import explained
 from archimedes.optimize.nonlinear.programs import as_unknowns
 
 __all__ = ["Guess"]
@@ -33,7 +34,9 @@ class Guess:
     def of(cls, given: Mapping[str, Any], problem: Any) -> Guess:
         """Read a dict; see ``OptimalControl.solve``."""
         if not isinstance(given, Mapping) or not {"x", "u"} <= set(given):
-            raise ValueError("guess must be a dict with 'x' and 'u', or an earlier solution")
+            raise ValueError(
+                explained("guess", "guess must be a dict with 'x' and 'u', or an earlier solution")
+            )
         strangers = sorted(set(given) - {"x", "u", "p", "t0", "tf"})
         if strangers:
             raise ValueError(f"guess has unknown keys {strangers}: x, u, p, t0 and tf are known")
@@ -76,4 +79,4 @@ def _time(name: str, given: Mapping[str, Any], problem: Any) -> float:
         return float(given[name])
     if np.all(np.isfinite(limits)):
         return float(np.mean(limits))
-    raise ValueError(f"{name} is free: give a guess of it, guess[{name!r}]")
+    raise ValueError(explained("guess", f"{name} is free: give a guess of it, guess[{name!r}]"))

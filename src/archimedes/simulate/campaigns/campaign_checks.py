@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from archimedes import tree
+from archimedes.errors import explained
 from archimedes.simulate.campaigns.chunk_store import CampaignError
 from archimedes.simulate.campaigns.distributions import Distribution
 
@@ -57,7 +58,11 @@ def check_model(model: Any, distributions: Any) -> None:
     for leaf, path in zip(leaves, treedef.paths("distributions")):
         if isinstance(leaf, type) and issubclass(leaf, Distribution):
             name = leaf.__name__
-            raise TypeError(f"monte_carlo: {path} is the class {name}: write {name}(...)")
+            raise TypeError(
+                explained(
+                    "distribution", f"monte_carlo: {path} is the class {name}: write {name}(...)"
+                )
+            )
 
 
 def check_result(model: Callable[[Any], Any], results: Any) -> Any:
@@ -66,7 +71,11 @@ def check_result(model: Callable[[Any], Any], results: Any) -> Any:
         code = getattr(inspect.unwrap(model), "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
         raise CampaignError(
-            f"monte_carlo: the model{where} returned nothing ({results!r}): is a return missing?"
+            explained(
+                "campaign",
+                f"monte_carlo: the model{where} returned nothing ({results!r}): is a return "
+                "missing?",
+            )
         )
     return results
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import jvp
 from archimedes.function.identity.states import fingerprint
 from archimedes.simulate.problem.state_layout import DerivativeError, Layout, check_time_first
@@ -149,13 +149,19 @@ class Watch:
         g = self.events[k].fn(t, self._own(x), *self.full(args))
         if g is None:
             raise DerivativeError(
-                f"events[{k}].fn returned None instead of a number: is a `return` missing?",
+                explained(
+                    "event",
+                    f"events[{k}].fn returned None instead of a number: is a `return` missing?",
+                ),
                 self.events[k].fn,
             )
         if np.shape(g) != ():
             raise ValueError(
-                f"events[{k}].fn must return one number, it returned an array of shape "
-                f"{np.shape(g)}: use one Event for each"
+                explained(
+                    "event",
+                    f"events[{k}].fn must return one number, it returned an array of shape "
+                    f"{np.shape(g)}: use one Event for each",
+                )
             )
         # A truth value is 1 or -1, so that from False to True is up.
         return np.where(g, 1.0, -1.0) if np.result_type(g) == np.bool_ else g * 1.0

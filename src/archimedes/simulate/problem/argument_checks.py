@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.registry import backend_of
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.symbolic import is_traced
 from archimedes.symbolic.core.trace import is_tracing, trace_error
@@ -39,8 +39,11 @@ def refuse_traced(*values: Any) -> None:
         raise trace_error(
             "solve_ode and solve_dae return a Trajectory, which has as many entries as the values "
             "ask for, and here the values are traced",
-            "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
-            "recording; its full_output=True returns the status too.",
+            explained(
+                "trajectory",
+                "Use arc.odeint(func, t_span, x0, t_eval=..., args=...), which becomes part of the "
+                "recording; its full_output=True returns the status too.",
+            ),
         )
 
 
@@ -80,11 +83,19 @@ def check_pair(t_span: Any, x0: Any) -> None:
     pair = isinstance(t_span, _KINDS) or hasattr(t_span, "shape")
     if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
         got = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
-        raise ValueError(f"t_span must be a pair (start, end) of numbers, got {got}: {_ORDER}")
+        raise ValueError(
+            explained(
+                "order", f"t_span must be a pair (start, end) of numbers, got {got}: {_ORDER}"
+            )
+        )
     if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
         raise ValueError(
-            f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {_ORDER}. If they are right, write "
-            "the span as a tuple (start, end), or the state as np.array(x0)"
+            explained(
+                "order",
+                f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {_ORDER}. If they are right, "
+                "write "
+                "the span as a tuple (start, end), or the state as np.array(x0)",
+            )
         )
 
 
@@ -125,12 +136,19 @@ def check_times(t_eval: Any, start: float, end: float) -> np.ndarray:
     outside = (times < low) | (times > high)
     if outside.any():
         raise ValueError(
-            f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = ({start}, {end})"
+            explained(
+                "outputs",
+                f"t_eval holds {times[outside][0]:.17g}, which is outside t_span = ({start}, "
+                f"{end})",
+            )
         )
     at = int(np.argmax(early > late))
     raise ValueError(
-        f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
-        f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}"
+        explained(
+            "outputs",
+            f"t_eval must be sorted in the direction of t_span: t_eval[{at}] = {times[at]:.17g} "
+            f"comes before t_eval[{at + 1}] = {times[at + 1]:.17g}",
+        )
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import ShapeDtypeError, explained
 from archimedes.tree import TreeDef
 from archimedes.tree.treedef import LEAF
 
@@ -126,30 +126,45 @@ class Layout:
             shapes = {np.shape(part) for part in result if tree.is_leaf(part)}
             if len(shapes) != 1 or not all(map(tree.is_leaf, result)):
                 raise DerivativeError(
-                    f"the derivative is a {type(result).__name__} of {len(result)} things that do "
-                    f"not make one array: return an array like x, of shape {self.shapes[0]}",
+                    explained(
+                        "derivative shape",
+                        f"the derivative is a {type(result).__name__} of {len(result)} things "
+                        "that do "
+                        f"not make one array: return an array like x, of shape {self.shapes[0]}",
+                    ),
                     func,
                 )
             result = np.stack(result)
         if result is None:
             raise DerivativeError(
-                "the function returned None instead of dx/dt: is a `return` missing?", func
+                explained(
+                    "return", "the function returned None instead of dx/dt: is a `return` missing?"
+                ),
+                func,
             )
         leaves, treedef = tree.flatten(result)
         if not self.treedef.matches(treedef):
             difference = self.treedef.difference(treedef, "x", [0.0] * len(self.shapes), leaves)
             raise DerivativeError(
-                "the derivative must have the structure of the state, it differs "
-                f"{difference} (state against derivative): return the state's own type, such as "
-                "State(pos=..., vel=...)",
+                explained(
+                    "derivative structure",
+                    "the derivative must have the structure of the state, it differs "
+                    f"{difference} (state against derivative): return the state's own type, such "
+                    "as "
+                    "State(pos=..., vel=...)",
+                ),
                 func,
             )
         for k, (leaf, shape) in enumerate(zip(leaves, self.shapes)):
             if np.shape(leaf) != shape:
                 path = treedef.paths("x")[k]
                 raise DerivativeError(
-                    f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has shape "
-                    f"{shape}: they must be equal",
+                    explained(
+                        "derivative shape",
+                        f"the derivative of {path} has shape {np.shape(leaf)}, but {path} has "
+                        "shape "
+                        f"{shape}: they must be equal",
+                    ),
                     func,
                 )
         return result

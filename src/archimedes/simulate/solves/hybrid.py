@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError
+from archimedes.errors import TraceError, explained
 from archimedes.function import vmap
 from archimedes.simulate.events.event import Event, EventLike, check_events
 from archimedes.simulate.problem.input_series import InputSeries
@@ -116,8 +116,11 @@ def hybrid_of(
     parts = () if sampled is None else check_sampled(sampled, start, end)
     if inputs is not None and not callable(inputs):
         raise TypeError(
-            f"inputs is a {type(inputs).__name__}: write a function u(t), or "
-            "arc.InputSeries(t, u) for samples"
+            explained(
+                "input",
+                f"inputs is a {type(inputs).__name__}: write a function u(t), or "
+                "arc.InputSeries(t, u) for samples",
+            )
         )
     timed = bool(parts) or isinstance(inputs, InputSeries)
     if timed and is_traced(start):

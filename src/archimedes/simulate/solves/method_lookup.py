@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from archimedes.errors import explained
 from archimedes.simulate.methods.method_table import METHODS, Method
 
 __all__ = ["find_method"]
@@ -37,5 +38,5 @@ def find_method(method: str | Method) -> Method:
         import_module(_HOME[method])
     if method not in METHODS:
         known = ", ".join(sorted({*_HOME, *METHODS}))
-        raise ValueError(f"method={method!r} is unknown: write one of {known}")
+        raise ValueError(explained("method", f"method={method!r} is unknown: write one of {known}"))
     return METHODS[method]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.function import Compiled
 from archimedes.function.identity.states import content_of, fingerprint
 from archimedes.function.identity.traversal import Same
@@ -122,8 +123,11 @@ def is_adaptive(method: Method, dt: Any) -> bool:
         return False
     if method.error_order is None:
         raise ValueError(
-            f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
-            "their size with dt=..., or choose an adaptive method such as 'dop853'"
+            explained(
+                "fixed steps",
+                f"method={method.name!r} has no error estimate, so it takes fixed steps only: give "
+                "their size with dt=..., or choose an adaptive method such as 'dop853'",
+            )
         )
     return True
 

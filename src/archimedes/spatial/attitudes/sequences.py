@@ -6,6 +6,8 @@ import functools
 from itertools import pairwise
 from typing import NamedTuple
 
+from archimedes.errors import explained
+
 __all__ = ["Sequence", "parse_sequence"]
 
 
@@ -44,13 +46,23 @@ def parse_sequence(seq: str, full: bool = False) -> Sequence:
     (2, 1, 0)
     """
     if not isinstance(seq, str) or not 1 <= len(seq) <= 3 or set(seq.lower()) - set("xyz"):
-        raise ValueError(f"seq must be one to three of the letters x, y and z, got {seq!r}")
+        raise ValueError(
+            explained(
+                "sequence", f"seq must be one to three of the letters x, y and z, got {seq!r}"
+            )
+        )
     if seq not in (seq.lower(), seq.upper()):
         raise ValueError(
-            f"seq must be all lower case (extrinsic) or all upper case (intrinsic), got {seq!r}"
+            explained(
+                "sequence",
+                "seq must be all lower case (extrinsic) or all upper case (intrinsic), got "
+                f"{seq!r}",
+            )
         )
     if any(a == b for a, b in pairwise(seq)):
-        raise ValueError(f"seq must not repeat an axis next to itself, got {seq!r}")
+        raise ValueError(
+            explained("sequence", f"seq must not repeat an axis next to itself, got {seq!r}")
+        )
     axes = tuple("xyz".index(letter) for letter in seq.lower())
     order = tuple(range(len(seq)))
     in_order = seq.islower()

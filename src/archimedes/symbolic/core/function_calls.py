@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.symbolic.core.registry import FUNCTION_ADOPTERS, FUNCTIONS
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_content import known, traced_or_same
@@ -60,11 +61,13 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if remedy is not None:
         raise trace_error(
             f"{name} gives a result whose shape or value cannot be recorded",
-            f"Instead, {remedy}; or wrap the call in arc.callback.",
+            explained("size", f"Instead, {remedy}; or wrap the call in arc.callback."),
         )
     raise trace_error(
         f"{name} is not available for traced arrays",
-        "Write it with other NumPy functions, or wrap the call in arc.callback.",
+        explained(
+            "foreign code", "Write it with other NumPy functions, or wrap the call in arc.callback."
+        ),
     )
 
 

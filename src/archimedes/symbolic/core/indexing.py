@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CODES
 from archimedes.symbolic.core.dispatch import lift, wrap
@@ -57,8 +58,11 @@ def _parts(key: Any, ndim: int) -> list[tuple[Any, int]]:
         if _traced(part) and part.code == B8:
             raise trace_error(
                 "x[mask] with a traced mask has a shape that depends on values",
-                "Keep the shape: np.where(mask, x, 0.0), or np.sum(x, where=mask). "
-                "Assignment of one value, x[mask] = c, does work.",
+                explained(
+                    "mask",
+                    "Keep the shape: np.where(mask, x, 0.0), or np.sum(x, where=mask). "
+                    "Assignment of one value, x[mask] = c, does work.",
+                ),
             )
         if _traced(part) and part.code != I64:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")

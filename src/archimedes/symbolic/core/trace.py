@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from archimedes.errors import GraphError, IntegerRangeError, TraceError
+from archimedes.errors import GraphError, IntegerRangeError, TraceError, explained
 from archimedes.graph.program import CONST, Graph
 
 __all__ = [
@@ -282,6 +282,10 @@ def range_error(value: int) -> TraceError:
     return _noted(error)
 
 
+#: What libraries say that were given traced values, or arrays of them.
+_NOT_TAKEN = ("Symbolic", "object arrays are not supported", "'object' not supported", "dtype('O')")
+
+
 def _explain(error: BaseException, where: TracebackType | None) -> None:
     """Turn an error that other code raised about a traced value into the error of tracing."""
     if isinstance(error, TraceError):
@@ -292,10 +296,12 @@ def _explain(error: BaseException, where: TracebackType | None) -> None:
     if isinstance(error, GraphError):
         text = str(error).strip().rstrip(".")
         raise trace_error(text, "Shorten the recorded program there.", where) from error
-    if "Symbolic" in str(error):
+    if any(words in str(error) for words in _NOT_TAKEN):
         raise trace_error(
             f"a traced value was given to code that cannot take it "
             f"({type(error).__name__}: {error})",
-            "Use NumPy's functions, or call the code through arc.callback.",
+            explained(
+                "foreign code", "Use NumPy's functions, or call the code through arc.callback."
+            ),
             where,
         ) from error

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.graph.dtypes import DTYPES, I64
 from archimedes.symbolic.core.trace import (
     Trace,
@@ -142,7 +143,11 @@ class TracedValue:
             return repr(self)
         raise trace_error(
             f"format(x, {spec!r}) needs the value of a traced {self.dtype}",
-            "Print results of the compiled function, or use arc.callback to print while it runs.",
+            explained(
+                "print",
+                "Print results of the compiled function, or use arc.callback to print while it "
+                "runs.",
+            ),
         )
 
     # ---- conversion to plain values ----------------------------------------------------
@@ -169,23 +174,31 @@ class TracedValue:
         if self.size > 1:
             raise trace_error(
                 "the truth value of a traced array with more than one element is ambiguous",
-                "Use np.all(x) or np.any(x), and np.where or arc.cond to choose by it.",
+                explained(
+                    "branch",
+                    "Use np.all(x) or np.any(x), and np.where or arc.cond to choose by it.",
+                ),
             )
-        return bool(
-            self._scalar(
-                "bool(x)",
-                "A branch on a value cannot be recorded. Write np.where(test, a, b) to choose "
-                "between values, arc.cond(test, f, g, *args) to choose between computations, "
-                "arc.while_loop to repeat while a test holds, np.logical_and/or (& |) instead of "
-                "and/or, or declare the argument static.",
-            )
-        )
+        return bool(self._scalar("bool(x)", self._BRANCH))
 
-    _NUMBER = (
+    _BRANCH = explained(
+        "branch",
+        "A branch on a value cannot be recorded. Write np.where(test, a, b) to choose "
+        "between values, arc.cond(test, f, g, *args) to choose between computations, "
+        "arc.while_loop to repeat while a test holds, np.logical_and/or (& |) instead of "
+        "and/or, or declare the argument static.",
+    )
+    _NUMBER = explained(
+        "number",
         "Keep it an array: np.sin(x) instead of math.sin(x), arc.special.erf(x) instead of "
         "math.erf(x), x[()] or x.astype(...) instead of "
         "float(x) or int(x), np.zeros(3, like=x) or np.zeros_like(x) to fill by assignment; for "
-        "Python code that needs numbers use arc.callback; for a setting, declare it static."
+        "Python code that needs numbers use arc.callback; for a setting, declare it static.",
+    )
+    _COUNT = explained(
+        "count",
+        "Sizes and loop counts are fixed when a function is recorded: declare the argument static "
+        "(static_argnames), index a traced array, or use arc.fori_loop / arc.while_loop.",
     )
 
     def __float__(self) -> float:
@@ -200,14 +213,7 @@ class TracedValue:
     def __index__(self) -> int:
         if self.code != I64:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(
-            self._scalar(
-                "use as an index or a count",
-                "Sizes and loop counts are fixed when a function is recorded: declare the "
-                "argument static (static_argnames), index a traced array, or use "
-                "arc.fori_loop / arc.while_loop.",
-            )
-        )
+        return int(self._scalar("use as an index or a count", self._COUNT))
 
     @property
     def __array__(self) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.symbolic.core.dispatch import floats
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import trace_error
@@ -97,7 +98,9 @@ def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
 def _untraceable(name: str, what: str, remedy: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise trace_error(f"np.linalg.{name} cannot be traced: {what}", remedy)
+        raise trace_error(
+            f"np.linalg.{name} cannot be traced: {what}", explained("eigenvectors", remedy)
+        )
 
     return refuse
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import explained
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_internal, is_tracing, trace_error
@@ -53,7 +54,10 @@ def _no_writing(what: str) -> Exception:
     return trace_error(
         f"a traced value cannot be written into a plain NumPy array ({what}): one made outside "
         "the recorded function, or computed from such arrays alone",
-        "Copy it inside the function first: a = np.array(a), then write to the copy.",
+        explained(
+            "outside array",
+            "Copy it inside the function first: a = np.array(a), then write to the copy.",
+        ),
     )
 
 

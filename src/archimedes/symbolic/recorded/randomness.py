@@ -21,6 +21,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 from typing import Any
 
+from archimedes.errors import explained
 from archimedes.symbolic.core.trace import INSTALLED, is_tracing, is_user_code, trace_error
 from archimedes.symbolic.recorded import bound_names
 
@@ -34,11 +35,15 @@ __all__ = [
     "uninstall",
 ]
 
-REMEDY = (
+REMEDY = explained(
+    "random numbers",
     "Draw with arc.random from a key that is an argument: key = arc.random.key(seed), "
-    "arc.random.normal(key, shape). Where fixed numbers are meant, make them outside the function."
+    "arc.random.normal(key, shape). Where fixed numbers are meant, make them outside the function.",
 )
-_CLOCK = "Pass the time as an argument, or read the clock in a function called by arc.callback."
+_CLOCK = explained(
+    "clock",
+    "Pass the time as an argument, or read the clock in a function called by arc.callback.",
+)
 
 
 @dataclass(frozen=True)

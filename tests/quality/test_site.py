@@ -1,0 +1,89 @@
+"""The site: every public name is in it, its links lead somewhere, it needs nothing from outside."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import pkgutil
+from types import ModuleType
+
+import pytest
+from docs.site.docstring_text import as_text
+from docs.site.notebooks import notebook
+from docs.site.page_blocks import ROOT, blocks_of
+from docs.site.public_names import PACKAGES, names_of, present, public_names
+from docs.site.reference import reference_pages
+
+import archimedes as arc
+
+STUBS = sorted((ROOT / "src" / "archimedes").rglob("__init__.pyi"))
+
+
+def all_names() -> set[str]:
+    """What packages for users list in ``__all__``."""
+    packages = {p: importlib.import_module(p) for p in present()}
+    return {f"{p}.{name}" for p, module in packages.items() for name in module.__all__}
+
+
+def test_packages_for_users_are_in_the_reference():
+    """Whatever can be reached from ``arc`` through ``__all__`` is."""
+    waiting, reached = [arc], set()
+    while waiting:
+        module = waiting.pop()
+        reached.add(module.__name__)
+        values = [getattr(module, name) for name in module.__all__]
+        waiting += [v for v in values if isinstance(v, ModuleType) and hasattr(v, "__all__")]
+    assert reached <= set(PACKAGES)
+    # Sub-packages of physics with names of their own are for users too.
+    below = {f"archimedes.vehicles.{m.name}" for m in pkgutil.iter_modules(arc.vehicles.__path__)}
+    assert {"archimedes.vehicles.parts", "archimedes.vehicles.sensors"} <= below & set(PACKAGES)
+
+
+def test_every_public_name_has_a_page():
+    pages = dict(reference_pages())
+    places = {place.removesuffix("-class") for place in pages}
+    for name in public_names():
+        own = "reference/" + "/".join((name.same_as or name.full).rsplit(".", 1))
+        assert own in places or name.kind == "module", name.full
+        assert f"`{name.name} <" in pages[f"reference/{name.package}"] or name.kind == "module"
+    assert {n.full for n in public_names()} == all_names()
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda p: p.parent.name)
+def test_names_of_stubs_are_in_the_reference(stub):
+    package = ".".join(stub.parent.relative_to(ROOT / "src").parts)
+    body = ast.parse(stub.read_text("utf-8")).body
+    listed = {a.name for s in body if isinstance(s, ast.ImportFrom) for a in s.names}
+    assert listed == {n.name for n in names_of(package)}
+
+
+def test_public_names_say_what_they_are():
+    without = [n.full for n in public_names() if n.kind != "module" and len(n.text) < 15]
+    assert without == []
+
+
+def test_prose_is_taken_literally():
+    assert as_text("of *args and x_ in `a*b`") == r"of \*args and x\_ in `a*b`"
+
+
+def test_notebooks_have_the_blocks_of_their_pages():
+    for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
+        text = page.read_text("utf-8")
+        blocks = list(blocks_of(text))
+        cells = json.loads(notebook(text, [{"text": ""}] * len(blocks)))["cells"]
+        code = [c["source"] for c in cells if c["cell_type"] == "code"]
+        assert code == [b.code.rstrip() for b in blocks]
+
+
+def test_it_builds_and_is_whole():
+    """Build it, with warnings as errors; nothing is left out, no link is broken."""
+    pytest.importorskip("sphinx")
+    pytest.importorskip("furo")
+    from docs.build import SITE, main
+    from docs.site.checks import broken_links, fetched, indexed
+
+    assert main(["--jobs", "1"]) == 0
+    assert all_names() - indexed(SITE) == set()
+    assert list(broken_links(SITE)) == []
+    assert list(fetched(SITE)) == []
