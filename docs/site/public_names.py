@@ -34,6 +34,7 @@ PACKAGES = {
     "archimedes.special": "Special functions",
     "archimedes.embedded": "C projects, emulated boards, reports",
     "archimedes.viz": "Plots and pictures",
+    "archimedes.viewer": "Scenes in three dimensions: pages, pictures, live",
     "archimedes.function": "The functions of `arc` at home, and two for authors of libraries",
     "archimedes.errors": "Errors that users meet",
     "archimedes.error": "Errors, under the name of the original",
