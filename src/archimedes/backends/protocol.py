@@ -37,6 +37,8 @@ class Program(NamedTuple):
     graph: Graph
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
+    #: Of the function it was recorded from.
+    name: str = ""
 
 
 class Figures(NamedTuple):

@@ -163,7 +163,7 @@ class RecordedFunction(ShortcutHolder):
                 why = reason_to_record(self.name, key, list(self._cache), names, state.reason)
                 self._log = [*self._log[-LOGGED:], why]
                 graph = in_mode(recording.graph, self.numerics)
-                tiers = Tiers(recording, self.backend, graph, state)
+                tiers = Tiers(recording, self.backend, graph, state, label=self.name)
                 self._cache[key] = (recording, tiers)
                 while len(self._cache) > RECORDINGS:
                     self._withdraw(self._cache.popitem(last=False)[1][1])

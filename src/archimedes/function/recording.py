@@ -31,6 +31,7 @@ from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
+from archimedes.waiting import reported
 
 __all__ = ["LeafSpec", "Recording", "describe_leaves", "record", "sym_leaf"]
 
@@ -232,7 +233,7 @@ def record(
     names: Sequence[str] | None = None,
 ) -> Recording:
     """Call ``function`` with traced leaves; ``build`` makes its arguments from them."""
-    with Trace() as trace:
+    with Trace() as trace, reported(f"recording {_named(function)}", lambda: _slow(trace.graph)):
         args, kwargs = build([sym_leaf(trace, spec) for spec in leaves])
         result = function(*args, **kwargs)
         out_leaves, out_tree = tree.flatten(result)
@@ -245,6 +246,17 @@ def record(
     if names is not None:
         graph.input_names = input_names(leaves, names, len(trace.captured))
     return Recording(graph, tuple(leaves), out_tree, outs, trace.captured, names=names or ())
+
+
+def _named(function: Any) -> str:
+    return f"{getattr(function, '__name__', type(function).__name__)}()"
+
+
+def _slow(graph: Graph) -> str:
+    return (
+        f"its Python code runs once, and has made {len(graph):,} operations. What it does element "
+        "by element is recorded so: shorter with operations on whole arrays, arc.vmap or arc.scan"
+    )
 
 
 def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:

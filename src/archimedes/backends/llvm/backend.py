@@ -42,8 +42,8 @@ class NativeProgram(Kernel):
 
         self.program = program
         self._work = operations(program.graph)
-        sizes = [[(int(np.prod(shape)), code) for code, shape in types] for types in program[1:]]
-        self.kernel: NativeKernel = build(program.graph, *sizes)
+        sizes = [[(int(np.prod(shape)), code) for code, shape in types] for types in program[1:3]]
+        self.kernel: NativeKernel = build(program.graph, *sizes, name=program.name)
 
     def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Compute one instance."""

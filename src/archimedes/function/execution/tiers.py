@@ -88,6 +88,7 @@ class Tiers:
         graph: Graph,
         state: State | None = None,
         stays: bool = False,
+        label: str = "",
     ) -> None:
         self.recording, self.name, self.graph = recording, backend, graph
         self.backend = get_backend(backend)
@@ -99,6 +100,7 @@ class Tiers:
             graph,
             tuple(ArrayType(s.code, s.shape) for s in recording.leaves if s.traced),
             tuple(ArrayType(o.spec.code, o.spec.shape) for o in recording.outs if o.spec.traced),
+            label,
         )
         #: How kernels are called; a device's arrays stay there, NumPy's are moved.
         arrays = self.backend.arrays
@@ -137,7 +139,9 @@ class Tiers:
         with self._lock:
             found = self._others.get((name, stays))
             if found is None:
-                found = Tiers(self.recording, name, self.graph, self.state, stays)
+                found = Tiers(
+                    self.recording, name, self.graph, self.state, stays, self.program.name
+                )
                 self._others[name, stays] = found
             return found
 

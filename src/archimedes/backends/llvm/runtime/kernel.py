@@ -42,6 +42,7 @@ from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest, Scan, While
 from archimedes.graph.table_data import data_form, data_tables, table_key
+from archimedes.waiting import reported
 
 __all__ = ["Kernel", "Statistics", "build"]
 
@@ -80,6 +81,7 @@ def build(
     lanes: int | None = None,
     target_features: str | None = None,
     part: int = PART,
+    name: str = "",
 ) -> Kernel:
     """Compile a graph for this machine.
 
@@ -87,7 +89,7 @@ def build(
     graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
     at once (default: what the CPU's registers hold, twice that in long loops);
     ``target_features`` turns CPU features on or off; ``part`` is the number of operations a
-    native function may have.
+    native function may have; ``name`` is for messages.
 
     Example::
 
@@ -104,7 +106,8 @@ def build(
     if has_host(graph) or any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
         # Callbacks take one instance at a time; so do arrays, whose elements go in lanes.
         lanes = 1
-    return Kernel(graph, inputs, outputs, target, lanes or _lanes_for(graph, target), part)
+    many = lanes or _lanes_for(graph, target)
+    return Kernel(graph, inputs, outputs, target, many, part, name)
 
 
 def _lanes_for(graph: Graph, target: Target) -> int:
@@ -165,8 +168,9 @@ class Kernel:
         target: Target,
         lanes: int,
         part: int,
+        name: str = "",
     ) -> None:
-        self.source = graph
+        self.source, self.name = graph, name
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.target, self.lanes, self.part = target, lanes, part
         self._seconds = 0.0
@@ -231,8 +235,9 @@ class Kernel:
         if code is not None:
             self._cached += 1
         else:
-            program = self._program(entry, batched)
-            code = self.target.compile(program.text, program.fused)
+            with reported(f"compiling {self.name or 'a program'}", self._slow):
+                program = self._program(entry, batched)
+                code = self.target.compile(program.text, program.fused)
             if hosted:
                 # Both entries lower the same regions in the same order.
                 self._hosting = self._hosting or Hosting(program.hosts)
@@ -245,6 +250,14 @@ class Kernel:
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
         return native
+
+    def _slow(self) -> str:
+        """Say why it takes long to compile."""
+        return (
+            f"it has {cost(self.source, {}):,} operations, of which LLVM compiles some 20,000 per "
+            "second. Shorter with operations on whole arrays, arc.vmap or arc.scan; code is kept "
+            "on disk for the next time; backend='interpreter' starts at once"
+        )
 
     def _recent(self, key: str) -> bytes | None:
         """Return code made lately for the same program with other data."""
