@@ -59,6 +59,17 @@ def test_rotors_count_by_the_square_of_the_gear():
     np.testing.assert_allclose(heavier - M, np.diag([0.05, 0.0]), atol=1e-15)
 
 
+def test_an_encoder_counts():
+    model = arm()
+    q = np.array([0.1234, -0.1234])
+    assert mb.encoder(model, q, "lower") == -0.1234
+    assert mb.encoder(model, q, "lower", counts=100.0) == pytest.approx(-0.13)
+    assert mb.encoder(model, q, "upper", counts=100.0, zero=0.1) == pytest.approx(0.02)
+    ball = random_tree(1, kinds=("spherical",))
+    with pytest.raises(ValueError, match="joint 'joint0' has 4 coordinates; one is read"):
+        mb.encoder(ball, mb.neutral(ball), "joint0")
+
+
 def test_an_inertial_unit():
     """Free fall is felt as nothing; on a turning arm there is the centrifugal acceleration."""
     b = mb.Builder()

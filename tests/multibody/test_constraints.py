@@ -134,23 +134,127 @@ def test_no_drift_in_a_hundred_seconds():
     assert drift < 1e-10
 
 
-def test_stewart_platform_against_its_closed_form():
-    """Six legs of given lengths: the platform's pose gives them back."""
+def test_four_bar_moves_as_its_one_coordinate_says():
+    """Its acceleration by the one-coordinate equation of motion: (Q - I' w^2 / 2) / I."""
+    model, closures = four_bar()
+    lengths = (1.0, 0.4, 1.2, 0.8)
+
+    def angles(crank):
+        # coupler: relative to the crank; both angles are about +y
+        rocker = rocker_angle(crank, lengths)
+        end = np.stack([1.0 + 0.8 * np.cos(rocker), -0.8 * np.sin(rocker)])
+        start = np.stack([0.4 * np.cos(crank), -0.4 * np.sin(crank)])
+        along = np.arctan2(-(end[1] - start[1]), end[0] - start[0])
+        return np.stack([crank, along - crank, rocker])
+
+    def inertia(crank):
+        ratio = arc.jac(angles)(crank)
+        return ratio @ mb.crba(model, angles(crank)) @ ratio
+
+    def potential(crank):
+        return mb.potential_energy(model, angles(crank))
+
+    for crank in (-0.5, -1.0):
+        q = angles(crank)
+        np.testing.assert_allclose(mb.constraint_error(model, closures, q), 0.0, atol=1e-12)
+        speed, torque = 1.7, 0.6
+        v = speed * arc.jac(angles)(crank)
+        tau = np.array([torque, 0.0, 0.0])
+        a, _ = mb.constrained_acceleration(model, closures, q, v, tau)
+        pull = torque - arc.grad(potential)(crank) - 0.5 * arc.grad(inertia)(crank) * speed**2
+        assert a[0] == pytest.approx(pull / inertia(crank), rel=1e-9)
+
+
+def test_a_gear_between_two_wheels():
+    """Coupled wheels: one inertia, and the torque in the gear."""
+    b = mb.Builder()
+    for name, inertia in (("motor", 0.1), ("wheel", 2.0)):
+        b.add_body(name, mass=1.0, inertia=[inertia] * 3)
+        b.attach(name, joint=name, axis=[0, 0, 1])
+    model, gear = b.build(), [mb.Coupling({"motor": 1.0, "wheel": -5.0}, offset=0.2)]
+    q = mb.project_configuration(model, gear, np.array([0.3, 0.1]))
+    assert q[0] - 5.0 * q[1] == pytest.approx(0.2, abs=1e-14)
+    a, f = mb.constrained_acceleration(model, gear, q, np.array([5.0, 1.0]), np.array([1.0, 0.0]))
+    assert a[0] == pytest.approx(1.0 / (0.1 + 2.0 / 25.0))
+    assert a[1] == pytest.approx(a[0] / 5.0)
+    assert f[0] == pytest.approx(0.1 * a[0] - 1.0)
+    after = mb.project_velocity(model, gear, q, np.array([1.0, 0.0]))
+    assert after[0] == pytest.approx(5.0 * after[1])
+    assert after[0] * 0.1 + after[1] * 2.0 / 5.0 == pytest.approx(0.1)  # momentum along the gear
+    with pytest.raises(ValueError, match="Coupling arms must be joints with finite arms"):
+        mb.Coupling({"motor": 0.0})
+    with pytest.raises(ValueError, match="no joint 'axle'"):
+        mb.constraint_error(model, [mb.Coupling({"axle": 1.0})], q)
+
+
+# Feet and corners in pairs, turned by 60 degrees: two similar hexagons would be singular.
+FEET, CORNERS = np.deg2rad([[-10, 10, 110, 130, 230, 250], [-50, 50, 70, 170, 190, 290]])
+BELOW = np.stack([np.cos(FEET), np.sin(FEET), 0 * FEET], axis=1)
+ABOVE = 0.6 * np.stack([np.cos(CORNERS), np.sin(CORNERS), 0 * CORNERS], axis=1)
+
+
+def stewart():
+    """A plate on six legs: a ball joint below, a slide, a ball joint above, which is cut."""
     b = mb.Builder("stewart")
     b.add_body("plate", 2.0, inertia=[0.1, 0.1, 0.2])
     b.attach("plate", joint="plate", kind="free")
-    angles = np.arange(6) * np.pi / 3
-    below = np.stack([np.cos(angles + 0.2), np.sin(angles + 0.2), 0 * angles], axis=1)
-    above = 0.6 * np.stack([np.cos(angles - 0.2), np.sin(angles - 0.2), 0 * angles], axis=1)
     closures = []
     for k in range(6):
-        b.add_body(f"foot{k}", 0.1, inertia=[0.01, 0.01, 0.01])
-        b.attach(f"foot{k}", joint=f"ball{k}", kind="spherical", position=below[k])
-        b.add_body(f"rod{k}", 0.1, inertia=[0.01, 0.01, 0.01])
+        b.add_body(f"foot{k}", 0.1, [0, 0, 0.3], inertia=[0.01, 0.01, 0.01])
+        b.attach(f"foot{k}", joint=f"ball{k}", kind="spherical", position=BELOW[k])
+        b.add_body(f"rod{k}", 0.1, [0, 0, -0.2], inertia=[0.01, 0.01, 0.01])
         b.attach(f"rod{k}", f"foot{k}", joint=f"leg{k}", kind="prismatic", axis=[0, 0, 1])
-        b.add_frame(f"corner{k}", "plate", position=above[k])
+        b.add_frame(f"corner{k}", "plate", position=ABOVE[k])
         closures.append(mb.Closure(f"rod{k}", f"corner{k}", "spherical"))
-    model = b.build()
+    return b.build(), closures
+
+
+def test_stewart_platform_moves_and_carries_as_its_closed_form_says():
+    """Rates of the legs for a twist of the plate, and the leg forces that hold its weight."""
+    model, closures = stewart()
+    q = mb.neutral(model)
+    q[:7] = [0.05, -0.03, 1.0, 0.99, 0.05, -0.04, 0.1]
+    q[3:7] /= np.linalg.norm(q[3:7])
+    for k in range(6):
+        q[model.q_slice(f"leg{k}")] = 1.0
+    q = mb.project_configuration(model, closures, q, steps=12)
+    plate = mb.frame_pose(model, q, "plate")
+    R, p = plate.r.as_matrix(), plate.t
+    arms = ABOVE @ R.T
+    ways = p + arms - BELOW
+    sizes = np.sqrt((ways**2).sum(axis=1))
+    along = ways / sizes[:, None]
+    # l' = along . (v + w x arm)
+    rates = np.concatenate([along, np.cross(arms, along)], axis=1)
+    rng = np.random.default_rng(0)
+    v = mb.project_velocity(model, closures, q, rng.normal(size=model.nv))
+    twist = mb.frame_twist(model, q, v, "plate", "aligned")
+    slides = np.array([v[model.v_slice(f"leg{k}")][0] for k in range(6)])
+    legs = np.array([q[model.q_slice(f"leg{k}")][0] for k in range(6)])
+    np.testing.assert_allclose(np.sign(legs) * slides, rates @ twist, atol=1e-10)
+
+    # Virtual work: what the legs push is what lifts plate, feet and rods, whose centres are at 0.3
+    # of the way from below and 0.2 from above along the legs.
+    def height(move):
+        turned = p + move[:3] + arms + np.cross(move[3:], arms)
+        ways = turned - BELOW
+        unit = ways / np.sqrt(np.sum(ways * ways, axis=1))[:, None]
+        return 2.0 * (p[2] + move[2]) + np.sum(
+            0.1 * 0.3 * unit[:, 2] + 0.1 * (turned - 0.2 * unit)[:, 2]
+        )
+
+    weight = 9.81 * arc.grad(height)(np.zeros(6))
+    pushes = np.linalg.solve(rates.T, weight)
+    tau = np.zeros(model.nv)
+    for k in range(6):
+        tau[model.v_slice(f"leg{k}")] = np.sign(legs[k]) * pushes[k]
+    a, _ = mb.constrained_acceleration(model, closures, q, np.zeros(model.nv), tau)
+    np.testing.assert_allclose(a, 0.0, atol=1e-7)
+
+
+def test_stewart_platform_against_its_closed_form():
+    """Six legs of given lengths: the platform's pose gives them back."""
+    model, closures = stewart()
     q = mb.neutral(model)
     q[2] = 1.0
     for k in range(6):
@@ -159,7 +263,7 @@ def test_stewart_platform_against_its_closed_form():
     assert np.abs(mb.constraint_error(model, closures, q)).max() < 1e-12
     plate = mb.frame_pose(model, q, "plate")
     for k in range(6):
-        length = np.linalg.norm(plate.apply(above[k]) - below[k])
+        length = np.linalg.norm(plate.apply(ABOVE[k]) - BELOW[k])
         assert abs(q[model.q_slice(f"leg{k}")][0]) == pytest.approx(length, abs=1e-12)
 
 

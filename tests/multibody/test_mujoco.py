@@ -26,7 +26,8 @@ GYM, SUITE = folder("gymnasium", "envs", "mujoco", "assets"), folder("dm_control
 FILES = {
     **{f"gym {n}": GYM / f"{n}.xml" for n in (
         "ant", "half_cheetah", "hopper", "humanoid", "humanoidstandup", "inverted_double_pendulum",
-        "inverted_pendulum", "pusher", "reacher", "swimmer", "walker2d",
+        "inverted_pendulum", "point", "pusher", "pusher_v5", "reacher", "swimmer", "walker2d",
+        "walker2d_v5",
     )},
     **{f"suite {n}": SUITE / f"{n}.xml" for n in (
         "acrobot", "ball_in_cup", "cartpole", "cheetah", "finger", "fish", "hopper", "humanoid",
@@ -53,9 +54,12 @@ class Peer:
         self.peer = mujoco.MjModel.from_xml_path(str(file))
         flags = mujoco.mjtDisableBit
         self.peer.opt.disableflags |= flags.mjDSBL_CONSTRAINT | flags.mjDSBL_ACTUATION
-        # Fluids and tendons are reported as ignored
+        # Fluids and tendons through space are reported as ignored
         self.peer.opt.density = self.peer.opt.viscosity = 0.0
-        self.peer.tendon_stiffness[:] = self.peer.tendon_damping[:] = 0.0
+        known = () if self.model.tendons is None else self.model.tendons.names
+        for k in range(self.peer.ntendon):
+            if self.peer.tendon(k).name not in known:
+                self.peer.tendon_stiffness[k] = self.peer.tendon_damping[k] = 0.0
         self.data = mujoco.MjData(self.peer)
         assert (self.model.nq, self.model.nv) == (self.peer.nq, self.peer.nv)
 
@@ -141,11 +145,130 @@ def test_places(name):
             )
 
 
+@pytest.mark.parametrize("name", long_but(["gym ant"], FILES))
+def test_actuators(name):
+    peer = peer_named(name)
+    model, m, d = peer.model, peer.peer, peer.data
+    if len(model.actuators) != m.nactuator:
+        pytest.skip("has actuators with states of their own, which are reported as ignored")
+    m.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q, v, _ = peer.state(rng)
+        u = rng.normal(size=m.nu)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = q, peer.turned(q) @ v, u
+        mujoco.mj_forward(m, d)
+        ours = mb.actuator_torque(model, model.actuators, q, v, u)
+        np.testing.assert_allclose(ours, peer.turned(q).T @ d.qfrc_actuator, atol=1e-10)
+
+
+WITH_PARTS = """
+<mujoco>
+<compiler angle="radian"/>
+<worldbody>
+  <body name="a"><joint name="j" axis="0 1 0" ref="0.1"/>
+    <geom type="capsule" size=".1 .2" mass="1"/>
+    <body name="b" pos="0 0 1"><joint name="k" axis="0 1 0"/>
+      <geom type="box" size=".1 .2 .3" pos="0 .1 0" contype="0" conaffinity="0" mass="2"/>
+    </body>
+  </body>
+  <body name="c" pos="1 0 0"><joint name="l" type="slide" axis="0 0 1"/>
+    <geom type="sphere" size=".1" mass="1"/></body>
+</worldbody>
+<tendon>
+  <fixed name="t" stiffness="30" damping=".7" springlength=".1 .2">
+    <joint joint="j" coef="2"/><joint joint="k" coef="-1"/></fixed>
+</tendon>
+<actuator>
+  <motor joint="j" gear="3" ctrlrange="-1 1" ctrllimited="true"/>
+  <position tendon="t" kp="50" kv="3" gear="2" forcerange="-4 4" forcelimited="true"/>
+  <velocity joint="l" kv="5"/>
+  <damper joint="k" kv="2" ctrlrange="0 1"/>
+  EXTRA
+</actuator>
+<equality>EQUALITY</equality>
+</mujoco>
+"""
+
+
+def with_parts(tmp_path, extra="", equality=""):
+    file = tmp_path / "parts.xml"
+    file.write_text(WITH_PARTS.replace("EXTRA", extra).replace("EQUALITY", equality))
+    return file
+
+
+def test_tendons_servos_and_shapes(tmp_path):
+    file = with_parts(tmp_path)
+    model = mb.load(file)
+    m = mujoco.MjModel.from_xml_path(str(file))
+    d = mujoco.MjData(m)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        q, v, u = 0.3 * rng.normal(size=3), rng.normal(size=3), 2 * rng.normal(size=4)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = q, v, u
+        mujoco.mj_forward(m, d)
+        np.testing.assert_allclose(mb.passive_torque(model, q, v), d.qfrc_passive, atol=1e-12)
+        torque = mb.actuator_torque(model, model.actuators, q, v, u)
+        np.testing.assert_allclose(torque, d.qfrc_actuator, atol=1e-12)
+        moved = mb.dynamics(model, 0.0, mb.State(q, v), torque).v
+        np.testing.assert_allclose(moved, d.qacc_smooth, atol=1e-9)
+    shapes = {shape.body: shape for shape in model.geometry}
+    assert (shapes["a"].kind, shapes["a"].size, shapes["a"].role) == (
+        "capsule",
+        (0.1, 0.4),
+        "collision",
+    )
+    assert (shapes["b"].size, shapes["b"].role) == ((0.2, 0.4, 0.6), "visual")
+    np.testing.assert_array_equal(shapes["b"].position, [0, 0.1, 0])
+    report = mb.read(file).report
+    assert report.used["tendon"] == 1 and report.used["actuator"] == 4
+    assert not report.ignored
+    assert mb.load(file, strict=True).nv == 3
+
+
+def test_actuators_with_states_are_reported(tmp_path):
+    file = with_parts(tmp_path, extra='<general joint="k" dyntype="filter" dynprm="0.1"/>')
+    assert "actuator 4: only those without dynamics" in mb.read(file).report.ignored[0]
+
+
+def test_equalities_hold(tmp_path):
+    """What MuJoCo holds softly is held here: the same places where all holds there."""
+    texts = (
+        '<joint joint1="j" joint2="k" polycoef="0.2 2 0 0 0"/>',
+        '<connect body1="b" body2="c" anchor="0.1 0.1 0.2"/>',
+        '<weld body1="c" body2="a"/>',
+    )
+    for text in texts:
+        file = with_parts(tmp_path, equality=text)
+        model = mb.load(file)
+        m = mujoco.MjModel.from_xml_path(str(file))
+        d = mujoco.MjData(m)
+        rng = np.random.default_rng(0)
+        d.qpos[:] = 0.1 * rng.normal(size=3)
+        mujoco.mj_forward(m, d)
+        q, theirs = np.array(d.qpos), np.array(d.efc_pos[: d.ne])
+        ours = mb.constraint_error(model, model.closures, q)
+        if "connect" in text:  # there in axes of the world
+            one, two = (mb.frame_pose(model, q, f"equality0:{k}").t for k in ("first", "second"))
+            ours = one - two
+        if "weld" not in text:  # whose turn is scaled there
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+        start = mb.constraint_error(model, model.closures, np.array(m.qpos0))
+        if "polycoef" not in text:
+            np.testing.assert_allclose(start, 0.0, atol=1e-12)
+        report = mb.read(file).report
+        assert report.used["equality"] == 1
+        assert "soft in MuJoCo, is exact" in report.approximated[0]
+    curved = with_parts(tmp_path, equality='<joint joint1="j" joint2="k" polycoef="0 1 1 0 0"/>')
+    assert "equality 0" in mb.read(curved).report.ignored[0]
+
+
 def test_report_and_refusals(tmp_path):
     peer_named("gym ant")
     report = mb.read(FILES["gym ant"]).report
     assert report.used["body"] == 13
-    assert any("actuators" in entry for entry in report.ignored)
+    assert report.used["actuator"] == 8
+    assert any("shape of the world" in entry for entry in report.ignored)
     with pytest.raises(ValueError, match="strict=True"):
         mb.load(FILES["gym ant"], strict=True)
     file = tmp_path / "robot.xml"

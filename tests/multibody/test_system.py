@@ -93,6 +93,60 @@ def test_passive_torque_is_in_both_dynamics():
     np.testing.assert_array_equal(rates.q, mb.coordinate_rates(model, q, v))
 
 
+def test_tendons():
+    """A spring and a damper along two joints, slack in between; and its derivatives."""
+    b = mb.Builder()
+    for name in ("a", "b"):
+        b.add_body(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
+        b.attach(name, joint=name, kind="prismatic", axis=[1, 0, 0])
+    b.add_tendon("t", {"a": 1.0, "b": -2.0}, stiffness=30.0, damping=0.5, rest=[-0.1, 0.2])
+    model = b.build()
+    v = np.array([0.3, -0.4])
+    for q, pull in (([0.0, 0.0], 0.0), ([1.0, 0.3], 0.2), ([0.0, 0.2], -0.3)):
+        force = 30.0 * pull + 0.5 * (0.3 + 0.8)
+        found = mb.passive_torque(model, np.array(q), v)
+        np.testing.assert_allclose(found, [-force, 2.0 * force], atol=1e-12)
+    q, tau = np.array([1.0, 0.3]), np.zeros(2)
+    by_q, by_v, _ = mb.aba_derivatives(model, q, v, tau, passive=True)
+    near = arc.jac(lambda q, v: mb.aba(model, q, v, tau, passive=True), argnums=(0, 1))(q, v)
+    np.testing.assert_allclose(by_q, near[0], atol=1e-12)
+    np.testing.assert_allclose(by_v, near[1], atol=1e-12)
+    changed = arc.grad(
+        lambda k: mb.passive_torque(
+            model.replace(tendons=model.tendons.replace(stiffness=np.stack([k]))), q, v
+        )[0]
+    )
+    assert changed(30.0) == pytest.approx(-0.2)
+
+
+def test_what_goes_with_a_robot_is_merged_and_removed():
+    def arm():
+        b = mb.Builder("arm")
+        for name, parent in (("upper", "world"), ("lower", "upper")):
+            b.add_body(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
+            b.attach(name, parent, joint=name, axis=[0, 1, 0])
+        b.add_shape("lower", "box", [1, 2, 3], "collision", position=[0, 0, 1])
+        b.add_tendon("t", {"upper": 1.0, "lower": 1.0}, stiffness=1.0)
+        b.actuators.append(mb.Motor("lower", gear=2.0))
+        b.closures.append(mb.Coupling({"upper": 1.0, "lower": 1.0}))
+        return b
+
+    both = mb.Builder("both")
+    for side in ("left_", "right_"):
+        both.merge(arm(), prefix=side)
+    model = both.build()
+    assert [shape.body for shape in model.geometry] == ["left_lower", "right_lower"]
+    assert model.tendons.names == ("left_t", "right_t")
+    assert [a.joints for a in model.actuators] == [("left_lower",), ("right_lower",)]
+    assert model.closures[1].arms == (("right_upper", 1.0), ("right_lower", 1.0))
+    both.remove("left_lower")
+    model = both.build()
+    assert (len(model.geometry), model.tendons.names, len(model.actuators)) == (1, ("right_t",), 1)
+    assert len(model.closures) == 1
+    with pytest.raises(ValueError, match="there is no joint 'left_lower'"):
+        both.add_tendon("u", {"left_lower": 1.0})
+
+
 @pytest.mark.long
 def test_energy_over_many_steps():
     model = double_pendulum()

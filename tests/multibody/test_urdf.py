@@ -129,7 +129,7 @@ def test_geometry(write, tmp_path):
     box, cylinder, mesh, lost = builder.geometry
     assert (box.kind, box.size, tuple(box.position)) == ("box", (1, 2, 3), (1, 0, 0))
     assert (cylinder.role, cylinder.size) == ("collision", (1, 2))
-    assert mesh.file == tmp_path / "meshes" / "a.stl" and mesh.size == (2, 2, 2)
+    assert mesh.file == str(tmp_path / "meshes" / "a.stl") and mesh.size == (2, 2, 2)
     assert lost.file is None
     assert "mesh 'package://robot/b.stl' was not found" in builder.report.ignored[0]
 

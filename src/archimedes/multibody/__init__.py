@@ -7,6 +7,7 @@ v = (linear, angular) in its own axes. Plain NumPy: compile, differentiate and b
 
 from __future__ import annotations
 
+from archimedes.multibody.algorithms.base_parameters import BaseParameters, base_parameters
 from archimedes.multibody.algorithms.centroidal import (
     center_of_mass,
     centroidal_matrix,
@@ -45,14 +46,17 @@ from archimedes.multibody.contact.shapes import (
 )
 from archimedes.multibody.contact.stepping import contact_step
 from archimedes.multibody.files.loading import load, read
+from archimedes.multibody.models.actuators import Drive, Motor, Servo
 from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.parts import Mimic
 from archimedes.multibody.models.reports import Report
+from archimedes.multibody.models.shapes import Shape
+from archimedes.multibody.models.tendons import Tendons
 from archimedes.multibody.models.user_joints import user_joint
-from archimedes.multibody.systems.actuators import Motor, Servo, actuator_torque, with_rotors
+from archimedes.multibody.systems.actuators import actuator_torque, with_rotors
 from archimedes.multibody.systems.constraints import (
-    Closure,
     constrained_acceleration,
     constrained_dynamics,
     constraint_error,
@@ -60,13 +64,16 @@ from archimedes.multibody.systems.constraints import (
     project_configuration,
     project_velocity,
 )
-from archimedes.multibody.systems.sensors import imu, joint_wrench
+from archimedes.multibody.systems.sensors import encoder, imu, joint_wrench
 from archimedes.multibody.systems.system import State, dynamics, rest_state
 
 __all__ = [
+    "BaseParameters",
     "Builder",
     "Closure",
     "Contacts",
+    "Coupling",
+    "Drive",
     "Ground",
     "KinematicsResult",
     "Mimic",
@@ -75,10 +82,13 @@ __all__ = [
     "Pair",
     "Report",
     "Servo",
+    "Shape",
     "State",
+    "Tendons",
     "aba",
     "aba_derivatives",
     "actuator_torque",
+    "base_parameters",
     "box",
     "capsule",
     "center_of_mass",
@@ -95,6 +105,7 @@ __all__ = [
     "crba",
     "difference",
     "dynamics",
+    "encoder",
     "every_pair",
     "frame_acceleration",
     "frame_jacobian",

@@ -1,4 +1,4 @@
-"""What joints do by themselves: damping, friction and springs.
+"""What joints do by themselves: damping, friction, springs, and tendons along several of them.
 
 Legend: d damping, f Coulomb friction, k stiffness, each (nv,); the displacement of a spring is the
 velocity that leads from rest to q, so that springs of turning joints have no seam. Friction is
@@ -41,7 +41,18 @@ def passive_torque(model: Model, q: Any, v: Any) -> Any:
         total = total - model.friction * np.tanh(v / FRICTION_SPEED)
     if present(model.stiffness):
         total = total - model.stiffness * difference(model, model.rest, q)
+    if model.tendons is not None:
+        at_q, at_v = tendon_places(model)
+        q = check_coordinates(model, q, "q", model.nq)
+        own = model.tendons.torques(q[..., at_q], v[..., at_v])
+        total = total + np.matmul(own, np.eye(model.nv)[at_v])
     return total
+
+
+def tendon_places(model: Model) -> tuple[list[int], list[int]]:
+    """Return where the coordinates and the velocities of the joints under tendons are."""
+    names = model.tendons.joints
+    return [model.q_slice(n).start for n in names], [model.v_slice(n).start for n in names]
 
 
 def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
@@ -55,6 +66,12 @@ def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
     if present(model.stiffness):
         apart = difference(model, model.rest, q)
         by_q = -model.stiffness[:, None] * difference_slope(model, apart)
+    if model.tendons is not None:
+        at_q, at_v = tendon_places(model)
+        arms = np.matmul(model.tendons.arms, np.eye(model.nv)[at_v])
+        stiff = model.tendons.stiff(check_coordinates(model, q, "q", model.nq)[..., at_q])
+        by_q = by_q - np.matmul(arms.T * stiff[..., None, :], arms)
+        by_v = by_v - np.matmul(arms.T * model.tendons.damping, arms)
     return by_q, by_v
 
 

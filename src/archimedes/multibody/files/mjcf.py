@@ -15,8 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.files.mjcf_parts import (
+    Compiled,
+    add_actuators,
+    add_equalities,
+    add_shapes,
+    add_tendons,
+    rotation_of,
+)
 from archimedes.multibody.models.builder import Builder
-from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.xml_elements import read_elements
 
 __all__ = ["read_mjcf"]
@@ -25,9 +32,6 @@ __all__ = ["read_mjcf"]
 KINDS = ("free", "spherical", "prismatic", "revolute")
 #: What a model may have that is not taken over: a count, and what it is.
 LEFT_OUT = {
-    "nactuator": "actuators: pass their torques to dynamics",
-    "ntendon": "tendons",
-    "neq": "equality constraints",
     "nsensor": "sensors",
     "nflex": "flexible bodies",
     "nplugin": "plugins",
@@ -76,8 +80,22 @@ def of_compiled(mujoco: Any, compiled: Any, name: str) -> Builder:
             R = rotation_of(compiled.site_quat[k])
             builder.add_frame(site, owner, R, np.array(compiled.site_pos[k]))
             builder.report.use("site")
+    joints = [joint_title(mujoco, compiled, names, j) for j in range(compiled.njnt)]
+    tendons = [
+        name_of(mujoco, compiled, "TENDON", k, f"tendon{k}") for k in range(compiled.ntendon)
+    ]
+    parts = Compiled(compiled, names, joints, tendons)
+    for add in (add_shapes, add_tendons, add_actuators, add_equalities):
+        add(parts, builder)
     report_left_out(compiled, builder)
     return builder
+
+
+def joint_title(mujoco: Any, compiled: Any, names: list[str], joint: int) -> str:
+    """Return the name of a joint; one without is named after its body."""
+    body = int(compiled.jnt_bodyid[joint])
+    n = joint - int(compiled.body_jntadr[body])
+    return name_of(mujoco, compiled, "JOINT", joint, f"{names[body]}_joint{n}")
 
 
 def switched_off(mujoco: Any, compiled: Any, what: str) -> bool:
@@ -90,11 +108,6 @@ def name_of(mujoco: Any, compiled: Any, what: str, k: int, default: str) -> str:
     """Return the name of a body, joint or site."""
     kind = getattr(mujoco.mjtObj, f"mjOBJ_{what}")
     return mujoco.mj_id2name(compiled, kind, k) or default
-
-
-def rotation_of(quaternion: Any) -> Any:
-    """Return the matrix (3, 3), child to parent, of a quaternion."""
-    return quaternion_to_dcm(np.array(quaternion, dtype=float)).T
 
 
 def add_body(mujoco: Any, compiled: Any, builder: Builder, names: list[str], k: int) -> None:
@@ -117,7 +130,7 @@ def add_body(mujoco: Any, compiled: Any, builder: Builder, names: list[str], k: 
     for n in range(count):
         joint = first + n
         last = n == count - 1
-        title = name_of(mujoco, compiled, "JOINT", joint, f"{body}_joint{n}")
+        title = joint_title(mujoco, compiled, names, joint)
         child = body if last else f"{body}:{title}"
         if not last:
             builder.add_massless(child)

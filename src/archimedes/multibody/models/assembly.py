@@ -10,6 +10,7 @@ from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.model import Frame, Link, Model
 from archimedes.multibody.models.parts import Body, Joint, least_moment, triangle_excess
 from archimedes.multibody.models.spatial_algebra import Pose, compose
+from archimedes.multibody.models.tendons import Tendons
 from archimedes.spatial.components import as_array, matvec, skew
 from archimedes.spatial.validation import concrete
 
@@ -204,8 +205,33 @@ class _Assembly:
             frame_positions=stacked([at.p for _, at in self.frames]) if self.frames else zeros[1],
             rest=stacked([as_array(x, "rest") for x in self.rest]),
             gravity=gravity,
+            tendons=tendons_of(self.builder),
+            actuators=tuple(self.builder.actuators),
+            closures=tuple(self.builder.closures),
+            geometry=self.builder.geometry,
             **{k: stacked([as_array(x, k) for x in rows]) for k, rows in self.columns.items()},
         )
+
+
+def tendons_of(builder: Builder) -> Tendons | None:
+    """Return the tendons as arrays, None if there are none."""
+    if not builder.tendons:
+        return None
+    each = builder.tendons.values()
+    joints = tuple(dict.fromkeys(name for tendon in each for name in tendon.arms))
+    for name in joints:
+        kind = builder.joints[name].kind
+        if isinstance(kind, str) or kind.nq != 1 or builder.joints[name].mimic is not None:
+            raise ValueError(f"a tendon runs along joint {name!r}: it must have one coordinate")
+    arms = [[as_array(t.arms.get(name, 0.0), "arm") for name in joints] for t in each]
+    return Tendons(
+        tuple(builder.tendons),
+        joints,
+        np.stack([np.stack(row) for row in arms]),
+        stacked([as_array(t.stiffness, "stiffness") for t in each]),
+        stacked([as_array(t.damping, "damping") for t in each]),
+        stacked([as_array(t.rest, "rest") for t in each]),
+    )
 
 
 def second_axis(joint: Joint) -> tuple[float, float, float]:

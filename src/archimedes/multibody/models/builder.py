@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.models.assembly import assemble
+from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.models.parts import (
     Body,
     Joint,
     Mimic,
+    Tendon,
     checked_axis,
     checked_body,
     kind_named,
     placement,
 )
 from archimedes.multibody.models.reports import Report
-from archimedes.multibody.models.shapes import Shape
+from archimedes.multibody.models.shapes import Shape, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector
@@ -58,6 +60,9 @@ class Builder:
         self.gravity: Any = GRAVITY
         self.report = Report()
         self.geometry: tuple[Shape, ...] = ()
+        self.tendons: dict[str, Tendon] = {}
+        self.actuators: list[Any] = []
+        self.closures: list[Closure | Coupling] = []
 
     # ---- adding --------------------------------------------------------------------------
 
@@ -79,6 +84,43 @@ class Builder:
         if owner is not None:
             self._check_body(body, "body")
         self.frames[name] = (owner, Pose(*placement(rotation, position, f"frame {name!r}")))
+
+    def add_shape(
+        self,
+        body: str,
+        kind: str,
+        size: Any,
+        role: str = "visual",
+        *,
+        rotation: Any = None,
+        position: Any = None,
+        file: Any = None,
+    ) -> None:
+        """Add a shape to look at or to collide with: see `Shape` for kinds and sizes."""
+        self._check_body(body, "body")
+        R, p = placement(rotation, position, f"shape of {body!r}")
+        self.geometry = (*self.geometry, shape_at(body, role, kind, size, R, p, file))
+
+    def add_tendon(
+        self,
+        name: str,
+        arms: Mapping[str, Any],
+        *,
+        stiffness: Any = 0.0,
+        damping: Any = 0.0,
+        rest: Any = 0.0,
+    ) -> None:
+        """Add a tendon along joints of one coordinate, whose length is the sum of arm times q.
+
+        It is a spring of `stiffness` in N/m and a damper; `rest` is the length at which it does not
+        pull, or two between which it is slack. One that does not stretch is a `Coupling`.
+        """
+        if name in self.tendons:
+            raise ValueError(f"tendon {name!r} is there already; tendons need names of their own")
+        for joint in arms:
+            self._joint(joint)
+        ends = as_array(rest, f"tendon {name!r}: rest")
+        self.tendons[name] = Tendon(dict(arms), stiffness, damping, np.broadcast_to(ends, (2,)))
 
     def attach(
         self,
@@ -148,9 +190,16 @@ class Builder:
         gone = {body}
         while more := {j.child for j in self.joints.values() if j.parent in gone} - gone:
             gone |= more
+        lost = {j.name for j in self.joints.values() if j.child in gone}
+        lost |= {k for k, f in self.frames.items() if f[0] in gone}
         self.bodies = {k: b for k, b in self.bodies.items() if k not in gone}
         self.joints = {k: j for k, j in self.joints.items() if j.child not in gone}
         self.frames = {k: f for k, f in self.frames.items() if f[0] not in gone}
+        self.geometry = tuple(s for s in self.geometry if s.body not in gone)
+        left = {*self.joints}
+        self.tendons = {k: t for k, t in self.tendons.items() if left >= {*t.arms}}
+        self.actuators = [a for a in self.actuators if left >= {*a.joints}]
+        self.closures = [c for c in self.closures if not c.names & (gone | lost)]
 
     def lock(self, joints: Mapping[str, Any]) -> None:
         """Fix joints where they are: a mapping of names to coordinates (a number or (nq,))."""
@@ -212,6 +261,18 @@ class Builder:
             self.frames[new(name)] = (owner(body), compose(at, pose) if body is None else pose)
         for base in bases:
             self.weld(new(base), parent, rotation=rotation, position=position)
+        self._take_over(other, prefix)
+
+    def _take_over(self, other: Builder, prefix: str) -> None:
+        """Take over what is named after bodies and joints."""
+        moved = (s._replace(body=prefix + s.body) for s in other.geometry)
+        self.geometry = (*self.geometry, *moved)
+        for name, tendon in other.tendons.items():
+            arms = {prefix + joint: arm for joint, arm in tendon.arms.items()}
+            values = {"stiffness": tendon.stiffness, "damping": tendon.damping}
+            self.add_tendon(prefix + name, arms, rest=tendon.rest, **values)
+        self.actuators += [a.renamed(prefix) for a in other.actuators]
+        self.closures += [c.renamed(prefix) for c in other.closures]
 
     # ---- finishing -----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy as np
 from archimedes.errors import explained
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.printing import tree_text
+from archimedes.multibody.models.shapes import Shape
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector, concrete
 from archimedes.tree import field, struct
@@ -57,7 +58,9 @@ class Model:
     Arrays have a row per link (`masses` (n,), `centers` (n, 3) and `inertias` (n, 3, 3) about the
     centres, in the axes of the body; `rotations` and `positions` of the joints in their parents),
     per velocity (`armature`, `damping`, `friction`, `stiffness`, `speed_limits`, `effort_limits`),
-    per coordinate (`rest`, `lower`, `upper`) or per frame. ``model.replace(masses=...)`` gives
+    per coordinate (`rest`, `lower`, `upper`) or per frame; `tendons` is None or a struct.
+    `actuators`, `closures` and `geometry` (shapes to look at or to collide with) are what a file
+    brings along, for functions that take them. ``model.replace(masses=...)`` gives
     another model; inside a recorded function the new values may be traced.
 
     >>> from archimedes.multibody import Builder
@@ -88,6 +91,10 @@ class Model:
     speed_limits: Any = field()
     effort_limits: Any = field()
     gravity: Any = field(units="m/s^2", default=GRAVITY)
+    tendons: Any = field(default=None)
+    actuators: tuple[Any, ...] = field(default=())
+    closures: tuple[Any, ...] = field(static=True, default=())
+    geometry: tuple[Shape, ...] = field(static=True, default=())
 
     #: ``model.dynamics(t, x, u, forces)``: the function of that name, which ``system.py`` enters.
     dynamics: ClassVar[Callable[..., Any]]

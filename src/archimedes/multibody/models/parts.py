@@ -17,6 +17,7 @@ __all__ = [
     "Body",
     "Joint",
     "Mimic",
+    "Tendon",
     "checked_axis",
     "checked_body",
     "kind_named",
@@ -70,6 +71,16 @@ class Joint:
     second_axis: tuple[float, float, float] | None = None
     mimic: Mimic | None = None
     values: dict[str, Any] = field_of(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tendon:
+    """A tendon: arms by joint, stiffness, damping, and between which lengths (2,) it is slack."""
+
+    arms: dict[str, Any]
+    stiffness: Any
+    damping: Any
+    rest: Any
 
 
 def kind_named(kind: Any) -> JointKind | str:

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Shape"]
+__all__ = ["Shape", "shape_at"]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """One shape on a body: `role` is "visual" or "collision", `kind` box, sphere, ..., mesh.
 
-    `size` is (x, y, z) of a box, (radius,), (radius, length) or the scale of a mesh, whose `file`
-    is a path, None where it was not found; `rotation` (3, 3) and `position` (3,) are in the body.
+    `size` is (x, y, z) of a box, (radius,) of a sphere, (radius, length) of a cylinder or capsule
+    along z (a capsule's length is between the centres of its ends), half axes of an ellipsoid,
+    (x, y) of a plane, 0 for no end, or the scale of a mesh, whose `file` is a path, None where it
+    was not found; `rotation` (3, 3), from the shape to the body, and `position` (3,) are in the
+    body. ``frame_pose(model, q, shape.body)`` says where that is.
     """
 
     body: str
     role: str
     kind: str
     size: tuple[float, ...]
-    rotation: np.ndarray
-    position: np.ndarray
-    file: Path | None = None
+    rotation: tuple[tuple[float, ...], ...]
+    position: tuple[float, ...]
+    file: str | None = None
+
+
+def shape_at(
+    body: str, role: str, kind: str, size: Sequence[Any], R: Any, p: Any, file: Any = None
+) -> Shape:
+    """Return a shape, all of it tuples: calls need not look whether it has changed."""
+    rows = tuple(tuple(row) for row in np.asarray(R, dtype=float).tolist())
+    path = None if file is None else str(file)
+    place = tuple(np.asarray(p, dtype=float).tolist())
+    return Shape(body, role, kind, tuple(float(x) for x in size), rows, place, path)

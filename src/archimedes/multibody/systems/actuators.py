@@ -1,9 +1,4 @@
-"""What drives joints: motors with gears and a torque-speed line, and servos.
-
-Legend: tau_m, w_m are torque and speed of a motor's shaft, g the ratio of its gear: the joint gets
-g tau_m and turns at w_m / g. A motor gives at most ``stall (1 - w_m / w_0)`` in the direction it
-turns, the line of a direct-current motor at full voltage.
-"""
+"""What actuators do: torques at the joints for their commands, and the inertia of rotors."""
 
 from __future__ import annotations
 
@@ -15,56 +10,16 @@ import numpy as np
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
 from archimedes.spatial.components import as_array
-from archimedes.tree import field, replace, struct
+from archimedes.tree import replace
 
-__all__ = ["Motor", "Servo", "actuator_torque", "with_rotors"]
-
-
-@struct
-class Motor:
-    """A motor on a joint of one velocity; its command is the torque of its shaft in N m.
-
-    `stall_torque` in N m and `no_load_speed` in rad/s are the shaft's, unlimited unless given;
-    `rotor_inertia` in kg m^2 counts by the square of `gear`, see `with_rotors`.
-    """
-
-    joint: str = field(static=True)
-    gear: Any = 1.0
-    stall_torque: Any = field(units="N m", default=np.inf)
-    no_load_speed: Any = field(units="rad/s", default=np.inf)
-    rotor_inertia: Any = field(units="kg m^2", default=0.0)
-
-    def torque(self, q: Any, v: Any, command: Any) -> Any:
-        """Return the torque at the joint."""
-        share = self.gear * v / self.no_load_speed
-        most = self.stall_torque * np.minimum(1.0 - share, 1.0)
-        least = -self.stall_torque * np.minimum(1.0 + share, 1.0)
-        # Beyond the speed without load the motor can only brake.
-        return self.gear * np.minimum(np.maximum(command, least), most)
-
-
-@struct
-class Servo:
-    """A servo on a joint of one coordinate; its command is where the joint should be.
-
-    ``stiffness (command - q) - damping v``, between plus and minus `effort_limit`.
-    """
-
-    joint: str = field(static=True)
-    stiffness: Any = field(units="N m")
-    damping: Any = field(units="N m s", default=0.0)
-    effort_limit: Any = field(units="N m", default=np.inf)
-    gear: Any = 1.0
-    rotor_inertia: Any = field(units="kg m^2", default=0.0)
-
-    def torque(self, q: Any, v: Any, command: Any) -> Any:
-        """Return the torque at the joint."""
-        wanted = self.stiffness * (command - q) - self.damping * v
-        return np.minimum(np.maximum(wanted, -self.effort_limit), self.effort_limit)
+__all__ = ["actuator_torque", "with_rotors"]
 
 
 def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: Any) -> Any:
     """Return the torques (nv,) of actuators with commands `u` (n,), for `u` of `dynamics`.
+
+    An MJCF file's are ``model.actuators``. One of your own is a struct with `joints`, a tuple of
+    names, and ``torques(q, v, command)``, which returns a torque for each.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Motor, actuator_torque
@@ -80,10 +35,11 @@ def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: A
     u = check_commands(u, len(actuators))
     total = 0.0 * v
     for k, actuator in enumerate(actuators):
-        i, j = place(model, actuator.joint)
-        one = np.eye(model.nv)[j]
-        torque = actuator.torque(q[..., i], v[..., j], u[..., k])
-        total = total + torque[..., None] * one
+        places = [place(model, joint) for joint in actuator.joints]
+        own_q, own_v = [q[..., i] for i, _ in places], [v[..., j] for _, j in places]
+        torques = actuator.torques(own_q, own_v, u[..., k])
+        for (_, j), torque in zip(places, torques, strict=True):
+            total = total + torque[..., None] * np.eye(model.nv)[j]
     return total
 
 
@@ -99,8 +55,9 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
     """
     armature = model.armature
     for actuator in actuators:
-        _, j = place(model, actuator.joint)
-        armature = armature + actuator.gear**2 * actuator.rotor_inertia * np.eye(model.nv)[j]
+        for joint in actuator.joints:
+            _, j = place(model, joint)
+            armature = armature + actuator.gear**2 * actuator.rotor_inertia * np.eye(model.nv)[j]
     return replace(model, armature=armature)
 
 

@@ -11,7 +11,6 @@ Engineering 1, 1972, with g such that ``c'' + 2 z w c' + w^2 c = 0`` for the vio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,8 @@ from archimedes.multibody.algorithms.kinematics import motions, world_pose
 from archimedes.multibody.algorithms.links import Forces, check_coordinates
 from archimedes.multibody.algorithms.mass_matrix import mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_torque
-from archimedes.multibody.models.joints import KINDS, Screw
+from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.parts import checked_axis
 from archimedes.multibody.models.spatial_algebra import (
     Pose,
     Spatial,
@@ -37,7 +35,6 @@ from archimedes.multibody.systems.system import State
 from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log, se3_right_jacobian
 
 __all__ = [
-    "Closure",
     "constrained_acceleration",
     "constrained_dynamics",
     "constraint_error",
@@ -46,49 +43,14 @@ __all__ = [
     "project_velocity",
 ]
 
-#: Cut joints: those of the table whose motions form a group, so that log stays among them.
-CUTS = ("fixed", "revolute", "continuous", "prismatic", "cylindrical", "planar", "spherical")
+Holds = Closure | Coupling
+
 #: Redundant rows make G singular: so much of its largest entry is added, then taken off again by
 #: refinement, so that consistent systems are solved as if it were not there.
 SOFTENING, REFINEMENTS = 1e-10, 3
 
 
-@dataclass(frozen=True)
-class Closure:
-    """Frame `second` is held to frame `first` as by a joint of this kind, `axis` in axes of both.
-
-    "world" for `first` holds it to the world, at `place` (3,) with axes parallel to the world's:
-    kind "spherical" holds a point, "fixed" all of the frame.
-
-    >>> from archimedes.multibody import Closure
-    >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
-    (5, 6)
-    """
-
-    first: str
-    second: str
-    kind: str = "fixed"
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        """Check the kind and the axis."""
-        if self.kind not in CUTS:
-            raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(CUTS)}")
-        object.__setattr__(self, "axis", checked_axis(self.axis, "Closure axis"))
-
-    @property
-    def rows(self) -> np.ndarray:
-        """What is forbidden: orthonormal rows (m, 6)."""
-        if self.kind == "fixed":
-            return np.eye(6)
-        kind = KINDS[self.kind]
-        S = [c.array for c in kind.columns(Screw(self.axis), list(kind.neutral))]
-        _, _, basis = np.linalg.svd(np.stack(S))
-        return basis[len(S) :]
-
-
-def constraint_error(model: Model, closures: Sequence[Closure], q: Any) -> Any:
+def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
     """Return by how much (m,) closures are violated at `q` (nq,), in m and rad.
 
     >>> import numpy as np
@@ -100,10 +62,10 @@ def constraint_error(model: Model, closures: Sequence[Closure], q: Any) -> Any:
     >>> np.abs(constraint_error(b.build(), [stop], np.zeros(1))).max()
     np.float64(0.5)
     """
-    return np.concatenate([c.rows @ relative(model, c, q) for c in closures])
+    return np.concatenate([error_of(model, c, q) for c in closures])
 
 
-def constraint_jacobian(model: Model, closures: Sequence[Closure], q: Any) -> Any:
+def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
     """Return the matrix (m, nv) of the rates that closures forbid, at `q` (nq,).
 
     >>> import numpy as np
@@ -115,7 +77,46 @@ def constraint_jacobian(model: Model, closures: Sequence[Closure], q: Any) -> An
     >>> np.abs(constraint_jacobian(b.build(), [held], np.zeros(1))).sum()
     np.float64(1.0)
     """
-    return np.concatenate([c.rows @ relative_jacobian(model, c, q) for c in closures])
+    return np.concatenate([rows_of(model, c, q) for c in closures])
+
+
+def error_of(model: Model, c: Holds, q: Any) -> Any:
+    """Return by how much one of them is violated."""
+    if isinstance(c, Coupling):
+        total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
+        return np.stack([total - c.offset])
+    return c.rows @ relative(model, c, q)
+
+
+def rows_of(model: Model, c: Holds, q: Any) -> Any:
+    """Return the rates (m, nv) that one of them forbids."""
+    if isinstance(c, Coupling):
+        return coupling_row(model, c)
+    return c.rows @ relative_jacobian(model, c, q)
+
+
+def bias_of(model: Model, c: Holds, q: Any, v: Any) -> Any:
+    """Return the second rate (m,) of what one of them holds at zero joint accelerations."""
+    return np.zeros(1) if isinstance(c, Coupling) else c.rows @ bias(model, c, q, v)
+
+
+def slope_of(model: Model, c: Holds, q: Any) -> Any:
+    """Return the derivative (m, nv) of `error_of`, violated or not."""
+    if isinstance(c, Coupling):
+        return coupling_row(model, c)
+    back = se3_right_jacobian(relative(model, c, q), inverse=True)
+    return c.rows @ (back @ relative_jacobian(model, c, q))
+
+
+def coupling_row(model: Model, c: Coupling) -> Any:
+    """Return the arms of a coupling as a row (1, nv)."""
+    row = np.zeros((1, model.nv))
+    for name, arm in c.arms:
+        q, v = model.q_slice(name), model.v_slice(name)
+        if q.stop - q.start != 1 or v.stop - v.start != 1:
+            raise ValueError(f"Coupling of joint {name!r}: it must have one coordinate")
+        row[0, v.start] += arm
+    return row
 
 
 def relative(model: Model, c: Closure, q: Any) -> Any:
@@ -168,7 +169,7 @@ def bias(model: Model, c: Closure, q: Any, v: Any) -> Any:
 
 def constrained_acceleration(
     model: Model,
-    closures: Sequence[Closure],
+    closures: Sequence[Holds],
     q: Any,
     v: Any,
     tau: Any,
@@ -199,7 +200,7 @@ def constrained_acceleration(
         torques = torques + passive_torque(model, q, v)
     J = constraint_jacobian(model, closures, q)
     rest = torques - rnea(model, q, v, np.zeros(model.nv), forces)
-    wanted = -np.concatenate([c.rows @ bias(model, c, q, v) for c in closures])
+    wanted = -np.concatenate([bias_of(model, c, q, v) for c in closures])
     if frequency:
         error = constraint_error(model, closures, q)
         wanted = wanted - 2.0 * damping_ratio * frequency * (J @ v) - frequency**2 * error
@@ -233,7 +234,7 @@ def single(model: Model, x: Any, name: str, size: int) -> Any:
     return array
 
 
-def project_velocity(model: Model, closures: Sequence[Closure], q: Any, v: Any) -> Any:
+def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) -> Any:
     """Return the velocity (nv,) after the impulse that makes closures hold: the nearest in energy.
 
     >>> import numpy as np
@@ -251,7 +252,7 @@ def project_velocity(model: Model, closures: Sequence[Closure], q: Any, v: Any) 
     return v - across @ softened_solve(G, J @ v)
 
 
-def project_configuration(model: Model, closures: Sequence[Closure], q: Any, steps: int = 3) -> Any:
+def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps: int = 3) -> Any:
     """Return the configuration (nq,) nearest to `q` at which closures hold, by Newton's method.
 
     The way is the shortest as the mass matrix measures it. `steps` of them suffice from nearby:
@@ -268,14 +269,8 @@ def project_configuration(model: Model, closures: Sequence[Closure], q: Any, ste
     """
     q = single(model, q, "q", model.nq)
     for _ in range(steps):
-        errors = [relative(model, c, q) for c in closures]
-        J = np.concatenate(
-            [
-                c.rows @ (se3_right_jacobian(e, inverse=True) @ relative_jacobian(model, c, q))
-                for c, e in zip(closures, errors, strict=True)
-            ]
-        )
-        error = np.concatenate([c.rows @ e for c, e in zip(closures, errors, strict=True)])
+        J = np.concatenate([slope_of(model, c, q) for c in closures])
+        error = constraint_error(model, closures, q)
         _, across, G = condensed(model, q, J, np.zeros(model.nv))
         q = integrate(model, q, -(across @ softened_solve(G, error)))
     return q
@@ -283,7 +278,7 @@ def project_configuration(model: Model, closures: Sequence[Closure], q: Any, ste
 
 def constrained_dynamics(
     model: Model,
-    closures: Sequence[Closure],
+    closures: Sequence[Holds],
     t: Any,
     x: State,
     u: Any = None,

@@ -1,19 +1,44 @@
-"""What sensors on a robot measure, without noise: inertial units, force and torque in joints.
+"""What sensors on a robot measure, without noise: encoders, inertial units, forces in joints.
 
-Encoders read q and v themselves. Noise and drift are those of `archimedes.vehicles.sensors`.
+Noise and drift are those of `archimedes.vehicles.sensors`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torques_of
 from archimedes.multibody.algorithms.kinematics import motions, world_pose
-from archimedes.multibody.algorithms.links import Forces, inertias_of
+from archimedes.multibody.algorithms.links import Forces, check_coordinates, inertias_of
 from archimedes.multibody.models.model import Model
 from archimedes.spatial.components import cross, matvec, transpose
 
-__all__ = ["imu", "joint_wrench"]
+__all__ = ["encoder", "imu", "joint_wrench"]
+
+
+def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.0) -> Any:
+    """Return what an encoder on a joint of one coordinate reads, in rad or m.
+
+    It counts from where the joint is at `zero`, `counts` steps per rad or m, downwards; without
+    them it reads exactly. A velocity is read from v itself, or as a difference of readings.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import Builder, encoder
+    >>> b = Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> encoder(b.build(), np.array([0.1234]), "hinge", counts=100.0)
+    np.float64(0.12)
+    """
+    places = model.q_slice(joint)
+    if places.stop - places.start != 1:
+        raise ValueError(
+            f"joint {joint!r} has {places.stop - places.start} coordinates; one is read"
+        )
+    angle = check_coordinates(model, q, "q", model.nq)[..., places.start] - zero
+    return angle if counts is None else np.floor(angle * counts) / counts
 
 
 def imu(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Any, Any]:

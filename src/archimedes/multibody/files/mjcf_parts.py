@@ -1,0 +1,189 @@
+"""What an MJCF file has besides bodies and joints: shapes, tendons, actuators, equalities.
+
+Of MuJoCo's compiled model is taken what has a counterpart here; the rest is reported.
+Source: MuJoCo documentation, "Computation", "XML Reference" and ``mjModel``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.multibody.models.actuators import Drive
+from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.closures import Closure, Coupling
+from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
+
+__all__ = [
+    "Compiled",
+    "add_actuators",
+    "add_equalities",
+    "add_shapes",
+    "add_tendons",
+    "rotation_of",
+]
+
+#: Shapes by MuJoCo's number: kind here, and its numbers of MuJoCo's three half sizes.
+SHAPES: dict[int, tuple[str, Any]] = {
+    0: ("plane", lambda s: (2 * s[0], 2 * s[1])),
+    2: ("sphere", lambda s: (s[0],)),
+    3: ("capsule", lambda s: (s[0], 2 * s[1])),
+    4: ("ellipsoid", lambda s: tuple(s)),
+    5: ("cylinder", lambda s: (s[0], 2 * s[1])),
+    6: ("box", lambda s: tuple(2 * s)),
+}
+JOINT, TENDON = 0, 3  # what an actuator acts on
+CONNECT, WELD, COUPLED = 0, 1, 2  # kinds of equalities
+BODY = 1  # what an equality is between
+SINGLE = (2, 3)  # joints of one coordinate: slides and hinges
+
+
+class Compiled(NamedTuple):
+    """MuJoCo's model, and the names that its bodies, joints and tendons have here."""
+
+    model: Any
+    bodies: list[str]
+    joints: list[str]
+    tendons: list[str]
+
+
+def rotation_of(quaternion: Any) -> Any:
+    """Return the matrix (3, 3), child to parent, of a quaternion."""
+    return quaternion_to_dcm(np.array(quaternion, dtype=float)).T
+
+
+def add_shapes(of: Compiled, builder: Builder) -> None:
+    """Add the geoms of bodies: those that collide are collisions, others visuals."""
+    m = of.model
+    for k in range(m.ngeom):
+        body, kind = int(m.geom_bodyid[k]), int(m.geom_type[k])
+        if kind not in SHAPES:
+            builder.report.ignored.append(f"{builder.name}: the shape of geom {k}, a mesh or field")
+            continue
+        if body == 0:
+            builder.report.ignored.append(f"{builder.name}: geom {k}, a shape of the world")
+            continue
+        name, size = SHAPES[kind]
+        collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
+        builder.add_shape(
+            of.bodies[body], name, size(np.array(m.geom_size[k])),
+            "collision" if collides else "visual",
+            rotation=rotation_of(m.geom_quat[k]), position=np.array(m.geom_pos[k]),
+        )  # fmt: skip
+        builder.report.use("geom")
+
+
+def add_tendons(of: Compiled, builder: Builder) -> None:
+    """Add tendons along joints; those through space are reported."""
+    m = of.model
+    for k in range(m.ntendon):
+        name, arms = of.tendons[k], tendon_arms(of, k)
+        if arms is None:
+            builder.report.ignored.append(f"{builder.name}: tendon {name!r} through space")
+            continue
+        for what in ("limited", "frictionloss", "armature"):
+            if getattr(m, f"tendon_{what}", [0] * m.ntendon)[k]:
+                builder.report.ignored.append(f"{builder.name}: {what} of tendon {name!r}")
+        builder.add_tendon(
+            name, arms, stiffness=float(m.tendon_stiffness[k]),
+            damping=float(m.tendon_damping[k]), rest=np.array(m.tendon_lengthspring[k]),
+        )  # fmt: skip
+        builder.report.use("tendon")
+
+
+def tendon_arms(of: Compiled, k: int) -> dict[str, float] | None:
+    """Return the arms of a tendon by joint, None where it does not run along joints alone."""
+    m = of.model
+    start, count = int(m.tendon_adr[k]), int(m.tendon_num[k])
+    arms: dict[str, float] = {}
+    for w in range(start, start + count):
+        joint = int(m.wrap_objid[w])
+        if int(m.wrap_type[w]) != 1 or int(m.jnt_type[joint]) not in SINGLE:
+            return None
+        arms[of.joints[joint]] = arms.get(of.joints[joint], 0.0) + float(m.wrap_prm[w])
+    return arms
+
+
+def add_actuators(of: Compiled, builder: Builder) -> None:
+    """Add actuators without states of their own on joints and tendons along joints."""
+    m = of.model
+    for k in range(len(m.actuator_trntype)):
+        on, what = int(m.actuator_trntype[k]), int(m.actuator_trnid[k][0])
+        arms = None
+        if on == JOINT and int(m.jnt_type[what]) in SINGLE:
+            arms = {of.joints[what]: 1.0}
+        elif on == TENDON:
+            arms = tendon_arms(of, what)
+        known = int(m.actuator_gaintype[k]) < 2 and int(m.actuator_biastype[k]) < 2
+        if arms is None or not known or int(m.actuator_dyntype[k]) != 0:
+            builder.report.ignored.append(
+                f"{builder.name}: actuator {k}: only those without dynamics of their own, on "
+                "joints of one coordinate and tendons along such, are known; pass its torques to "
+                "dynamics"
+            )
+            continue
+        builder.actuators.append(drive(m, k, arms))
+        builder.report.use("actuator")
+
+
+def drive(m: Any, k: int, arms: dict[str, float]) -> Drive:
+    """Return an actuator; its length is the gear times the sum of arms and coordinates."""
+    gear = float(m.actuator_gear[k][0])
+    gain = np.array(m.actuator_gainprm[k][:3])
+    if int(m.actuator_gaintype[k]) == 0:
+        gain[1:] = 0.0
+    bias = np.array(m.actuator_biasprm[k][:3]) * int(m.actuator_biastype[k])
+    ranges = []
+    for what in ("ctrl", "force"):
+        limited = bool(getattr(m, f"actuator_{what}limited")[k])
+        given = np.array(getattr(m, f"actuator_{what}range")[k])
+        ranges.append(given if limited else np.array([-np.inf, np.inf]))
+    return Drive(tuple(arms), gear * np.array(list(arms.values())), gain, bias, *ranges)
+
+
+def add_equalities(of: Compiled, builder: Builder) -> None:
+    """Add what holds bodies and joints together as closures, for `constrained_dynamics`."""
+    m = of.model
+    for k in range(m.neq):
+        made = equality(of, builder, k) if m.eq_active0[k] else None
+        if made is None:
+            builder.report.ignored.append(f"{builder.name}: equality {k}")
+            continue
+        builder.closures.append(made)
+        builder.report.use("equality")
+        builder.report.approximated.append(
+            f"{builder.name}: equality {k}, soft in MuJoCo, is exact, in constrained_dynamics with "
+            "model.closures"
+        )
+
+
+def equality(of: Compiled, builder: Builder, k: int) -> Closure | Coupling | None:
+    """Return one of them, None where there is no such thing here."""
+    m = of.model
+    kind, one, two = int(m.eq_type[k]), int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+    data = np.array(m.eq_data[k])
+    if kind == COUPLED and not np.any(data[2:5]) and int(m.jnt_type[one]) in SINGLE:
+        return coupled(of, one, two, data)
+    if kind not in (CONNECT, WELD) or int(m.eq_objtype[k]) != BODY or two <= 0:
+        return None
+    if kind == CONNECT:
+        places, turn = (data[:3], data[3:6]), np.eye(3)
+    else:
+        places, turn = (data[3:6], np.zeros(3)), rotation_of(data[6:10])
+    first, second = f"equality{k}:first", f"equality{k}:second"
+    builder.add_frame(first, of.bodies[one] if one else "world", turn, places[0])
+    builder.add_frame(second, of.bodies[two], None, places[1])
+    return Closure(first, second, "spherical" if kind == CONNECT else "fixed")
+
+
+def coupled(of: Compiled, one: int, two: int, data: Any) -> Coupling | None:
+    """Return a joint held at a number, or at a straight line of another."""
+    m = of.model
+    start = [float(m.qpos0[int(m.jnt_qposadr[j])]) for j in (one, max(two, 0))]
+    if two < 0 or data[1] == 0.0:
+        return Coupling({of.joints[one]: 1.0}, float(data[0]) + start[0])
+    if int(m.jnt_type[two]) not in SINGLE:
+        return None
+    arms = {of.joints[one]: 1.0, of.joints[two]: -float(data[1])}
+    return Coupling(arms, float(data[0]) + start[0] - float(data[1]) * start[1])

@@ -1,0 +1,114 @@
+"""Actuators: motors with gears and a torque-speed line, servos, and MuJoCo's general drives.
+
+Legend: tau_m, w_m are torque and speed of a motor's shaft, g the ratio of its gear: the joint gets
+g tau_m and turns at w_m / g. A motor gives at most ``stall (1 - w_m / w_0)`` in the direction it
+turns, the line of a direct-current motor at full voltage. An actuator names the `joints` of one
+coordinate that it acts on; ``torques(q, v, command)`` are those at them, for their q and v.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.tree import field, replace, struct
+
+__all__ = ["Drive", "Motor", "Servo"]
+
+
+@struct
+class Motor:
+    """A motor on a joint of one velocity; its command is the torque of its shaft in N m.
+
+    `stall_torque` in N m and `no_load_speed` in rad/s are the shaft's, unlimited unless given;
+    `rotor_inertia` in kg m^2 counts by the square of `gear`, see `with_rotors`.
+    """
+
+    joint: str = field(static=True)
+    gear: Any = 1.0
+    stall_torque: Any = field(units="N m", default=np.inf)
+    no_load_speed: Any = field(units="rad/s", default=np.inf)
+    rotor_inertia: Any = field(units="kg m^2", default=0.0)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joint, for all that takes actuators."""
+        return (self.joint,)
+
+    def renamed(self, prefix: str) -> Any:
+        """Return the same for a joint whose name has a prefix."""
+        return replace(self, joint=prefix + self.joint)
+
+    def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
+        """Return the torque at the joint."""
+        share = self.gear * v[0] / self.no_load_speed
+        most = self.stall_torque * np.minimum(1.0 - share, 1.0)
+        least = -self.stall_torque * np.minimum(1.0 + share, 1.0)
+        # Beyond the speed without load the motor can only brake.
+        return [self.gear * np.minimum(np.maximum(command, least), most)]
+
+
+@struct
+class Servo:
+    """A servo on a joint of one coordinate; its command is where the joint should be.
+
+    ``stiffness (command - q) - damping v``, between plus and minus `effort_limit`.
+    """
+
+    joint: str = field(static=True)
+    stiffness: Any = field(units="N m")
+    damping: Any = field(units="N m s", default=0.0)
+    effort_limit: Any = field(units="N m", default=np.inf)
+    gear: Any = 1.0
+    rotor_inertia: Any = field(units="kg m^2", default=0.0)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joint, for all that takes actuators."""
+        return (self.joint,)
+
+    def renamed(self, prefix: str) -> Any:
+        """Return the same for a joint whose name has a prefix."""
+        return replace(self, joint=prefix + self.joint)
+
+    def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
+        """Return the torque at the joint."""
+        wanted = self.stiffness * (command - q[0]) - self.damping * v[0]
+        return [np.minimum(np.maximum(wanted, -self.effort_limit), self.effort_limit)]
+
+
+@struct
+class Drive:
+    """A force along a length that is a sum of coordinates, ``length = arms . q``, as MuJoCo has it.
+
+    ``force = (gain . s) command + bias . s`` with s = (1, length, speed); `gain` and `bias` are
+    (3,), command and force are kept within their ranges (2,). A position servo has gain (k, 0, 0)
+    and bias (0, -k, -d); its length is a joint's coordinate or that of a tendon.
+    """
+
+    joints: tuple[str, ...] = field(static=True)
+    arms: Any = field()
+    gain: Any = field(default=np.array([1.0, 0.0, 0.0]))
+    bias: Any = field(default=np.zeros(3))
+    command_range: Any = field(default=np.array([-np.inf, np.inf]))
+    force_range: Any = field(default=np.array([-np.inf, np.inf]))
+    gear: Any = 1.0
+    rotor_inertia: Any = field(units="kg m^2", default=0.0)
+
+    def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
+        """Return the torques at the joints."""
+        length, speed = (sum(self.arms[k] * x[k] for k in range(len(x))) for x in (q, v))
+        low, high = self.command_range[0], self.command_range[1]
+        command = np.minimum(np.maximum(command, low), high)
+        force = self._sum(self.gain, length, speed) * command + self._sum(self.bias, length, speed)
+        force = np.minimum(np.maximum(force, self.force_range[0]), self.force_range[1])
+        return [self.arms[k] * force for k in range(len(q))]
+
+    def renamed(self, prefix: str) -> Any:
+        """Return the same for joints whose names have a prefix."""
+        return replace(self, joints=tuple(prefix + name for name in self.joints))
+
+    @staticmethod
+    def _sum(c: Any, length: Any, speed: Any) -> Any:
+        return c[0] + c[1] * length + c[2] * speed

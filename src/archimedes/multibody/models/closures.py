@@ -1,0 +1,96 @@
+"""What closes loops: frames held together as by a joint, and coordinates that are coupled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from archimedes.multibody.models.joints import KINDS, Screw
+from archimedes.multibody.models.parts import checked_axis
+
+__all__ = ["Closure", "Coupling"]
+
+#: Cut joints: those of the table whose motions form a group, so that log stays among them.
+CUTS = ("fixed", "revolute", "continuous", "prismatic", "cylindrical", "planar", "spherical")
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Frame `second` is held to frame `first` as by a joint of this kind, `axis` in axes of both.
+
+    "world" for `first` holds it to the world, at `place` (3,) with axes parallel to the world's:
+    kind "spherical" holds a point, "fixed" all of the frame.
+
+    >>> from archimedes.multibody import Closure
+    >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
+    (5, 6)
+    """
+
+    first: str
+    second: str
+    kind: str = "fixed"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        """Check the kind and the axis."""
+        if self.kind not in CUTS:
+            raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(CUTS)}")
+        object.__setattr__(self, "axis", checked_axis(self.axis, "Closure axis"))
+
+    @property
+    def names(self) -> set[str]:
+        """The frames that it needs."""
+        return {self.first, self.second}
+
+    def renamed(self, prefix: str) -> Closure:
+        """Return the same for frames whose names have a prefix."""
+        first = self.first if self.first == "world" else prefix + self.first
+        return replace(self, first=first, second=prefix + self.second)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """What is forbidden: orthonormal rows (m, 6)."""
+        if self.kind == "fixed":
+            return np.eye(6)
+        kind = KINDS[self.kind]
+        S = [c.array for c in kind.columns(Screw(self.axis), list(kind.neutral))]
+        _, _, basis = np.linalg.svd(np.stack(S))
+        return basis[len(S) :]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A sum of coordinates that is held, ``sum of arm * q == offset``, of joints that have one.
+
+    A gear between two joints, a differential, an inextensible tendon. A mimic joint is the same
+    with one coordinate less; a coupling is for joints whose torque in the gear is asked for.
+
+    >>> from archimedes.multibody import Coupling
+    >>> Coupling({"motor": 1.0, "wheel": -3.0}).arms
+    (('motor', 1.0), ('wheel', -3.0))
+    """
+
+    arms: Any
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Take a mapping for a tuple of pairs."""
+        items = self.arms.items() if hasattr(self.arms, "items") else self.arms
+        pairs = tuple((str(name), float(arm)) for name, arm in items)
+        if not pairs or any(arm == 0.0 or not np.isfinite(arm) for _, arm in pairs):
+            raise ValueError(
+                f"Coupling arms must be joints with finite arms that are not zero, got {self.arms}"
+            )
+        object.__setattr__(self, "arms", pairs)
+
+    @property
+    def names(self) -> set[str]:
+        """The joints that it needs."""
+        return {name for name, _ in self.arms}
+
+    def renamed(self, prefix: str) -> Coupling:
+        """Return the same for joints whose names have a prefix."""
+        return replace(self, arms=tuple((prefix + name, arm) for name, arm in self.arms))
