@@ -1,9 +1,9 @@
 """Base parameters: the combinations of inertial parameters that torques depend on.
 
 Legend: W stacks regressors of random states, (samples nv, 10 bodies). Its columns are taken from
-left to right: one that is not a combination of those before it is independent, and its parameter is
-the head of a base parameter; W = W_1 K with W_1 the independent columns, and the base parameters are
-``K p``. A parameter without effect has a column of zeros in K.
+left to right: one that is not a combination of those before it is independent, and its parameter
+is the head of a base parameter; W = W_1 K with W_1 the independent columns, and the base parameters
+are ``K p``. A parameter without effect has a column of zeros in K.
 Source: Gautier, Numerical calculation of the base inertial parameters of robots, J. Robotic Systems
 8, 1991 (QR decomposition).
 """
@@ -86,6 +86,6 @@ def named(model: Model, row: np.ndarray, head: int) -> str:
     terms = [names[head]]
     for j in np.flatnonzero(row):
         if j != head:
-            factor = "" if abs(row[j]) == 1.0 else f"{abs(row[j]):.4g} "
+            factor = "" if abs(abs(row[j]) - 1.0) < ROUNDING else f"{abs(row[j]):.4g} "
             terms.append(f"{'-' if row[j] < 0 else '+'} {factor}{names[j]}")
     return " ".join(terms)
