@@ -1,9 +1,10 @@
-"""The command line: the demonstration runs, checks itself and writes what it says."""
+"""The command line: commands, exit statuses, and the demonstration of a tumbling body."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.cli import demonstration, main, tumbling
+from archimedes.cli import main
+from archimedes.cli.commands import COMMANDS
+from archimedes.demos import DEMOS, t_handle, tumbling
+from archimedes.demos.reporting import Report
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion, RigidBody
 
@@ -24,34 +28,30 @@ def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new"
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        status = main(["demo", "--output", str(folder), "--runs", "20"])
+        status = main(["demo", "t-handle", "--output", str(folder), "--runs", "20"])
     return status, text.getvalue(), folder
 
 
 def test_the_demonstration_passes_its_own_checks(shown):
-    status, text, _ = shown
-    assert status == 0 and text.rstrip().endswith("All checks passed.")
+    status, text, folder = shown
+    assert status == 0 and "All checks passed" in text.splitlines()[-1]
     for words in ("energy", "angular momentum", "against SciPy", "against real time", "same bits"):
         assert words in text
     assert all(len(row) <= 100 for row in text.splitlines() if not row.startswith("Written"))
+    assert f"Written to {folder}" in text
 
 
-def test_it_writes_the_trajectory_and_a_plot(shown):
-    _, text, folder = shown
+def test_it_writes_table_plot_page_and_figures(shown):
+    _, _, folder = shown
     assert (folder / "tumbling.png").read_bytes().startswith(b"\x89PNG")
-    x, _ = tumbling.body()
-    back = Trajectory.from_csv(folder / "tumbling.csv", like=x)
+    assert (folder / "t-handle.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    told = json.loads((folder / "summary.json").read_text())
+    assert told["good"] and all(told["checks"].values())
+    back = Trajectory.from_csv(folder / "tumbling.csv", like=tumbling.body()[0])
     assert back.t[0] == 0.0 and back.t[-1] == tumbling.DURATION
     assert isinstance(back.x.att, Quaternion)
-    assert str(folder / "tumbling.csv") in text
-
-
-def test_the_csv_holds_the_motion(shown):
-    back = Trajectory.from_csv(shown[2] / "tumbling.csv", like=tumbling.body()[0])
-    np.testing.assert_allclose(arc.tree.ravel(back[0])[0], arc.tree.ravel(tumbling.body()[0])[0])
-    reference = tumbling.scipy_solution()
     rows = np.concatenate([back.x.pos, back.x.att.array, back.x.v_B, back.x.w_B], axis=1)
-    np.testing.assert_allclose(rows, reference, atol=1e-7)
+    np.testing.assert_allclose(rows, tumbling.scipy_solution(), atol=1e-7)
 
 
 def test_what_is_written_for_scipy_is_the_same_physics():
@@ -78,21 +78,23 @@ def test_flip_interval_against_scipys_zero_crossings():
     np.testing.assert_allclose(np.diff(crossings), tumbling.flip_interval(), rtol=1e-4)
 
 
-def test_a_failed_check_is_told(monkeypatch, capsys):
-    monkeypatch.setattr(demonstration, "ALLOWED", 0.0)
-    monkeypatch.setattr(demonstration, "show_batch", lambda runs: True)
-    monkeypatch.setattr(demonstration, "show_speed", lambda traj: True)
-    monkeypatch.setattr(demonstration, "write_files", lambda traj, folder: None)
-    assert main(["demo", "--runs", "4"]) == 1
-    assert "SOME CHECKS FAILED" in capsys.readouterr().out
+def test_a_failed_check_is_told(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(t_handle, "run", lambda report: report.check("two is three", 2 == 3))
+    assert main(["demo", "t-handle", "--output", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "CHECK FAILED: two is three" in out and "FAILED: two is three" in out
+    assert main(["demo", "t-handle", "--output", str(tmp_path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["good"] is False and told["checks"] == {"two is three": False}
 
 
 def test_without_matplotlib_the_rest_is_written(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    demonstration.write_files(Trajectory([0.0], tumbling.dispersed(1)), tmp_path)
+    report = Report("t-handle", tmp_path)
+    report.figure("a", lambda path: arc.plot(tumbling.simulate(), file=path))
     said = capsys.readouterr()
-    assert "No plot: plot needs matplotlib: pip install matplotlib" in said.err
-    assert [p.name for p in tmp_path.iterdir()] == ["tumbling.csv"]
+    assert "No plot a.png: plot needs matplotlib: pip install matplotlib" in said.err
+    assert report.files == []
 
 
 def test_commands(capsys):
@@ -101,30 +103,67 @@ def test_commands(capsys):
     assert done.value.code == 0 and arc.__version__ in capsys.readouterr().out
     with pytest.raises(SystemExit) as done:
         main(["--help"])
-    assert done.value.code == 0 and "demo" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert done.value.code == 0 and all(name in out for name in COMMANDS) and "examples:" in out
     with pytest.raises(SystemExit) as done:
         main(["dance"])
-    assert done.value.code == 2
-    with pytest.raises(SystemExit, match="--runs must be at least 1"):
-        main(["demo", "--runs", "0"])
+    assert done.value.code == 2 and "invalid choice: 'dance'" in capsys.readouterr().err
 
 
-def test_the_folder_has_a_name(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name, capsys):
+    with pytest.raises(SystemExit) as done:
+        main([name, "--help"])
+    out = capsys.readouterr().out
+    assert done.value.code == 0 and COMMANDS[name].examples[0] in out and "--json" in out
+
+
+def test_the_list_of_demonstrations(capsys):
+    assert main(["demo", "--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(DEMOS)
+    assert main(["demo", "--list", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == list(DEMOS)
+
+
+def test_mistakes(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for part in ("show_batch", "show_speed", "show_model", "show_physics"):
-        monkeypatch.setattr(demonstration, part, lambda *args: True)
-    monkeypatch.setattr(demonstration.tumbling, "simulate", lambda *args: None)
-    monkeypatch.setattr(
-        demonstration, "write_files", lambda traj, folder: (folder / "x.csv").write_text("")
-    )
-    assert main([]) == 0
+    assert main(["demo", "--runs", "0"]) == 1
+    assert "archimedes demo: --runs must be at least 1" in capsys.readouterr().err
+    Path("file").write_text("")
+    assert main(["--output", "file"]) == 1
+    assert "file cannot be made (File exists): name another folder" in capsys.readouterr().err
+    assert main(["run"]) == 1 and "--template f16" in capsys.readouterr().err
+    assert main(["run", "none.yaml", "--json"]) == 1
+    said = capsys.readouterr()
+    assert "none.yaml is not there" in json.loads(said.out)["error"]
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_without_a_command_it_is_the_demonstration(monkeypatch, tmp_path):
+    from archimedes.demos import f16_flight
+
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    monkeypatch.setattr(f16_flight, "run", lambda report: asked.append(report.name))
+    assert main([]) == 0 and asked == ["f16"]
     assert [p.name for p in tmp_path.iterdir()] == ["archimedes_demo"]
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SystemExit, match=r"file cannot be made .*name another folder"):
-        main(["--output", "file"])
 
 
-def test_as_a_module():
-    command = [sys.executable, "-m", "archimedes", "--version"]
+def test_ctrl_c_and_a_reader_that_leaves(monkeypatch, tmp_path, capsys):
+    def interrupted(report):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(t_handle, "run", interrupted)
+    assert main(["demo", "t-handle", "--output", str(tmp_path)]) == 130
+    command = f"{sys.executable} -m archimedes doctor --json | head -c 1"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=ROOT / "src"
+    )
+    assert done.stdout == "{" and "Traceback" not in done.stderr
+
+
+def test_as_a_module_and_without_importing_numpy():
+    command = [sys.executable, "-X", "importtime", "-m", "archimedes", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "src", timeout=60)
-    assert done.returncode == 0 and done.stdout.strip() == arc.__version__
+    assert done.returncode == 0 and "doctor" in done.stdout
+    assert "numpy" not in done.stderr

@@ -42,11 +42,16 @@ def tumbling(lead=(50,)):
 def test_axes_carry_names_and_units():
     traj = tumbling()
     figure = plot(traj, title="Tumbling")
-    assert [a.get_ylabel() for a in figure.axes] == ["pos (m)", "att", "v_B (m/s)", "w_B (rad/s)"]
+    assert [a.get_ylabel() for a in figure.axes] == [
+        "pos (m)",
+        "att (deg)",
+        "v_B (m/s)",
+        "w_B (rad/s)",
+    ]
     assert figure.axes[-1].get_xlabel() == "time (s)"
     assert figure.get_suptitle() == "Tumbling"
     legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
-    assert legend == ["att[0]", "att[1]", "att[2]", "att[3]"]
+    assert legend == ["roll", "pitch", "yaw"]
 
 
 def test_lines_are_the_data():

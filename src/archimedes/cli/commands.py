@@ -1,53 +1,100 @@
-"""What can be typed after ``archimedes``: one entry in a table per command."""
+"""What can be typed after ``archimedes``: one entry in a table per command.
+
+Exit status: 0 done, 1 it could not be done (the text says why), 2 the command was not understood,
+130 interrupted.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import archimedes
+from archimedes.cli.answers import CommandError, print_json
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "make_parser"]
 
 DEFAULT = "demo"
-#: Where the demonstration leaves its files.
-FOLDER = "archimedes_demo"
 
 
 class Command(NamedTuple):
-    """A command: what help says, how its options are declared, and what it does."""
+    """A command: its module (with `declare` and `run`), what help says, and examples."""
 
+    module: str
     summary: str
-    declare: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
-def declare_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path(FOLDER),
-        help=f"folder for plot and trajectory (default: {FOLDER})",
-    )
-    parser.add_argument(
-        "--runs", type=int, default=10_000, help="dispersed copies in the batch (default: 10000)"
-    )
-
-
-def run_demo(options: argparse.Namespace) -> int:
-    from archimedes.cli.demonstration import demo
-
-    if options.runs < 1:
-        raise SystemExit("archimedes demo: --runs must be at least 1")
-    return demo(options.output, options.runs)
+    examples: tuple[str, ...]
 
 
 COMMANDS: dict[str, Command] = {
-    "demo": Command("simulate a tumbling rigid body, check it, time it", declare_demo, run_demo),
+    "demo": Command(
+        "demo",
+        "fly an F-16 with 1,000 dispersed copies, or another demonstration",
+        ("archimedes demo", "archimedes demo --list", "archimedes demo orbit --output out"),
+    ),
+    "doctor": Command(
+        "doctor",
+        "say what is installed, what is missing, and how to add it",
+        ("archimedes doctor", "archimedes doctor --json"),
+    ),
+    "run": Command(
+        "run_file",
+        "simulate the flight that a YAML or JSON file describes",
+        ("archimedes run --template f16 > flight.yaml", "archimedes run flight.yaml --output out"),
+    ),
+    "view": Command(
+        "view_file",
+        "make a page in 3-D of a trajectory (npz, csv), a flight (yaml) or a robot (urdf)",
+        ("archimedes view flight.npz --vehicle f16", "archimedes view robot.urdf --show"),
+    ),
+    "codegen": Command(
+        "generate_c",
+        "write a function of yours as a C project",
+        ("archimedes codegen controller:step --args '[0.0, [1, 2, 3]]' --output c",),
+    ),
+    "new": Command(
+        "new_project",
+        "start a project: a model, a test, a notebook and a C target",
+        ("archimedes new pendulum",),
+    ),
+    "completion": Command(
+        "completion",
+        "print what a shell needs to complete these commands",
+        ('eval "$(archimedes completion bash)"', "archimedes completion zsh > _archimedes"),
+    ),
 }
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, every command declared."""
+    about = (archimedes.__doc__ or "").splitlines()[0]
+    examples = "\n".join(f"  {c.examples[0]}" for c in COMMANDS.values())
+    parser = argparse.ArgumentParser(
+        "archimedes",
+        description=about,
+        epilog=f"examples:\n{examples}\n\nWithout a command: the demonstration.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=archimedes.__version__)
+    parsers = parser.add_subparsers(dest="command", metavar="command")
+    for name, command in COMMANDS.items():
+        own = parsers.add_parser(
+            name,
+            help=command.summary,
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            epilog="examples:\n" + "\n".join(f"  {line}" for line in command.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module_of(command).declare(own)
+        own.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def module_of(command: Command) -> Any:
+    return import_module(f"archimedes.cli.{command.module}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,12 +104,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Traceback (most recent call last):
     SystemExit: 0
     """
-    parser = argparse.ArgumentParser("archimedes", description=archimedes.__doc__.splitlines()[0])
-    parser.add_argument("--version", action="version", version=archimedes.__version__)
-    commands = parser.add_subparsers(dest="command", metavar="command")
-    for name, command in COMMANDS.items():
-        command.declare(commands.add_parser(name, help=command.summary))
     given = list(sys.argv[1:] if arguments is None else arguments)
     known = {*COMMANDS, "-h", "--help", "--version"}
-    options = parser.parse_args(given if given and given[0] in known else [DEFAULT, *given])
-    return COMMANDS[options.command].run(options)
+    plain = given and (given[0] in known or not given[0].startswith("-"))
+    parser = make_parser()
+    options = parser.parse_args(given if plain else [DEFAULT, *given])
+    options.parser = parser
+    try:
+        return module_of(COMMANDS[options.command]).run(options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader has gone, as with | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except CommandError as error:
+        if options.json:
+            print_json({"error": str(error)})
+        print(f"archimedes {options.command}: {error}", file=sys.stderr)
+        return 1

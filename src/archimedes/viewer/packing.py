@@ -107,7 +107,7 @@ def bounds(scene: Scene) -> tuple[np.ndarray, float]:
 
 def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str, Any]:
     origin = np.zeros(3) if body.parent is not None else body.position[0]
-    radius = body.radius if body.meshes else 0.0
+    radius = body.radius if body.meshes else body.reach or 1.0
     return {
         "name": body.name,
         "color": body.color or COLORS[k % len(COLORS)],
@@ -120,6 +120,7 @@ def _body(block: Block, body: Body, k: int, numbers: dict[str, int]) -> dict[str
         "radius": radius,
         "reach": body.reach or radius,
         "trail": body.trail,
+        "curtain": body.curtain,
         "label": body.label,
         "framed": body.framed,
         "least": body.least_pixels,

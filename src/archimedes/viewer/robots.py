@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import vmap
-from archimedes.multibody.algorithms.links import poses_of
+from archimedes.multibody.algorithms.links import coordinates_of, poses_of
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial import Quaternion
 from archimedes.viewer.placing import R_UP_NED, Placing
 from archimedes.viewer.scene import Body, Camera, Chart, Ground, Scene
@@ -22,8 +23,10 @@ def link_poses(model: Model, q: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return rotations (m, n, 3, 3) to the world's axes and positions (m, n, 3) of all links."""
 
     def one(q: Any) -> tuple[Any, Any]:
-        poses = poses_of(model, q)
-        return np.stack([X.R for X in poses]), np.stack([X.p for X in poses])
+        found: list[Pose] = []
+        for link, pose in zip(model.links, poses_of(model, coordinates_of(model, q))):
+            found.append(pose if link.parent < 0 else compose(found[link.parent], pose))
+        return np.stack([X.R for X in found]), np.stack([X.p for X in found])
 
     R, p = vmap(one)(np.asarray(q, dtype=float))
     return np.asarray(R), np.asarray(p)
@@ -39,7 +42,6 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
     reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
     for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model))):
-        end = not any(other.parent == k for other in model.links)
         scene.bodies.append(
             Body(
                 f"{flight.name}: {link.body or link.joint}",
@@ -47,14 +49,14 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
                 flight.t,
                 place.points(p[:, k]),
                 place.attitudes(q[:, k]),
-                trail=link.kind.nv == 6
-                or (end and k == len(model.links) - 1 and not _floats(model)),
+                trail=link.kind.nv == 6,
                 reach=reach,
                 framed=True,
             )
         )
-    name = f"{flight.name}: {model.links[0].body or model.links[0].joint}"
-    scene.camera = Camera("follow", name, azimuth=-55.0, elevation=20.0, distance=3.2 * reach)
+    seen = model.links[0 if _floats(model) else len(model.links) // 2]
+    name = f"{flight.name}: {seen.body or seen.joint}"
+    scene.camera = Camera("follow", name, azimuth=-55.0, elevation=16.0, distance=2.4 * reach)
     add_joint_charts(model, scene, flight, x)
 
 
@@ -63,9 +65,9 @@ def _floats(model: Model) -> bool:
 
 
 def add_joint_charts(model: Model, scene: Scene, flight: Flight, x: Any) -> None:
-    """Add charts of angles and speeds of the joints, at most six to a chart."""
+    """Add charts of angles and speeds of the joints, the first three."""
     names = [n for n in model.joint_names if model.q_slice(n).stop - model.q_slice(n).start == 1]
-    shown = names[:6]
+    shown = names[:3]
     if _floats(model):
         height = np.asarray(x.q)[:, 2]
         scene.charts.append(Chart("height of the base", flight.t, height, units="m"))

@@ -70,9 +70,9 @@ class Body:
     """Something rigid that moves: `position` (m, 3) in m, `attitude` (m, 4) at times `t` (m,).
 
     One row stands for all times. With a `parent`, the name of another body, both are relative to
-    it. `trail` draws where it has been. `least_pixels` is the size on the screen below which it is
-    drawn larger than it is, so that a satellite can be seen beside its planet. `reach` in m is the
-    size of the whole that it is part of, 0 for its own.
+    it. `trail` draws where it has been, `curtain` joins that to the ground. `least_pixels` is the
+    size on the screen below which it is drawn larger than it is, so that a satellite can be seen
+    beside its planet. `reach` in m is the size of the whole that it is part of, 0 for its own.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Body:
     least_pixels: float = 0.0
     reach: float = 0.0
     framed: bool = False
+    curtain: bool = False
 
     def __post_init__(self) -> None:
         """Check the shapes against the times."""

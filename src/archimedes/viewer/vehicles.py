@@ -67,6 +67,7 @@ class Flight:
         assert self.placing is not None
         settings: dict[str, Any] = {
             "trail": True,
+            "curtain": True,
             "framed": True,
             "color": self.color or TRAIL,
             **options,
@@ -231,7 +232,7 @@ def _(drone: Multirotor, scene: Scene, flight: Flight) -> None:
     share = float(drone.mass) * STANDARD_GRAVITY / speeds.shape[1]
     for k, place in enumerate(np.asarray(drone.rotors.positions)):
         up = -pushes[:, k, None] * np.array([0.0, 0.0, 1.0])
-        one = flight.arrow(f"rotor {k + 1}", 1e3 * up, "#e8743b", 1e-3 * body.radius / share, "N")
+        one = flight.arrow(f"rotor {k + 1}", 1e3 * up, "#e8743b", 5e-4 * body.radius / share, "N")
         one.origin = place
         scene.arrows.append(one)
     scene.charts += [
@@ -279,7 +280,7 @@ def _(rocket: Rocket, scene: Scene, flight: Flight) -> None:
     )
     last = float(np.asarray(rocket.payload.com)[0])
     nose = spacecraft.rocket_nose(top, max(2.0 * (last - top), 3.0 * radius), radius)
-    whole = flight.body([], least_pixels=46.0, reach=0.6 * last, label=bool(scene.bodies))
+    whole = flight.body([], least_pixels=70.0, reach=0.6 * last, label=bool(scene.bodies))
     scene.bodies.append(whole)
     # The origin of the motion is the centre of mass, which moves along the rocket.
     payload = f"{flight.name}: payload"

@@ -79,7 +79,7 @@ function drawLines(chart) {
   }
   g.textAlign = "center"; g.textBaseline = "alphabetic";
   const [times, places] = ticks(chart.from, chart.to, Math.max(2, Math.floor(w / 70)));
-  for (const t of times) g.fillText(t.toFixed(places) + (t === times[times.length - 1] ? " s" : ""), clamp(X(t), chart.left + 6, w - 12), h - 4);
+  for (const t of times) g.fillText(t.toFixed(places) + (t === times[times.length - 1] ? " s" : ""), clamp(X(t), chart.left + 6, w - 2 - g.measureText(t.toFixed(places) + " s").width / 2), h - 4);
   data.rows.forEach((row, k) => {
     const color = CYCLES[theme][k % 6];
     if (data.lows) {

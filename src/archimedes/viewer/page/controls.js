@@ -26,6 +26,7 @@ function setTheme(name) {
 function makeControls() {
   $("title").textContent = scene.title;
   $("note").textContent = scene.note;
+  if (scene.earth) $("stage").dataset.sky = "dark";
   const range = $("time");
   range.min = START; range.max = END;
   range.step = (END - START) / 2000 || 1;

@@ -113,7 +113,7 @@ function strip(rows, times) {
 }
 function trailOf(body) {
   const made = strip(body.places, Float32Array.from(body.times));
-  if (scene.ground) {
+  if (scene.ground && body.curtain) {
     // A curtain from the path down to the ground shows how high it is.
     const n = body.times.length, P = new Float32Array(6 * n), T = new Float32Array(2 * n), F = new Float32Array(2 * n);
     for (let k = 0; k < n; k++) {

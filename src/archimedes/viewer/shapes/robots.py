@@ -33,7 +33,7 @@ def link_meshes(model: Model) -> list[list[Mesh]]:
         if not points and np.linalg.norm(centers[k]) > 1e-9:
             points = [2.0 * centers[k]]  # a rod whose middle is its centre of mass
         floating = link.parent < 0 and link.kind.nv == 6
-        thick = 0.05 * reach
+        thick = 0.08 * reach
         meshes = [] if floating else [sphere(1.25 * thick, 16, color=JOINT)]
         color = COLORS[k % len(COLORS)]
         if floating:

@@ -1,0 +1,74 @@
+"""``archimedes completion``: scripts by which shells complete commands, read off the parser."""
+
+from __future__ import annotations
+
+import argparse
+
+__all__ = ["bash", "declare", "run", "zsh"]
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("shell", choices=("bash", "zsh"), help="which shell")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the script."""
+    print({"bash": bash, "zsh": zsh}[options.shell](options.parser), end="")
+    return 0
+
+
+def words(parser: argparse.ArgumentParser) -> dict[str, tuple[list[str], list[str]]]:
+    """Return for each command its options, and the words that its arguments may be."""
+    found = {}
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    for name, own in commands.choices.items():
+        flags = [s for action in own._actions for s in action.option_strings]
+        values = [str(v) for a in own._actions if not a.option_strings for v in a.choices or ()]
+        found[name] = (flags, values)
+    return found
+
+
+def bash(parser: argparse.ArgumentParser) -> str:
+    """Return the script for bash."""
+    table = words(parser)
+    cases = "\n".join(
+        f'    {name}) words="{" ".join([*flags, *values])}" ;;'
+        for name, (flags, values) in table.items()
+    )
+    return f"""\
+_archimedes() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" words="{" ".join(table)} --help --version"
+  if [ "$COMP_CWORD" -gt 1 ]; then
+    case "${{COMP_WORDS[1]}}" in
+{cases}
+    esac
+  fi
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  [ "${{#COMPREPLY[@]}}" -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$current")
+}}
+complete -o filenames -F _archimedes archimedes
+"""
+
+
+def zsh(parser: argparse.ArgumentParser) -> str:
+    """Return the script for zsh."""
+    table = words(parser)
+    cases = "\n".join(
+        f"    {name}) compadd -- {' '.join([*flags, *values])} ;;"
+        for name, (flags, values) in table.items()
+    )
+    return f"""\
+#compdef archimedes
+_archimedes() {{
+  if (( CURRENT == 2 )); then
+    compadd -- {" ".join(table)} --help --version
+    return
+  fi
+  case "${{words[2]}}" in
+{cases}
+  esac
+  _files
+}}
+compdef _archimedes archimedes
+"""

@@ -1,0 +1,287 @@
+"""What the doctor looks at: each examination returns findings and raises nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["OPTIONAL", "REQUIRED", "Finding", "examine"]
+
+
+class Finding(NamedTuple):
+    """One thing: `state` is "ok", "missing" (optional), "problem" (needed) or "info"."""
+
+    name: str
+    state: str
+    value: str
+    advice: str = ""
+
+
+#: Packages that are needed, with the least version, as in pyproject.toml.
+REQUIRED = {
+    "numpy": "2.0",
+    "llvmlite": "0.46",
+    "scipy": "1.13",
+    "pyyaml": "6.0",
+    "tqdm": "4.66",
+    "matplotlib": "3.8",
+    "scikit-sundae": "1.0",
+}
+#: Optional parts: what they are for, the module that shows they are there, the extra that adds it.
+OPTIONAL = (
+    ("live views in a browser", "viser", "viewer"),
+    ("tables: pandas", "pandas", "data"),
+    ("tables: xarray", "xarray", "data"),
+    ("IPOPT", "ipyopt", "optimize"),
+    ("robots from MJCF", "mujoco", "robots"),
+    ("campaigns on a cluster", "dask", "distributed"),
+    ("GPU", "cupy", "cuda"),
+)
+#: Programs by purpose; the package that has them on Debian and Ubuntu.
+PROGRAMS = {
+    "Compilers (for C code; native code in Python needs none)": (
+        ("gcc", "gcc"),
+        ("clang", "clang"),
+        ("arm-none-eabi-gcc", "gcc-arm-none-eabi"),
+        ("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"),
+    ),
+    "Emulators and other programs": (
+        ("qemu-system-arm", "qemu-system-arm"),
+        ("qemu-system-riscv32", "qemu-system-misc"),
+        ("chromium", "chromium"),
+        ("ffmpeg", "ffmpeg"),
+    ),
+}
+
+
+def examine() -> dict[str, list[Finding]]:
+    """Return all findings by section."""
+    examinations: dict[str, Callable[[], list[Finding]]] = {
+        "System": system,
+        "Packages that are needed": packages,
+        "Compiling": compiling,
+        "Cache of compiled code": cache,
+        **{title: lambda title=title: programs(title) for title in PROGRAMS},  # type: ignore[misc]
+        "GPU": gpu,
+        "Optional parts": optional,
+    }
+    return {title: guarded(title, look) for title, look in examinations.items()}
+
+
+def guarded(title: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """Return findings; where the examination itself fails, that is the finding."""
+    try:
+        return look()
+    except Exception as error:
+        return [Finding(title, "problem", f"{type(error).__name__}: {error}")]
+
+
+def system() -> list[Finding]:
+    import archimedes
+
+    python = platform.python_version()
+    old = sys.version_info < (3, 11)
+    return [
+        Finding("Archimedes", "ok", archimedes.__version__),
+        Finding(
+            "Python",
+            "problem" if old else "ok",
+            f"{python} ({sys.executable})",
+            "Python 3.11 or newer is needed" if old else "",
+        ),
+        Finding("platform", "info", platform.platform()),
+        Finding("processor", "info", cpu_name()),
+        Finding("vector instructions", "info", vector_instructions()),
+        Finding("threads", "info", threads()),
+    ]
+
+
+def cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def vector_instructions() -> str:
+    """Return what of SIMD this processor has, as LLVM sees it."""
+    try:
+        from llvmlite import binding  # type: ignore[import-untyped]
+
+        features = binding.get_host_cpu_features()
+    except Exception as error:  # an old or broken llvmlite; the section on packages says more
+        return f"unknown ({type(error).__name__})"
+    known = ("avx512f", "avx2", "avx", "fma", "sse4.2", "neon", "sve")
+    return ", ".join(name for name in known if features.get(name)) or "none"
+
+
+def threads() -> str:
+    from archimedes.backends.cpus import cpu_count
+
+    chosen = os.environ.get("ARCHIMEDES_THREADS")
+    source = f"ARCHIMEDES_THREADS={chosen}" if chosen else f"of {os.cpu_count()} processors"
+    return f"{cpu_count()} ({source})"
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version.
+
+    >>> version_numbers("2.0.1rc1") >= version_numbers("2.0")
+    True
+    """
+    numbers = []
+    for part in text.split("."):
+        digits = ""
+        for character in part:
+            if not character.isdigit():
+                break
+            digits += character
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers)
+
+
+def installed(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def packages() -> list[Finding]:
+    found = []
+    for name, least in REQUIRED.items():
+        version = installed(name)
+        advice = f'pip install "{name}>={least}"'
+        if version is None:
+            found.append(Finding(name, "problem", "not installed", advice))
+        elif version_numbers(version) < version_numbers(least):
+            value = f"{version}, but {least} or newer is needed"
+            found.append(Finding(name, "problem", value, f"{advice} --upgrade"))
+        else:
+            found.append(Finding(name, "ok", version))
+    return found
+
+
+def compiling() -> list[Finding]:
+    """Record, differentiate and compile something small."""
+    try:
+        import archimedes as arc
+
+        double = arc.compile(lambda x: x * x + 1.0, backend="llvm")
+        slope = arc.grad(lambda x: x * x)(3.0)
+        good = float(double(2.0)) == 5.0 and float(slope) == 6.0
+    except Exception as error:
+        advice = "see the packages above; if they are right, please report this"
+        return [Finding("native code", "problem", f"{type(error).__name__}: {error}", advice)]
+    if not good:
+        return [Finding("native code", "problem", "a wrong result", "please report this")]
+    return [Finding("native code", "ok", "a function was recorded, differentiated and compiled")]
+
+
+def cache() -> list[Finding]:
+    from archimedes.backends.code_cache import LIMIT, cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        advice = "unset ARCHIMEDES_CACHE, or name a folder by ARCHIMEDES_CACHE_DIR"
+        return [Finding("folder", "missing", "turned off, or no home folder", advice)]
+    found = [Finding("folder", "info", str(folder))]
+    try:
+        sizes = [p.stat().st_size for p in folder.rglob("*.o") if p.is_file()]
+    except OSError as error:
+        sizes = []
+        found.append(Finding("reading it", "missing", str(error)))
+    total = f"{sum(sizes) / 2**20:.1f} MiB in {len(sizes)} kernels (limit {LIMIT // 2**20} MiB)"
+    found.append(Finding("size", "info", total))
+    if can_write(folder):
+        found.append(Finding("writing to it", "ok", "possible"))
+    else:
+        advice = (
+            "kernels are compiled anew in every process: name a folder that you may write to, "
+            "export ARCHIMEDES_CACHE_DIR=$PWD/archimedes-cache"
+        )
+        found.append(Finding("writing to it", "missing", "not possible", advice))
+    return found
+
+
+def can_write(folder: Path) -> bool:
+    """Whether files could be made in a folder, or the folder itself; nothing is written."""
+    while not folder.exists():
+        if folder.parent == folder:
+            return False
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def first_line(path: str) -> str:
+    """Return what a program says of its version."""
+    try:
+        done = subprocess.run(
+            [path, "-version" if path.endswith("ffmpeg") else "--version"],
+            capture_output=True, text=True, timeout=10, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{path}, which does not start ({type(error).__name__})"
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0][:80] if lines else path
+
+
+def programs(title: str) -> list[Finding]:
+    found = []
+    for name, package in PROGRAMS[title]:
+        path = shutil.which(name)
+        if path is not None:
+            found.append(Finding(name, "ok", first_line(path)))
+        else:
+            found.append(Finding(name, "missing", "not found", f"apt install {package}"))
+    return found
+
+
+def gpu() -> list[Finding]:
+    program = shutil.which("nvidia-smi")
+    driver = None
+    if program:
+        query = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        try:
+            done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
+            driver = done.stdout.strip().splitlines()[0] if done.returncode == 0 else None
+        except (OSError, IndexError, subprocess.SubprocessError):
+            driver = None
+    if driver is None:
+        text = "no NVIDIA GPU with a driver: everything runs on the processor"
+        return [Finding("device", "missing", text)]
+    found = [Finding("device", "ok", driver)]
+    if importlib.util.find_spec("cupy") is None:
+        advice = 'pip install "archimedes[cuda]" (CUDA 13), "archimedes[cuda12]" (CUDA 12)'
+        found.append(Finding("CuPy", "missing", "not installed", advice))
+    else:
+        found.append(Finding("CuPy", "ok", "installed; python -m tests.cuda checks it"))
+    return found
+
+
+def optional() -> list[Finding]:
+    found = []
+    for purpose, module, extra in OPTIONAL:
+        try:
+            there = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            there = False
+        if there:
+            found.append(Finding(purpose, "ok", f"{module} {installed(module) or ''}".strip()))
+        else:
+            advice = f'pip install "archimedes[{extra}]"'
+            found.append(Finding(purpose, "missing", f"{module} is not installed", advice))
+    return found

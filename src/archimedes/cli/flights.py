@@ -1,0 +1,138 @@
+"""A flight as a file: which vehicle, from where, with which controls, for how long.
+
+Plain data, read with types: unknown keys, wrong types and values that cannot be are errors that
+name file and key; nothing in a file is run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.errors import ArchimedesError
+from archimedes.simulate import SimulationError, Trajectory, solve_ode
+from archimedes.tree import StructConfig, structure
+from archimedes.tree.config_files import read_data
+from archimedes.vehicles import FlightState, load, trim
+
+__all__ = ["MISTAKES", "FlightConfig", "Flown", "fly_file"]
+
+Vector = tuple[float, float, float]
+#: Samples and seconds that a file may ask for.
+SAMPLES, LONGEST = 100_000, 1e7
+
+
+class StartConfig(StructConfig):
+    """Where it begins: latitude, longitude and angles in deg, altitude in m, velocities in m/s."""
+
+    alt: float
+    v_NED: Vector
+    lat: float = 0.0
+    lon: float = 0.0
+    rpy: Vector = (0.0, 0.0, 0.0)
+    w_B: Vector = (0.0, 0.0, 0.0)
+
+    def build(self) -> FlightState:
+        """Return the flight state, in rad."""
+        rad = np.deg2rad
+        return FlightState(
+            rad(self.lat), rad(self.lon), self.alt, np.array(self.v_NED),
+            rad(np.array(self.rpy)), np.array(self.w_B),
+        )  # fmt: skip
+
+
+class FlightConfig(StructConfig):
+    """A flight with fixed controls: `vehicle` is a name or a file of parameters beside this one."""
+
+    vehicle: str
+    start: StartConfig
+    duration: float
+    controls: dict[str, Any]
+    inner: dict[str, Any]
+    trim: bool = False
+    samples: int = 601
+    rtol: float = 1e-8
+    title: str = ""
+
+
+class Flown(NamedTuple):
+    """A flight that was flown."""
+
+    config: FlightConfig
+    vehicle: Any
+    inputs: Any
+    trajectory: Trajectory
+
+
+def fly_file(path: Path) -> Flown:
+    """Read a file and fly it; every mistake in the file is an ArchimedesError or a ValueError."""
+    config = FlightConfig.from_dict(mapping(read_data(path), path))
+    if not (0.0 < config.duration <= LONGEST and 2 <= config.samples <= SAMPLES):
+        raise ValueError(
+            f"{path}: duration must be between 0 and {LONGEST:g} s, samples between 2 and {SAMPLES}"
+        )
+    vehicle = load(vehicle_source(config.vehicle, path))
+    if not (hasattr(vehicle, "state") and hasattr(type(vehicle), "Input")):
+        raise ValueError(f"{path}: a {config.vehicle} has no flight state to start from here")
+    u = numbers(type(vehicle).Input, config.controls, f"{path}: controls")
+    inner = {name: as_numbers(v, f"{path}: inner.{name}") for name, v in config.inner.items()}
+    start = config.start.build()
+    if config.trim:
+        steady = trim(vehicle, start, u, inner)
+        if not steady.success:
+            raise ValueError(f"{path}: {steady.message}")
+        x0, u = steady.state, steady.input
+    else:
+        x0 = vehicle.state(start, **inner)
+    times = np.linspace(0.0, config.duration, config.samples)
+    flown = solve_ode(vehicle.dynamics, (0.0, config.duration), x0, args=(u,), t_eval=times,
+                      rtol=config.rtol)  # fmt: skip
+    if not flown.success:
+        raise SimulationError(f"{path}: {flown.message}")
+    return Flown(config, vehicle, u, flown)
+
+
+def mapping(data: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
+    return {"controls": {}, "inner": {}, **data}
+
+
+def vehicle_source(name: str, path: Path) -> Any:
+    """Return a name as it is; the path of a file is taken from beside the flight."""
+    if not name.lower().endswith((".yaml", ".yml", ".json")):
+        return name
+    found = Path(name)
+    if found.is_absolute() or ".." in found.parts:
+        raise ValueError(f"{path}: vehicle {name!r} must be a file beside this one, or below")
+    return path.parent / found
+
+
+def as_numbers(value: Any, what: str) -> np.ndarray:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be numbers, got {str(value)[:200]}") from None
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{what} holds nan or inf")
+    return array
+
+
+def numbers(kind: Any, values: dict[str, Any], what: str) -> Any:
+    """Make an input of named numbers."""
+    known = list(kind.__dataclass_fields__)
+    if unknown := [name for name in values if name not in known]:
+        raise ValueError(f"{what} has no {unknown[0]!r}; there are {known}")
+    given = {name: as_numbers(v, f"{what}.{name}") for name, v in values.items()}
+    try:
+        made = kind(**given)
+        structure(made)
+    except TypeError:
+        raise ValueError(f"{what} must give {known}, got {list(values)}") from None
+    return made
+
+
+#: What may be wrong with a file.
+MISTAKES = (ArchimedesError, ValueError, KeyError, OSError, OverflowError, RecursionError)

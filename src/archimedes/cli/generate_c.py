@@ -1,0 +1,113 @@
+"""``archimedes codegen``: a function of a module of yours as a C project."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from archimedes.cli.answers import CommandError, print_json
+
+__all__ = ["declare", "run"]
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("function", help="module:function; the module is imported, from here too")
+    parser.add_argument(
+        "--args",
+        default="",
+        help="example arguments as JSON, '[0.0, [1, 2, 3]]', or module:name of a tuple "
+        "(default: the module's example_args)",
+    )
+    parser.add_argument("--output", type=Path, default=Path("c"), help="folder (default: c)")
+    parser.add_argument("--float32", action="store_true", help="float instead of double")
+    parser.add_argument("--target", default="c", help="c, arduino or cortex-m (default: c)")
+    parser.add_argument("--state", action="append", help="argument that a result replaces")
+    parser.add_argument("--returns", help="names of the results, with commas between")
+    parser.add_argument("--verify", action="store_true", help="compile here and compare bits")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the project and say what is in it."""
+    import numpy as np
+
+    from archimedes.embedded import codegen
+    from archimedes.errors import ArchimedesError
+
+    function = named(options.function)
+    if not callable(function):
+        raise CommandError(f"{options.function} is not a function")
+    settings: dict[str, Any] = {"target": options.target, "verify": options.verify}
+    if options.state:
+        settings["state"] = options.state
+    if options.returns:
+        settings["return_names"] = options.returns.split(",")
+    if options.float32:
+        settings["float_type"] = np.float32
+    args = example_arguments(options)
+    try:
+        project = codegen(function, args, output_dir=options.output, **settings)
+    except (ArchimedesError, ValueError, TypeError) as error:
+        raise CommandError(str(error)) from None
+    found: dict[str, Any] = {"folder": str(options.output), "files": sorted(project.files)}
+    if project.verification is not None:
+        found["verified"] = str(project.verification)
+    if options.json:
+        print_json(found)
+    else:
+        print("\n".join(str(path) for path in project.paths))
+        if project.verification is not None:
+            print(project.verification)
+    return 0
+
+
+def named(text: str) -> Any:
+    """Return what ``module:name`` stands for."""
+    module, _, name = text.partition(":")
+    if not (module and name):
+        raise CommandError(f"{text!r} must be written module:function, such as controller:step")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise CommandError(
+            f"{module} cannot be imported ({error}): start in the folder where it lies, or "
+            "install it"
+        ) from None
+    finally:
+        sys.path.pop(0)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise CommandError(f"{module} has no {name!r}")
+        found = getattr(found, part)
+    return found
+
+
+def example_arguments(options: argparse.Namespace) -> tuple[Any, ...]:
+    """Return the arguments: of JSON, by a name, or those that the module keeps for it."""
+    import numpy as np
+
+    text = options.args.strip()
+    if text and text[0] not in "[{" and ":" in text:
+        found = named(text)
+        return tuple(found() if callable(found) else found)
+    if not text:
+        module = options.function.partition(":")[0]
+        kept = getattr(importlib.import_module(module), "example_args", None)
+        if kept is None:
+            raise CommandError(
+                "example arguments are needed: --args '[0.0, [1, 2, 3]]', or a tuple "
+                f"example_args in {module}"
+            )
+        return tuple(kept() if callable(kept) else kept)
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CommandError(f"--args is not JSON: {error}") from None
+    if not isinstance(values, list):
+        raise CommandError("--args must be a list, one entry per argument")
+    return tuple(np.asarray(v, dtype=float) if isinstance(v, list) else v for v in values)

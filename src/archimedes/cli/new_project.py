@@ -1,0 +1,63 @@
+"""``archimedes new``: a small project with a model, a test, a notebook and a C target."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from archimedes.cli.answers import CommandError, print_json
+
+__all__ = ["declare", "run"]
+
+#: Files of a project, by the template each is made from.
+FILES = {
+    "README.md": "README.md.txt",
+    "pyproject.toml": "pyproject.toml.txt",
+    "$name.py": "model.py.txt",
+    "test_$name.py": "test_model.py.txt",
+    "make_c.py": "make_c.py.txt",
+    "$name.ipynb": "notebook.ipynb.txt",
+    ".gitignore": "gitignore.txt",
+}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("name", help="of the project, a Python name such as pendulum")
+    parser.add_argument("--output", type=Path, help="its folder, new or empty (default: its name)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the files, none of them over another."""
+    name = options.name
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise CommandError(f"{name!r} must be a Python name in small letters, such as pendulum")
+    if name in ("archimedes", "numpy", "test", "make_c", "pytest"):
+        raise CommandError(f"{name!r} is the name of another module: choose one of your own")
+    folder = options.output or Path(name)
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise CommandError(f"{folder} is there already and not empty: name another by --output")
+    texts = {
+        Template(path).substitute(name=name): filled(file, name) for path, file in FILES.items()
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be written ({error.strerror})") from None
+    if options.json:
+        print_json({"folder": str(folder), "files": sorted(texts)})
+        return 0
+    print("\n".join(str(folder / path) for path in texts))
+    print(f"\ncd {folder} && python {name}.py && python -m pytest && python make_c.py")
+    return 0
+
+
+def filled(file: str, name: str) -> str:
+    """Return a template with the project's name put in."""
+    folder = resources.files("archimedes.cli") / "project_template"
+    return Template((folder / file).read_text(encoding="utf-8")).substitute(name=name)

@@ -1,0 +1,90 @@
+"""``archimedes run``: simulate the flight that a file describes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from archimedes.cli.answers import CommandError, print_json
+from archimedes.cli.flight_templates import TEMPLATES
+from archimedes.cli.folders import input_file, output_file, output_folder
+
+__all__ = ["declare", "run"]
+
+FOLDER = "archimedes_run"
+#: A description is short; what is longer is no description.
+MOST = 16 * 2**20
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", type=Path, nargs="?", help="the flight, YAML or JSON")
+    parser.add_argument("--template", choices=sorted(TEMPLATES), help="print a file to start from")
+    parser.add_argument(
+        "--output", type=Path, default=Path(FOLDER), help=f"folder for results (default: {FOLDER})"
+    )
+    parser.add_argument("--no-page", action="store_true", help="leave out the page in 3-D")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fly it and write trajectory, table and page."""
+    if options.template:
+        print(TEMPLATES[options.template], end="")
+        return 0
+    if options.file is None:
+        raise CommandError("name a file, or --template f16 for one to start from")
+    from archimedes.cli.flights import MISTAKES, fly_file
+
+    path = input_file(options.file, MOST)
+    try:
+        flown = fly_file(path)
+    except MISTAKES as error:
+        raise CommandError(said(error, path)) from None
+    folder, stem = output_folder(options.output), path.stem
+    files = [output_file(folder, f"{stem}.npz"), output_file(folder, f"{stem}.csv")]
+    flown.trajectory.to_npz(files[0])
+    flown.trajectory.to_csv(files[1], units=True)
+    if not options.no_page:
+        files.append(page(flown, output_file(folder, f"{stem}.html")))
+    found = summary(flown)
+    if options.json:
+        print_json({**found, "files": [str(file) for file in files]})
+    else:
+        print("\n".join(f"  {name:<28}{value}" for name, value in found.items()))
+        print("\n".join(f"  {file}" for file in files))
+    return 0
+
+
+def summary(flown: Any) -> dict[str, Any]:
+    """Return how a flight ended."""
+    traj = flown.trajectory
+    last = flown.vehicle.world.flight(traj.t[-1], getattr(traj.final, "motion", traj.final))
+    north, east, down = (float(v) for v in last.v_NED)
+    return {
+        "vehicle": flown.config.vehicle,
+        "duration (s)": flown.config.duration,
+        "steps of the solver": int(traj.stats.get("steps", 0)),
+        "altitude at the end (m)": round(float(last.alt), 3),
+        "speed at the end (m/s)": round((north**2 + east**2 + down**2) ** 0.5, 3),
+    }
+
+
+def said(error: BaseException, path: Path) -> str:
+    """Return the words of an error, which name the file; a KeyError's would be quoted."""
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return text if path.name in text else f"{path}: {text}"
+
+
+def page(flown: Any, path: Path) -> Path:
+    """Write the page of a flight, its controls held."""
+    import numpy as np
+
+    from archimedes import tree
+    from archimedes.viewer import view
+
+    count = len(flown.trajectory.t)
+    inputs = tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), flown.inputs)
+    name = flown.config.vehicle
+    pair = (flown.vehicle, flown.trajectory)
+    return view({name: pair}, inputs=inputs, title=flown.config.title or name).save(path)

@@ -1,0 +1,152 @@
+"""``archimedes view``: a page in 3-D of a trajectory, a flight or a robot in a file."""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from archimedes.cli.answers import CommandError, print_json
+from archimedes.cli.folders import input_file, output_file, output_folder
+from archimedes.cli.run_file import said
+
+__all__ = ["declare", "run"]
+
+FOLDER = "archimedes_view"
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", type=Path, help="a trajectory (.npz, .csv), flight or robot")
+    parser.add_argument("--vehicle", help="what moves: f16, multirotor, satellite, rocket, car")
+    parser.add_argument("--title", default="", help="what stands above it")
+    parser.add_argument("--show", action="store_true", help="open the page in a browser")
+    parser.add_argument(
+        "--output", type=Path, default=Path(FOLDER), help=f"folder for the page (default: {FOLDER})"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page and say where it is."""
+    from archimedes.cli.flights import MISTAKES
+
+    path = input_file(options.file)
+    make = READERS.get(path.suffix.lower())
+    if make is None:
+        raise CommandError(f"{path}: the name must end in one of {', '.join(sorted(READERS))}")
+    try:
+        shown = make(path, options)
+    except MISTAKES as error:
+        raise CommandError(said(error, path)) from None
+    shown.scene.title = options.title or shown.scene.title or path.name
+    target = output_file(output_folder(options.output), f"{path.stem}.html")
+    shown.save(target)
+    if options.json:
+        first, last = shown.scene.span
+        print_json({"page": str(target), "bytes": target.stat().st_size, "span": [first, last]})
+    else:
+        print(target)
+    if options.show:
+        webbrowser.open(target.absolute().as_uri())
+    return 0
+
+
+def flight(path: Path, options: argparse.Namespace) -> Any:
+    """Fly a description and show it."""
+    from archimedes.cli.flights import fly_file
+    from archimedes.viewer import view
+
+    flown = fly_file(path)
+    name = flown.config.vehicle
+    return view({name: (flown.vehicle, flown.trajectory)}, title=flown.config.title)
+
+
+def trajectory(path: Path, options: argparse.Namespace) -> Any:
+    """Show states over time, of a vehicle by its name, or of a plain body."""
+    from archimedes.simulate import Trajectory
+    from archimedes.vehicles import load
+    from archimedes.viewer import view
+
+    read = Trajectory.from_npz if path.suffix.lower() == ".npz" else Trajectory.from_csv
+    if options.vehicle is None:
+        from archimedes.spatial import RigidBody
+
+        return view({"body": (RigidBody(), plain_body(read(path)))})
+    vehicle = load(options.vehicle)
+    return view({options.vehicle: (vehicle, read(path, like=example_state(vehicle)))})
+
+
+def example_state(vehicle: Any) -> Any:
+    """Return a state of a vehicle, for its structure."""
+    import numpy as np
+
+    from archimedes.spatial import Quaternion
+    from archimedes.vehicles import FlightState
+
+    if hasattr(vehicle, "state"):
+        zero = np.zeros(3)
+        return vehicle.state(FlightState(0.0, 0.0, 0.0, zero, zero, zero))
+    wheels = np.zeros(len(vehicle.wheels.axes))
+    zero = np.zeros(3)
+    return type(vehicle).State(pos=zero, vel=zero, att=Quaternion.identity(), w_B=zero, h=wheels)
+
+
+def plain_body(read: Any) -> Any:
+    """Return a trajectory of a rigid body from one that was read without knowing what it is."""
+    import numpy as np
+
+    from archimedes.cli.flights import as_numbers
+    from archimedes.simulate import Trajectory
+    from archimedes.spatial import Quaternion, RigidBody
+
+    x = read.x
+    found = x.get("motion", x) if isinstance(x, dict) else {}
+    if not (isinstance(found, dict) and "pos" in found and "att" in found):
+        raise ValueError("it has no columns pos and att: say what it is by --vehicle")
+    pos, att = as_numbers(found["pos"], "pos"), as_numbers(found["att"], "att")
+    lead = read.t.shape
+    if pos.shape != (*lead, 3) or att.shape not in ((*lead, 4), (*lead, 3)):
+        raise ValueError(
+            "pos must have 3 components and att 4 (or 3 angles): they have shapes "
+            f"{pos.shape[len(lead) :]} and {att.shape[len(lead) :]}"
+        )
+    as_numbers(read.t, "t")
+    q = att if att.shape[-1] == 4 else Quaternion.from_euler(att, "xyz").array
+    still = np.zeros(pos.shape)
+    v, w = (as_numbers(found.get(name, still), name) for name in ("v_B", "w_B"))
+    return Trajectory(read.t, RigidBody.State(pos, Quaternion(q), v, w))
+
+
+def robot(path: Path, options: argparse.Namespace) -> Any:
+    """Show a robot swaying through the ranges of its joints."""
+    import numpy as np
+
+    from archimedes import multibody as mb
+    from archimedes.simulate import Trajectory
+    from archimedes.viewer import view
+
+    model = mb.load(path)
+    t = np.linspace(0.0, 6.0, 181)
+    rest = mb.neutral(model)
+    q = np.tile(rest, (len(t), 1))
+    for name in model.joint_names:
+        part = model.q_slice(name)
+        if part.stop - part.start == 1:
+            k = part.start
+            low, high = (float(np.clip(v[k], -1.0, 1.0)) for v in (model.lower, model.upper))
+            middle, half = 0.5 * (low + high), 0.4 * (high - low)
+            q[:, k] = middle + half * np.sin(2.0 * np.pi * t / 6.0 + 0.6 * k)
+    states = mb.State(q, np.zeros((len(t), model.nv)))
+    return view({model.name: (model, Trajectory(t, states))}, note="its joints sway")
+
+
+READERS = {
+    ".npz": trajectory,
+    ".csv": trajectory,
+    ".yaml": flight,
+    ".yml": flight,
+    ".json": flight,
+    ".urdf": robot,
+    ".xml": robot,
+}

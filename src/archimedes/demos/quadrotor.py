@@ -1,0 +1,99 @@
+"""A quadrotor follows a figure-eight in a steady wind and a gust; copies with other masses too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import archimedes as arc
+from archimedes.demos.reporting import Report, duration, timed
+from archimedes.environment import ConstantWind, OneCosineGust, Winds
+from archimedes.vehicles import FlatEarth, FlightState, GeometricController, load
+
+SECONDS, COPIES = 25.0, 200
+controller = GeometricController()
+drone = load("multirotor")
+
+
+def path(t: Any, w: float = 0.6) -> tuple[Any, Any, Any]:
+    """Return place, velocity and acceleration in NED axes, 10 m up."""
+    p = np.stack([8 * np.sin(w * t), 4 * np.sin(2 * w * t), -10.0 + 0.0 * t])
+    v = np.stack([8 * w * np.cos(w * t), 8 * w * np.cos(2 * w * t), 0.0 * t])
+    a = np.stack([-8 * w**2 * np.sin(w * t), -16 * w**2 * np.sin(2 * w * t), 0.0 * t])
+    return p, v, a
+
+
+def in_wind(p: Any) -> Any:
+    """Return the quadrotor with its mass, in its wind; a gust from the side at 12 s."""
+    gust = OneCosineGust(p["gust"] * np.array([0.0, 1.0, 0.0]), start=12.0, rise=0.6, hold=False)
+    world = FlatEarth(wind=Winds((ConstantWind(p["wind"]), gust)))
+    return drone.replace(mass=p["mass"], world=world)
+
+
+def closed_loop(t: Any, x: Any, p: Any) -> Any:
+    """Return the rates of quadrotor and controller, which knows the nominal mass only."""
+    u = controller.command(drone, x, *path(t), 0.0 * t)
+    return in_wind(p).dynamics(t, x, u)
+
+
+def run(report: Report) -> None:
+    """Fly once, fly dispersed, check how well the path is kept."""
+    flight = FlightState(0.0, 0.0, 10.0, np.zeros(3), np.zeros(3), np.zeros(3))
+    start, times = drone.state(flight), np.linspace(0.0, SECONDS, 501)
+    nominal = {"wind": np.array([3.0, 2.0, 0.0]), "gust": np.array(6.0), "mass": drone.mass}
+    options: dict[str, Any] = {"rtol": 1e-6, "t_eval": times}
+    span = (0.0, SECONDS)
+    fly = lambda: arc.solve_ode(closed_loop, span, start, args=(nominal,), **options)  # noqa: E731
+    once, first = timed(fly)
+    _, again = timed(fly, 3)
+    off = np.linalg.norm(once.x.motion.pos - path(times)[0].T, axis=1)
+    report.section(f"A figure-eight of {SECONDS:g} s in wind, every rotor simulated")
+    report.line("first call", duration(first), "records and compiles")
+    report.line("every further call", duration(again), f"{SECONDS / again:,.0f} x real time")
+    report.line("off the path, once settled", f"{100 * off[100:].max():.0f} cm", "gust included")
+    report.check("the path is kept within 60 cm", off[100:].max() < 0.6)
+    many = disperse(report, start, nominal)
+    write(report, once, many, nominal)
+
+
+def disperse(report: Report, start: Any, p: Any) -> arc.Trajectory:
+    """Fly copies with other winds, gusts and masses as one batch."""
+    count, rng = report.copies(COPIES), np.random.default_rng(1)
+    draws = {
+        "wind": p["wind"] + 1.5 * rng.normal(size=(count, 3)) * [1.0, 1.0, 0.2],
+        "gust": p["gust"] * rng.uniform(-1.0, 1.0, count),
+        "mass": p["mass"] * (1.0 + 0.08 * rng.normal(size=count)),
+    }
+    options: dict[str, Any] = {"rtol": 1e-6, "t_eval": np.linspace(0.0, SECONDS, 76)}
+    options["in_axes"] = (None, dict.fromkeys(draws, 0))
+    solve = lambda: arc.solve_ode(closed_loop, (0.0, SECONDS), start, args=(draws,), **options)  # noqa: E731
+    many, seconds = timed(solve)
+    off = np.linalg.norm(many.x.motion.pos - path(many.t[0])[0].T, axis=2)[:, 15:].max(axis=1)
+    report.section(f"{count:,} copies: wind, gust and mass vary")
+    report.line("time", duration(seconds), "compilation included")
+    low, high = np.quantile(off, [0.05, 0.95])
+    report.line(
+        "largest distance, 90 % of them", f"{100 * high:.0f} cm", f"5 %: {100 * low:.0f} cm"
+    )
+    report.check("all copies fly to the end", np.all(many.success))
+    return many
+
+
+def write(report: Report, once: Any, many: Any, p: Any) -> None:
+    """Write plots and the page."""
+    from archimedes.viewer import Path, view
+    from archimedes.viz import plot
+
+    names = ["motion.pos", "motion.att", "speeds"]
+    title = "A quadrotor on a figure-eight in wind"
+    report.figure("flight", lambda file: plot(once, names, title=title, file=file))
+    title = f"{len(many.t):,} copies: all, 90 %, 50 %"
+    report.figure(
+        "dispersion", lambda file: plot(many, "motion.pos", spread="fan", title=title, file=file)
+    )
+    page = view({"quadrotor": (in_wind(p), once)}, batch=many, title="A quadrotor in wind")
+    page.scene.note = "A gust from the side at 12 s; ghosts have other winds and masses"
+    north, east, down = path(np.linspace(0.0, 2.0 * np.pi / 0.6, 200))[0]
+    page.scene.paths.append(Path("wanted", np.stack([east, north, -down], axis=1), dashed=True))
+    report.page(page, "quadrotor")

@@ -1,0 +1,143 @@
+"""What a demonstration tells: sections of lines, checks, files; as text and as data."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import archimedes as arc
+from archimedes.simulate.trajectory.exports import MissingExtra
+
+__all__ = ["Report", "duration", "timed"]
+
+
+def timed(work: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:
+    """Return the result of some work and the least time in s that it took."""
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - start)
+    return result, best
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words of few characters.
+
+    >>> duration(0.0123), duration(2.5)
+    ('12.3 ms', '2.50 s')
+    """
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.2f} s"
+
+
+class Report:
+    """Collects what is told, checks included, and prints it as it comes.
+
+    `folder` is made; `runs` is how many dispersed copies are wanted, or None.
+    """
+
+    def __init__(self, name: str, folder: Path, runs: int | None = None, quiet: bool = False):
+        self.name, self.folder, self.runs, self.quiet = name, Path(folder), runs, quiet
+        self.lines: dict[str, dict[str, str]] = {}
+        self.checks: dict[str, bool] = {}
+        self.files: list[Path] = []
+        self._section = ""
+        self._start = time.perf_counter()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        os.environ.setdefault("MPLBACKEND", "agg")  # files are wanted, no windows
+        self.say(
+            f"Archimedes {arc.__version__}  (Python {platform.python_version()}, NumPy "
+            f"{np.__version__}, {platform.machine()}, {os.cpu_count()} cores)"
+        )
+
+    @property
+    def good(self) -> bool:
+        """Whether all checks passed."""
+        return all(self.checks.values())
+
+    @property
+    def progress(self) -> bool:
+        """Whether progress bars are wanted: on a terminal, unless told to be quiet."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def copies(self, usual: int) -> int:
+        """Return how many dispersed copies to run."""
+        return usual if self.runs is None else self.runs
+
+    def say(self, text: str = "") -> None:
+        """Print a line."""
+        if not self.quiet:
+            print(text, flush=True)
+
+    def section(self, title: str) -> None:
+        """Begin a section."""
+        self._section = title
+        self.lines[title] = {}
+        self.say(f"\n{title}")
+
+    def line(self, name: str, value: str, remark: str = "") -> None:
+        """Tell one thing: its name, a value, a remark."""
+        self.lines.setdefault(self._section, {})[name] = f"{value} {remark}".strip()
+        self.say(f"  {name:<34}{value:>12}   {remark}".rstrip())
+
+    def check(self, name: str, passed: Any) -> None:
+        """Note whether something that must hold does; a failure is told at once."""
+        self.checks[name] = bool(passed)
+        if not passed:
+            self.say(f"  CHECK FAILED: {name}")
+
+    def figure(self, name: str, draw: Callable[[Path], Any]) -> None:
+        """Have a plot drawn into ``name.png``; without matplotlib it is left out, and told."""
+        path = self.folder / f"{name}.png"
+        try:
+            draw(path)
+        except MissingExtra as missing:
+            print(f"No plot {path.name}: {missing}", file=sys.stderr)
+        else:
+            self.files.append(path)
+
+    def page(self, view: Any, name: str) -> None:
+        """Save a view as ``name.html``."""
+        self.files.append(view.save(self.folder / f"{name}.html"))
+
+    def close(self) -> None:
+        """Write ``summary.json`` and say how it went and where everything is."""
+        seconds = time.perf_counter() - self._start
+        path = self.folder / "summary.json"
+        self.files.append(path)
+        path.write_text(json.dumps(self.data(), indent=2) + "\n", encoding="utf-8")
+        self.section(f"Written to {self.folder.absolute()}")
+        for file in self.files:
+            self.say(
+                f"  {file.name:<24}{file.stat().st_size / 1e3:>10,.0f} kB   {KINDS[file.suffix]}"
+            )
+        failed = [name for name, passed in self.checks.items() if not passed]
+        verdict = f"FAILED: {', '.join(failed)}" if failed else "All checks passed"
+        self.say(f"\n{verdict} ({duration(seconds)}).")
+
+    def data(self) -> dict[str, Any]:
+        """Return all that was told, as plain data."""
+        return {
+            "demo": self.name,
+            "good": self.good,
+            "checks": self.checks,
+            "lines": {title: lines for title, lines in self.lines.items() if lines},
+            "folder": str(self.folder.absolute()),
+            "files": [file.name for file in self.files],
+        }
+
+
+KINDS = {
+    ".html": "open it in a browser: the flight in 3-D, offline",
+    ".png": "plot",
+    ".csv": "trajectory as a table",
+    ".json": "all figures above",
+}

@@ -1,0 +1,99 @@
+"""An arm draws a circle with its hand: inverse kinematics, then computed torque against errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import archimedes as arc
+from archimedes import multibody as mb
+from archimedes.demos.reporting import Report, duration, timed
+from archimedes.spatial import Quaternion, Transformation
+
+PERIOD, RADIUS, CENTER = 2.0, 0.18, np.array([0.45, 0.0, 0.75])
+ROUNDS = 3
+
+
+def arm(heavier: float = 1.0, friction: float = 0.0) -> mb.Model:
+    """Return an arm of three joints: it turns about z, its shoulder and elbow about y."""
+    b = mb.Builder("arm")
+    for name, parent, axis, height, mass in (
+        ("column", "world", [0, 0, 1], 0.0, 4.0),
+        ("upper", "column", [0, 1, 0], 0.5, 3.0),
+        ("lower", "upper", [0, 1, 0], 0.5, 2.0),
+    ):
+        rod = mass * 0.5**2 / 12.0
+        b.add_body(name, mass=heavier * mass, com=[0, 0, 0.25], inertia=[rod, rod, 0.1 * rod])
+        b.attach(
+            name, parent, joint=name, axis=axis, position=[0, 0, height], lower=-2.8, upper=2.8,
+            friction=friction, damping=2.0 * friction, armature=0.05,
+        )  # fmt: skip
+    b.add_frame("hand", "lower", position=[0.0, 0.0, 0.5])
+    return b.build()
+
+
+known, real = arm(heavier=0.9), arm(friction=0.5)
+
+
+def wanted(t: Any) -> Any:
+    """Return where the hand should be at a time."""
+    angle = 2.0 * np.pi * t / PERIOD
+    return CENTER + RADIUS * np.stack([0.0 * t, np.cos(angle), np.sin(angle)])
+
+
+def reach(place: Any) -> Any:
+    """Return the search for the angles that put the hand at a place."""
+    target = Transformation(place, Quaternion.identity())
+    only = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    return mb.inverse_kinematics(known, "hand", target, [0.0, 0.5, 1.2], weights=only)
+
+
+def run(report: Report) -> None:
+    """Search the angles of the whole circle at once, follow them, measure the error."""
+    times = np.linspace(0.0, PERIOD, 65)
+    found, seconds = timed(lambda: arc.vmap(reach)(np.stack([wanted(t) for t in times])))
+    report.section("The angles along the circle, found by one mapped search")
+    report.line("points", f"{len(times)}", duration(seconds))
+    report.check("the whole circle is within reach", np.all(found.success))
+    path = [arc.interpolant([times], found.q[:, k], method="cubic") for k in range(3)]
+
+    def angles(t: Any) -> Any:
+        return np.stack([curve(np.mod(t, PERIOD)) for curve in path])
+
+    speeds = arc.jac(angles)
+    accelerations = arc.jac(speeds)
+
+    def rates(t: Any, x: Any, gain: Any) -> Any:
+        a = accelerations(t) + gain**2 * (angles(t) - x.q) + 2.0 * gain * (speeds(t) - x.v)
+        return mb.dynamics(real, t, x, mb.rnea(known, x.q, x.v, a))
+
+    start = mb.State(angles(0.0), speeds(0.0))
+    span = (0.0, ROUNDS * PERIOD)
+    outputs = np.linspace(*span, 361)
+    report.section("Computed torque; the model it uses is 10 % too light and without friction")
+    for gain in (10.0, 40.0):
+        solve = lambda gain=gain: arc.solve_ode(  # noqa: E731
+            rates, span, start, args=(gain,), t_eval=outputs, rtol=1e-6
+        )
+        once, seconds = timed(solve)
+        hand = mb.frame_pose(real, once.x.q, "hand").t
+        off = np.linalg.norm(hand - np.stack([wanted(t) for t in outputs]), axis=1)[120:]
+        report.line(f"gain of {gain:g} rad/s", f"{1e3 * off.max():.2f} mm", duration(seconds))
+    report.check("the hand stays within 5 mm", off.max() < 5e-3)
+    write(report, once, hand)
+
+
+def write(report: Report, once: Any, hand: Any) -> None:
+    """Write plots and the page."""
+    from archimedes.viewer import Path, view
+    from archimedes.viz import plot
+
+    title = "Joints of the arm"
+    report.figure("joints", lambda file: plot(once, title=title, file=file))
+    page = view({"arm": (real, once)}, title="An arm draws a circle")
+    page.scene.note = "Inverse kinematics by one mapped search, computed torque against errors"
+    circle = np.stack([wanted(t) for t in np.linspace(0.0, PERIOD, 120)])
+    page.scene.paths.append(Path("wanted", circle, "#19a979"))
+    page.scene.paths.append(Path("hand", hand, "#f2662b"))
+    report.page(page, "arm")

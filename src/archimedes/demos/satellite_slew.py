@@ -1,0 +1,101 @@
+"""A satellite turns to an attitude with its reaction wheels, in orbit around a turning Earth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import archimedes as arc
+from archimedes.demos.reporting import Report, duration, timed
+from archimedes.environment import WGS84
+from archimedes.spatial import Quaternion
+from archimedes.vehicles import Satellite, load
+
+SECONDS, COPIES = 300.0, 300
+satellite = load("satellite")
+GOAL = Quaternion.from_euler([0.3, -0.5, 2.0], "xyz")
+
+
+def start() -> Satellite.State:
+    """Return a state in a low orbit, turning slowly."""
+    r, tilt = 6.9e6, 1.2
+    speed = np.sqrt(WGS84.mu / r)
+    return Satellite.State(
+        pos=np.array([r, 0.0, 0.0]),
+        vel=speed * np.array([0.0, np.cos(tilt), np.sin(tilt)]),
+        att=Quaternion.identity(),
+        w_B=np.array([0.004, -0.003, 0.005]),
+        h=np.zeros(3),
+    )
+
+
+def slewing(t: Any, x: Any) -> Any:
+    """Return the rates under wheels that turn the body towards the goal, the short way."""
+    error = (GOAL.inv() * x.att).array
+    moment = -0.02 * np.where(error[0] < 0.0, -1.0, 1.0) * error[1:] - 0.15 * x.w_B
+    u = satellite.idle().replace(torque=satellite.wheels.distribute(moment))
+    return satellite.dynamics(t, x, u)
+
+
+def off_goal(att: Any) -> np.ndarray:
+    """Return the angle to the goal in deg."""
+    q = np.asarray(att.array)
+    along = np.abs(np.sum(q * np.asarray(GOAL.array), axis=-1)) / np.linalg.norm(q, axis=-1)
+    return np.rad2deg(2.0 * np.arccos(np.minimum(along, 1.0)))
+
+
+def run(report: Report) -> None:
+    """Slew once, slew from many attitudes, check momentum and pointing."""
+    times = np.linspace(0.0, SECONDS, 601)
+    solve = lambda: arc.solve_ode(slewing, (0.0, SECONDS), start(), t_eval=times)  # noqa: E731
+    once, first = timed(solve)
+    _, again = timed(solve, 3)
+    report.section(f"A slew of {SECONDS:g} s in orbit")
+    report.line("first call", duration(first), "records and compiles")
+    report.line("every further call", duration(again), f"{SECONDS / again:,.0f} x real time")
+    left = off_goal(once.x.att)
+    report.line("off the goal", f"{left[-1]:.3f} deg", f"from {left[0]:.0f} deg")
+    report.line("wheels at the end", f"{np.abs(once.x.h[-1]).max():.3f} N m s")
+    report.check("the goal is reached within 0.1 deg", left[-1] < 0.1)
+    many = disperse(report)
+    write(report, once, many)
+
+
+def disperse(report: Report) -> arc.Trajectory:
+    """Slew from random attitudes as one batch."""
+    count, rng, x = report.copies(COPIES), np.random.default_rng(2), start()
+    q = rng.normal(size=(count, 4))
+    q /= np.linalg.norm(q, axis=1, keepdims=True)
+    x0 = Satellite.State(
+        pos=np.tile(x.pos, (count, 1)),
+        vel=np.tile(x.vel, (count, 1)),
+        att=Quaternion(q),
+        w_B=x.w_B + 0.003 * rng.normal(size=(count, 3)),
+        h=np.zeros((count, 3)),
+    )
+    times = np.linspace(0.0, SECONDS, 76)
+    solve = lambda: arc.solve_ode(slewing, (0.0, SECONDS), x0, t_eval=times, in_axes=0)  # noqa: E731
+    many, seconds = timed(solve)
+    report.section(f"{count:,} slews from random attitudes as one batch")
+    report.line("time", duration(seconds), "compilation included")
+    worst = off_goal(many.x.att)[:, -1].max()
+    report.line("farthest off the goal", f"{worst:.3f} deg", f"after {SECONDS:g} s")
+    report.check("all reach the goal within 1 deg", worst < 1.0)
+    return many
+
+
+def write(report: Report, once: Any, many: Any) -> None:
+    """Write plots and the page."""
+    from archimedes.viewer import view
+    from archimedes.viz import plot
+
+    title = "A satellite turns to its goal"
+    names = ["att", "w_B", "h"]
+    report.figure("slew", lambda file: plot(once, names, title=title, file=file))
+    angles = arc.Trajectory(many.t, {"angle": off_goal(many.x.att)})
+    labels = {"angle": "off the goal (deg)"}
+    report.figure("dispersion", lambda file: plot(angles, labels=labels, spread="fan", file=file))
+    page = view({"satellite": (satellite, once)}, title="A satellite turns with its wheels")
+    page.scene.note = "Wheels take up the momentum; the Earth turns below"
+    report.page(page, "satellite")

@@ -1,0 +1,93 @@
+"""A rocket of two stages flies to orbit in one solve: staging is an event that resets the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import archimedes as arc
+from archimedes.demos.reporting import Report, duration, timed
+from archimedes.environment import WGS84
+from archimedes.vehicles import FlightState, OrbitGuidance, load
+
+SECONDS = 700.0
+rocket, guidance = load("rocket"), OrbitGuidance()
+
+
+def ascent(t: Any, x: Any) -> Any:
+    """Return the rates of rocket and guidance."""
+    return rocket.dynamics(t, x, guidance.command(rocket, t, x))
+
+
+def burnout(t: Any, x: Any) -> Any:
+    """Return what vanishes when the first stage is empty; far from zero once it has gone."""
+    return np.where(x.attached[0] > 0.5, x.propellant[0], 1.0)
+
+
+STAGING = arc.Event(burnout, direction=-1, reset=lambda t, x: rocket.separate(x, 0))
+
+
+def orbit(x: Any) -> tuple[float, float]:
+    """Return the heights of perigee and apogee in km."""
+    v = x.motion.v_E + np.cross([0.0, 0.0, WGS84.omega], x.motion.pos)
+    energy = 0.5 * v @ v - WGS84.mu / np.linalg.norm(x.motion.pos)
+    a = -0.5 * WGS84.mu / energy
+    h = np.linalg.norm(np.cross(x.motion.pos, v))
+    e = np.sqrt(max(1.0 - h**2 / (WGS84.mu * a), 0.0))
+    return (a * (1 - e) - WGS84.a) / 1e3, (a * (1 + e) - WGS84.a) / 1e3
+
+
+def run(report: Report) -> None:
+    """Fly, and check the orbit."""
+    pad = FlightState(
+        np.deg2rad(28.5), np.deg2rad(-80.6), 10.0, np.zeros(3),
+        np.array([0.0, 0.5 * np.pi - 1e-9, 0.5 * np.pi]), np.zeros(3),
+    )  # fmt: skip
+    times = np.linspace(0.0, SECONDS, 701)
+    options: dict[str, Any] = {"events": STAGING, "t_eval": times, "rtol": 1e-7, "atol": 1e-6}
+    solve = lambda: arc.solve_ode(ascent, (0.0, SECONDS), rocket.state(pad), **options)  # noqa: E731
+    once, first = timed(solve)
+    _, again = timed(solve, 2)
+    x = arc.tree.map(lambda leaf: leaf[-1], once.x)
+    low, high = orbit(x)
+    report.section("From Cape Canaveral to orbit, the Earth turning")
+    report.line("first call", duration(first), "records and compiles")
+    report.line("every further call", duration(again), f"{SECONDS / again:,.0f} x real time")
+    report.line("staging at", f"{once.events['t'][0]:.1f} s", "an event that resets the state")
+    report.line("orbit", f"{low:.0f} x {high:.0f} km", "perigee and apogee")
+    report.line("propellant left", f"{float(x.propellant[1]):.0f} kg")
+    report.check("the flight reaches its end", once.success)
+    report.check("the perigee is above 150 km", low > 150.0)
+    write(report, once)
+
+
+def write(report: Report, once: Any) -> None:
+    """Write plots and the page."""
+    from archimedes.viewer import view
+    from archimedes.viz import plot
+
+    state = rocket.world.flight(once.t, once.x.motion)
+    shown = Ascent(
+        1e-3 * state.alt,
+        1e-3 * np.linalg.norm(state.v_NED, axis=1),
+        np.rad2deg(state.rpy[:, 1]),
+        1e-3 * once.x.propellant,
+    )
+    traj = arc.Trajectory(once.t, shown, events=once.events)
+    title = "Two stages to orbit"
+    labels = {"propellant[0]": "stage 1", "propellant[1]": "stage 2"}
+    report.figure("ascent", lambda file: plot(traj, labels=labels, title=title, file=file))
+    page = view({"rocket": (rocket, once)}, title=title)
+    page.scene.note = "The rocket is drawn larger than it is; staging is marked on the slider"
+    report.page(page, "orbit")
+
+
+@arc.struct
+class Ascent:
+    """What a launch is watched by."""
+
+    altitude: Any = arc.field(units="km")
+    speed: Any = arc.field(units="km/s")
+    pitch: Any = arc.field(units="deg")
+    propellant: Any = arc.field(units="t")

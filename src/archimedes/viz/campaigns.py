@@ -1,0 +1,173 @@
+"""Campaigns: histograms of results, scatter over parameters, and what the results depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.campaigns.campaign import Campaign
+from archimedes.simulate.trajectory.columns import tree_columns
+from archimedes.viz.sheets import sheet
+
+__all__ = ["plot_campaign", "sensitivities"]
+
+KINDS = ("histograms", "scatter", "sensitivities")
+#: Results and parameters in one figure.
+MOST = 8
+CELL = 2.4
+
+
+def columns_of(value: Any, root: str) -> dict[str, tuple[np.ndarray, str]]:
+    """Return the numbers of a tree over runs, with their units, by name."""
+    leaves = tree.leaves(value)
+    found = {}
+    for column in tree_columns(value, 1, root, prefix=False):
+        values: Any = np.asarray(leaves[column.leaf])
+        if values.ndim and values.dtype.kind in "biuf":
+            found[column.name] = (values[(slice(None), *column.place)].astype(float), column.units)
+    return found
+
+
+def varying(found: dict[str, tuple[np.ndarray, str]]) -> dict[str, tuple[np.ndarray, str]]:
+    """Return those that differ from run to run."""
+    return {name: v for name, v in found.items() if np.nanmax(v[0]) > np.nanmin(v[0])}
+
+
+def sensitivities(campaign: Campaign) -> tuple[list[str], list[str], np.ndarray]:
+    """Return results, parameters and their rank correlations (results, parameters).
+
+    Spearman's: 1 where a result always grows with a parameter, -1 where it always falls.
+
+    >>> import numpy as np
+    >>> from archimedes.simulate import Normal, monte_carlo
+    >>> def model(p): return {"sum": p["a"] ** 3 + 0.0 * p["b"]}
+    >>> found = monte_carlo(model, {"a": Normal(0, 1), "b": Normal(0, 1)}, n=500)
+    >>> sensitivities(found)[2].round(1) + 0.0
+    array([[1., 0.]])
+    """
+    results = varying(columns_of(campaign.results, "result"))
+    params = varying(columns_of(campaign.params, "params"))
+    table = np.zeros((len(results), len(params)))
+    for i, (y, _) in enumerate(results.values()):
+        for j, (x, _) in enumerate(params.values()):
+            known = np.isfinite(x) & np.isfinite(y)
+            table[i, j] = rank_correlation(x[known], y[known])
+    return list(results), list(params), table
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Return Spearman's correlation; ties share a rank."""
+    from scipy.stats import rankdata
+
+    if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return 0.0
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def plot_campaign(
+    campaign: Campaign,
+    names: Sequence[str] | str | None = None,
+    *,
+    kind: str = "histograms",
+    title: str | None = None,
+    file: Any = None,
+) -> Any:
+    """Plot a campaign: `kind` is "histograms", "scatter" (over parameters) or "sensitivities".
+
+    `names` chooses results by name. Histograms show median and the range of 90 %; sensitivities
+    are rank correlations, strongest first. Runs that failed are left out, and counted.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"plot: kind must be one of {KINDS}, got {kind!r}")
+    if campaign.results is None:
+        raise ValueError("plot: this campaign has no results")
+    results = columns_of(campaign.results, "result")
+    wanted = [names] if isinstance(names, str) else names
+    if wanted is not None:
+        missing = [name for name in wanted if name not in results]
+        if missing:
+            raise KeyError(f"plot: no result {missing[0]!r}; there are {list(results)}")
+        results = {name: results[name] for name in wanted}
+    results = dict(list(results.items())[:MOST])
+    if not results:
+        raise ValueError("plot: the results of this campaign hold no numbers")
+    failed = len(campaign.failed)
+    remark = f"{failed} of {len(campaign)} failed" if failed else f"{len(campaign):,} runs"
+    return DRAWINGS[kind](campaign, results, remark, title, file)
+
+
+def axis_label(name: str, units: str) -> str:
+    return f"{name} ({units})" if units else name
+
+
+def draw_histograms(campaign: Any, results: Any, remark: str, title: Any, file: Any) -> Any:
+    across = min(3, len(results))
+    down = -(-len(results) // across)
+    with sheet((1.3 * CELL * across, CELL * down + 0.5), title, file) as figure:
+        grid = figure.subplots(down, across, squeeze=False).ravel()
+        for axes, (name, (values, units)) in zip(grid, results.items()):
+            good = values[np.isfinite(values)]
+            axes.hist(good, bins="auto" if np.ptp(good) > 0 else 10, color="C0", alpha=0.75)
+            low, middle, high = np.quantile(good, [0.05, 0.5, 0.95])
+            axes.axvspan(low, high, color="C1", alpha=0.12, zorder=0)
+            axes.axvline(middle, color="C1")
+            axes.set_xlabel(axis_label(name, units))
+            axes.set_title(f"{middle:.4g}  [{low:.4g}, {high:.4g}]", fontsize="small", loc="left")
+            axes.grid(axis="x", visible=False)
+        for axes in grid[len(results) :]:
+            axes.remove()
+        grid[0].set_ylabel("runs")
+        grid[min(across, len(results)) - 1].set_title(remark, loc="right", fontsize="small")
+    return figure
+
+
+def draw_scatter(campaign: Any, results: Any, remark: str, title: Any, file: Any) -> Any:
+    params = dict(list(varying(columns_of(campaign.params, "params")).items())[:MOST])
+    if not params:
+        raise ValueError("plot: no parameter of this campaign varies: kind='histograms' shows it")
+    size = (CELL * len(params) + 0.6, 0.85 * CELL * len(results) + 0.5)
+    with sheet(size, title, file) as figure:
+        grid = figure.subplots(len(results), len(params), squeeze=False, sharex="col", sharey="row")
+        faint = float(np.clip(30.0 / len(campaign) ** 0.5, 0.12, 0.9))
+        for row, (name, (y, units)) in zip(grid, results.items()):
+            for axes, (x, _) in zip(row, params.values()):
+                axes.plot(x, y, ".", markersize=3, alpha=faint, markeredgewidth=0)
+                rho = rank_correlation(x[np.isfinite(y)], y[np.isfinite(y)])
+                axes.set_title(f"{rho:+.2f}", fontsize="small", loc="right", pad=2)
+            row[0].set_ylabel(axis_label(name, units))
+        for axes, (name, (_, units)) in zip(grid[-1], params.items()):
+            axes.set_xlabel(axis_label(name, units))
+        grid[0, 0].set_title(remark, loc="left", fontsize="small", pad=2)
+    return figure
+
+
+def draw_sensitivities(campaign: Any, results: Any, remark: str, title: Any, file: Any) -> Any:
+    rows, params, table = sensitivities(campaign)
+    shown = [name for name in results if name in rows]
+    if not (shown and params):
+        raise ValueError("plot: nothing varies in this campaign: there are no sensitivities")
+    height = 0.28 * min(len(params), 12) + 0.9
+    with sheet((7.0, height * len(shown) + 0.4), title, file) as figure:
+        grid = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, name in zip(grid, shown):
+            values = table[rows.index(name)]
+            order = np.argsort(np.abs(values))[-12:]
+            colors = ["C0" if values[k] >= 0.0 else "C1" for k in order]
+            axes.barh([params[k] for k in order], values[order], color=colors, height=0.7)
+            axes.axvline(0.0, color="0.5", linewidth=0.8)
+            axes.set_title(name, loc="left", fontsize="medium")
+            axes.grid(axis="y", visible=False)
+        grid[0].set_title(remark, loc="right", fontsize="small")
+        grid[-1].set_xlim(-1.0, 1.0)
+        grid[-1].set_xlabel("rank correlation")
+    return figure
+
+
+DRAWINGS = {
+    "histograms": draw_histograms,
+    "scatter": draw_scatter,
+    "sensitivities": draw_sensitivities,
+}

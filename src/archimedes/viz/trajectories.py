@@ -1,0 +1,258 @@
+"""A trajectory as panels over time, one for each part of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
+from archimedes.simulate.trajectory.trajectory import Trajectory
+from archimedes.spatial import Quaternion
+from archimedes.spatial.attitudes.attitude_base import AttitudeBase
+from archimedes.viz.sheets import sheet
+
+__all__ = ["plot_trajectory"]
+
+#: Points that a line has at least where the solver's dense output can give them.
+POINTS = 600
+#: Above this many trajectories a batch is drawn as median and band instead of single lines.
+SINGLE_LINES = 30
+#: The shares that bound the band.
+BAND = (0.05, 0.95)
+#: How a batch may be drawn, and the bands of a fan: all, 90 %, 50 %.
+SPREADS = ("auto", "lines", "band", "fan")
+FAN = ((0.0, 1.0, 0.12), (0.05, 0.95, 0.16), (0.25, 0.75, 0.24))
+#: Lines in one panel; a larger leaf must be asked for by component.
+MANY = 12
+WIDTH, PANEL_HEIGHT, MARGIN = 8.0, 1.75, 0.9
+
+
+class Panel(NamedTuple):
+    """What one pair of axes shows: values (..., m, k) at t (..., m), a name for each of k lines."""
+
+    title: str
+    units: str
+    labels: list[str]
+    t: np.ndarray
+    values: np.ndarray
+
+
+def plot_trajectory(
+    traj: Trajectory,
+    names: Sequence[str] | str | None = None,
+    *,
+    labels: Mapping[str, str] | Sequence[str] | None = None,
+    title: str | None = None,
+    file: Any = None,
+    spread: str = "auto",
+    angles: bool = True,
+) -> Any:
+    """Plot a trajectory over time, a panel for each leaf, and return the matplotlib Figure.
+
+    Axes carry the names and units of the structs' fields. `names` chooses leaves or single
+    components: ``["pos", "w_B[1]"]``. `labels` are the names in legends and on axes, by the
+    trajectory's own (``{"x[0]": "angle"}``), or one for each number of the state in order. Between
+    samples the solver's dense output is drawn, where it was kept. Attitudes are drawn as roll,
+    pitch and yaw in deg without jumps; ``angles=False`` draws their components, as do their names
+    (``"att[0]"``).
+
+    A batch is drawn line by line or, if large, as median and band of 5 % to 95 % of those that
+    have a value; `spread` chooses: "lines", "band", or "fan" (bands of 50 %, 90 % and all). Above
+    the first panel it says how many failed. `file` is a path to save to; its ending decides the
+    format.
+
+    >>> import numpy as np
+    >>> t = np.linspace(0.0, 1.0, 20)
+    >>> figure = plot_trajectory(Trajectory(t, {"pos": t**2, "vel": 2 * t}))
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['pos', 'vel']
+    """
+    if spread not in SPREADS:
+        raise ValueError(f"plot: spread must be one of {SPREADS}, got {spread!r}")
+    wanted = [names] if isinstance(names, str) else names
+    panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
+    panels = [relabelled(panel, label_table(traj, labels)) for panel in panels]
+    with sheet((WIDTH, PANEL_HEIGHT * len(panels) + MARGIN), title, file) as figure:
+        rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, panel in zip(rows, panels):
+            draw_panel(axes, panel, spread)
+            draw_events(axes, traj)
+        rows[0].set_title(failures(traj), loc="right", fontsize="small")
+        rows[-1].set_xlabel("time (s)")
+        figure.align_ylabels(rows)
+    return figure
+
+
+def all_panels(traj: Trajectory, angles: bool) -> list[Panel]:
+    """Return a panel for each leaf of state, inputs and outputs; an attitude counts as one."""
+    whole = (lambda node: isinstance(node, AttitudeBase)) if angles else None
+    panels = []
+    for part in PARTS:
+        t, value = smooth(traj) if part == "x" else (traj.t, getattr(traj, part))
+        leaves, treedef = tree.flatten(value, whole)
+        for leaf, label in zip(leaves, label_leaves(treedef, part, part != "x")):
+            if isinstance(leaf, AttitudeBase):
+                rpy = roll_pitch_yaw(leaf, t.ndim)
+                panels.append(Panel(label.name, "deg", ["roll", "pitch", "yaw"], t, rpy))
+                continue
+            shape = np.shape(leaf)[traj.t.ndim :]
+            values = np.reshape(leaf, (*t.shape, -1))
+            labels = component_names(label.name, shape)
+            panels.append(Panel(label.name, label.units, labels, t, values))
+    return panels
+
+
+def roll_pitch_yaw(att: Any, lead: int) -> np.ndarray:
+    """Return the angles (..., m, 3) of attitudes over time in deg, without jumps of a turn."""
+    q = np.asarray(att.as_quat().array, dtype=np.float64)
+    known = np.isfinite(q).all(axis=-1, keepdims=True)
+    safe = Quaternion(np.where(known, q, np.array([1.0, 0.0, 0.0, 0.0])))
+    rpy = np.unwrap(np.asarray(safe.as_euler("xyz").array), axis=lead - 1)
+    return np.where(known, np.rad2deg(rpy), np.nan)
+
+
+def smooth(traj: Trajectory) -> tuple[np.ndarray, Any]:
+    """Return times and states with the dense output between the samples.
+
+    Samples stay as they are: at an event there are two, and the line jumps.
+    """
+    each = -(-POINTS // max(traj.t.shape[-1] - 1, 1))
+    many = traj.t.ndim > 1 and len(traj.t) > SINGLE_LINES
+    if traj.dense is None or traj.t.ndim > 2 or many or each < 2 or traj.t.shape[-1] < 2:
+        return traj.t, traj.x
+    if traj.t.ndim == 1:
+        return between(traj.t, traj.x, traj.dense, each)
+    rows = [
+        between(t, tree.map(lambda leaf, k=k: leaf[k], traj.x), traj.dense[k], each)
+        for k, t in enumerate(traj.t)
+    ]
+    return np.stack([t for t, _ in rows]), tree.map(lambda *x: np.stack(x), *(x for _, x in rows))
+
+
+def between(t: np.ndarray, x: Any, dense: Any, each: int) -> tuple[np.ndarray, Any]:
+    """Return one trajectory with ``each`` points from one sample to the next."""
+    steps = np.diff(t)
+    part = np.arange(each) / each
+    fine = np.append((t[:-1, None] + steps[:, None] * part).ravel(), t[-1])
+    # Not at the samples, not where two are at one time, not after the end (nan in a batch).
+    inside = np.append((np.nan_to_num(steps)[:, None] * part).ravel() != 0.0, False)
+    found = dense(fine[inside])
+
+    def filled(own: np.ndarray, new: np.ndarray) -> np.ndarray:
+        whole = np.concatenate([np.repeat(own[:-1], each, axis=0), own[-1:]]).astype(np.float64)
+        whole[inside] = new
+        return whole
+
+    return fine, tree.map(filled, x, found)
+
+
+def label_table(traj: Trajectory, labels: Any) -> dict[str, str]:
+    """Return the names that a user gave, by the trajectory's own."""
+    if labels is None:
+        return {}
+    if isinstance(labels, Mapping):
+        return dict(labels)
+    names = traj.names
+    if isinstance(labels, str) or len(labels) != len(names):
+        raise ValueError(
+            f"plot: labels must be one for each of {names}, or a dict of names by these"
+        )
+    return dict(zip(names, labels))
+
+
+def relabelled(panel: Panel, table: dict[str, str]) -> Panel:
+    labels = [table.get(label, label) for label in panel.labels]
+    single = labels[0] if len(labels) == 1 and panel.labels[0] in table else panel.title
+    return panel._replace(title=table.get(panel.title, single), labels=labels)
+
+
+def choose(panels: list[Panel], raw: list[Panel], names: Sequence[str] | None) -> list[Panel]:
+    """Return the panels, or the single lines, that are asked for; `raw` has all components."""
+    if names is None:
+        chosen = panels
+    else:
+        table = {panel.title: panel for panel in panels}
+        for panel in raw:
+            for k, label in enumerate(panel.labels):
+                one = Panel(label, panel.units, [label], panel.t, panel.values[..., k : k + 1])
+                table.setdefault(label, one)
+        missing = [name for name in names if name not in table]
+        if missing:
+            raise KeyError(f"plot: no {missing[0]!r} in this trajectory; there are {list(table)}")
+        chosen = [table[name] for name in names]
+    if not chosen:
+        raise ValueError("plot: this trajectory has nothing to plot")
+    large = [panel for panel in chosen if len(panel.labels) > MANY]
+    if large:
+        raise ValueError(
+            f"plot: {large[0].title} has {len(large[0].labels)} components, too many for one "
+            f"panel: choose some, names=[{large[0].labels[0]!r}, ...]"
+        )
+    return chosen
+
+
+def draw_panel(axes: Any, panel: Panel, spread: str = "auto") -> None:
+    """Draw the lines of one panel, with its name and units."""
+    axes.set_ylabel(f"{panel.title} ({panel.units})" if panel.units else panel.title)
+    axes.margins(x=0.01)
+    rows = panel.t.reshape(-1, panel.t.shape[-1])
+    for k, label in enumerate(panel.labels):
+        values = panel.values[..., k].reshape(rows.shape)
+        draw_component(axes, rows, values, label, f"C{k}", spread)
+    if len(panel.labels) > 1:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), borderaxespad=0.3)
+
+
+def draw_events(axes: Any, traj: Trajectory) -> None:
+    """Mark the times of the events of a single trajectory by thin lines."""
+    if isinstance(traj.events, dict) and not traj.batch_shape:
+        first, last = (np.min(traj.t), np.max(traj.t)) if len(traj) else (np.nan, np.nan)
+        for t in traj.events.get("t", ()):
+            if first <= t <= last:
+                axes.axvline(t, color="0.55", linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+
+
+def shared_times(t: np.ndarray) -> np.ndarray | None:
+    """Return the times that all trajectories share as far as they got (nan: not so far)."""
+    longest = t[np.argmax(np.count_nonzero(~np.isnan(t), axis=1))]
+    return longest if bool(np.all((t == longest) | np.isnan(t))) else None
+
+
+def shares(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
+    """Return quantiles over the trajectories that have a value, (parts, m); nan where none has."""
+    found = np.full((len(parts), values.shape[1]), np.nan)
+    some = ~np.isnan(values).all(axis=0)
+    if some.any():
+        found[:, some] = np.nanquantile(values[:, some], parts, axis=0)
+    return found
+
+
+def failures(traj: Trajectory) -> str:
+    """Say how many trajectories of a batch failed or hold nan; nothing if none did."""
+    count = int(np.prod(traj.batch_shape, dtype=int)) if traj.batch_shape else 0
+    bad = np.zeros(count, dtype=bool)
+    if count and np.shape(traj.status) == traj.batch_shape:
+        bad |= np.ravel(np.asarray(traj.status) < 0)
+    for leaf in map(np.asarray, tree.leaves(traj.x)):
+        if count and leaf.dtype.kind == "f":
+            bad |= np.isnan(leaf).reshape(count, -1).any(axis=1)
+    return f"{np.count_nonzero(bad)} of {count} failed" if bad.any() else ""
+
+
+def draw_component(
+    axes: Any, t: np.ndarray, values: np.ndarray, label: str, colour: str, spread: str
+) -> None:
+    """Draw one number over time: a line, or for many trajectories their median and bands."""
+    bands = spread in ("band", "fan") or (spread == "auto" and len(t) > SINGLE_LINES)
+    if len(t) > 1 and bands and (times := shared_times(t)) is not None:
+        for low, high, alpha in FAN if spread == "fan" else ((*BAND, 0.22),):
+            edges = shares(values, [low, high])
+            axes.fill_between(times, *edges, color=colour, alpha=alpha, linewidth=0)
+        axes.plot(times, shares(values, [0.5])[0], color=colour, label=label)
+        return
+    faint = 1.0 if len(t) == 1 else max(0.15, 1.0 / len(t) ** 0.5)
+    for row, (times, line) in enumerate(zip(t, values)):
+        axes.plot(times, line, color=colour, alpha=faint, label=label if row == 0 else None)

@@ -1,0 +1,82 @@
+"""Work-precision diagrams: the error that a method makes against the time that it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.simulate import solve_ode
+from archimedes.viz.sheets import sheet
+
+__all__ = ["measure_work_precision", "plot_work_precision"]
+
+
+def measure_work_precision(
+    func: Any,
+    t_span: Any,
+    x0: Any,
+    methods: Sequence[str] = ("tsit5", "dop853"),
+    rtols: Sequence[float] = (1e-3, 1e-5, 1e-7, 1e-9),
+    *,
+    reference: Any = None,
+    repeats: int = 3,
+    **options: Any,
+) -> dict[str, np.ndarray]:
+    """Return for each method rows (error, seconds), one per tolerance, of `solve_ode`.
+
+    The error is the largest relative one at the end of the span, against `reference` (a state), or
+    against DOP853 at rtol 1e-13. Times are the least of `repeats`, without compilation.
+    """
+
+    def end(method: str, rtol: float) -> np.ndarray:
+        settings = {**options, "method": method, "rtol": rtol, "atol": rtol * 1e-2}
+        settings["t_eval"] = np.asarray([t_span[1]], dtype=float)
+        return tree.ravel(solve_ode(func, t_span, x0, **settings)[-1])[0]
+
+    exact = end("dop853", 1e-13) if reference is None else tree.ravel(reference)[0]
+    found = {}
+    for method in methods:
+        rows = []
+        for rtol in rtols:
+            value, best = end(method, rtol), np.inf
+            for _ in range(repeats):
+                start = time.perf_counter()
+                end(method, rtol)
+                best = min(best, time.perf_counter() - start)
+            error = np.abs(value - exact) / np.maximum(np.abs(exact), 1e-3 * np.abs(exact).max())
+            rows.append((float(error.max()), best))
+        found[method] = np.array(rows)
+    return found
+
+
+def plot_work_precision(
+    results: Mapping[str, Any], *, title: str | None = None, file: Any = None
+) -> Any:
+    """Plot rows (error, seconds) of methods by name: down and to the left is better.
+
+    >>> figure = plot_work_precision({"a": [(1e-3, 1e-4), (1e-6, 2e-4)]})
+    >>> figure.axes[0].get_xlabel()
+    'time (s)'
+    """
+    if not results:
+        raise ValueError("plot_work_precision: there are no results")
+    with sheet((6.6, 4.6), title, file) as figure:
+        axes = figure.subplots()
+        for k, (name, rows) in enumerate(results.items()):
+            table = np.asarray(rows, dtype=float)
+            if table.ndim != 2 or table.shape[1] != 2:
+                raise ValueError(
+                    f"plot_work_precision: {name!r} must be rows (error, seconds), got shape "
+                    f"{table.shape}"
+                )
+            marker = "osD^vPX"[k % 7]
+            axes.loglog(table[:, 1], table[:, 0], marker=marker, markersize=5, label=name)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("largest relative error")
+        axes.legend()
+        axes.grid(which="minor", visible=False)
+    return figure
