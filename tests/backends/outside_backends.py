@@ -9,6 +9,7 @@ import numpy as np
 
 from archimedes.backends.array_kinds import Arrays
 from archimedes.backends.interpreter import run
+from archimedes.backends.leaves import put_values, values_in
 from archimedes.backends.protocol import Backend, Figures, GroupSizes, Kernel
 from archimedes.backends.registry import register
 from archimedes.graph.dtypes import DTYPES
@@ -33,11 +34,9 @@ class ToyKernel(Kernel):
             self._compute(rows, [out[k : k + 1] for out in outputs])
 
     def _compute(self, inputs, outputs):
-        values = [x for array in inputs for x in np.ravel(array)]
-        results = run(self.program.graph, values)
-        for out in outputs:
-            out.flat[:] = results[: out.size]
-            del results[: out.size]
+        graph = self.program.graph
+        results = run(graph, values_in(inputs, graph.input_dtypes))
+        put_values(results, graph.output_dtypes, outputs)
 
     def source(self, kind):
         return f"toy {len(self.program.graph)}"

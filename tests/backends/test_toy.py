@@ -54,7 +54,7 @@ class PythonKernel(Kernel):
 
     def call_batch(self, inputs, batched, outputs, count, threads=None):
         for k in range(count):
-            row = [np.asarray(x[k]) if many else x for x, many in zip(inputs, batched)]
+            row = [x[k] if many else x for x, many in zip(inputs, batched)]
             self.call(row, [out[k : k + 1] for out in outputs])
 
 

@@ -50,7 +50,7 @@ class InterpretedProgram(Kernel):
         if self._one_by_one:
             for k in range(count):
                 row = [x[k] if many else x for x, many in zip(inputs, batched)]
-                self.call([np.asarray(x) for x in row], [out[k, ...] for out in outputs])
+                self.call(row, [out[k, ...] for out in outputs])
             return
         values: list[Any] = []
         for array, many in zip(inputs, batched):

@@ -46,10 +46,11 @@ def values_in(arrays: Sequence[np.ndarray], kinds: Sequence[int]) -> list[Any]:
     """Return the inputs of these types that arrays hold: scalars, and blocks as 1-D arrays."""
     values: list[Any] = []
     for array in arrays:
-        if array.size and length_of(kinds[len(values)]):
-            values.append(array.ravel())
+        flat = np.ravel(array)
+        if flat.size and length_of(kinds[len(values)]):
+            values.append(flat)
         else:
-            values.extend(array.ravel())
+            values.extend(flat)
     return values
 
 

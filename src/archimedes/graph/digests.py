@@ -60,7 +60,7 @@ def table_digest(table: np.ndarray) -> str:
     import hashlib
 
     h = hashlib.blake2b(table.dtype.str.encode(), digest_size=16)
-    h.update(memoryview(table).cast("B") if table.size else b"")
+    h.update(table.view(np.uint8).data if table.size else b"")
     return h.hexdigest()
 
 

@@ -99,7 +99,7 @@ class C99(StatementDialect):
         """Return the array of an owner."""
         return f.frame.buffer(owner, dtype, count)
 
-    def table(self, f: Function, values: Sequence[Any], dtype: int) -> Place:
+    def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
         """Return a constant array of the file."""
         return self.tables.place(values, dtype)
 

@@ -107,10 +107,11 @@ class Frame:
             return place
         lengths = {k: self._members[k][2] for k in mine}
         enough = [k for k in mine if lengths[k] >= count]
-        chosen = min(enough, key=lengths.__getitem__) if enough else max(mine, key=lengths.get)
+        length = lengths.__getitem__
+        chosen = min(enough, key=length) if enough else max(mine, key=length)
         self._free.remove(chosen)
-        _, name, length = self._members[chosen]
-        self._members[chosen] = (dtype, name, max(length, count))
+        name = self._members[chosen][1]
+        self._members[chosen] = (dtype, name, max(lengths[chosen], count))
         return Place(Array(f"{self.pointer}->{name}" if self.in_struct else name), 0, dtype)
 
     def release(self, place: Place) -> None:

@@ -150,7 +150,7 @@ class Dialect:
         """Reserve an array, the same at each call with the same owner if there is reuse."""
         return self.array(f, dtype, count)
 
-    def table(self, f: Any, values: Sequence[Any], dtype: int) -> Place:
+    def table(self, f: Any, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
         """Return the first element of a constant array."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from archimedes.backends.lowering.copies import moved_together
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.values import Place
-from archimedes.graph.regions import Affine, Gather, Nest
+from archimedes.graph.regions import Affine, Nest
 from archimedes.graph.regions.reads import Read, row_major
 
 __all__ = ["Walk", "along", "merged", "merged_nest", "moved_along"]
@@ -48,7 +48,7 @@ def moved_along(
             steps.append((place.at(stride * (length - 1)), -stride, back))
         else:
             steps.append((place, stride, counter))
-    moved = {}
+    moved: dict[int, Place] = {}
     for at in dict.fromkeys(at for *_, at in steps):
         mine = [k for k, (_, stride, c) in enumerate(steps) if c == at and stride]
         found = moved_together(d, f, [steps[k][:2] for k in mine], at)
@@ -104,8 +104,6 @@ def merged_nest(region: Nest) -> Nest:
     walked = iter(found)
     reads: list[Read] = []
     for read in region.reads:
-        mine = None if read is None else next(walked)
-        reads.append(
-            read if mine is None or isinstance(read, Gather) else read._replace(strides=mine)
-        )
+        mine = () if read is None else next(walked)
+        reads.append(Affine(read.offset, mine) if isinstance(read, Affine) else read)
     return replace(region, shape=shape, reads=tuple(reads), kept=kept)

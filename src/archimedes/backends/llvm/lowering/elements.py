@@ -1,8 +1,10 @@
-"""Elements of arrays at computed indices; in lanes each lane has its own."""
+"""Elements of arrays, and of constant tables, at computed indices; each lane has its own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
@@ -10,7 +12,7 @@ from archimedes.backends.llvm.lowering.vectors import intrinsic
 from archimedes.backends.lowering import Place
 from archimedes.graph.dtypes import B8, I64
 
-__all__ = ["clamped", "element", "modulo", "position", "put"]
+__all__ = ["clamped", "element", "lookup", "modulo", "position", "put"]
 
 
 def clamped(f: Function, index: str, length: int) -> str:
@@ -66,6 +68,11 @@ def element(f: Function, place: Place, length: int, index: str) -> str:
         else:
             found = f.value(f"insertelement {wide} {found}, {item} {one}, i64 {lane}")
     return f.to_bool(found) if dtype == B8 else found
+
+
+def lookup(f: Function, table: np.ndarray, dtype: int, index: str) -> str:
+    """Read a constant table at an index clamped to it; lanes read one by one."""
+    return element(f, f.module.looked_up(table, dtype), len(table), index)
 
 
 def put(f: Function, place: Place, length: int, index: str, operand: str) -> None:

@@ -15,15 +15,21 @@ import numpy as np
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.callbacks import call_host, still_fine
-from archimedes.backends.llvm.lowering.elements import clamped, element, modulo, position, put
+from archimedes.backends.llvm.lowering.elements import (
+    clamped,
+    element,
+    lookup,
+    modulo,
+    position,
+    put,
+)
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.lookups import lookup
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.nest_lanes import nest_in_lanes
-from archimedes.backends.llvm.lowering.nest_plans import plan_of, rows_of
-from archimedes.backends.llvm.lowering.nest_rows import RowNest
+from archimedes.backends.llvm.lowering.nests.lanes import nest_in_lanes
+from archimedes.backends.llvm.lowering.nests.plans import plan_of, rows_of
+from archimedes.backends.llvm.lowering.nests.rows import RowNest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import FrameReach, LoadingScope
 from archimedes.backends.llvm.lowering.solving import solver
@@ -148,7 +154,7 @@ class Llvm(Dialect):
         """Return a table outside the module, or a constant of its own."""
         return self.module.looked_up(table, dtype)
 
-    def table(self, f: Function, values: Sequence[Any], dtype: int) -> Place:
+    def table(self, f: Function, values: Sequence[Any] | np.ndarray, dtype: int) -> Place:
         """Return a constant array of the module."""
         return self.module.table(values, dtype)
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.nest_plans import Plan
-from archimedes.backends.llvm.lowering.nest_rows import RowNest
+from archimedes.backends.llvm.lowering.nests.plans import Plan
+from archimedes.backends.llvm.lowering.nests.rows import RowNest
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope

@@ -1,7 +1,7 @@
 """Several rows of a nest together: what they share is loaded once, and the CPU has enough to do.
 
 Rows are points of a kept axis. Lanes are the instances of a batch, or points of another axis
-(``nest_lanes.py``).
+(``lanes.py``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from archimedes.backends.llvm.lowering.instructions import LOWERING
-from archimedes.backends.llvm.lowering.nest_plans import Plan
+from archimedes.backends.llvm.lowering.nests.plans import Plan
 from archimedes.backends.lowering import Binding, Lowering, Place
 from archimedes.backends.lowering.combining import identity
 from archimedes.backends.lowering.nests import Index, NestWriter

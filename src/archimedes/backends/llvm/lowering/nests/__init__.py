@@ -1,0 +1,1 @@
+"""``Nest`` as vectors: along which axis lanes go, rows together, and the loops around them."""
