@@ -57,26 +57,29 @@ def star_colors(rows: Sequence[int], columns: int) -> np.ndarray:
     Every off-diagonal entry (i, j) is then alone in its row i among columns of j's colour, or
     alone in row j among columns of i's colour.
     """
-    neighbours = [[j for j in bits(rows[i]) if j != i] for i in range(columns)]
+    around = [rows[i] & ~(1 << i) for i in range(columns)]
+    neighbours = [bits(mask) for mask in around]
     order = sorted(range(columns), key=lambda i: -len(neighbours[i]))
-    colors = np.full(columns, -1, dtype=np.int64)
+    colors = [-1] * columns
+    members: list[int] = []  # columns of each colour so far
     for v in order:
         if not rows[v]:
             continue
-        forbidden = set()
+        forbidden = 0
         for w in neighbours[v]:
-            if colors[w] >= 0:
-                forbidden.add(int(colors[w]))
+            between = colors[w]
+            if between >= 0:
+                forbidden |= 1 << between
             for x in neighbours[w]:
-                if x == v or colors[x] < 0:
+                color = colors[x]
+                if x == v or color < 0 or forbidden >> color & 1:
                     continue
-                if colors[w] < 0:
-                    # w is still open: it must not end up between two equal colours.
-                    forbidden.add(int(colors[x]))
-                elif any(y != w and colors[y] == colors[w] for y in neighbours[x]):
-                    forbidden.add(int(colors[x]))
-        color = 0
-        while color in forbidden:
-            color += 1
+                # If w is still open, it must not end up between two equal colours.
+                if between < 0 or around[x] & members[between] & ~(1 << w):
+                    forbidden |= 1 << color
+        color = (~forbidden & (forbidden + 1)).bit_length() - 1
+        if color == len(members):
+            members.append(0)
+        members[color] |= 1 << v
         colors[v] = color
-    return colors
+    return np.array(colors, dtype=np.int64)

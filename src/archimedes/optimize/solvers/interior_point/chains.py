@@ -41,12 +41,8 @@ def chain_of(
     ``order`` (n,) are positions along the chain, nan for what touches everything, or None.
     """
     n = free.size
-    pairs = [_neighbours(p) for p in patterns]
-    rows = np.concatenate([a for a, _ in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    columns = np.concatenate([b for _, b in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    kept = free[rows] & free[columns]
-    rows, columns = rows[kept], columns[kept]
     if order is None:
+        rows, columns = _all_neighbours(patterns, free)
         border = _busy(rows, columns, n)
         band = _cuthill_mckee(rows, columns, np.flatnonzero(free & ~border), n)
     else:
@@ -57,9 +53,39 @@ def chain_of(
     place = np.full(n, -1)
     place[band] = np.arange(band.size)
     place[outside] = band.size + np.arange(outside.size)
-    inside = (place[rows] < band.size) & (place[columns] < band.size)
-    far = np.abs(place[rows[inside]] - place[columns[inside]])
-    return Chain(band, outside, place, int(np.max(far, initial=0)))
+    if order is None:
+        inside = (place[rows] < band.size) & (place[columns] < band.size)
+        far = np.abs(place[rows[inside]] - place[columns[inside]])
+        return Chain(band, outside, place, int(np.max(far, initial=0)))
+    width = max((_span(p, place, band.size) for p in patterns), default=0)
+    return Chain(band, outside, place, width)
+
+
+def _span(patterns: BlockPatterns, place: np.ndarray, size: int) -> int:
+    """Return how far apart unknowns of one place of a block are at most, in the band."""
+    first, second = patterns.first, patterns.second
+    rows, columns = first.rows[patterns.of_constraints], first.columns[patterns.of_constraints]
+    at = place[patterns.block.index]
+    inside = (at >= 0) & (at < size)
+    low, high = np.where(inside, at, size), np.where(inside, at, -1)
+    found = 0
+    for row in np.unique(rows):
+        used = columns[rows == row]
+        found = max(found, int(np.max(high[:, used].max(axis=1) - low[:, used].min(axis=1))))
+    i, j = second.rows, second.columns
+    both = inside[:, i] & inside[:, j]
+    return max(found, int(np.max(np.where(both, np.abs(at[:, i] - at[:, j]), 0), initial=0)))
+
+
+def _all_neighbours(
+    patterns: Sequence[BlockPatterns], free: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of free unknowns that meet somewhere."""
+    pairs = [_neighbours(p) for p in patterns]
+    rows = np.concatenate([a for a, _ in pairs]) if pairs else np.zeros(0, dtype=np.int64)
+    columns = np.concatenate([b for _, b in pairs]) if pairs else np.zeros(0, dtype=np.int64)
+    kept = free[rows] & free[columns]
+    return rows[kept], columns[kept]
 
 
 def _neighbours(patterns: BlockPatterns) -> tuple[np.ndarray, np.ndarray]:
