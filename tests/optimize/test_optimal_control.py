@@ -48,8 +48,7 @@ def test_minimum_effort_is_exact_for_schemes_of_its_degree(method):
     np.testing.assert_allclose(x[:, 0], 3 * t**2 - 2 * t**3, atol=1e-7)
     np.testing.assert_allclose(u, 6 - 12 * t, atol=1e-6)
     np.testing.assert_allclose(found.costates[:, 0], -24.0, atol=1e-5)
-    middles = (found.t[1:] + found.t[:-1]) / 2
-    np.testing.assert_allclose(found.costates[:, 1], -12 + 24 * middles, atol=1e-4)
+    np.testing.assert_allclose(found.costates[:, 1], -12 + 24 * found.t, atol=1e-5)
     assert found.errors.max() < 1e-10
 
 
@@ -85,10 +84,10 @@ def test_brachistochrone():
     found = problem.solve(guess, intervals=15, method="radau3")
     assert found.success
     assert found.tf == pytest.approx(np.sqrt(np.pi / g), abs=1e-6)
-    # Multipliers of the costates: the Hamiltonian of a minimum-time problem is -1 all along.
-    x, u = found.at((found.t[1:] + found.t[:-1]) / 2)
-    H = [c @ slide(0.0, a, b) for c, a, b in zip(found.costates, x, u)]
-    np.testing.assert_allclose(H[2:-2], -1.0, atol=2e-2)
+    # The Hamiltonian of a minimum-time problem is -1 all along. At the very ends of a Radau
+    # mesh there is no collocation point with a control.
+    H = [c @ slide(0.0, a, b) for c, a, b in zip(found.costates, found.x, found.u)]
+    np.testing.assert_allclose(H[1:], -1.0, atol=1e-4)
 
 
 @pytest.mark.parametrize(("bounded", "cost"), [(False, 1.433508), (True, 1.6857)])

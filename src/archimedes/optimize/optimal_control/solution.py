@@ -13,7 +13,8 @@ from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 
 if TYPE_CHECKING:
-    from archimedes.optimize.optimal_control.transcription import Layout, Transcription
+    from archimedes.optimize.optimal_control.layouts import Layout
+    from archimedes.optimize.optimal_control.transcription import Transcription
 
 __all__ = ["ControlSolution"]
 
@@ -145,17 +146,23 @@ class ControlSolution:
         integrals = np.einsum("kpi,p->ki", rest, weights) * (h * (self.tf - self.t0))[:, None]
         return (integrals / size).max(axis=1)
 
-    @property
+    @cached_property
     def costates(self) -> Any:
-        """Costates, one for each interval: multipliers of its defects, as trees of states."""
-        layout = self._layout
-        block = self._task.evaluator.blocks[0]
-        count = layout.nx * layout.scheme.equations
-        rows = block.rows[:, 1 : 1 + count]
-        lam = self.answer.lam_g[rows].reshape(layout.count, -1, layout.nx)
-        sizes = self.scale[layout.head : layout.head + layout.nx]
-        # The cost changes by -lam for a jump of the state; schemes with more points sum up.
-        return vmap(self._made.equations.unravel_x)(-lam.sum(axis=1) / sizes)
+        """Costates at the nodes, as trees of states with a leading axis for time.
+
+        They say by how much the cost from a node on changes with the state there: derivatives of
+        that part of the Lagrangian, which have the scheme's quadrature in them whatever it is.
+        """
+        layout, evaluator = self._layout, self._task.evaluator
+        block, pattern = evaluator.blocks[0], evaluator.structure.patterns[0]
+        entries = block.slopes(self.answer.x, self._args)
+        prices = np.append(self.answer.lam_g, 1.0)[block.rows[:, pattern.first.rows]]
+        local = np.zeros((layout.count, block.index.shape[1]))
+        np.add.at(local, (slice(None), pattern.first.columns), entries * prices)
+        states = layout.head + np.arange(layout.nx * len(layout.scheme.state_points))
+        each = (local / self.scale[block.index])[:, states].reshape(layout.count, -1, layout.nx)
+        nodes = np.concatenate([each[:, 0], -each[-1:, -1]])
+        return vmap(self._made.equations.unravel_x)(nodes)
 
     def as_guess(self) -> Any:
         """Return the trajectory as a start for another mesh."""

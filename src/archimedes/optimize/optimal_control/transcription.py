@@ -9,7 +9,6 @@ index tables and data, not code.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from archimedes.optimize.nonlinear.nlp import solve_task
 from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
+from archimedes.optimize.optimal_control.layouts import Layout
 from archimedes.optimize.optimal_control.schemes import Scheme
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.problems.blocks import Block, with_arguments
@@ -30,81 +30,12 @@ from archimedes.optimize.problems.tasks import Monitor, Settings, Task
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
 
-__all__ = ["Layout", "Transcription"]
+__all__ = ["Transcription"]
 
 #: With this many intervals solving takes longer than compiling.
 OFTEN = 20
 #: Numbers of intervals whose sparsity is kept.
 KEPT = 8
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the unknowns of a mesh are; see the module's text."""
-
-    scheme: Scheme
-    count: int  # intervals
-    np_: int
-    nx: int
-    nu: int
-
-    @property
-    def head(self) -> int:
-        """Numbers before the states."""
-        return 2 + self.np_
-
-    @property
-    def state_count(self) -> int:
-        """Points with states."""
-        return self.count * (len(self.scheme.state_points) - 1) + 1
-
-    @property
-    def control_count(self) -> int:
-        """Points with controls."""
-        b = len(self.scheme.control_points)
-        return self.count * (b - 1) + 1 if self.scheme.shares_controls else self.count * b
-
-    @property
-    def size(self) -> int:
-        """All unknowns."""
-        return self.head + self.state_count * self.nx + self.control_count * self.nu
-
-    def state_index(self) -> np.ndarray:
-        """Where the states of each interval are, (count, points, nx)."""
-        a = len(self.scheme.state_points)
-        points = np.arange(self.count)[:, None] * (a - 1) + np.arange(a)
-        return self.head + points[:, :, None] * self.nx + np.arange(self.nx)
-
-    def control_index(self) -> np.ndarray:
-        """Where the controls of each interval are, (count, points, nu)."""
-        b = len(self.scheme.control_points)
-        stride = b - 1 if self.scheme.shares_controls else b
-        points = np.arange(self.count)[:, None] * stride + np.arange(b)
-        start = self.head + self.state_count * self.nx
-        return start + points[:, :, None] * self.nu + np.arange(self.nu)
-
-    def state_times(self, mesh: np.ndarray) -> np.ndarray:
-        """Return s of all states."""
-        return self._times(mesh, self.scheme.state_points[:-1], [1.0])
-
-    def control_times(self, mesh: np.ndarray) -> np.ndarray:
-        """Return s of all controls."""
-        points = self.scheme.control_points
-        return self._times(
-            mesh,
-            points[:-1] if self.scheme.shares_controls else points,
-            [1.0] if self.scheme.shares_controls else [],
-        )
-
-    def order(self, mesh: np.ndarray) -> np.ndarray:
-        """Return the time of each unknown, nan for those that touch every interval."""
-        states = np.repeat(self.state_times(mesh), self.nx)
-        controls = np.repeat(self.control_times(mesh), self.nu)
-        return np.concatenate([np.full(self.head, np.nan), states, controls])
-
-    def _times(self, mesh: np.ndarray, points: Any, last: list[float]) -> np.ndarray:
-        h = np.diff(mesh)
-        return np.append((mesh[:-1, None] + h[:, None] * np.array(points)).ravel(), last)
 
 
 class Transcription:
@@ -252,6 +183,33 @@ class Transcription:
         whole = np.where(whole > 0, whole, 1.0)
         return 2.0 ** np.round(np.log2(whole)).clip(-40, 40)
 
+    def task(
+        self,
+        mesh: np.ndarray,
+        guess: Guess,
+        args: tuple[Any, ...],
+        settings: Settings,
+        monitor: Monitor,
+        warm: ControlSolution | None,
+    ) -> tuple[Layout, np.ndarray, Task]:
+        """Return the program on a mesh: where its unknowns are, their sizes, and what to solve."""
+        equations = self.equations
+        layout = Layout(self.scheme, len(mesh) - 1, equations.np_, equations.nx, equations.nu)
+        self._likes(args)
+        lower, upper = self._bounds(layout)
+        start = np.clip(self._start(mesh, layout, guess), lower, upper)
+        same = warm is not None and warm.vector.size == start.size and warm.mesh.size == mesh.size
+        # Multipliers belong to scaled equations.
+        scale = warm.scale if same and warm else self._scale(layout, start, lower, upper)
+        blocks, (low, high) = self._blocks(mesh, layout, scale)
+        evaluator = Evaluator(blocks, self._structure(blocks, args, layout, low.size), args)
+        edges = (lower / scale, upper / scale, low, high)
+        task = Task(evaluator, start / scale, *edges, settings, monitor)
+        if same and warm:
+            task.lam_g, task.lam_x = warm.answer.lam_g, warm.answer.lam_x
+        task.order = layout.order(mesh)
+        return layout, scale, task
+
     def solve(
         self,
         mesh: np.ndarray,
@@ -264,32 +222,9 @@ class Transcription:
     ) -> ControlSolution:
         """Solve on one mesh."""
         began = time.perf_counter()
-        layout = Layout(
-            self.scheme, len(mesh) - 1, self.equations.np_, self.equations.nx, self.equations.nu
-        )
-        self._likes(args)
-        lower, upper = self._bounds(layout)
-        start = np.clip(self._start(mesh, layout, guess), lower, upper)
-        same = warm is not None and warm.vector.size == start.size and warm.mesh.size == mesh.size
-        # Multipliers belong to scaled equations.
-        scale = warm.scale if same and warm else self._scale(layout, start, lower, upper)
-        blocks, (low, high) = self._blocks(mesh, layout, scale)
-        structure = self._structure(blocks, args, layout, low.size)
         settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
-        task = Task(
-            Evaluator(blocks, structure, args),
-            start / scale,
-            lower / scale,
-            upper / scale,
-            low,
-            high,
-            settings,
-            monitor,
-        )
-        if same and warm:
-            task.lam_g, task.lam_x = warm.answer.lam_g, warm.answer.lam_x
-        task.order = layout.order(mesh)
+        layout, scale, task = self.task(mesh, guess, args, settings, monitor, warm)
         answer = solve_task(task, solver)
         seconds = time.perf_counter() - began
         return ControlSolution(self, layout, mesh, scale, args, task, answer, seconds)
