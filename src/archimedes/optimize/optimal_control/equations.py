@@ -22,15 +22,28 @@ __all__ = ["Equations"]
 class Equations:
     """Defects, costs and constraints of intervals and ends, for trees like those of a guess."""
 
-    def __init__(self, problem: OptimalControl, scheme: Scheme, guess: Guess) -> None:
+    def __init__(
+        self, problem: OptimalControl, scheme: Scheme, guess: Guess, integrals_like: Any = None
+    ) -> None:
         # The functions alone: what else the problem holds may change.
         self.dynamics, self.path, self.boundary = problem.dynamics, problem.path, problem.boundary
         self.running_cost, self.terminal_cost = problem.running_cost, problem.terminal_cost
+        self.integrals = problem.integrals
+        if self.integrals is not None and integrals_like is None:
+            raise ValueError(
+                "the problem has integrals, which only OptimalControl.solve takes: make states of "
+                "them here, whose rates they are"
+            )
+        self.integrals_like = integrals_like
         self.scheme = scheme
         self.x_like, self.u_like, self.p_like = guess.x_like, guess.u_like, guess.p
-        self.nx, self.nu = (int(tree.ravel(v)[0].size) for v in (guess.x_like, guess.u_like))
+        own, self.nu = (int(tree.ravel(v)[0].size) for v in (guess.x_like, guess.u_like))
+        self.own = own
+        #: All states: the user's, and integrals so far.
+        self.nx = own + (0 if integrals_like is None else int(tree.ravel(integrals_like)[0].size))
         self.np_ = 0 if guess.p is None else int(tree.ravel(guess.p)[0].size)
-        self.unravel_x = tree.ravel(guess.x_like)[1]
+        of_own = tree.ravel(guess.x_like)[1]
+        self.unravel_x = of_own if self.nx == own else (lambda v: of_own(v[:own]))
         self.unravel_u = tree.ravel(guess.u_like)[1]
         self.unravel_p = (lambda v: None) if guess.p is None else tree.ravel(guess.p)[1]
 
@@ -56,12 +69,14 @@ class Equations:
 
         def rate(s: Any, x: Any, u: Any) -> Any:
             slope = tree.ravel(of(self.dynamics)(s, x, u))[0]
-            if slope.shape != (self.nx,):
+            if slope.shape != (self.own,):
                 raise ValueError(
-                    f"dynamics returns {slope.size} numbers for a state of {self.nx}: it must "
+                    f"dynamics returns {slope.size} numbers for a state of {self.own}: it must "
                     "return dx/dt with the structure of x"
                 )
-            return slope * 1.0
+            if self.integrals is None:
+                return slope * 1.0
+            return np.concatenate([slope * 1.0, tree.ravel(of(self.integrals)(s, x, u))[0] * 1.0])
 
         return (tf - t0) * (end - begin), X, U, rate, of
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function import Compiled
+from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.refinement import refined
 from archimedes.optimize.optimal_control.schemes import scheme_of
@@ -31,6 +33,8 @@ class OptimalControl:
       where it is free; ``t0`` and ``tf`` are numbers, or pairs (lower, upper) where free.
     - ``state_bounds``, ``control_bounds``, ``parameter_bounds``: pairs (lower, upper) as in
       :func:`minimize`.
+    - ``integrals(t, x, u, *rest)`` returns any tree of rates, whose integrals over the whole time
+      lie within ``integral_bounds``.
     - ``path(t, x, u, *rest)`` lies within ``path_bounds`` all along,
       ``boundary(t0, x0, tf, xf, *rest)`` within ``boundary_bounds``; without them they are zero.
 
@@ -56,12 +60,18 @@ class OptimalControl:
     path_bounds: Any = None
     boundary: Callable[..., Any] | None = None
     boundary_bounds: Any = None
+    integrals: Callable[..., Any] | None = None
+    integral_bounds: Any = None
 
     def __post_init__(self) -> None:
         if not callable(self.dynamics):
             raise TypeError("OptimalControl: dynamics must be a function (t, x, u) -> dx/dt")
         if self.running_cost is None and self.terminal_cost is None:
             raise ValueError("OptimalControl: give a running_cost, a terminal_cost, or both")
+        if self.integral_bounds is not None and self.integrals is None:
+            raise ValueError(
+                "OptimalControl: integral_bounds are given, but no integrals they are for"
+            )
         for name in ("t0", "tf"):
             _check_time(name, getattr(self, name))
         self._made: dict[Any, Transcription] = {}
@@ -111,16 +121,25 @@ class OptimalControl:
         solver: str,
     ) -> ControlSolution:
         guess = start.as_guess() if isinstance(start, ControlSolution) else start
-        made = self.transcription(guess, method)
+        made = self.transcription(guess, method, tuple(args))
         warm = start if isinstance(start, ControlSolution) else None
         return made.solve(mesh, guess, tuple(args), options, callback, warm, solver)
 
-    def transcription(self, guess: Guess, method: str) -> Transcription:
+    def transcription(self, guess: Guess, method: str, args: tuple[Any, ...]) -> Transcription:
         """Return the equations of a method, kept so that they are compiled once."""
         key = (method, guess.form())
         if key not in self._made:
-            self._made[key] = Transcription(self, scheme_of(method), guess)
+            like = self._integrals_like(guess, args)
+            self._made[key] = Transcription(self, scheme_of(method), guess, like)
         return self._made[key]
+
+    def _integrals_like(self, guess: Guess, args: tuple[Any, ...]) -> Any:
+        integrals = self.integrals
+        if integrals is None:
+            return None
+        rest = args if guess.p is None else (guess.p, *args)
+        made = Compiled(lambda t, *more: integrals(t, *more), name="integrals")
+        return shapes_of(made, 0.0, (guess.x_like, guess.u_like, *rest), "integrals")
 
 
 def _check_time(name: str, given: Any) -> None:

@@ -91,6 +91,15 @@ class ControlSolution:
         return self._made.equations.unravel_p(self.vector[2 : 2 + self._layout.np_])
 
     @property
+    def integrals(self) -> Any:
+        """Integrals over the whole time, as the tree that ``integrals`` returns, or None."""
+        made, layout = self._made.equations, self._layout
+        if made.integrals is None:
+            return None
+        last = layout.head + layout.state_count * layout.nx
+        return tree.ravel(made.integrals_like)[1](self.vector[last - layout.nx + made.own : last])
+
+    @property
     def t(self) -> np.ndarray:
         """Times of the nodes."""
         return self.t0 + (self.tf - self.t0) * self.mesh

@@ -41,9 +41,11 @@ KEPT = 8
 class Transcription:
     """The equations of one problem by one scheme, for trees like those of a guess."""
 
-    def __init__(self, problem: OptimalControl, scheme: Scheme, guess: Guess) -> None:
+    def __init__(
+        self, problem: OptimalControl, scheme: Scheme, guess: Guess, integrals_like: Any = None
+    ) -> None:
         self.problem, self.scheme = problem, scheme
-        self.equations = Equations(problem, scheme, guess)
+        self.equations = Equations(problem, scheme, guess, integrals_like)
         self._kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}}
         self._structures: dict[int, Structure] = {}
         self._path_like: Any = None
@@ -147,14 +149,20 @@ class Transcription:
         p = (np.zeros(0), np.zeros(0))
         if self.equations.p_like is not None:
             p = limits(problem.parameter_bounds, self.equations.p_like, "parameter_bounds")
-        whole = []
+        whole, own = [], self.equations.own
+        totals = (np.zeros(0), np.zeros(0))
+        if self.equations.integrals is not None:
+            totals = limits(
+                problem.integral_bounds, self.equations.integrals_like, "integral_bounds"
+            )
         for k, pick in ((0, np.maximum), (1, np.minimum)):
-            states = np.tile(x[k], (layout.state_count, 1))
+            missing = (-np.inf, np.inf)[k]
+            states = np.full((layout.state_count, self.equations.nx), missing)
+            states[:, :own] = x[k]
             for row, given, name in ((0, problem.initial, "initial"), (-1, problem.final, "final")):
-                missing = (-np.inf, np.inf)[k]
-                states[row] = pick(
-                    states[row], vector_like(given, self.equations.x_like, missing, name)
-                )
+                edge = vector_like(given, self.equations.x_like, missing, name)
+                states[row, :own] = pick(states[row, :own], edge)
+            states[0, own:], states[-1, own:] = 0.0, totals[k]
             controls = np.tile(u[k], layout.control_count)
             times = [ends[0][k], ends[1][k]]
             whole.append(np.concatenate([times, p[k], states.ravel(), controls]))
@@ -165,9 +173,12 @@ class Transcription:
 
     def _start(self, mesh: np.ndarray, layout: Layout, guess: Guess) -> np.ndarray:
         p = np.zeros(0) if guess.p is None else tree.ravel(guess.p)[0] * 1.0
-        X = [guess.x(float(s)) for s in layout.state_times(mesh)]
+        X = np.zeros((layout.state_count, self.equations.nx))
+        for row, s in zip(X, layout.state_times(mesh)):
+            state = guess.x(float(s))
+            row[: state.size] = state
         U = [guess.u(float(s)) for s in layout.control_times(mesh)]
-        return np.concatenate([[guess.t0, guess.tf], p, *X, *U])
+        return np.concatenate([[guess.t0, guess.tf], p, X.ravel(), *U])
 
     def _scale(self, layout: Layout, start: np.ndarray, lower: Any, upper: Any) -> np.ndarray:
         """Return a power of two near the size of each unknown, the same all along."""
