@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 from docs.site.docstring_text import as_text, first_sentence
-from docs.site.public_names import PACKAGES, Name, names_of, present
+from docs.site.parameters import described
+from docs.site.public_names import PACKAGES, Name, names_of, present, public_names
 
 __all__ = ["reference_pages"]
 
@@ -87,6 +89,9 @@ def _page(name: Name) -> str:
     writer = {"class": _class, "exception": _class, "function": _function, "data": _data}[name.kind]
     also = [n.full for p in present() for n in names_of(p) if n.same_as == name.full]
     note = f"Also ``{'``, ``'.join(also)}``.\n\n" if also else ""
+    if makers := _makers(name):
+        links = ", ".join(f":doc:`{m.name} </{_place(m.full)}>`" for m in makers)
+        note = f"Returned by {links}.\n\n" + note
     return (
         ":orphan:\n\n"
         + _title(name.full.removeprefix("archimedes."))
@@ -98,12 +103,36 @@ def _page(name: Name) -> str:
     )
 
 
+def _makers(name: Name) -> list[Name]:
+    """Return the public functions that return a class, by their annotations."""
+    if name.kind != "class":
+        return []
+    pattern = re.compile(rf"(?<![\w.]){re.escape(name.name)}(?!\w)")
+    functions = [n for n in public_names() if n.kind == "function" and n.same_as is None]
+    found = [n for n in functions if pattern.search(_returned(n.value)) and _near(n, name)]
+    return found[:8]
+
+
+def _returned(value: Any) -> str:
+    try:
+        return _type_text(inspect.signature(value).return_annotation)
+    except (TypeError, ValueError):
+        return ""
+
+
+def _near(function: Name, cls: Name) -> bool:
+    """Return whether the name in a function's module is that of the class, and no other."""
+    module = sys.modules.get(getattr(function.value, "__module__", ""))
+    seen = getattr(module, cls.name, cls.value)
+    return seen is cls.value
+
+
 def _indented(text: str, by: int = 3) -> str:
     return "".join((" " * by + line if line.strip() else "") + "\n" for line in text.splitlines())
 
 
 def _function(name: Name) -> str:
-    return _entry("function", name.name, name.value, name.text)
+    return _entry(name, "function", name.name, name.value, name.text)
 
 
 def _data(name: Name) -> str:
@@ -116,7 +145,7 @@ def _data(name: Name) -> str:
 
 def _class(name: Name) -> str:
     cls = name.value
-    members = "".join(_members(cls, name.name))
+    members = "".join(_members(name))
     body = as_text(name.text) + "\n\n" + _fields(cls)
     return (
         f".. py:{name.kind}:: {name.name}{_signature(cls)}\n\n"
@@ -126,12 +155,13 @@ def _class(name: Name) -> str:
     )
 
 
-def _entry(directive: str, full: str, value: Any, text: str, flags: str = "") -> str:
-    body = as_text(text) + "\n\n" + _parameters(value)
-    return f".. py:{directive}:: {full}{_signature(value)}\n{flags}\n{_indented(body)}\n"
+def _entry(name: Name, directive: str, title: str, value: Any, text: str, flags: str = "") -> str:
+    body = as_text(text) + "\n\n" + _parameters(value, text, name)
+    return f".. py:{directive}:: {title}{_signature(value)}\n{flags}\n{_indented(body)}\n"
 
 
-def _members(cls: type, full: str) -> Iterator[str]:
+def _members(owner: Name) -> Iterator[str]:
+    cls, full = owner.value, owner.name
     fields = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
     for name in dir(cls):
         if name.startswith("_") or name in fields:
@@ -145,9 +175,9 @@ def _members(cls: type, full: str) -> Iterator[str]:
         flags = "   :no-index-entry:\n"
         if isinstance(raw, (classmethod, staticmethod)):
             kind = "classmethod" if isinstance(raw, classmethod) else "staticmethod"
-            yield _entry("method", f"{full}.{name}", value, text, f"   :{kind}:\n{flags}")
+            yield _entry(owner, "method", f"{full}.{name}", value, text, f"   :{kind}:\n{flags}")
         elif inspect.isroutine(value):
-            yield _entry("method", f"{full}.{name}", value, text, flags)
+            yield _entry(owner, "method", f"{full}.{name}", value, text, flags)
         elif inspect.isclass(value):
             if value.__name__ == name:
                 body = as_text(text) + "\n\n" + _fields(value)
@@ -208,21 +238,27 @@ def _type_text(annotation: Any) -> str:
     return text.replace("np.ndarray", "array").replace("typing.", "")
 
 
-def _parameters(value: Any) -> str:
-    """Return a table of the types of a function's parameters, where they say something."""
+def _parameters(value: Any, text: str, name: Name) -> str:
+    """Return a table of parameters: types, and what docstrings need not repeat."""
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    rows = [
-        (p.name, _type_text(p.annotation))
-        for p in signature.parameters.values()
-        if p.name not in ("self", "cls")
-    ]
-    rows = [(name, kind) for name, kind in rows if kind not in ("", "Any")]
+    rows = []
+    for p in signature.parameters.values():
+        kind = _type_text(p.annotation).replace("Any", "").strip()
+        words = described(name.package, name.name, p.name, text)
+        if kind or words:
+            rows.append((p.name, kind, Words(words)))
     returned = _type_text(signature.return_annotation)
-    table = _table(("parameter", "type"), rows)
+    headers = ("parameter", "type", Words(""))
+    used = [k for k in range(3) if any(row[k] for row in rows)]
+    table = _table([headers[k] for k in used], [[row[k] for k in used] for row in rows])
     return table + (f"Returns ``{returned}``.\n\n" if returned not in ("", "Any", "None") else "")
+
+
+class Words(str):
+    """Text of a table that is prose, not code."""
 
 
 def _fields(cls: type) -> str:
@@ -258,6 +294,7 @@ def _table(headers: Any, rows: Any) -> str:
     lines = [".. list-table::", "   :header-rows: 1", "   :class: parameters", ""]
     for row in (headers, *rows):
         for k, cell in enumerate(row):
-            code = f"``{cell}``" if cell and row is not headers and not cell.isspace() else cell
-            lines.append(f"   {'* -' if k == 0 else '  -'} {code}".rstrip())
+            prose = row is headers or isinstance(cell, Words) or not cell
+            shown = as_text(cell) if prose else f"``{cell}``"
+            lines.append(f"   {'* -' if k == 0 else '  -'} {shown}".rstrip())
     return "\n".join(lines) + "\n\n"

@@ -12,6 +12,7 @@ import pytest
 from docs.site.docstring_text import as_text
 from docs.site.notebooks import notebook
 from docs.site.page_blocks import ROOT, blocks_of
+from docs.site.parameters import wordless
 from docs.site.public_names import PACKAGES, names_of, present, public_names
 from docs.site.reference import reference_pages
 
@@ -61,6 +62,12 @@ def test_names_of_stubs_are_in_the_reference(stub):
 def test_public_names_say_what_they_are():
     without = [n.full for n in public_names() if n.kind != "module" and len(n.text) < 15]
     assert without == []
+
+
+def test_no_parameter_of_a_function_is_without_words():
+    functions = [n for n in public_names() if n.kind == "function" and n.same_as is None]
+    found = {n.full: wordless(n.package, n.name, n.value, n.text) for n in functions}
+    assert {name: left for name, left in found.items() if left} == {}
 
 
 def test_prose_is_taken_literally():

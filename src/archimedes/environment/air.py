@@ -19,7 +19,13 @@ _SUTHERLAND = (1.458e-6, 110.4)
 
 @struct
 class Air:
-    """State of the air: scalars or arrays of one shape."""
+    """State of the air: scalars or arrays of one shape.
+
+    >>> from archimedes.environment import StandardAtmosphere1976
+    >>> air = StandardAtmosphere1976()(0.0)
+    >>> round(float(air.density), 4), round(float(air.pressure), 1)
+    (1.225, 101325.0)
+    """
 
     temperature: Any = field(units="K")
     pressure: Any = field(units="Pa")

@@ -40,7 +40,13 @@ def earth_rotation_angle(day: Any, fraction: Any = 0.0) -> Any:
 
 
 def earth_attitude(angle: Any) -> EulerAngles:
-    """Return the attitude of E in I for a rotation angle in rad."""
+    """Return the attitude of E in I for a rotation angle in rad.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import earth_attitude
+    >>> earth_attitude(np.pi / 2).rotate(np.array([0.0, 1.0, 0.0])).round(12)
+    array([1., 0., 0.])
+    """
     return EulerAngles(angle, "z")
 
 
@@ -68,7 +74,14 @@ def eci_to_ecef(
 def ecef_to_eci(
     p_E: Any, v_E: Any = None, *, angle: Any, ellipsoid: Ellipsoid = WGS84
 ) -> tuple[Any, Any]:
-    """Return inertial position and velocity of Earth-fixed ones (..., 3): the way back."""
+    """Return inertial position and velocity of Earth-fixed ones (..., 3): the way back.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import ecef_to_eci
+    >>> p_I, v_I = ecef_to_eci(np.array([7e6, 0.0, 0.0]), np.zeros(3), angle=0.0)
+    >>> v_I.round(3)
+    array([  0.   , 510.448,   0.   ])
+    """
     p_E = check_vector(p_E, 3, "p_E")
     c, s = np.cos(angle), -np.sin(angle)
     p_I = _turn(p_E, c, s)

@@ -127,6 +127,12 @@ def geodetic_rates(
 
     `v_NED` (..., 3) in m/s is relative to the Earth, in north, east and down components. The rate
     of longitude is infinite at the poles.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import geodetic_rates
+    >>> rates = geodetic_rates(0.0, 0.0, np.array([0.0, 100.0, 0.0]))
+    >>> [round(float(r) * 1e6, 4) for r in rates]
+    [0.0, 15.6786, -0.0]
     """
     v = check_vector(v_NED, 3, "v_NED")
     north = ellipsoid.meridian_radius(lat) + alt

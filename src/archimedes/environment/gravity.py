@@ -97,6 +97,11 @@ class J2Gravity:
     """A point mass and the second zonal harmonic: the flattening of the planet.
 
     Source: Vallado, Fundamentals of Astrodynamics and Applications, 4th ed., section 8.6.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import J2Gravity
+    >>> J2Gravity()(np.array([6378137.0, 0.0, 0.0])).round(4)
+    array([-9.8142, -0.    , -0.    ])
     """
 
     mu: float = field(units="m^3/s^2", default=WGS84.mu)
@@ -129,6 +134,12 @@ class ThirdBodyGravity:
 
     Written so that nothing cancels when the other body is far away (Battin, An Introduction to
     the Mathematics and Methods of Astrodynamics, section 8.3).
+
+    >>> import numpy as np
+    >>> from archimedes.environment import ThirdBodyGravity
+    >>> moon = ThirdBodyGravity(4.9028e12, lambda t: np.array([3.844e8, 0.0, 0.0]))
+    >>> (1e6 * moon(np.array([7e6, 0.0, 0.0]), 0.0)).round(3)
+    array([ 1.242, -0.   , -0.   ])
     """
 
     mu: float = field(units="m^3/s^2")

@@ -46,7 +46,13 @@ def ned(lat: Any, lon: Any) -> RotationMatrix:
 
 
 def enu(lat: Any, lon: Any) -> RotationMatrix:
-    """Return the attitude of the east-north-up frame in E at latitude and longitude in rad."""
+    """Return the attitude of the east-north-up frame in E at latitude and longitude in rad.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import enu
+    >>> enu(0.0, 0.0).rotate(np.array([1.0, 0.0, 0.0])).round(12)
+    array([0., 0., 1.])
+    """
     axes = _axes(lat, lon)
     return RotationMatrix.make(join_matrix([*axes["east"], *axes["north"], *axes["up"]]))
 

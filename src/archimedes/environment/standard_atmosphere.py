@@ -178,6 +178,10 @@ class SmoothAtmosphere:
     Twice continuously differentiable cubic splines through `StandardAtmosphere1976` at whole
     kilometres from -5 to 100 km, held beyond. It differs from the standard by up to 0.7 K and 0.3 %
     in density where the standard has a corner.
+
+    >>> from archimedes.environment import SmoothAtmosphere
+    >>> round(float(SmoothAtmosphere()(5000.0).density), 3)
+    0.736
     """
 
     temperature_offset: float = field(units="K", default=0.0)

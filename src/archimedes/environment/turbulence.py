@@ -29,7 +29,14 @@ __all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]
 
 @struct
 class Gust:
-    """Velocity and angular velocity of the air around a vehicle, in body axes."""
+    """Velocity and angular velocity of the air around a vehicle, in body axes.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import Gust
+    >>> gust = Gust(v_B=np.array([1.0, 0.0, -0.5]), w_B=np.zeros(3))
+    >>> gust.v_B
+    array([ 1. ,  0. , -0.5])
+    """
 
     v_B: Any = field(units="m/s")
     w_B: Any = field(units="rad/s")
@@ -181,6 +188,14 @@ class DrydenTurbulence(Turbulence):
 
 @struct
 class VonKarmanTurbulence(Turbulence):
-    """Turbulence with von Karman's spectra; parameters as for `DrydenTurbulence`."""
+    """Turbulence with von Karman's spectra; parameters as for `DrydenTurbulence`.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import VonKarmanTurbulence
+    >>> turbulence = VonKarmanTurbulence(wingspan=9.1)
+    >>> state, gust = turbulence.step(turbulence.initial(), np.zeros(4), 150.0, 300.0, 0.01)
+    >>> gust.v_B
+    array([0., 0., 0.])
+    """
 
     spectrum: ClassVar[str] = "von karman"

@@ -76,7 +76,14 @@ class ConstantWind:
 
 @struct
 class TableWind:
-    """Wind by altitude: `v_NED` (n, 3) at `alt` (n,), linear between, held beyond the ends."""
+    """Wind by altitude: `v_NED` (n, 3) at `alt` (n,), linear between, held beyond the ends.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import TableWind
+    >>> wind = TableWind(alt=[0.0, 1000.0], v_NED=[[0.0, 0.0, 0.0], [10.0, 0.0, 0.0]])
+    >>> wind(0.0, 250.0)
+    array([2.5, 0. , 0. ])
+    """
 
     alt: Any = field(units="m")
     v_NED: Any = field(units="m/s")
@@ -105,6 +112,12 @@ class LinearShear:
     """A wind whose speed changes linearly with altitude.
 
     ``v_NED = v_0 + gradient * (alt - reference)``; `gradient` (3,) is in 1/s.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import LinearShear
+    >>> wind = LinearShear(v_0=np.array([2.0, 0.0, 0.0]), gradient=np.array([0.01, 0.0, 0.0]))
+    >>> wind(0.0, 500.0)
+    array([7., 0., 0.])
     """
 
     v_0: Any = field(units="m/s", default_factory=lambda: np.zeros(3))
@@ -125,6 +138,12 @@ class LogarithmicShear:
     `speed` in m/s is that at the height `reference` (20 ft in the specification), `roughness` in m
     is 0.15 ft near an airfield and 2 ft elsewhere, `direction` in rad from north is where the wind
     blows to. Below twice the roughness the wind falls linearly to zero at the ground.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import LogarithmicShear
+    >>> wind = LogarithmicShear(speed=5.0, direction=np.pi / 2)
+    >>> wind(0.0, 50.0).round(3)
+    array([0.  , 9.57, 0.  ])
     """
 
     speed: float = field(units="m/s")
@@ -155,6 +174,12 @@ class OneCosineGust:
     `v_NED` (3,) is the full gust, reached `rise` seconds after `start`. With ``hold=False`` it dies
     away again in the same time: the discrete gust of the airworthiness rules (CS 25.341), whose
     gradient distance is the airspeed times `rise`.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import OneCosineGust
+    >>> gust = OneCosineGust(v_NED=np.array([0.0, 8.0, 0.0]), start=1.0, rise=2.0)
+    >>> gust(2.0, 0.0).round(6)
+    array([0., 4., 0.])
     """
 
     v_NED: Any = field(units="m/s")
@@ -175,7 +200,15 @@ class OneCosineGust:
 
 @struct
 class Winds:
-    """Several winds at once: their sum."""
+    """Several winds at once: their sum.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import ConstantWind, LinearShear, Winds
+    >>> base = ConstantWind(np.array([3.0, 0.0, 0.0]))
+    >>> shear = LinearShear(np.zeros(3), np.array([0.0, 0.01, 0.0]))
+    >>> Winds((base, shear))(0.0, 100.0)
+    array([3., 1., 0.])
+    """
 
     parts: Any = field(default=())
 

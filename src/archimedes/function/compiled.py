@@ -35,6 +35,11 @@ class Compiled(RecordedFunction, Generic[P, R]):
 
     Made by :func:`compile` and by the derivative functions. Call it like the original; called
     with traced values it becomes part of the enclosing recording.
+
+    >>> import archimedes as arc
+    >>> f = arc.compile(lambda x: 2.0 * x)
+    >>> f.name, float(f(3.0))
+    ('<lambda>', 6.0)
     """
 
     def __init__(

@@ -52,7 +52,13 @@ class ConvergenceError(ArchimedesError, RuntimeError):
 
 @struct
 class RootInfo:
-    """How a solve ended: whether it converged, after how many steps, and what is left of F."""
+    """How a solve ended: whether it converged, after how many steps, and what is left of F.
+
+    >>> import archimedes as arc
+    >>> x, info = arc.root(lambda x: x**2 - 2.0, 1.0, full_output=True)
+    >>> bool(info.success), round(float(x), 6)
+    (True, 1.414214)
+    """
 
     success: Any
     steps: Any

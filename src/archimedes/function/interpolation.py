@@ -54,7 +54,13 @@ class Axis:
 
 
 class Interpolant:
-    """A table as a function of its grid's coordinates; made by :func:`interpolant`."""
+    """A table as a function of its grid's coordinates; made by :func:`interpolant`.
+
+    >>> import archimedes as arc
+    >>> table = arc.interpolant([[0.0, 1.0, 2.0]], [0.0, 10.0, 40.0])
+    >>> float(table(1.5))
+    25.0
+    """
 
     def __init__(
         self,

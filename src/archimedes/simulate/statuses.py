@@ -103,6 +103,11 @@ class SolveInfo:
     0 at the end of the span, 1 at a terminal event; failures: -1 step too small, -2 nan or
     infinite, -3 too many steps, -5 events without time between them, -6 ``t_eval`` out of order.
     ``t``: the time reached; ``steps``: how many steps were made.
+
+    >>> import archimedes as arc
+    >>> _, info = arc.odeint(lambda t, x: -x, (0.0, 1.0), 1.0, full_output=True)
+    >>> bool(info.success)
+    True
     """
 
     success: Any

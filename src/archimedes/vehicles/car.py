@@ -29,6 +29,11 @@ class Tyre:
     """Side force by slip angle: ``D sin(C atan(B alpha))`` with D = friction times load.
 
     `stiffness` is B, `shape` is C; small slips give a cornering stiffness of ``B C D`` per rad.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import Tyre
+    >>> Tyre().friction
+    1.0
     """
 
     friction: Any = 1.0
@@ -52,6 +57,11 @@ class Car:
     `front` and `rear` in m are the distances of the axles from the centre of mass, `track` the
     width, `height` that of the centre of mass over the ground at rest; `spring` in N/m and `damper`
     in N s/m per wheel; `front_drive` is the part of the drive that goes to the front axle.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import Car
+    >>> Car.Input(steer=0.02, drive=300.0)
+    Car.Input(steer=0.02, drive=300.0)
     """
 
     mass: Any = field(units="kg", default=1500.0)

@@ -20,6 +20,13 @@ class FlightCase:
     `vehicle` has `world`, `state(flight, ...)` and `dynamics(t, x, u)`; `start` is where it begins,
     `inner` the other fields of its state; `controls` an `Input`, or a function of time
     that returns one (of time, the memory of sampled parts and further arguments, where there are).
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import FlightCase, FlightState, Projectile, fly
+    >>> ball = Projectile(mass=1.0, inertia=np.eye(3), area=0.01, drag=0.5)
+    >>> start = FlightState(0.0, 0.0, 1000.0, np.zeros(3), np.zeros(3), np.zeros(3))
+    >>> fly(FlightCase(ball, start, 5.0), t_eval=np.array([5.0])).flight.alt.round(1)
+    array([889.6])
     """
 
     vehicle: Any = field()

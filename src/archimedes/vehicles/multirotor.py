@@ -42,6 +42,11 @@ class Multirotor:
     """A rigid frame with rotors, drag, and (optionally) feet.
 
     `drag` in N s^2/m^2 is that of the frame, per squared speed along each body axis.
+
+    >>> from archimedes.vehicles import Multirotor, ring
+    >>> drone = Multirotor(mass=1.2, rotors=ring(4, 0.23))
+    >>> float(drone.mass)
+    1.2
     """
 
     mass: Any = field(units="kg", default=1.2)
@@ -124,6 +129,15 @@ class GeometricController:
     even where none is wanted. Source: Lee, Leok and McClamroch, Geometric Tracking Control of a
     Quadrotor UAV on SE(3), IEEE CDC 2010, equations 10 to 16 (the feed-forward of angular
     acceleration left out).
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import FlatEarth, FlightState, GeometricController, load
+    >>> drone = load("multirotor", world=FlatEarth())
+    >>> hover = FlightState(0.0, 0.0, 10.0, np.zeros(3), np.zeros(3), np.zeros(3))
+    >>> x = drone.state(hover)
+    >>> goal = np.array([0.0, 0.0, -10.0]), np.zeros(3), np.zeros(3)
+    >>> GeometricController().command(drone, x, *goal, 0.0).speeds.shape
+    (4,)
     """
 
     position: Any = field(units="1/s^2", default=6.0)

@@ -23,6 +23,12 @@ class Projectile:
     of the moment coefficients in ``w * lengths / (2 V)``, with `lengths` (3,) in m for roll, pitch
     and yaw (NASA/TM-2015-218675, check case 3). The state is that of the `world`; there are no
     controls, `u` is ignored.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import Projectile
+    >>> ball = Projectile(mass=0.4, inertia=1e-3 * np.eye(3), area=0.04, drag=0.47)
+    >>> ball.drag
+    0.47
     """
 
     mass: Any = field(units="kg")

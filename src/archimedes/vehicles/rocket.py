@@ -61,6 +61,11 @@ class Rocket:
     `area` in m^2 is that of the cross-section; `axial` and `normal` are the coefficients of the
     forces along x and across it (the latter per rad), which act at `pressure_point` m from the
     tail.
+
+    >>> from archimedes.vehicles import load
+    >>> rocket = load("rocket")
+    >>> len(rocket.stages)
+    2
     """
 
     stages: tuple[Stage, ...] = field()
@@ -200,6 +205,10 @@ def two_stage_rocket(payload: float = 500.0, world: Any = None) -> Rocket:
     """Return a rocket of 30 t that carries `payload` kg to a low orbit: made up, of usual figures.
 
     Kerosene and liquid oxygen; structural ratios of 7 % and 9 %.
+
+    >>> from archimedes.vehicles import two_stage_rocket
+    >>> len(two_stage_rocket().stages)
+    2
     """
     first = cylindrical_stage(
         0.0, 14.0, 0.9, 1700.0, 22500.0, thrust=4.6e5, specific_impulse=305.0, exit_area=0.45

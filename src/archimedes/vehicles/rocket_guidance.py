@@ -30,6 +30,9 @@ class OrbitGuidance:
     the tangent of the pitch of later stages is ``tangent - tangent_rate * (t - 150)``. `radius` in
     m is the semi-major axis at which the engine stops. `stiffness` in 1/s^2 and `damping` in 1/s
     are the gains of the attitude.
+
+    >>> from archimedes.vehicles import OrbitGuidance
+    >>> guidance = OrbitGuidance()  # guidance.command(rocket, t, x) is the rocket's input
     """
 
     kick: Any = field(units="rad", default=0.08)

@@ -39,6 +39,11 @@ class Satellite:
     rotation angle at t = 0. `thrusters` and `atmosphere` (with `area` and `drag`) are optional.
     `baumgarte` is the rate at which a quaternion's norm is drawn to one: solvers keep the norm
     anyway, and a rate far above the body's own makes steps short.
+
+    >>> from archimedes.vehicles import load
+    >>> satellite = load("satellite")
+    >>> satellite.idle().dipole
+    array([0., 0., 0.])
     """
 
     mass: Any = field(units="kg")

@@ -76,6 +76,14 @@ def trim(
     "q", "r", "side_force", fields of `rest`), by default all. A turn of `turn_rate` in rad/s is
     coordinated: no side force. `bounds` is a pair of `Input` (lower, upper). The `residual` of the
     result is in m/s^2, rad/s and rad/s^2, in the order of `steady`.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16, FlightState, load, trim
+    >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
+    >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
+    >>> steady = trim(load("f16"), level, F16.Input(0.15, -0.03), {"power": 10.0})
+    >>> steady.success, round(float(steady.input.throttle), 3)
+    (True, 0.21)
     """
     if not np.any(check_vector(flight.v_NED, 3, "flight.v_NED")):
         raise ValueError("trim: flight.v_NED is zero: steady flight needs a velocity to hold")

@@ -18,6 +18,13 @@ class FlightState:
 
     `rpy` are roll, pitch and yaw relative to north-east-down, `v_NED` is the velocity relative to
     the ground, `w_B` the angular velocity relative to inertial axes, in body axes.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import FlightState
+    >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.zeros(3)
+    >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
+    >>> level.replace(alt=5000.0).alt
+    5000.0
     """
 
     lat: Any = field(units="rad")

@@ -37,6 +37,13 @@ class FlatEarth:
     The state is `RigidBody.State`: `pos` in NED axes (altitude is ``-pos[2]``), the attitude of the
     body in them, velocity and angular velocity in body axes. Gravity may be any callable of the
     position.
+
+    >>> import numpy as np
+    >>> from archimedes.environment import ConstantWind
+    >>> from archimedes.vehicles import FlatEarth, load
+    >>> drone = load("multirotor", world=FlatEarth(wind=ConstantWind(np.array([3.0, 0.0, 0.0]))))
+    >>> drone.world.wind.v_NED
+    array([3., 0., 0.])
     """
 
     gravity: Any = field(default_factory=UniformGravity)
@@ -99,6 +106,12 @@ class RotatingEarth:
 
     The state is `EarthReferencedBody.State`: position and velocity relative to the Earth in its
     axes, the attitude of the body in them, the inertial angular velocity in body axes.
+
+    >>> from archimedes.environment import PointMassGravity
+    >>> from archimedes.vehicles import RotatingEarth, load
+    >>> plane = load("f16", world=RotatingEarth(gravity=PointMassGravity()))
+    >>> plane.world.ellipsoid.a
+    6378137.0
     """
 
     ellipsoid: Ellipsoid = field(default_factory=lambda: WGS84)

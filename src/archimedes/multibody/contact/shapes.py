@@ -32,6 +32,10 @@ class Ground:
     m above it, a function of plane coordinates, where given. `stiffness` in N/m^1.5 and
     `dissipation` in s/m are those of the compliant contact, as is `slip_speed`, below which
     friction is viscous.
+
+    >>> from archimedes.multibody import Ground
+    >>> Ground(friction=0.4).normal
+    array([0., 0., 1.])
     """
 
     normal: Any = field(default=np.array([0.0, 0.0, 1.0]))

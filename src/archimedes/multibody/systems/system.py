@@ -15,7 +15,13 @@ __all__ = ["State", "dynamics", "rest_state"]
 
 @struct
 class State:
-    """Configuration q (nq,) and velocity v (nv,), or their rates."""
+    """Configuration q (nq,) and velocity v (nv,), or their rates.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import State
+    >>> State(q=np.zeros(2), v=np.ones(2)).v
+    array([1., 1.])
+    """
 
     q: Any = field()
     v: Any = field()

@@ -58,7 +58,13 @@ def _first_function(parts: Any) -> Any:
 
 
 class NlpSolver:
-    """A nonlinear program that was set up once; made by :func:`nlp_solver`."""
+    """A nonlinear program that was set up once; made by :func:`nlp_solver`.
+
+    >>> import archimedes as arc
+    >>> solver = arc.nlp_solver(lambda x, p: (x - p) ** 2)
+    >>> round(float(solver(0.0, 3.0)), 6)
+    3.0
+    """
 
     def __init__(
         self,

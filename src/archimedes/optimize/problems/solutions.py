@@ -42,6 +42,11 @@ class OptimizeResult:
     each constraint and says by how much it is violated at most; ``violation`` is the largest of
     those and of the bounds. ``evaluations`` and ``times`` (s) count the work: "values",
     "slopes" (gradient and Jacobian), "curvature" (Hessian), in times also "solve".
+
+    >>> import archimedes as arc
+    >>> result = arc.minimize(lambda x: (x - 2.0) ** 2, 0.0)
+    >>> result.success, round(float(result.x), 6)
+    (True, 2.0)
     """
 
     x: Any

@@ -49,6 +49,11 @@ class QPSolution:
     ``lam_a`` (rows of A) and ``lam_x`` are positive at upper limits, negative at lower ones:
     P x + q + A^T lam_a + lam_x = 0. ``status`` is a number of :class:`Status`, 0 if solved;
     ``residual`` the larger of what is left of the conditions and the limits.
+
+    >>> import numpy as np
+    >>> from archimedes.optimize import solve_qp
+    >>> solve_qp(np.eye(2), np.array([-3.0, 4.0]), lower=0.0, upper=1.0).x.round(6)
+    array([1., 0.])
     """
 
     x: Any

@@ -118,6 +118,12 @@ class Campaign:
     each good run and a negative number for one that failed; `messages` the words of those that
     raised an error. Results of failed runs have nan, and statistics leave nan out. Where all runs
     failed without a result, `results` is None.
+
+    >>> import archimedes as arc
+    >>> from archimedes.simulate import Normal
+    >>> found = arc.monte_carlo(lambda p: p["a"] ** 2, {"a": Normal(1.0, 0.1)}, n=100)
+    >>> bool(found.success.all()), found.results.shape
+    (True, (100,))
     """
 
     runs: np.ndarray

@@ -40,7 +40,13 @@ HOLDERS: dict[type, Holder] = {}
 
 
 def holds_traced(x: Any) -> bool:
-    """Tell whether a value, or a part of a list or tuple, is traced."""
+    """Tell whether a value, or a part of a list or tuple, is traced.
+
+    >>> import archimedes as arc
+    >>> from archimedes.function import holds_traced
+    >>> arc.compile(lambda x: holds_traced([x, 1.0]))(1.0)
+    True
+    """
     kind = type(x)
     if kind in UNTRACED:
         return False
@@ -58,7 +64,13 @@ def holds_traced(x: Any) -> bool:
 
 
 def is_traced(x: Any) -> bool:
-    """Tell whether a value is a traced array, or an array that holds traced values."""
+    """Tell whether a value is a traced array, or an array that holds traced values.
+
+    >>> import archimedes as arc
+    >>> from archimedes.function import is_traced
+    >>> is_traced(1.0), arc.compile(lambda x: is_traced(x))(1.0)
+    (False, True)
+    """
     holder = HOLDERS.get(type(x))
     return isinstance(x, TracedValue) if holder is None else holder.holds(x)
 

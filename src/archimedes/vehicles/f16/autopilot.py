@@ -179,6 +179,12 @@ class CircleGuidance:
     `centre` (3,) in m is the place of the centre in Earth-fixed axes, `radius` in m is measured
     along the plane that touches the Earth there; turns are to the right. `lead` in rad is the
     change of course per part of the radius off the circle.
+
+    >>> from archimedes.environment import geodetic_to_ecef
+    >>> from archimedes.vehicles import CircleGuidance
+    >>> circle = CircleGuidance(geodetic_to_ecef(0.6, -1.3, 0.0), 5000.0)
+    >>> circle.radius
+    5000.0
     """
 
     centre: Any = field(units="m")

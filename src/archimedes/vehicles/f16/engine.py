@@ -34,6 +34,12 @@ class F16Engine:
 
     `angular_momentum` in kg m^2/s is that of the rotor about the x-axis (160 slug ft^2/s in the
     source; zero in NASA's check cases). With ``lag=False`` the power follows the throttle at once.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16Engine
+    >>> engine = F16Engine()
+    >>> round(float(engine.commanded(0.5)), 2)
+    32.47
     """
 
     angular_momentum: float = field(units="kg m^2/s", default=216.9309)

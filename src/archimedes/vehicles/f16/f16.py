@@ -38,6 +38,15 @@ class F16:
     front of it the aircraft is stable). `aero` gives `wrench(around, elevator, aileron, rudder,
     xcg)`; `engine` gives `commanded(throttle)`, `power_rate(power, throttle)`, `thrust(power,
     around)`, `angular_momentum` and `lag`.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16, FlightState
+    >>> plane = F16()
+    >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.zeros(3)
+    >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
+    >>> x = plane.state(level, power=15.0)
+    >>> round(float(plane.outputs(0.0, x, F16.Input(throttle=0.2)).mach), 3)
+    0.517
     """
 
     mass: Any = field(units="kg", default=637.1595 * SLUG)

@@ -62,7 +62,14 @@ class FirstOrderActuator:
 
 @struct
 class SecondOrderActuator:
-    """A spring and damper towards the command; its state is position and rate."""
+    """A spring and damper towards the command; its state is position and rate.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import SecondOrderActuator
+    >>> fin = SecondOrderActuator(frequency=30.0, lower=-0.4, upper=0.4)
+    >>> fin.upper
+    0.4
+    """
 
     frequency: Any = field(units="rad/s")
     damping: Any = 0.7

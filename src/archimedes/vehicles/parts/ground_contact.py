@@ -23,6 +23,12 @@ class GroundContact:
     """Points (n, 3) in body axes that touch a plane: feet, wheels, skids.
 
     `stiffness` in N/m, `damping` in N s/m; `friction` is Coulomb's coefficient.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import GroundContact
+    >>> skids = GroundContact(np.array([[0.2, 0.1, 0.1], [0.2, -0.1, 0.1], [-0.2, 0.0, 0.1]]))
+    >>> skids.friction
+    0.7
     """
 
     points: Any = field(units="m")

@@ -15,7 +15,14 @@ __all__ = ["Magnetorquers"]
 
 @struct
 class Magnetorquers:
-    """Coils along `axes` (n, 3) with dipoles up to `max_dipole` in A m^2."""
+    """Coils along `axes` (n, 3) with dipoles up to `max_dipole` in A m^2.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import Magnetorquers
+    >>> coils = Magnetorquers(max_dipole=0.2)
+    >>> coils.max_dipole
+    0.2
+    """
 
     axes: Any = field(default_factory=lambda: np.eye(3))
     max_dipole: Any = field(units="A m^2", default=np.inf)

@@ -21,7 +21,13 @@ __all__ = ["MassProperties", "Tank", "combined", "cylinder"]
 
 @struct
 class MassProperties:
-    """Mass, centre of mass in the vehicle's axes, inertia (3, 3) about that centre."""
+    """Mass, centre of mass in the vehicle's axes, inertia (3, 3) about that centre.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import MassProperties
+    >>> MassProperties(mass=2.0, inertia=np.eye(3)).com
+    array([0., 0., 0.])
+    """
 
     mass: Any = field(units="kg")
     com: Any = field(units="m", default_factory=lambda: np.zeros(3))
@@ -55,7 +61,13 @@ def combined(parts: Sequence[MassProperties]) -> MassProperties:
 
 
 def cylinder(mass: Any, radius: Any, length: Any, axis: Any = (1.0, 0.0, 0.0)) -> Any:
-    """Return the inertia (3, 3) of a solid cylinder about its centre, its axis a unit vector."""
+    """Return the inertia (3, 3) of a solid cylinder about its centre, its axis a unit vector.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import cylinder
+    >>> cylinder(mass=2.0, radius=0.5, length=1.0).diagonal().round(4)
+    array([0.25  , 0.2917, 0.2917])
+    """
     a = check_axes(as_array(axis)[None], "axis")[0]
     along = 0.5 * mass * radius**2
     across = mass * (3.0 * radius**2 + length**2) / 12.0

@@ -28,6 +28,11 @@ class Rotors:
     in kg/m^3 for which they were measured; `inertia` in kg m^2 is that of rotor and motor;
     `inflow` in N s^2/m takes thrust off per speed of the rotor and speed of the air against it,
     `drag` in N s^2/m is the force across the axis in the same way.
+
+    >>> from archimedes.vehicles import ring
+    >>> rotors = ring(4, 0.23)
+    >>> rotors.positions.shape
+    (4, 3)
     """
 
     positions: Any = field(units="m")

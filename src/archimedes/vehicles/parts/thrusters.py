@@ -21,6 +21,12 @@ class Thrusters:
 
     `thrust` in N is that at full throttle, `specific_impulse` in s; throttles are held within 0
     and 1.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import Thrusters
+    >>> jets = Thrusters(np.zeros((1, 3)), np.array([[0.0, 0.0, -1.0]]), thrust=5.0)
+    >>> jets.thrust
+    5.0
     """
 
     positions: Any = field(units="m")

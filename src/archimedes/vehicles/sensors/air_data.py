@@ -20,7 +20,13 @@ __all__ = ["AirData"]
 
 @struct
 class AirData:
-    """Errors are standard deviations of each reading, new every time, and constant biases."""
+    """Errors are standard deviations of each reading, new every time, and constant biases.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.sensors import AirData
+    >>> AirData(pressure_noise=2.0).pressure_noise
+    2.0
+    """
 
     pressure_noise: Any = field(units="Pa", default=5.0)
     pressure_bias: Any = field(units="Pa", default=0.0)

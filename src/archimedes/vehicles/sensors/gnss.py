@@ -23,6 +23,11 @@ class Gnss:
     `wander` (3,) in m is the standard deviation of the slow error of the position, north, east and
     down, which forgets itself with `time_constant` in s; `noise` (3,) in m and `velocity_noise`
     (3,) in m/s are new with each reading.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.sensors import Gnss
+    >>> Gnss(noise=np.array([1.0, 1.0, 2.0])).noise
+    array([1., 1., 2.])
     """
 
     wander: Any = field(units="m", default_factory=lambda: np.array([1.5, 1.5, 3.0]))

@@ -12,7 +12,13 @@ __all__ = ["Magnetometer"]
 
 @struct
 class Magnetometer:
-    """The field B_B (3,) in T with errors: hard iron is `errors.bias`, soft iron the matrix."""
+    """The field B_B (3,) in T with errors: hard iron is `errors.bias`, soft iron the matrix.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.sensors import Magnetometer, TriadErrors
+    >>> Magnetometer(TriadErrors(bias=np.array([1e-7, 0.0, 0.0]))).errors.bias
+    array([1.e-07, 0.e+00, 0.e+00])
+    """
 
     errors: TriadErrors = field(default_factory=TriadErrors)
 

@@ -20,6 +20,11 @@ class StarTracker:
     """`noise` (3,) in rad is the standard deviation of the error about each body axis.
 
     It is largest about the line of sight. `misalignment` (3,) in rad is a constant turn.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.sensors import StarTracker
+    >>> StarTracker(noise=np.array([1e-5, 1e-5, 8e-5])).noise
+    array([1.e-05, 1.e-05, 8.e-05])
     """
 
     noise: Any = field(units="rad", default_factory=lambda: np.array([3e-5, 3e-5, 2e-4]))

@@ -25,6 +25,11 @@ class TriadErrors:
 
     `noise` is a density: its standard deviation is ``noise / sqrt(dt)`` for readings every dt
     seconds. `walk` lets the drift grow by ``walk * sqrt(dt)``. Readings end at `limit`.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.sensors import TriadErrors
+    >>> TriadErrors(bias=np.array([0.01, 0.0, 0.0]), noise=1e-3).bias
+    array([0.01, 0.  , 0.  ])
     """
 
     bias: Any = field(default_factory=lambda: np.zeros(3))
