@@ -124,7 +124,7 @@ def plot_root_locus(
         axes.plot(paths[0].real, paths[0].imag, "o", color="C1", mfc="none", label=f"{points[0]:g}")
         axes.plot(paths[-1].real, paths[-1].imag, "x", color="C1", mew=2, label=f"{points[-1]:g}")
         draw_plane(axes, paths.ravel())
-        axes.legend(title=name, loc="upper right")
+        axes.legend(title=name, loc="upper left")
         figure.colorbar(seen, ax=axes, label=name, pad=0.01)
     return figure
 

@@ -114,11 +114,12 @@ def draw_nodes(graph: Graph, nodes: list[int], title: Any, file: Any) -> Any:
                     (x0, y0), (x1, y1) = place[k], place[i]
                     axes.plot([x0, x1], [y0, y1], color="0.6", linewidth=0.7, zorder=1)
         outputs = set(graph.outputs)
+        paper = figure.get_facecolor()
         for i in nodes:
             color = "C2" if graph.op[i] == INPUT else "C1" if i in outputs else "C0"
             text = "in" if graph.op[i] == INPUT else name_of(graph, i)
             box = {"boxstyle": "round,pad=0.25", "fc": color, "ec": "none"}
-            style = {"fontsize": 7, "ha": "center", "va": "center", "color": "white", "zorder": 2}
+            style = {"fontsize": 7, "ha": "center", "va": "center", "color": paper, "zorder": 2}
             axes.text(*place[i], text, bbox=box, **style)
         axes.set_axis_off()
         spread = [p[0] for p in place.values()]

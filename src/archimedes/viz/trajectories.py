@@ -10,7 +10,6 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
-from archimedes.spatial import Quaternion
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.viz.sheets import sheet
 
@@ -107,11 +106,15 @@ def all_panels(traj: Trajectory, angles: bool) -> list[Panel]:
 
 def roll_pitch_yaw(att: Any, lead: int) -> np.ndarray:
     """Return the angles (..., m, 3) of attitudes over time in deg, without jumps of a turn."""
-    q = np.asarray(att.as_quat().array, dtype=np.float64)
-    known = np.isfinite(q).all(axis=-1, keepdims=True)
-    safe = Quaternion(np.where(known, q, np.array([1.0, 0.0, 0.0, 0.0])))
-    rpy = np.unwrap(np.asarray(safe.as_euler("xyz").array), axis=lead - 1)
-    return np.where(known, np.rad2deg(rpy), np.nan)
+    numbers = np.asarray(att.array, dtype=np.float64)
+    known = np.isfinite(numbers).all(axis=-1)
+    if not known.any():
+        return np.full((*known.shape, 3), np.nan)
+    # A flight that ended early goes on with nan, of which no attitude can be made.
+    filled = np.where(known[..., None], numbers, numbers[known][0])
+    whole = tree.map(lambda leaf: filled, att)
+    rpy = np.unwrap(np.asarray(whole.as_quat().as_euler("xyz").array), axis=lead - 1)
+    return np.where(known[..., None], np.rad2deg(rpy), np.nan)
 
 
 def smooth(traj: Trajectory) -> tuple[np.ndarray, Any]:

@@ -23,7 +23,7 @@ def measure_work_precision(
     rtols: Sequence[float] = (1e-3, 1e-5, 1e-7, 1e-9),
     *,
     reference: Any = None,
-    repeats: int = 3,
+    repeats: int = 5,
     **options: Any,
 ) -> dict[str, np.ndarray]:
     """Return for each method rows (error, seconds), one per tolerance, of `solve_ode`.
