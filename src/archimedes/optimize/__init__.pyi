@@ -9,6 +9,8 @@ from archimedes.optimize.nonlinear.nlp import NlpSolver as NlpSolver
 from archimedes.optimize.nonlinear.nlp import minimize as minimize
 from archimedes.optimize.nonlinear.nlp import nlp_solver as nlp_solver
 from archimedes.optimize.nonlinear.places import AtPlaces as AtPlaces
+from archimedes.optimize.optimal_control.phases import Phases as Phases
+from archimedes.optimize.optimal_control.phases import PhasesSolution as PhasesSolution
 from archimedes.optimize.optimal_control.problem import OptimalControl as OptimalControl
 from archimedes.optimize.optimal_control.solution import ControlSolution as ControlSolution
 from archimedes.optimize.problems.solutions import Iteration as Iteration

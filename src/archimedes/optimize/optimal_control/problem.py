@@ -16,7 +16,7 @@ from archimedes.optimize.optimal_control.schemes import scheme_of
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.optimal_control.transcription import Transcription
 
-__all__ = ["OptimalControl"]
+__all__ = ["OptimalControl", "mesh_of"]
 
 
 @dataclass(eq=False)
@@ -100,7 +100,7 @@ class OptimalControl:
         interior-point method of this package, on banded systems) or "ipopt"; ``options`` are
         those of :func:`minimize`.
         """
-        mesh = _mesh(intervals)
+        mesh = mesh_of(intervals)
         start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
         found = self._solve_on(mesh, start, method, args, options, callback, solver)
         for _ in range(max_refinements):
@@ -151,7 +151,8 @@ def _check_time(name: str, given: Any) -> None:
         raise ValueError(f"OptimalControl: {name} = {given} is crossed: lower above upper")
 
 
-def _mesh(intervals: Any) -> np.ndarray:
+def mesh_of(intervals: Any) -> np.ndarray:
+    """Return a mesh from 0 to 1, given as it is or as a number of intervals."""
     if np.ndim(intervals) == 0:
         if int(intervals) < 1:
             raise ValueError(f"intervals = {intervals} must be at least 1")

@@ -166,10 +166,10 @@ class ControlSolution:
         block, pattern = evaluator.blocks[0], evaluator.structure.patterns[0]
         entries = block.slopes(self.answer.x, self._args)
         prices = np.append(self.answer.lam_g, 1.0)[block.rows[:, pattern.first.rows]]
-        local = np.zeros((layout.count, block.index.shape[1]))
-        np.add.at(local, (slice(None), pattern.first.columns), entries * prices)
+        local = np.zeros((block.index.shape[1], layout.count))
+        np.add.at(local, pattern.first.columns, (entries * prices).T)
         states = layout.head + np.arange(layout.nx * len(layout.scheme.state_points))
-        each = (local / self.scale[block.index])[:, states].reshape(layout.count, -1, layout.nx)
+        each = (local.T / self.scale[block.index])[:, states].reshape(layout.count, -1, layout.nx)
         nodes = np.concatenate([each[:, 0], -each[-1:, -1]])
         return vmap(self._made.equations.unravel_x)(nodes)
 

@@ -55,7 +55,7 @@ class Block:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether z is x itself, so that nothing need be gathered."""
+        """Whether z is the beginning of x, if not x itself: then nothing need be gathered."""
         return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
 
     @cached_property
@@ -105,7 +105,7 @@ class Block:
     def _call(self, what: str, kernel: Any, x: np.ndarray, more: Any, args: Sequence[Any]) -> Any:
         """Evaluate at all places: returns (N, ...)."""
         if self.places == 1:
-            z = x if self.whole else x[self.index[0]]
+            z = x if self.whole and x.size == self.index.size else x[self.index[0]]
             one = (a[0] for a in (*more, *self.data))
             return np.asarray(kernel(z, *one, *args))[None]
         mapped = 1 + len(more) + len(self.data)
