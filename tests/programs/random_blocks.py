@@ -177,7 +177,7 @@ class BlockBuilder(Builder):
         kinds = [self.g.dtype[i] for i in blocks]
         scalars, outs = self.some(1, 3), self.some(1, 4)
         ids, depth = self.picks(scalars), self.depth - 1
-        kind = self.choice("call", "scan", "while", "switch", "map")
+        kind = self.choice("call", "scan", "while", "switch", "map", "carried")
         if kind == "call":
             body = self.inner(scalars + kinds, outs, int(self.choice(4, 30)), depth)
             body.outputs += [i for i, d in enumerate(body.dtype) if length_of(d)][:3]
@@ -198,10 +198,30 @@ class BlockBuilder(Builder):
                 self.inner(scalars + kinds, outs, int(self.choice(0, 5, 25)), depth)
                 for _ in range(3)
             )
+            if self.rng.integers(2):
+                for body in branches:
+                    same = [i for i, d in enumerate(body.dtype) if d == kinds[0]]
+                    body.outputs.append(self.choice(*same))
             return self.g.region(Switch([self.pick(I64), *ids, *blocks], branches))
+        if kind == "carried":
+            return self.carried(ids, blocks)
         length = int(self.choice(1, 3, 9))
         body = self.inner(scalars + kinds, outs, 6, depth)
         return self.g.region(Map(self.picks(scalars * length) + blocks, body, length, len(scalars)))
+
+    def carried(self, ids: list[int], blocks: list[int]) -> np.ndarray:
+        """A loop that carries blocks."""
+        ids = [*blocks[:1], *ids, *blocks]
+        kinds = [self.g.dtype[i] for i in ids]
+        body = self.inner(kinds, [kinds[1]], 8, self.depth - 1)
+        wide = [k for k, d in enumerate(body.dtype) if d == kinds[0]]
+        count = 2 + len(blocks) if self.rng.integers(2) else 2
+        more = body.inputs[2:count]
+        body.outputs = [self.choice(*wide), *body.outputs, *more]
+        if self.rng.integers(2):
+            return self.g.region(Scan(ids, body, 3, count, 0))
+        condition = self.inner(kinds, [B8], 3, 0)
+        return self.g.region(While(ids, condition, body, count, 3))
 
     def element(self) -> None:
         i = self.block()

@@ -52,6 +52,8 @@ class Join:
     """
 
     order: Sequence[int]
+    #: Which instances take the branch being written, where those of several run ("": all).
+    mask = ""
 
     def branch(self, k: int) -> AbstractContextManager[None]:
         """Surround what is written of branch ``k``."""
@@ -238,8 +240,11 @@ class Dialect:
         """Leave a loop of ``repeated`` unless a test holds."""
         raise NotImplementedError
 
-    def renew(self, f: Any, loop: Loop, copies: Sequence[tuple[Place, Place]]) -> bool:
-        """Put carried values in memory into their places (to, from), if plain copies do not do."""
+    def renew(self, f: Any, mask: str, copies: Sequence[tuple[Place, Place, int]]) -> bool:
+        """Put values in memory into their places where a mask holds, if plain copies do not do.
+
+        Each goes to a place from another; the number is the length of a block, 0 for a scalar.
+        """
         return False
 
     def from_end(self, f: Any, counter: str, length: int) -> str:

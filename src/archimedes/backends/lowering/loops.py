@@ -20,6 +20,7 @@ from archimedes.backends.lowering.dialect import FEW, Dialect, Loop
 from archimedes.backends.lowering.schedule import has_host
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Store
+from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.regions import Map, Scan, While
 
 if TYPE_CHECKING:
@@ -32,34 +33,50 @@ class _Carry:
     """The carried values of a loop: operands that the loop holds, or two sets of places.
 
     Of a body whose first outputs are the next values, ``wanted`` are to be returned, and
-    ``stores`` to be put into places.
+    ``stores`` to be put into places. Blocks are in memory, however few there are.
     """
 
-    def __init__(self, d: Dialect, f: Any, start: Sequence[Binding], dtypes: Sequence[int]) -> None:
-        self.d, self.f = d, f
-        self.operands: list[tuple[int, str]] = []
-        self.wanted: Sequence[int] = range(len(dtypes))
-        self.stores: list[Store] = []
-        self.places: list[Binding] = []
-        if len(dtypes) <= FEW:
-            self.operands = [(x, d.operand(f, b)) for x, b in zip(dtypes, start)]
-        else:
-            old, new = arrays(d, f, dtypes), arrays(d, f, dtypes)
-            copy_all(d, f, list(zip(old, start)))
-            self.places = [Binding(place=place) for place in old]
-            self.wanted, self.stores = (), list(enumerate(new))
+    def __init__(self, d: Dialect, f: Any, start: Sequence[Binding], kinds: Sequence[int]) -> None:
+        self.d, self.f, self.kinds = d, f, kinds
+        scalars = [k for k, kind in enumerate(kinds) if not length_of(kind)]
+        few = len(scalars) <= FEW
+        self.wanted: Sequence[int] = scalars if few else ()
+        self.operands = [(kinds[k], d.operand(f, start[k])) for k in self.wanted]
+        stored = [] if few else scalars
+        dtypes = [kinds[k] for k in stored]
+        old, new = (dict(zip(stored, arrays(d, f, dtypes))) for _ in range(2))
+        copy_all(d, f, [(old[k], start[k]) for k in stored])
+        for k, kind in enumerate(kinds):
+            source = start[k].place
+            if length_of(kind) and source is not None:
+                old[k], new[k] = (d.block(f, item_type(kind), length_of(kind)) for _ in range(2))
+                d.copy_run(f, old[k], source, length_of(kind))
+        self.places = old
+        self.stores: list[Store] = list(new.items())
 
     def values(self, loop: Loop) -> list[Binding]:
         """Return the values of this step; behind the loop, the last ones."""
-        return self.places or [Binding(operand=x) for x in loop.carried]
+        held = {k: Binding(operand=x) for k, x in zip(self.wanted, loop.carried)}
+        held |= {k: Binding(place=place) for k, place in self.places.items()}
+        return [held[k] for k in range(len(self.kinds))]
 
     def update(self, loop: Loop, values: Sequence[Binding]) -> None:
         """Put new values in the place of the old ones, all at once."""
         d, f = self.d, self.f
         loop.next = [d.operand(f, b) for b in values]
-        copies = [(b.place, new) for b, (_, new) in zip(self.places, self.stores) if b.place]
-        if not d.renew(f, loop, copies):
-            copy_all(d, f, [(to, Binding(place=new)) for to, new in copies])
+        copies = [(self.places[k], new, length_of(self.kinds[k])) for k, new in self.stores]
+        if d.renew(f, loop.mask, copies):
+            return
+        copy_all(d, f, [(to, Binding(place=new)) for to, new, length in copies if not length])
+        for to, new, length in copies:
+            if length:
+                d.copy_run(f, to, new, length)
+
+    def finish(self) -> None:
+        """Give back the memory that only the loop needs."""
+        for k, new in self.stores:
+            if length_of(self.kinds[k]):
+                self.d.release(self.f, new, length_of(self.kinds[k]))
 
 
 def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -> None:
@@ -86,6 +103,7 @@ def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -
         here = moved_together(d, f, to, at)
         stores = [*carry.stores, *((n + k, place) for k, place in zip(kept, here))]
         carry.update(loop, low.block(f, region, body, given, carry.wanted, stores))
+    carry.finish()
     last, column = carry.values(loop), dict(zip(kept, to))
     for i, number in zip(outs, scope.numbers(outs)):
         if number < n:
@@ -115,6 +133,7 @@ def lower_while(low: Lowering, scope: Scope, region: While, outs: Sequence[int])
         (test,) = low.block(f, region, region.condition, given, [0])
         d.go_on(f, loop, d.operand(f, test))
         carry.update(loop, low.block(f, region, region.body, given, carry.wanted, carry.stores))
+    carry.finish()
     last = carry.values(loop)
     for i, number in zip(outs, scope.numbers(outs)):
         scope.bind(i, last[number])

@@ -127,14 +127,14 @@ class NestWriter:
             d.fill_run(f, place, value, region.partials)
         self._into_partials(reads, indices, partials)
         half = region.partials // 2
-        while half:
+        while half > 1:
             with d.counted(f, half, ()) as loop:
                 for place, dtype in zip(partials, self.dtypes):
                     first = d.moving(f, place, loop.counter, 1)
                     second = Binding(place=first.at(half))
                     d.store(f, first, self._combined(d.load(f, first), second, dtype))
             half //= 2
-        return [d.operand(f, d.taken(f, Binding(place=p), p.dtype)) for p in partials]
+        return [self._combined(d.load(f, p), Binding(place=p.at(1)), p.dtype) for p in partials]
 
     def _chain(
         self, reads: Sequence[Walk], indices: Sequence[Index], carried: list[str]

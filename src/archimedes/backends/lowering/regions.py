@@ -7,16 +7,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archimedes.backends.lowering.block_moves import lower_accumulate, lower_pack
 from archimedes.backends.lowering.copies import arrays, copy_all
-from archimedes.backends.lowering.dialect import FEW
+from archimedes.backends.lowering.dialect import FEW, Dialect
 from archimedes.backends.lowering.loops import lower_map, lower_scan, lower_while
 from archimedes.backends.lowering.nests import lower_nest
 from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.errors import GraphError
+from archimedes.graph.dtypes import length_of
+from archimedes.graph.program import Graph
 from archimedes.graph.regions import (
     Accumulate,
     Call,
@@ -53,17 +55,43 @@ def _call(low: Lowering, scope: Scope, region: Call, outs: Sequence[int]) -> Non
 def _switch(low: Lowering, scope: Scope, region: Switch, outs: Sequence[int]) -> None:
     d, f = low.dialect, scope.f
     index, *rest = region.inputs.tolist()
-    given, wanted = scope.bindings(rest), scope.numbers(outs)
+    given, wide = scope.bindings(rest), [i for i in outs if length_of(scope.graph.dtype[i])]
+    narrow = [i for i in outs if i not in wide]
+    wanted = scope.numbers(narrow)
     dtypes = [region.out_dtypes[k] for k in wanted]
     places = arrays(d, f, dtypes) if len(wanted) > FEW else []
     costs = [low.sizes.cost(body) for body in region.branches]
+    to = [scope.new_block(i) for i in wide]
     join = d.join(f, scope.operand(index), costs, dtypes, places)
     for k in join.order:
         with join.branch(k):
-            join.give(low.block(f, region, region.branches[k], given, wanted))
+            into = _Blocks(d, f, scope.graph, wide, to, join.mask)
+            stores = list(zip(scope.numbers(wide), into.places))
+            join.give(low.block(f, region, region.branches[k], given, wanted, stores))
+            into.finish()
     results = join.results()
-    for k, i in enumerate(outs):
+    for k, i in enumerate(narrow):
         scope.bind(i, Binding(place=places[k]) if places else Binding(operand=results[k]))
+
+
+class _Blocks:
+    """Where a branch puts blocks: where they belong, or aside if not all instances take it."""
+
+    def __init__(
+        self, d: Dialect, f: Any, g: Graph, ids: Sequence[int], to: Sequence[Place], mask: str
+    ) -> None:
+        self.d, self.f, self.mask, self.to = d, f, mask, to
+        self.lengths = [length_of(g.dtype[i]) for i in ids]
+        self.places = to
+        if mask:
+            self.places = [d.block(f, p.dtype, n) for p, n in zip(to, self.lengths)]
+
+    def finish(self) -> None:
+        """Put aside no longer."""
+        if self.mask:
+            self.d.renew(self.f, self.mask, list(zip(self.to, self.places, self.lengths)))
+            for place, length in zip(self.places, self.lengths):
+                self.d.release(self.f, place, length)
 
 
 def _solve(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> None:

@@ -246,12 +246,17 @@ class Llvm(Dialect):
         f.start(going)
         loop.mask = running
 
-    def renew(self, f: Function, loop: Loop, copies: Sequence[tuple[Place, Place]]) -> bool:
+    def renew(self, f: Function, mask: str, copies: Sequence[tuple[Place, Place, int]]) -> bool:
         """Copy in active lanes only."""
-        if not loop.mask or f.spelling.lanes == 1:
+        if not mask or f.spelling.lanes == 1:
             return False
-        for to, new in copies:
-            f.store(to, choose(f, to.dtype, loop.mask, f.load(new), f.load(to)))
+        for to, new, length in copies:
+            if not length:
+                f.store(to, choose(f, to.dtype, mask, f.load(new), f.load(to)))
+                continue
+            with f.loop(0, length) as run:
+                here, there = (f.moving(x, run.counter, 1) for x in (to, new))
+                f.store(here, choose(f, to.dtype, mask, f.load(there), f.load(here)))
         return True
 
     def from_end(self, f: Function, counter: str, length: int) -> str:
