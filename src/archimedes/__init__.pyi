@@ -28,6 +28,7 @@ from archimedes.function import callback as callback
 from archimedes.function import coloring as coloring
 from archimedes.function import compile as compile
 from archimedes.function import cond as cond
+from archimedes.function import custom_jac as custom_jac
 from archimedes.function import custom_jvp as custom_jvp
 from archimedes.function import custom_vjp as custom_vjp
 from archimedes.function import expm as expm

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
 from archimedes.graph.walk import Outputs, Walk
 
@@ -28,6 +30,8 @@ class _Rewriting(Walk):
 
     def region(self, i: int, region: Region) -> Outputs:
         bodies = [rewrite(body, self.emitter, self.known) for body in region.bodies]
+        if isinstance(region, Call) and region.copied:
+            return inline(self.dst, bodies[0], self.moved(region).inputs)
         return self.dst.region(self.moved(region).with_bodies(bodies)).tolist()
 
 
@@ -36,7 +40,8 @@ def rewrite(src: Graph, emitter: Emitter, known: dict[str, Graph] | None = None)
 
     ``emitter(graph)`` is asked for each graph (``src`` and every body in it) and returns the
     function that writes its operations. All inputs stay. ``known`` holds bodies done already.
-    Derivative rules are left out: they have done their work, and are no part of a kernel.
+    Derivative rules are left out: they have done their work, and are no part of a kernel; bodies
+    that were calls for their sake alone are copied to where they are called.
     """
     known = {} if known is None else known
     found = known.get(src.digest())

@@ -17,11 +17,11 @@ from archimedes.function.region_bodies import any_traced, static_out_graph
 from archimedes.graph.dtypes import is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Call
+from archimedes.graph.regions import Call, DerivativeRule
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
 from archimedes.symbolic.core.traced_content import traced_or_same
 
-__all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
+__all__ = ["CustomFunction", "custom_jvp", "custom_vjp", "stop_gradient"]
 
 
 def stop_gradient(x: Any) -> Any:
@@ -138,10 +138,13 @@ class Rule:
         return row + [None] * (len(like) - len(row))
 
 
-class _Custom:
-    """A function with a rule; the two public kinds differ in what the rule is given."""
+class CustomFunction:
+    """A function with a rule; the public kinds differ in what the rule is given."""
 
     reverse = False
+    #: The method that sets the rule, and whether the function is copied to where it is called.
+    setter = "defjvp"
+    copied = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.compiled = function if isinstance(function, Compiled) else Compiled(function)
@@ -149,6 +152,7 @@ class _Custom:
         self.rule: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute, or note a call with its rule in the recording."""
         if not any_traced(args, kwargs):
             return self.compiled.function(*args, **kwargs)
         leaves, recording, _ = self.compiled.lookup(args, kwargs)
@@ -156,19 +160,20 @@ class _Custom:
         if self.rule is None:
             raise TraceError(
                 f"{self.compiled.name} has no derivative rule yet: give it one with "
-                f"{self.compiled.name}.{'defvjp' if self.reverse else 'defjvp'}"
+                f"{self.compiled.name}.{self.setter}"
             )
         values = self.compiled.signature.bind(args, kwargs)
         static = self.compiled.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in static}
         args_tree = tree.structure(tuple(dynamic.values()))
-        rule = Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
+        rule = self._rule_for(recording, args_tree)
         inputs: list[int] = []
         for leaf, spec in zip(leaves, recording.leaves):
             if spec.traced:
                 inputs.extend(leaf_ids(leaf, spec))
         ids = np.array([*inputs, *recording.captured], dtype=np.int64)
-        region = Call(ids, recording.graph, rule, closure=len(recording.captured))
+        closure = len(recording.captured)
+        region = Call(ids, recording.graph, rule, closure=closure, copied=self.copied)
         outs = current_trace().graph.region(region)
 
         def take(out: OutLeaf) -> Any:
@@ -176,11 +181,14 @@ class _Custom:
 
         return recording.rebuild(take)
 
+    def _rule_for(self, recording: Recording, args_tree: Any) -> DerivativeRule:
+        return Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
+
     def _apply(self, args: Any, result: Any, given: Any) -> Any:
         raise NotImplementedError
 
 
-class custom_jvp(_Custom):
+class custom_jvp(CustomFunction):
     """Give a function its own forward derivative; reverse mode transposes it.
 
     ``f.defjvp(rule)`` with ``rule(primals, tangents) -> (result, tangent of result)``, where
@@ -211,7 +219,7 @@ class custom_jvp(_Custom):
         return answer[1]
 
 
-class custom_vjp(_Custom):
+class custom_vjp(CustomFunction):
     """Give a function its own reverse derivative; forward mode transposes it.
 
     ``f.defvjp(fwd, bwd)`` with ``fwd(*args) -> (result, residuals)`` and
@@ -226,6 +234,7 @@ class custom_vjp(_Custom):
     """
 
     reverse = True
+    setter = "defvjp"
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Set the rule."""

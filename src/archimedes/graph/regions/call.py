@@ -20,18 +20,20 @@ class Call(OneBody):
     """Run a body once: reuse without inlining, optionally with a derivative of its own.
 
     The last ``closure`` inputs are values the body closes over, of which that derivative knows
-    nothing.
+    nothing. One that is ``copied`` is a call for its derivative's sake alone: in programs that are
+    run its body stands where it was called.
     """
 
     derivative: DerivativeRule | None = None
     closure: int = 0
+    copied: bool = False
 
     @property
     def out_dtypes(self) -> list[int]:
         return self.body.output_dtypes
 
     def settings(self) -> tuple[Any, ...]:
-        return (None if self.derivative is None else id(self.derivative),)
+        return (None if self.derivative is None else id(self.derivative), self.copied)
 
     def computed(self) -> tuple[Any, ...]:
         return ()
@@ -60,7 +62,7 @@ class Call(OneBody):
         keep = tuple(sorted(cutter.reads(body, outs)))
         part = cutter.part(body, keep, outs)
         numbers = new_numbers(outs) if once else same_number
-        return Cut(keep, lambda ids: Call(ids, part, line=self.line), numbers)
+        return Cut(keep, lambda ids: Call(ids, part, copied=self.copied, line=self.line), numbers)
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         return run(self.body, values)

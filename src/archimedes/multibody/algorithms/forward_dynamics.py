@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.multibody.algorithms.forward_dynamics_derivatives import aba_derivatives
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.links import (
     Forces,
@@ -29,6 +30,7 @@ from archimedes.multibody.algorithms.links import (
 from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
+from archimedes.multibody.algorithms.own_derivatives import recorded
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -76,8 +78,19 @@ def aba(
     >>> aba(b.build(), q=np.zeros(1), v=np.zeros(1), tau=np.zeros(1))
     array([16.35])
     """
+    tau = check_coordinates(model, tau, "tau", model.nv)
     if passive:
-        tau = speeds_checked(model, tau) + passive_torque(model, q, v)
+        tau = tau + passive_torque(model, q, v)
+    x = (
+        check_coordinates(model, q, "q", model.nq),
+        check_coordinates(model, v, "v", model.nv),
+        tau,
+    )
+    return recorded(plain_aba, aba_derivatives, model, x, forces)
+
+
+def plain_aba(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
+    """Return the accelerations (nv,), as they are computed."""
     if any(link.mimic for link in model.links):
         return by_mass_matrix(model, q, v, tau, forces)
     qs = coordinates_of(model, q)
@@ -193,14 +206,9 @@ def articulated_to_parent(X: Pose, I: Articulated) -> Articulated:
     return Articulated(A, shifted, symmetric(J))
 
 
-def speeds_checked(model: Model, tau: Any) -> Any:
-    """Return torques as an array (..., nv)."""
-    return check_coordinates(model, tau, "tau", model.nv)
-
-
 def by_mass_matrix(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
     """Return the accelerations by solving with the mass matrix."""
 
     bias = rnea(model, q, v, np.zeros(model.nv), forces)
-    rest = speeds_checked(model, tau) - bias
+    rest = tau - bias
     return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from archimedes.multibody.algorithms.inverse_dynamics_derivatives import rnea_derivatives
 from archimedes.multibody.algorithms.links import (
     Column,
     Forces,
+    check_coordinates,
     columns_of,
     coordinates_of,
     external_forces,
@@ -24,6 +26,7 @@ from archimedes.multibody.algorithms.links import (
 )
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
+from archimedes.multibody.algorithms.own_derivatives import recorded
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -54,13 +57,20 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     >>> rnea(b.build(), q=np.zeros(1), v=np.zeros(1), a=np.zeros(1))
     array([-9.81])
     """
+    x = tuple(
+        check_coordinates(model, y, name, size)
+        for y, name, size in ((q, "q", model.nq), (v, "v", model.nv), (a, "a", model.nv))
+    )
+    torques = recorded(plain_rnea, rnea_derivatives, model, x, forces)
+    return torques - passive_torque(model, q, v) if passive else torques
+
+
+def plain_rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces) -> Any:
+    """Return the torques (nv,), as they are computed."""
     X, S, f_of = link_forces(model, q, v, a, forces, moved_inertias_of(model))
     rates = speeds_of(model, a, "a")
     torques, _ = torques_of(model, X, S, f_of)
-    torques = [t + model.armature[k] * rates[k] for k, t in enumerate(torques)]
-    if passive:
-        return joined(torques) - passive_torque(model, q, v)
-    return joined(torques)
+    return joined([t + model.armature[k] * rates[k] for k, t in enumerate(torques)])
 
 
 def link_forces(
