@@ -135,8 +135,8 @@ class Toy(StatementDialect):
         return Binding(place=Place((name, ""), 0, kind & 3)) if length_of(kind) else Binding(name)
 
     def arguments(self, f: Any, values: Any, kinds: Any) -> str:
-        pairs = zip(values, kinds)
-        return ", ".join(b.place.array[0] if length_of(d) else self.operand(f, b) for b, d in pairs)
+        pairs = [(self.operand(f, b), length_of(d)) for b, d in zip(values, kinds)]
+        return ", ".join(f"{x[:-1]}:][:{n}]" if n else x for x, n in pairs)
 
     def call(self, low: Any, f: Any, routine: Any, given: Any, wanted: Any, to: Any) -> list:
         name, kinds = routine

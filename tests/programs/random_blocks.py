@@ -200,11 +200,12 @@ class BlockBuilder(Builder):
             )
             if self.rng.integers(2):
                 for body in branches:
-                    same = [i for i, d in enumerate(body.dtype) if d == kinds[0]]
-                    body.outputs.append(self.choice(*same))
+                    body.outputs.append(self.choice(*_like(body, kinds[0])))
             return self.g.region(Switch([self.pick(I64), *ids, *blocks], branches))
         if kind == "carried":
             return self.carried(ids, blocks)
+        if not self.rng.integers(3):
+            return self.sliced(scalars, kinds)
         length = int(self.choice(1, 3, 9))
         body = self.inner(scalars + kinds, outs, 6, depth)
         return self.g.region(Map(self.picks(scalars * length) + blocks, body, length, len(scalars)))
@@ -214,7 +215,7 @@ class BlockBuilder(Builder):
         ids = [*blocks[:1], *ids, *blocks]
         kinds = [self.g.dtype[i] for i in ids]
         body = self.inner(kinds, [kinds[1]], 8, self.depth - 1)
-        wide = [k for k, d in enumerate(body.dtype) if d == kinds[0]]
+        wide = _like(body, kinds[0])
         count = 2 + len(blocks) if self.rng.integers(2) else 2
         more = body.inputs[2:count]
         body.outputs = [self.choice(*wide), *body.outputs, *more]
@@ -222,6 +223,25 @@ class BlockBuilder(Builder):
             return self.g.region(Scan(ids, body, 3, count, 0))
         condition = self.inner(kinds, [B8], 3, 0)
         return self.g.region(While(ids, condition, body, count, 3))
+
+    def sliced(self, scalars: list[int], kinds: list[int]) -> np.ndarray:
+        """A loop or a map over blocks, with a block for each step among its results."""
+        length = int(self.choice(1, 2, 5))
+        slices = [*kinds[:1], *scalars]
+        like = [i for i in self.blocks if self.g.dtype[i] == kinds[0]] or [self.of_kind(kinds[0])]
+        rows = [x for _ in range(length) for x in (self.choice(*like), *self.picks(scalars))]
+        if self.rng.integers(2):
+            body = self.inner(slices, scalars, 6, self.depth - 1)
+            body.outputs.append(self.choice(*_like(body, kinds[0])))
+            return self.g.region(Map(rows, body, length, len(slices)))
+        body = self.inner([F64, *slices], [F64, *scalars], 6, self.depth - 1)
+        body.outputs.append(self.choice(*_like(body, kinds[0])))
+        return self.g.region(Scan([self.pick(F64), *rows], body, length, 1, len(slices)))
+
+    def of_kind(self, kind: int) -> int:
+        table = self.rng.normal(size=length_of(kind)) * 5
+        dtype = item_type(kind)
+        return self.g.block(table > 0 if dtype == B8 else table.astype(DTYPES[dtype]))
 
     def element(self) -> None:
         i = self.block()
@@ -242,6 +262,10 @@ class BlockBuilder(Builder):
                 self.lookup()
             else:
                 self.operation()
+
+
+def _like(g: Graph, kind: int) -> list[int]:
+    return [i for i, d in enumerate(g.dtype) if d == kind]
 
 
 def _overlaps(strides: list[int], shape: tuple[int, ...]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place
+from archimedes.graph.dtypes import item_type, length_of
 
 __all__ = [
     "Column",
@@ -23,10 +24,16 @@ Copy = tuple[Place, Binding]
 
 
 def arrays(d: Dialect, f: Any, dtypes: Sequence[int], length: int = 1) -> list[Place]:
-    """Reserve memory for values of mixed dtypes: one array per dtype, in order of position.
+    """Reserve memory for values of mixed types: one array per dtype, in order of position.
 
-    With a ``length`` the arrays hold so many rows of these values.
+    With a ``length`` the arrays hold so many rows of these values. A block has its own array.
     """
+    if any(map(length_of, dtypes)):
+        places = iter(arrays(d, f, [x for x in dtypes if not length_of(x)], length))
+        return [
+            d.array(f, item_type(x), length_of(x) * length) if length_of(x) else next(places)
+            for x in dtypes
+        ]
     totals = {x: dtypes.count(x) for x in sorted(set(dtypes))}
     bases = {x: d.array(f, x, total * length) for x, total in totals.items()}
     taken = dict.fromkeys(totals, 0)
@@ -101,9 +108,21 @@ def _column(d: Dialect, f: Any, bindings: Sequence[Binding], dtype: int) -> Colu
     if all(b.constant is not None for b in bindings):
         values = [b.constant[0] for b in bindings if b.constant]
         return Column(None, d.table(f, values, dtype), 1)
+    if length_of(dtype):
+        return _block_column(d, f, bindings, dtype)
     start = d.array(f, dtype, len(bindings))
     copy_all(d, f, [(start.at(k), b) for k, b in enumerate(bindings)])
     return Column(None, start, 1)
+
+
+def _block_column(d: Dialect, f: Any, bindings: Sequence[Binding], kind: int) -> Column:
+    """Put the blocks of all steps one behind the other."""
+    length = length_of(kind)
+    start = d.array(f, item_type(kind), length * len(bindings))
+    for k, binding in enumerate(bindings):
+        assert binding.place is not None
+        d.copy_run(f, start.at(k * length), binding.place, length)
+    return Column(None, start, length)
 
 
 def stack_columns(
@@ -150,7 +169,8 @@ def stacked_outputs(
     own = [x for x, found in zip(dtypes, direct) if found is None]
     places = iter(arrays(d, scope.f, own, length))
     return [
-        (next(places), own.count(x)) if found is None else found for x, found in zip(dtypes, direct)
+        (next(places), length_of(x) or own.count(x)) if found is None else found
+        for x, found in zip(dtypes, direct)
     ]
 
 

@@ -385,7 +385,8 @@ class Llvm(Dialect):
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
         """Compute instances in lanes if the kernel is scalar."""
-        fits = region.length >= self.module.target.lanes
+        mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
+        fits = region.length >= self.module.target.lanes and not any(map(length_of, mapped))
         if self.module.spelling.lanes > 1 or not fits or has_host(region.body):
             return False
         wide = self._in_lanes(low, region.body, self.module.target.lanes)
