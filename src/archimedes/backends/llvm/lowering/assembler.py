@@ -97,7 +97,7 @@ class Module:
     def text(self) -> str:
         """Return the whole module."""
         head = [f'target triple = "{self.target.triple}"', *self.global_lines]
-        tail = ['!0 = !{!"branch_weights", i32 1, i32 1000}']
+        tail = ['!0 = !{!"branch_weights", i32 1, i32 1000}', "!1 = !{i32 1}"]
         return "\n".join([*head, *self.declarations.values(), *self.functions, *tail, ""])
 
 

@@ -16,6 +16,7 @@ from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
+from archimedes.backends.llvm.lowering.streams import fence, may_stream, passes_by, stream
 from archimedes.backends.llvm.lowering.tiles import (
     Rows,
     announce_store,
@@ -110,6 +111,8 @@ class _Loop:
         rooms = rooms or ["null"] * (len(inputs) + len(outputs))
         self.given = self._rows("in", inputs, rooms[: len(inputs)])
         self.results = self._rows("out", outputs, rooms[len(inputs) :])
+        #: Whether so much is put out that it should pass by the caches.
+        self.streams = [passes_by(f, r) if may_stream(f, r) else "" for r in self.results]
 
     def _room(self, k: int, size: int, offset: int) -> str:
         """Reserve room for an incomplete tile, in the frame, or beside one to be taken apart."""
@@ -140,8 +143,19 @@ class _Loop:
         """Fill the tile of the instances from ``first`` on, in the frame ``at``."""
         f, whole = self.f, self._whole(first)
         self._fill("in", self.inputs, gather(f, whole, first, "%end", self.given))
-        self._fill("out", self.outputs, places_of(f, whole, first, self.results))
+        self._fill("out", self.outputs, self._places(whole, first))
         f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
+
+    def _places(self, whole: str, first: str) -> list[str]:
+        """Return where a tile puts its results: what passes by the caches goes to the room."""
+        direct = [
+            self.f.value(f"and i1 {whole}, {self.f.value(f'xor i1 {streams}, true')}")
+            if streams
+            else whole
+            for streams in self.streams
+        ]
+        pairs = zip(direct, self.results)
+        return [place for flag, r in pairs for place in places_of(self.f, flag, first, [r])]
 
     def compute(self, first: str, at: str, step: str) -> None:
         """Run a step of the computation on a tile."""
@@ -150,8 +164,11 @@ class _Loop:
     def store(self, first: str, at: str) -> None:
         """Write the results of a tile to the arrays."""
         f, whole = self.f, self._whole(first)
-        self._fill("out", self.outputs, places_of(f, whole, first, self.results))
+        self._fill("out", self.outputs, self._places(whole, first))
         f.line(f"call void @store_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
+        for streams, r in zip(self.streams, self.results):
+            if streams:
+                stream(f, f.value(f"and i1 {whole}, {streams}"), first, r)
         if self.lanes > 1:
             scatter(f, whole, first, "%end", self.results)
 
@@ -172,6 +189,8 @@ class _Loop:
                         (at,) = tile.carried
                         move(tile.counter, at)
                         tile.next = [f.value(f"getelementptr i8, ptr {at}, i64 {self.own}")]
+        if any(self.streams):
+            fence(f)
         close_frame(f, f.module.frame.size)
 
 

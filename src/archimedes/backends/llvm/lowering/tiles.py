@@ -18,7 +18,7 @@ from archimedes.backends.lowering import Place
 __all__ = ["Rows", "announce_store", "gather", "load_tile", "places_of", "scatter", "store_tile"]
 
 #: Longer leaves are moved by loops.
-UNROLL = 48
+UNROLL = 200
 #: Bytes of a cache line, and how many lines of results are worth fetching ahead.
 LINE = 64
 ANNOUNCED = (24, 384)

@@ -57,25 +57,26 @@ class Target:
         return {word[1:] for word in self.features.split(",") if word.startswith("+")}
 
     @property
-    def _is_x86(self) -> bool:
+    def is_x86(self) -> bool:
+        """Whether it is one of Intel's architecture."""
         return self.triple.split("-")[0] in ("x86_64", "i686", "i386")
 
     @property
     def lanes(self) -> int:
         """Float64 values in a vector register."""
-        if self._is_x86 and "avx512f" in self._has:
+        if self.is_x86 and "avx512f" in self._has:
             return 8
-        return 4 if self._is_x86 and "avx" in self._has else 2
+        return 4 if self.is_x86 and "avx" in self._has else 2
 
     @property
     def rounds_natively(self) -> bool:
         """Whether rounding to whole numbers needs no library."""
-        return not self._is_x86 or "sse4.1" in self._has
+        return not self.is_x86 or "sse4.1" in self._has
 
     @property
     def fuses(self) -> bool:
         """Whether a fused multiply-add is an instruction."""
-        return not self._is_x86 or "fma" in self._has
+        return not self.is_x86 or "fma" in self._has
 
     @cached_property
     def _machine(self) -> Any:

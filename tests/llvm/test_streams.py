@@ -1,0 +1,34 @@
+"""Large results that pass by the caches have the bits of others, wherever their rows begin."""
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.backends.llvm.lowering import streams
+
+
+def outer(x):
+    return np.outer(np.sin(x), np.ones(9)) + np.arange(27.0).reshape(3, 9)
+
+
+@pytest.mark.parametrize("offset", range(8))
+def test_results_do_not_depend_on_where_they_go(monkeypatch, offset):
+    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
+    monkeypatch.setattr(streams, "TILE", 0)
+    monkeypatch.setattr(streams, "BATCH", -1)
+    function = arc.vmap(arc.compile(outer, backend="llvm"), threads=1)
+    for count in (1, 2, 3, 8, 37):
+        x = np.random.default_rng(count).normal(size=(count, 3))
+        memory = np.full(count * 27 + 16, np.nan)
+        out = memory[offset : offset + count * 27].reshape(count, 3, 9)
+        function(x, out=out)
+        expected = np.array([arc.compile(outer, backend="interpreter")(row) for row in x])
+        assert np.array_equal(out, expected)
+        assert np.isnan(memory[:offset]).all()
+        assert np.isnan(memory[offset + count * 27 :]).all()
+
+
+def test_small_batches_stay_in_the_caches():
+    kernel = arc.vmap(arc.compile(lambda x: np.sin(x), backend="llvm"))
+    assert kernel(np.ones((5, 2))).shape == (5, 2)
+    assert streams.BATCH >= 16 << 20
