@@ -115,18 +115,21 @@ def _lanes_for(graph: Graph, target: Target) -> int:
 
     As many as a register holds; twice that for long loops, whose steps wait for each other and
     leave the CPU with little to do meanwhile, and for matrix products, which then load half as
-    often. Where instances leave a loop at different times, more of them would wait for the last.
+    often. Where instances leave a loop at different times, more of them would wait for the last;
+    and a loop with many values, which the registers cannot hold twice, would wait for memory.
     """
-    return target.lanes * (2 if _steps_in_sequence(graph) else 1)
+    most = target.registers**2
+    return target.lanes * (2 if _steps_in_sequence(graph, most) else 1)
 
 
-def _steps_in_sequence(graph: Graph) -> bool:
+def _steps_in_sequence(graph: Graph, most: int) -> bool:
     regions = graph.regions.values()
-    if any(isinstance(r, Scan) and r.length >= LONG_LOOP and not _waits(r.body) for r in regions):
+    loops = [r for r in regions if isinstance(r, Scan) and r.length >= LONG_LOOP]
+    if any(not _waits(r.body) and cost(r.body, {}) <= most for r in loops):
         return True
     if any(isinstance(r, Nest) and r.kept and r.reduced >= LONG_LOOP for r in regions):
         return True
-    return any(_steps_in_sequence(body) for r in regions for body in r.bodies)
+    return any(_steps_in_sequence(body, most) for r in regions for body in r.bodies)
 
 
 def _waits(graph: Graph) -> bool:

@@ -69,6 +69,11 @@ class Target:
         return 4 if self.is_x86 and "avx" in self._has else 2
 
     @property
+    def registers(self) -> int:
+        """Number of vector registers."""
+        return 16 if self.is_x86 and "avx512f" not in self._has else 32
+
+    @property
     def rounds_natively(self) -> bool:
         """Whether rounding to whole numbers needs no library."""
         return not self.is_x86 or "sse4.1" in self._has
