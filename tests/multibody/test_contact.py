@@ -167,6 +167,58 @@ def test_terrain():
     np.testing.assert_allclose(n, normal, atol=1e-12)
 
 
+def test_shapes_of_a_model():
+    """What a file says of collisions, as contacts where it says."""
+    b = mb.Builder()
+    b.add_body("body", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    R = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # z becomes x
+    b.add_shape("body", "cylinder", [0.1, 0.6], "collision", rotation=R, position=[0, 0, 0.5])
+    b.add_shape("body", "capsule", [0.1, 0.4], "collision", rotation=R)
+    b.add_shape("body", "box", [1, 2, 3], "collision", position=[0, 0, 1])
+    b.add_shape("body", "sphere", [9.0])  # only to look at
+    model = b.build(base="floating")
+    cylinder, rod, crate = mb.contact_shapes(model)
+    assert cylinder.centers.shape == (16, 3)
+    assert cylinder.centers[:, 0].max() == pytest.approx(0.3)
+    assert cylinder.centers[:, 2].min() == pytest.approx(0.4)
+    np.testing.assert_allclose(rod.centers, [[-0.2, 0, 0], [0.2, 0, 0]], atol=1e-15)
+    assert (rod.radius, crate.kind) == (0.1, "box")
+    assert crate.centers[:, 2].min() == -0.5
+    b.add_shape("body", "mesh", [1, 1, 1], "collision")
+    with pytest.raises(ValueError, match="the mesh of 'body' has no contacts"):
+        mb.contact_shapes(b.build(base="floating"))
+    with pytest.raises(ValueError, match="no frame 'nobody'"):
+        mb.contact_shapes(model, "nobody")
+
+
+def bouncing(q, v):
+    model = body(1.0)
+    x = mb.State(q, v)
+    x = mb.contact_step(model, x, 1e-3, [mb.sphere("body", 0.1)], mb.Ground(), restitution=0.5)
+    return x.q, x.v
+
+
+STATE = np.array([0, 0, 0.1001, 1, 0, 0, 0]), np.array([1.0, 0, -1, 0, 0, 0.3])
+
+
+def test_the_same_bits_everywhere():
+    eager = bouncing(*STATE)
+    for backend in ("interpreter", "llvm"):
+        for a, b in zip(eager, arc.compile(bouncing, backend=backend)(*STATE)):
+            assert np.array_equal(a, b)
+    many = np.random.default_rng(0).normal(size=(20, 6))
+    _, v = arc.vmap(bouncing)(np.stack([STATE[0]] * 20), many)
+    one = arc.compile(bouncing, backend="llvm")
+    for k in range(20):
+        assert np.array_equal(one(STATE[0], many[k])[1], v[k])
+
+
+@pytest.mark.long
+def test_as_c():
+    made = arc.codegen(bouncing, STATE, verify=True)
+    assert "malloc" not in "".join(str(text) for text in made.files.values())
+
+
 def test_refusals():
     model = body()
     with pytest.raises(ValueError, match="Ground normal must not be zero"):

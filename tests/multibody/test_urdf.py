@@ -216,6 +216,75 @@ def test_refused(write, case):
         mb.load(write(*parts, head=head, tail=tail))
 
 
+SLIPS = {
+    "degrees": (
+        joint("i", "a", "b", '<limit lower="-90" upper="90"/>', "revolute"),
+        BODY,
+        "limits of -90 to 90 rad look like degrees",
+    ),
+    "millimetres": (
+        joint("i", "a", "b", '<origin xyz="350 0 0"/>'),
+        BODY,
+        "joint 'i' is 350 m away from what carries it, which looks like mm",
+    ),
+    "kg mm^2": (
+        joint("i", "a", "b", '<origin xyz="0.35 0 0"/>'),
+        BODY.replace('"0.1"', '"1e5"').replace('"0.2"', '"2e5"').replace('"0.25"', '"2.5e5"'),
+        "'b' of 2 kg has the inertia of a body that is 354 m wide.*looks like kg mm",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SLIPS)
+def test_slips_of_units_are_reported(write, case):
+    text, body, message = SLIPS[case]
+    file = write(link("a"), link("b", body), text)
+    assert mb.load(file).nv == 1
+    with pytest.raises(ValueError, match=message):
+        mb.load(file, strict=True)
+
+
+def test_missing_meshes_are_reported(write):
+    shape = '<collision><geometry><mesh filename="package://lost/a.stl"/></geometry></collision>'
+    file = write(link("a"), link("b", BODY + shape), joint("j", "a", "b"))
+    assert mb.load(file).geometry[0].file is None
+    with pytest.raises(ValueError, match=r"mesh 'package://lost/a\.stl' was not found; packages="):
+        mb.load(file, strict=True)
+
+
+def test_meshes_in_packages(write, tmp_path):
+    place = tmp_path / "elsewhere" / "meshes"
+    place.mkdir(parents=True)
+    (place / "a.stl").write_text("solid")
+    shape = '<visual><geometry><mesh filename="package://robot/meshes/a.stl"/></geometry></visual>'
+    file = write(link("a"), link("b", BODY + shape), joint("j", "a", "b"))
+    for packages in ({"robot": tmp_path / "elsewhere"},):
+        found = mb.load(file, packages=packages, strict=True).geometry[0].file
+        assert found == str(place / "a.stl")
+    (tmp_path / "elsewhere").rename(tmp_path / "robot")
+    assert mb.load(file, packages=tmp_path, strict=True).geometry[0].file is not None
+    assert mb.load(file, strict=True).geometry[0].file is not None  # found beside the file
+
+
+def test_hostile_files(tmp_path):
+    """Nothing is fetched or expanded, and sizes have limits."""
+    file = tmp_path / "robot.urdf"
+    texts = {
+        "declarations of its own": '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot>&x;</robot>',
+        "inside each other": "<robot>" + "<link>" * 200 + "</link>" * 200 + "</robot>",
+        "not well-formed": "<robot>" + "\x00" + "</robot>",
+        "XInclude|is no part|without links": (
+            '<robot xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="a"/></robot>'
+        ),
+    }
+    for message, text in texts.items():
+        file.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            mb.load(file)
+    with pytest.raises(OSError):
+        mb.load(tmp_path / "nothing.urdf")
+
+
 def test_damaged_and_unknown_files(tmp_path):
     file = tmp_path / "robot.urdf"
     file.write_text('<robot name="r"><link')

@@ -34,6 +34,7 @@ from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.algorithms.reaching import KinematicsResult, inverse_kinematics
 from archimedes.multibody.algorithms.regressor import inertial_parameters, torque_regressor
 from archimedes.multibody.contact.compliant import contact_forces
+from archimedes.multibody.contact.model_shapes import contact_shapes
 from archimedes.multibody.contact.shapes import (
     Contacts,
     Ground,
@@ -52,6 +53,7 @@ from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.parts import Mimic
 from archimedes.multibody.models.reports import Report
+from archimedes.multibody.models.shape_inertias import inertia_of_shapes
 from archimedes.multibody.models.shapes import Shape
 from archimedes.multibody.models.tendons import Tendons
 from archimedes.multibody.models.user_joints import user_joint
@@ -99,6 +101,7 @@ __all__ = [
     "constraint_error",
     "constraint_jacobian",
     "contact_forces",
+    "contact_shapes",
     "contact_step",
     "coordinate_rates",
     "coriolis_matrix",
@@ -115,6 +118,7 @@ __all__ = [
     "gravity_torque",
     "half_space",
     "imu",
+    "inertia_of_shapes",
     "inertial_parameters",
     "integrate",
     "inverse_kinematics",

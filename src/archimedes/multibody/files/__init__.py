@@ -1,1 +1,1 @@
-"""Robots from files: URDF, and MJCF through MuJoCo's compiler."""
+"""Robots from files: URDF and SDF, and MJCF through MuJoCo's compiler."""

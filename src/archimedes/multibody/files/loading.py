@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from archimedes.multibody.files.mjcf import read_mjcf
+from archimedes.multibody.files.sdf import read_sdf
 from archimedes.multibody.files.urdf import read_urdf
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.model import Model
@@ -18,11 +19,12 @@ READERS: dict[str, Callable[..., Builder]] = {
     ".urdf": read_urdf,
     ".xml": read_mjcf,
     ".mjcf": read_mjcf,
+    ".sdf": read_sdf,
 }
 
 
 def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
-    """Return a `Builder` of a robot file (URDF, MJCF), to look at its `report` or to change it.
+    """Return a `Builder` of a robot file (URDF, SDF, MJCF), to look at its `report` or change it.
 
     >>> import pathlib, tempfile
     >>> from archimedes.multibody import read
@@ -52,13 +54,15 @@ def load(
     strict: bool = False,
     packages: Any = None,
     physical: bool = True,
+    density: float | None = None,
 ) -> Model:
-    """Return the `Model` of a robot file: URDF, or MJCF with the extra `robots`.
+    """Return the `Model` of a robot file: URDF, SDF, or MJCF with the extra `robots`.
 
     The root of the tree is fixed to the world, or ``base="floating"`` on a joint "root_joint".
     `strict=True` raises where something in the file is not in the model as it stands there;
-    ``read(path).report`` lists that. `physical=False` takes inertias that no body has. `gravity`
-    (3,) is (0, 0, -9.81) m/s^2 unless given.
+    ``read(path).report`` lists that. `physical=False` takes inertias that no body has. A `density`
+    in kg/m^3 gives links without mass that of their shapes, meshes by trimesh. `gravity` (3,) is
+    (0, 0, -9.81) m/s^2 unless given.
 
     >>> import pathlib, tempfile
     >>> from archimedes.multibody import load
@@ -73,4 +77,6 @@ def load(
     builder = read(path, packages)
     if strict:
         builder.report.check()
+    if density is not None:
+        builder.fill_inertias(density)
     return builder.build(base, gravity, physical)

@@ -17,6 +17,7 @@ import numpy as np
 
 from archimedes.multibody.files.geometry import GEOMETRY, read_geometry
 from archimedes.multibody.files.placements import origin, triple
+from archimedes.multibody.files.unit_slips import report_unit_slips
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.parts import SLACK, Mimic, least_moment, triangle_excess
 from archimedes.numbers_in_text import number
@@ -60,6 +61,7 @@ def read_urdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
         read_joint(builder, element, known)
     check_one_root(builder, root)
     builder.geometry = read_geometry(links, Path(path), packages, builder.report)
+    report_unit_slips(builder, root.place)
     return builder
 
 

@@ -23,10 +23,11 @@ from archimedes.multibody.models.parts import (
     placement,
 )
 from archimedes.multibody.models.reports import Report
+from archimedes.multibody.models.shape_inertias import inertia_of_shapes
 from archimedes.multibody.models.shapes import Shape, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector
+from archimedes.spatial.validation import check_vector, concrete
 
 __all__ = ["Builder"]
 
@@ -183,6 +184,22 @@ class Builder:
         self.attach(child, parent, kind="fixed", rotation=rotation, position=position)
 
     # ---- changing ------------------------------------------------------------------------
+
+    def fill_inertias(self, density: float) -> None:
+        """Give bodies without mass that of their shapes, of a `density` in kg/m^3.
+
+        Of the collision shapes of each, or of those to look at where it has no others.
+        """
+        for name, body in self.bodies.items():
+            shapes = [s for s in self.geometry if s.body == name]
+            solid = [s for s in shapes if s.role == "collision"] or shapes
+            known = concrete(as_array(body.mass))
+            if not solid or known is None or known != 0.0:
+                continue
+            self.bodies[name] = checked_body(name, *inertia_of_shapes(solid, density))
+            self.report.approximated.append(
+                f"{self.name}: {name!r}: mass and inertia of its shapes, at {density:g} kg/m^3"
+            )
 
     def remove(self, body: str) -> None:
         """Remove a body with its joint, its frames and all that hangs on it."""
