@@ -8,6 +8,7 @@ from archimedes import random as random
 from archimedes import simulate as simulate
 from archimedes import spatial as spatial
 from archimedes import special as special
+from archimedes import sysid as sysid
 from archimedes import tree as tree
 from archimedes import vehicles as vehicles
 from archimedes import viewer as viewer

@@ -1,0 +1,133 @@
+"""What a fit of a model to data gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archimedes.sysid.timeseries import Timeseries
+from archimedes.sysid.whiteness import ResidualTests, residual_tests
+
+__all__ = ["Fit"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Parameters ``p`` (the tree that was given), and how well they are known.
+
+    ``names`` and ``covariance`` (n, n) are those of the numbers of p in order; a number that rests
+    on a bound, or whose bounds are equal, has no variance of its own: 0. ``x0`` is the state at
+    the first sample. ``residuals`` (p, N) are measured less predicted outputs, ``predicted``;
+    nan where missing. ``success`` and ``message`` tell how the search ended.
+    """
+
+    p: Any
+    x0: Any
+    names: tuple[str, ...]
+    covariance: np.ndarray
+    unravel: Callable[[Any], Any]
+    values: np.ndarray
+    dof: int
+    predicted: np.ndarray
+    data: Timeseries
+    at_bounds: tuple[str, ...]
+    cost: float
+    iterations: int
+    success: bool
+    message: str
+    predictor: Callable[[Timeseries], np.ndarray]
+
+    @property
+    def x(self) -> Any:
+        """The parameters, as results of optimisation call them."""
+        return self.p
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """Measured less predicted outputs (p, N)."""
+        return self.data.ys - self.predicted
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations of the parameters, as a tree like p."""
+        return self.unravel(np.sqrt(np.diagonal(self.covariance)))
+
+    def confidence(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Return trees like p: between them the true numbers are, each with probability level."""
+        from scipy.stats import t
+
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must be between 0 and 1, got {level}")
+        reach = float(t.ppf(0.5 * (1.0 + level), max(self.dof, 1)))
+        away = reach * np.sqrt(np.diagonal(self.covariance))
+        return self.unravel(self.values - away), self.unravel(self.values + away)
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Correlations of the parameters (n, n)."""
+        size = np.sqrt(np.diagonal(self.covariance))
+        size = np.where(size > 0.0, size, 1.0)
+        return self.covariance / np.outer(size, size)
+
+    @property
+    def fit(self) -> np.ndarray:
+        """How much of each output is explained, in percent (p,): 100 (1 - |e| / |y - mean|)."""
+        return percent(self.data.ys, self.predicted)
+
+    def predict(self, data: Timeseries) -> np.ndarray:
+        """Return outputs (p, N) for other data, with these parameters."""
+        return self.predictor(data)
+
+    def validate(self, data: Timeseries) -> np.ndarray:
+        """Return how much of other data is explained, in percent (p,)."""
+        return percent(data.ys, self.predict(data))
+
+    def tests(self, lags: int = 20, level: float = 0.95) -> ResidualTests:
+        """Return the tests of the residuals: white, and uncorrelated with the inputs."""
+        free = int(np.count_nonzero(np.diagonal(self.covariance)))
+        return residual_tests(self.residuals, self.data.us, lags, level, free)
+
+    def __str__(self) -> str:
+        deviations = np.sqrt(np.diagonal(self.covariance))
+        lines = [self.message]
+        for name, value, sigma in zip(self.names, self.values, deviations):
+            note = " (at a bound)" if name in self.at_bounds else ""
+            lines.append(f"  {name:<20} {value:>12.6g} +- {sigma:.3g}{note}")
+        shares = ", ".join(f"{n} {v:.1f} %" for n, v in zip(self.data.outputs, self.fit))
+        return "\n".join([*lines, f"  explained: {shares}"])
+
+    def plot(self, data: Timeseries | None = None) -> Any:
+        """Draw outputs and predictions, residuals and their correlations; returns the figure."""
+        import matplotlib.pyplot as plt
+
+        data = self.data if data is None else data
+        predicted = self.predicted if data is self.data else self.predict(data)
+        tests = residual_tests(data.ys - predicted, data.us, min(20, len(data) // 2 - 1))
+        count = len(data.ys)
+        figure, axes = plt.subplots(count, 3, squeeze=False, figsize=(12, 3 * count))
+        for k, (name, row) in enumerate(zip(data.outputs, axes)):
+            row[0].plot(data.ts, data.ys[k], ".", label=name)
+            row[0].plot(data.ts, predicted[k], label="model")
+            row[0].set_title(f"{percent(data.ys, predicted)[k]:.1f} % explained")
+            row[0].legend(fontsize="small")
+            row[1].plot(data.ts, data.ys[k] - predicted[k], ".")
+            row[1].set_title("residuals")
+            row[2].stem(np.arange(1, tests.auto.shape[1] + 1), tests.auto[k])
+            row[2].axhspan(-tests.bound, tests.bound, alpha=0.2)
+            row[2].set_title(f"autocorrelation, p = {tests.whiteness[k]:.2g}")
+            row[0].set_xlabel("t [s]")
+            row[1].set_xlabel("t [s]")
+            row[2].set_xlabel("lag")
+        figure.tight_layout()
+        return figure
+
+
+def percent(ys: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return 100 (1 - |y - predicted| / |y - mean|) for each output."""
+    away = ys - np.nanmean(ys, axis=1, keepdims=True)
+    size = np.sqrt(np.nansum(away**2, axis=1))
+    left = np.sqrt(np.nansum((ys - predicted) ** 2, axis=1))
+    return 100.0 * (1.0 - left / np.where(size > 0.0, size, 1.0))

@@ -1,0 +1,231 @@
+"""Output-error fits: the model runs by itself, and its outputs are compared with measured ones.
+
+With several segments each begins with a state of its own, and equations join them (multiple
+shooting): models that are unstable, or far from the data at first, stay near them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.control.matrix_checks import matrix, real_numbers
+from archimedes.errors import ShapeDtypeError
+from archimedes.function import compile, scan, vmap
+from archimedes.sysid.fit_results import Fit
+from archimedes.sysid.parameters import Unknowns, check_given, finished
+from archimedes.sysid.timeseries import Timeseries
+from archimedes.sysid.weighted_fits import Problem, solve
+
+__all__ = ["multiple_shooting", "output_error"]
+
+HOLDS = ("zero", "linear")
+
+
+def output_error(
+    dynamics: Callable[..., Any],
+    outputs: Callable[..., Any],
+    data: Timeseries,
+    p_guess: Any,
+    x0: Any,
+    *,
+    bounds: Any = None,
+    estimate_x0: bool = False,
+    discrete: bool = False,
+    hold: str = "zero",
+    substeps: int = 2,
+    segments: int = 1,
+    weights: Any = None,
+    states: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> Fit:
+    """Fit parameters of dx/dt = dynamics(t, x, u, p), y = outputs(t, x, u, p) to data.
+
+    p_guess and x0 (at the first sample, fitted too with ``estimate_x0``) are trees, ``bounds`` a
+    pair (lower, upper) for p; equal bounds fix a number. Times need not be even: each step between
+    samples is ``substeps`` of the Runge-Kutta method of order 4, with inputs held (``hold="zero"``)
+    or linear in between; with ``discrete`` dynamics returns the state at the next sample. Outputs
+    that are nan are left out. Each output is weighted by its noise, which is estimated in a second
+    pass, or by ``weights`` (p,), one over standard deviations. Scalars u and y are vectors (1,).
+    With several ``segments``, ``states`` (nx, N) is a guess of the states along the data.
+
+    The covariance holds for errors of measurement that are white (`Fit.tests` tells).
+    """
+    check_given(data, p_guess, x0)
+    if hold not in HOLDS:
+        raise ValueError(f"hold must be one of {HOLDS}, got {hold!r}")
+    if int(substeps) < 1:
+        raise ValueError(f"substeps must be at least 1, got {substeps}")
+    if not 1 <= int(segments) <= len(data) - 1:
+        raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
+    unknowns = Unknowns(p_guess, x0, bounds, int(segments), estimate_x0)
+    model = _Model(dynamics, outputs, unknowns, len(data.ys), discrete, hold, int(substeps))
+    pieces = _Pieces(data, int(segments))
+
+    def residuals(z: Any, weights: Any) -> Any:
+        ys, _ = pieces.run(model, unknowns.parameters(z), unknowns.states(z))
+        return np.reshape(np.where(pieces.seen, (pieces.ys - ys) * weights, 0.0), (-1,))
+
+    def jumps(z: Any) -> Any:
+        starts = unknowns.states(z)
+        _, ends = pieces.run(model, unknowns.parameters(z), starts)
+        return np.reshape(ends[:-1] - starts[1:], (-1,))
+
+    if states is not None:
+        guess = matrix(states, "states", unknowns.nx, len(data))
+        later = guess.T[:: pieces.length][1 : int(segments)]
+        unknowns.start[unknowns.n + unknowns.nx :] = np.reshape(later, (-1,))
+    problem = Problem(
+        residuals,
+        jumps if segments > 1 else None,
+        unknowns.start,
+        unknowns.lower,
+        unknowns.upper,
+    )
+    if weights is None:
+        spread = np.nanstd(data.ys, axis=1)
+        first = 1.0 / np.where(spread > 0.0, spread, 1.0)
+        solved = solve(problem, first, options)
+        left = np.reshape(solved.residuals, pieces.ys.shape) / first
+        count = np.maximum(pieces.seen.sum(axis=(0, 1)), 1)
+        noise = np.sqrt(np.sum(left**2, axis=(0, 1)) / count)
+        # Outputs that fit to the last digit weigh no more than a millionth of their size would.
+        weights = 1.0 / np.maximum(noise, 1e-6 / first)
+    else:
+        weights = np.asarray(real_numbers(weights, "weights")) + np.zeros(len(data.ys))
+        if not np.all(weights > 0.0):
+            raise ValueError(f"weights must be positive, got {weights}")
+    solved = solve(problem, weights, options)
+
+    def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
+        return _Pieces(other, 1).predictions(model, p, tree.ravel(x0)[0] * 1.0)
+
+    return finished(unknowns, problem, solved, data, predict)
+
+
+def multiple_shooting(
+    dynamics: Callable[..., Any],
+    outputs: Callable[..., Any],
+    data: Timeseries,
+    p_guess: Any,
+    x0: Any,
+    *,
+    segments: int = 10,
+    **more: Any,
+) -> Fit:
+    """Fit as `output_error` does, in segments that each begin with a state of their own.
+
+    For models that are unstable or chaotic, or a guess far from the data. ``more`` are the
+    keywords of `output_error`.
+    """
+    return output_error(dynamics, outputs, data, p_guess, x0, segments=segments, **more)
+
+
+class _Model:
+    """One step between samples, and the outputs, on vectors."""
+
+    def __init__(
+        self,
+        dynamics: Any,
+        outputs: Any,
+        unknowns: Unknowns,
+        rows: int,
+        discrete: bool,
+        hold: str,
+        substeps: int,
+    ) -> None:
+        self.dynamics, self.outputs, self.unravel = dynamics, outputs, unknowns.x.unravel
+        self.nx, self.rows = unknowns.nx, rows
+        self.discrete, self.hold, self.substeps = discrete, hold, substeps
+
+    def rate(self, t: Any, x: Any, u: Any, p: Any) -> Any:
+        found = tree.ravel(self.dynamics(t, self.unravel(x), u, p))[0] * 1.0
+        if found.shape != (self.nx,):
+            raise ShapeDtypeError(
+                f"dynamics returns {found.shape[0]} numbers for a state of {self.nx}: it must "
+                "return the structure of x0"
+            )
+        return found
+
+    def seen(self, t: Any, x: Any, u: Any, p: Any) -> Any:
+        given = self.outputs(t, self.unravel(x), u, p)
+        found = tree.ravel(given)[0] * 1.0
+        if found.shape != (self.rows,):
+            raise ShapeDtypeError(
+                f"outputs returns {found.shape[0]} numbers, ys of data has {self.rows} rows"
+            )
+        return found
+
+    def ahead(self, x: Any, sample: Any, p: Any) -> Any:
+        """Return the state at the next sample."""
+        t, end, u, later = sample
+        if self.discrete:
+            return self.rate(t, x, u, p)
+        h = (end - t) / self.substeps
+
+        def input(part: Any) -> Any:
+            return u if self.hold == "zero" else u + part * (later - u)
+
+        for k in range(self.substeps):
+            at, now = k / self.substeps, t + k * h
+            mid, last = at + 0.5 / self.substeps, at + 1.0 / self.substeps
+            k1 = self.rate(now, x, input(at), p)
+            k2 = self.rate(now + 0.5 * h, x + 0.5 * h * k1, input(mid), p)
+            k3 = self.rate(now + 0.5 * h, x + 0.5 * h * k2, input(mid), p)
+            k4 = self.rate(now + h, x + h * k3, input(last), p)
+            x = x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        return x
+
+
+class _Pieces:
+    """The data in segments of one length, filled up with steps that are not seen."""
+
+    def __init__(self, data: Timeseries, segments: int) -> None:
+        count = len(data) - 1  # steps
+        self.length = -(-count // segments)
+        self.segments = -(-count // self.length)
+        if self.segments != segments:  # the last ones would be empty
+            raise ValueError(
+                f"segments={segments} does not cut {count} steps into parts of one length; "
+                f"{self.segments} does"
+            )
+        self.count, self.data = count, data
+        pad = self.length * segments - count
+        # A step of no length at the end changes nothing.
+        ts = np.concatenate([data.ts, np.full(pad, data.ts[-1])])
+        us = np.concatenate([data.us, np.tile(data.us[:, -1:], pad)], axis=1).T
+        ys = np.concatenate([data.ys, np.full((len(data.ys), pad), np.nan)], axis=1).T
+        shape = (segments, self.length)
+        self.steps = tuple(
+            np.reshape(part, (*shape, *part.shape[1:]))
+            for part in (ts[:-1], ts[1:], us[:-1], us[1:])
+        )
+        # Outputs are seen at the ends of steps, and at the very first sample.
+        first = np.full((segments, 1, ys.shape[1]), np.nan)
+        first[0, 0] = ys[0]
+        later = np.reshape(ys[1:], (*shape, ys.shape[1]))
+        whole = np.concatenate([first, later], axis=1)
+        self.seen = np.isfinite(whole)
+        self.ys = np.where(self.seen, whole, 0.0)
+
+    def run(self, model: _Model, p: Any, starts: Any) -> tuple[Any, Any]:
+        """Return outputs (segments, length + 1, rows) and the states at the ends."""
+
+        def segment(x: Any, steps: Any, p: Any) -> Any:
+            def move(x: Any, sample: Any) -> Any:
+                moved = model.ahead(x, sample, p)
+                return moved, model.seen(sample[1], moved, sample[3], p)
+
+            begin = model.seen(steps[0][0], x, steps[2][0], p)
+            end, ys = scan(move, x, steps)
+            return np.concatenate([begin[None], ys]), end
+
+        return vmap(segment, in_axes=(0, 0, None))(starts, self.steps, p)
+
+    def predictions(self, model: _Model, p: Any, x0: Any) -> np.ndarray:
+        """Return outputs (rows, N) of one run."""
+        ys, _ = compile(lambda p, x: self.run(model, p, x[None]))(p, x0)
+        return np.asarray(ys)[0, : self.count + 1].T

@@ -1,0 +1,135 @@
+"""The prediction-error method: a filter predicts each sample from those before.
+
+Innovations are weighted by their covariance at the parameters of the pass before, so that a fit
+cannot win by believing itself less (L. Ljung, "System identification", 2nd ed., 1999, 7.2 and
+9.3); the second pass uses the weights of the first one's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.control.matrix_checks import symmetric_matrix
+from archimedes.function import compile, scan
+from archimedes.observers.corrections import Filter
+from archimedes.sysid.fit_results import Fit
+from archimedes.sysid.parameters import Unknowns, check_given, finished
+from archimedes.sysid.timeseries import Timeseries
+from archimedes.sysid.weighted_fits import Problem, solve
+
+__all__ = ["pem"]
+
+
+def pem(
+    predictor: Filter | Callable[[Any], Filter],
+    data: Timeseries,
+    p_guess: Any,
+    x0: Any,
+    *,
+    P0: Any = None,
+    bounds: Any = None,
+    estimate_x0: bool = False,
+    passes: int = 2,
+    options: Mapping[str, Any] | None = None,
+) -> Fit:
+    """Fit parameters so that a filter predicts each sample best from those before it.
+
+    ``predictor`` is a filter whose functions are ``dyn(t, x, u, p)`` and ``obs(t, x, u, p)``, or a
+    function of p that returns a filter (then they are ``dyn(t, x, u)``; a `KalmanFilter` with B).
+    ``p_guess`` is a tree, ``bounds`` a pair (lower, upper) like it; equal bounds fix a number.
+    ``x0`` is the state at the first sample, with covariance ``P0`` (by default that of a step, Q),
+    fitted too with ``estimate_x0``. Samples are evenly spaced (``data.resample(dt)`` makes them
+    so); outputs that are nan are missing. ``options`` go to `least_squares`.
+
+    >>> from archimedes.observers import ExtendedKalmanFilter
+    >>> ts = 0.1 * np.arange(60)
+    >>> us = np.sin(ts)[None]
+    >>> ys = np.zeros((1, 60))
+    >>> for k in range(59):
+    ...     ys[:, k + 1] = 0.9 * ys[:, k] + 0.5 * us[:, k]
+    >>> ekf = ExtendedKalmanFilter(lambda t, x, u, p: p["a"] * x + p["b"] * u,
+    ...                            lambda t, x, u, p: x, Q=[[1e-6]], R=[[1e-4]])
+    >>> found = pem(ekf, Timeseries(ts, us, ys), {"a": 0.5, "b": 1.0}, np.zeros(1))
+    >>> {name: round(float(value), 4) for name, value in found.p.items()}
+    {'a': 0.9, 'b': 0.5}
+    """
+    check_given(data, p_guess, x0)
+    if not isinstance(predictor, Filter) and not callable(predictor):
+        raise TypeError(
+            "predictor must be a filter of archimedes.observers, or a function of p that returns "
+            f"one, got {predictor!r}"
+        )
+    if int(passes) < 1:
+        raise ValueError(f"passes must be at least 1, got {passes}")
+    data.dt  # noqa: B018  raises where samples are not evenly spaced
+    unknowns = Unknowns(p_guess, x0, bounds, 1, estimate_x0)
+    run = _Run(predictor, unknowns, P0)
+
+    def residuals(z: Any, roots: Any) -> Any:
+        innovations, _ = run.along(unknowns.parameters(z), unknowns.states(z)[0], data)
+        return np.reshape(np.sum(roots * innovations[:, None, :], axis=2), (-1,))
+
+    problem = Problem(residuals, None, unknowns.start, unknowns.lower, unknowns.upper)
+    spreads = compile(lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)[1])
+    for _ in range(int(passes)):
+        # Roots of the inverse covariances of innovations, as they are believed now.
+        S = np.asarray(spreads(problem.start))
+        if not np.all(np.isfinite(S)):
+            raise ValueError(
+                "the predictor's covariances are not finite with p_guess: start nearer, or raise Q "
+                "or R"
+            )
+        solved = solve(problem, np.linalg.inv(np.linalg.cholesky(S)), options)
+
+    def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
+        flat = tree.ravel(x0)[0] * 1.0
+        found = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
+        return np.where(np.isfinite(other.ys), other.ys - np.asarray(found).T, np.nan)
+
+    return finished(unknowns, problem, solved, data, predict)
+
+
+class _Run:
+    """A filter along data, for parameters and a first state."""
+
+    def __init__(self, predictor: Any, unknowns: Unknowns, P0: Any) -> None:
+        self.predictor, self.unknowns, self.P0 = predictor, unknowns, P0
+        n = unknowns.nx
+        if P0 is not None:
+            self.P0 = symmetric_matrix(P0, "P0", n, eigenvalues="not negative")
+
+    def of(self, p: Any, inputs: int) -> tuple[Filter, Any]:
+        """Return the filter, and its arguments as a function of u."""
+        if isinstance(self.predictor, Filter):
+            return self.predictor, lambda u: (u, p)
+        made = self.predictor(p)
+        if not isinstance(made, Filter):
+            raise TypeError(f"predictor(p) must return a filter, got {type(made).__name__}")
+        return made, lambda u: (u,) if inputs else ()
+
+    def along(self, p: Any, x: Any, data: Timeseries) -> tuple[Any, Any]:
+        """Return innovations (N, rows) and their covariances (N, rows, rows)."""
+        observer, args = self.of(p, len(data.us))
+        P0 = getattr(observer, "Q", None) if self.P0 is None else self.P0
+        if P0 is None:
+            raise ValueError(f"give P0: a {type(observer).__name__} has no Q to take for it")
+        P = observer.of_covariance(P0)
+        us, ys = data.us.T, data.ys.T
+        first = observer.correct(data.ts[0], self.unknowns.unravel_x(x), ys[0], P, args(us[0]))
+
+        def sample(carry: Any, given: Any) -> Any:
+            t, later, before, u, y = given
+            ahead = observer.predict(t, carry[0], carry[1], args(before))
+            found = observer.correct(later, ahead.x, y, ahead.P, args(u))
+            return (found.x, found.P), (found.innovation, found.S)
+
+        steps = (data.ts[:-1], data.ts[1:], us[:-1], us[1:], ys[1:])
+        _, (e, S) = scan(sample, (first.x, first.P), steps)
+        return (
+            np.concatenate([first.innovation[None], e]),
+            np.concatenate([first.S[None], S]),
+        )

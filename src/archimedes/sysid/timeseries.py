@@ -1,0 +1,177 @@
+"""Inputs and outputs at times: what models are fitted to."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from archimedes.control.matrix_checks import real_numbers
+from archimedes.errors import ShapeDtypeError
+from archimedes.tree import field, struct
+
+__all__ = ["Timeseries"]
+
+#: How far steps may be from equal, relative to their mean, and still be one dt.
+UNEVEN = 1e-6
+
+
+@struct
+class Timeseries:
+    """Times ``ts`` (N,), inputs ``us`` (m, N) and outputs ``ys`` (p, N): times last, as `odeint`.
+
+    One row may be given as (N,), and no inputs as None. Times rise, evenly or not; outputs that
+    were not measured are nan. ``inputs`` and ``outputs`` name the rows.
+
+    >>> data = Timeseries([0.0, 0.1, 0.2], [1.0, 1.0, 0.0], [[0.0, 0.1, np.nan]])
+    >>> len(data), data.us.shape, round(data.dt, 6)
+    (3, (1, 3), 0.1)
+    """
+
+    ts: Any = field(units="s")
+    us: Any
+    ys: Any
+    inputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        ts = np.asarray(real_numbers(self.ts, "ts"))
+        if ts.ndim != 1 or len(ts) < 2:
+            raise ShapeDtypeError(f"ts must be a vector of two times or more, got {ts.shape}")
+        if not np.all(np.isfinite(ts)):
+            raise ValueError(f"ts must hold finite times, got {ts[~np.isfinite(ts)][0]}")
+        if not np.all(np.diff(ts) > 0.0):
+            k = int(np.argmin(np.diff(ts) > 0.0))
+            raise ValueError(
+                f"ts must rise: {ts[k]:.6g} is followed by {ts[k + 1]:.6g} (number {k + 1}); sort "
+                "the samples by time and drop those that repeat"
+            )
+        us = np.zeros((0, len(ts))) if self.us is None else _rows(self.us, "us", len(ts))
+        ys = _rows(self.ys, "ys", len(ts))
+        if not np.all(np.isfinite(us)):
+            k = int(np.argwhere(~np.isfinite(us))[0, 1])
+            raise ValueError(
+                f"us must hold finite numbers, sample {k} does not; fill it, or cut the data there "
+                "with data[a:b]"
+            )
+        if np.any(np.isinf(ys)):
+            raise ValueError("ys must hold finite numbers, or nan where nothing was measured")
+        put = object.__setattr__
+        put(self, "ts", ts)
+        put(self, "us", us)
+        put(self, "ys", ys)
+        for name, rows, letter in (("inputs", us, "u"), ("outputs", ys, "y")):
+            names = getattr(self, name)
+            names = (names,) if isinstance(names, str) else tuple(names)
+            if names and len(names) != len(rows):
+                raise ValueError(f"{name} must name {len(rows)} rows, got {names}")
+            put(self, name, names or tuple(f"{letter}[{k}]" for k in range(len(rows))))
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def __getitem__(self, samples: slice) -> Timeseries:
+        if not isinstance(samples, slice):
+            raise TypeError("data[a:b] takes a slice of samples")
+        names = {"inputs": self.inputs, "outputs": self.outputs}
+        return Timeseries(self.ts[samples], self.us[:, samples], self.ys[:, samples], **names)
+
+    @property
+    def dt(self) -> float:
+        """The step between samples in seconds; raises where it is not one."""
+        steps = np.diff(self.ts)
+        mean = float(self.ts[-1] - self.ts[0]) / len(steps)
+        if np.max(np.abs(steps - mean)) > UNEVEN * mean:
+            raise ValueError(
+                f"ts is not uniform: steps go from {steps.min():.6g} to {steps.max():.6g} s; use "
+                "data.resample(dt), or output_error, which takes times as they are"
+            )
+        return mean
+
+    def resample(self, dt: float) -> Timeseries:
+        """Return the series at even times, linear in between; nan where a neighbour is missing.
+
+        >>> Timeseries([0.0, 1.0, 3.0], None, [0.0, 1.0, 3.0]).resample(0.5).ys
+        array([[0. , 0.5, 1. , 1.5, 2. , 2.5, 3. ]])
+        """
+        if not dt > 0.0:
+            raise ValueError(f"dt must be above zero, in seconds, got {dt}")
+        span = self.ts[-1] - self.ts[0]
+        count = int(np.floor(span / dt * (1.0 + 1e-12) + 1e-9)) + 1
+        ts = self.ts[0] + dt * np.arange(count)
+        us, ys = (
+            np.array([np.interp(ts, self.ts, row) for row in part]).reshape(len(part), count)
+            for part in (self.us, self.ys)
+        )
+        return Timeseries(ts, us, ys, inputs=self.inputs, outputs=self.outputs)
+
+    def split(self, part: float = 0.5) -> tuple[Timeseries, Timeseries]:
+        """Return the first part of the samples, to fit, and the rest, to validate."""
+        k = round(part * len(self))
+        if not 2 <= k <= len(self) - 2:
+            raise ValueError(f"part={part} of {len(self)} samples leaves less than two on a side")
+        return self[:k], self[k:]
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, inputs: Sequence[str], outputs: Sequence[str], time: str | None = None
+    ) -> Timeseries:
+        """Read columns of a table by name; without ``time`` the index is the time.
+
+        Times of dates are seconds from the first. Rows need not be evenly spaced.
+        """
+        names = [*([] if time is None else [time]), *inputs, *outputs]
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise ValueError(f"the table has no columns {missing}; it has {list(frame.columns)}")
+        ts = np.asarray(frame.index if time is None else frame[time])
+        if ts.dtype.kind in "mM":
+            ts = (ts - ts[0]) / np.timedelta64(1, "s")
+        columns = [np.asarray(frame[list(part)], dtype=float).T for part in (inputs, outputs)]
+        us = columns[0] if inputs else None
+        return cls(ts, us, columns[1], inputs=tuple(inputs), outputs=tuple(outputs))
+
+    @classmethod
+    def from_csv(
+        cls, path: Any, inputs: Sequence[str], outputs: Sequence[str], time: str = "t"
+    ) -> Timeseries:
+        """Read columns of a CSV file by the names in its first line; empty cells are missing."""
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            lines = [line for line in csv.reader(file) if line]
+        if len(lines) < 3:
+            raise ValueError(f"{path} must have a line of names and two samples at least")
+        head = [name.strip() for name in lines[0]]
+        missing = [name for name in (time, *inputs, *outputs) if name not in head]
+        if missing:
+            raise ValueError(f"{path} has no columns {missing}; it has {head}")
+
+        def column(name: str) -> np.ndarray:
+            place, found = head.index(name), []
+            for number, line in enumerate(lines[1:], start=2):
+                cell = line[place].strip() if place < len(line) else ""
+                try:
+                    found.append(float(cell) if cell else np.nan)
+                except ValueError:
+                    raise ValueError(
+                        f"{path}, line {number}: {name} is {cell!r}, not a number"
+                    ) from None
+            return np.array(found)
+
+        us = np.array([column(name) for name in inputs]) if inputs else None
+        ys = np.array([column(name) for name in outputs])
+        return cls(column(time), us, ys, inputs=tuple(inputs), outputs=tuple(outputs))
+
+
+def _rows(value: Any, name: str, count: int) -> np.ndarray:
+    found = np.asarray(real_numbers(value, name))
+    found = found[None] if found.ndim == 1 else found
+    if found.ndim != 2 or found.shape[1] != count:
+        turned = found.ndim == 2 and found.shape[0] == count
+        raise ShapeDtypeError(
+            f"{name} must have one column per time, shape (rows, {count}), got {found.shape}"
+            + (f": times are last, give {name}.T" if turned else "")
+        )
+    return found

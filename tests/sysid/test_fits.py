@@ -1,0 +1,312 @@
+"""Fits against closed forms, SciPy and known parameters, within their stated confidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import curve_fit
+
+import archimedes as arc
+from archimedes.observers import ExtendedKalmanFilter, KalmanFilter, UnscentedKalmanFilter
+from archimedes.sysid import Timeseries, multiple_shooting, output_error, pem
+
+
+def lag(t, x, u, p):
+    return p["rate"] * (p["gain"] * u - x)
+
+
+def seen(t, x, u, p):
+    return x
+
+
+TRUE = {"gain": 2.0, "rate": 3.0}
+GUESS = {"gain": 1.0, "rate": 1.0}
+
+
+def step_response(seed=0, count=60, noise=0.05):
+    """A lag after a step, at times that are not even, with some samples missing."""
+    rng = np.random.default_rng(seed)
+    ts = np.sort(rng.uniform(0.0, 2.0, size=count))
+    ts[0] = 0.0
+    ys = 2.0 * (1.0 - np.exp(-3.0 * ts)) + noise * rng.normal(size=count)
+    ys[[5, 17]] = np.nan
+    return Timeseries(ts, np.ones(count), ys)
+
+
+def test_output_error_is_least_squares_of_the_closed_form():
+    """SciPy's curve_fit: the same parameters and the same covariance."""
+    data = step_response()
+    found = output_error(lag, seen, data, GUESS, np.zeros(1))
+    assert found.success, found.message
+    good = np.isfinite(data.ys[0])
+    wanted, covariance = curve_fit(
+        lambda t, gain, rate: gain * (1.0 - np.exp(-rate * t)),
+        data.ts[good],
+        data.ys[0, good],
+        [1.0, 1.0],
+        xtol=1e-14,
+        ftol=1e-14,
+    )
+    assert found.names == ("gain", "rate")
+    np.testing.assert_allclose(found.values, wanted, rtol=1e-6)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-5)
+    low, high = found.confidence(0.999)
+    for name, value in TRUE.items():
+        assert low[name] < value < high[name]
+    assert found.fit[0] > 90.0 and found.tests().white
+    assert np.isnan(found.residuals[0, 5])
+    assert "gain" in str(found) and "explained" in str(found)
+    other = step_response(seed=1)
+    assert found.validate(other)[0] > 85.0 and found.predict(other).shape == (1, 60)
+
+
+def test_bounds_fixed_numbers_and_first_states():
+    data = step_response(2)
+    held = output_error(lag, seen, data, GUESS | {"gain": 2.0}, [0.0], bounds={"gain": (2.0, 2.0)})
+    assert held.p["gain"] == 2.0 and held.std["gain"] == 0.0 and held.std["rate"] > 0.0
+    tight = output_error(lag, seen, data, GUESS, [0.0], bounds=(0.0, {"gain": 1.5, "rate": 9.0}))
+    assert tight.p["gain"] == 1.5 and tight.at_bounds == ("gain",)
+    moved = output_error(lag, seen, data, GUESS, [0.5], estimate_x0=True)
+    assert moved.success and abs(moved.x0[0]) < 0.2
+    assert moved.std["gain"] > output_error(lag, seen, data, GUESS, [0.0]).std["gain"]
+
+
+def test_what_data_cannot_tell_is_named():
+    def twice(t, x, u, p):
+        return p["rate"] * (p["gain"] * p["scale"] * u - x)
+
+    found = output_error(twice, seen, step_response(), GUESS | {"scale": 1.0}, [0.0])
+    assert not found.success
+    assert "do not determine gain, scale: fix some of them with equal bounds" in found.message
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_inputs_between_samples(hold):
+    """A lag driven by a ramp: closed form for an input that is linear, or held, in between."""
+    ts = np.concatenate([[0.0], np.cumsum(np.random.default_rng(3).uniform(0.02, 0.1, size=50))])
+    us, x, ys = 0.5 * ts, 0.0, [0.0]
+    for k in range(50):
+        h, (a, b) = ts[k + 1] - ts[k], us[k : k + 2]
+        decay = np.exp(-3.0 * h)
+        if hold == "zero":
+            x = x * decay + 2.0 * a * (1.0 - decay)
+        else:
+            slope = (b - a) / h
+            x = x * decay + 2.0 * ((a - slope / 3.0) * (1.0 - decay) + slope * h)
+        ys.append(x)
+    data = Timeseries(ts, us, np.array(ys))
+    found = output_error(lag, seen, data, GUESS, [0.0], hold=hold, substeps=4)
+    assert found.p["gain"] == pytest.approx(2.0, rel=1e-5)
+    assert found.p["rate"] == pytest.approx(3.0, rel=1e-5)
+
+
+def test_discrete_models_of_structs():
+    @arc.struct
+    class State:
+        place: float
+        speed: float
+
+    @arc.struct
+    class Params:
+        drag: float
+        pull: np.ndarray
+
+    def move(t, x, u, p):
+        return State(x.place + 0.1 * x.speed, x.speed + 0.1 * (p.pull @ u - p.drag * x.speed))
+
+    rng = np.random.default_rng(5)
+    us, truth = rng.normal(size=(2, 80)), Params(0.7, np.array([1.5, -0.5]))
+    x, ys = State(0.0, 0.0), []
+    for k in range(80):
+        ys.append([x.place, x.speed])
+        x = move(0.0, x, us[:, k], truth)
+    ys = np.array(ys).T + np.array([[0.01], [0.05]]) * rng.normal(size=(2, 80))
+    data = Timeseries(0.1 * np.arange(80), us, ys)
+    found = output_error(
+        move,
+        lambda t, x, u, p: {"a": x.place, "b": x.speed},
+        data,
+        Params(0.1, np.zeros(2)),
+        State(0.0, 0.0),
+        discrete=True,
+    )
+    assert isinstance(found.p, Params) and found.names == ("drag", "pull[0]", "pull[1]")
+    low, high = found.confidence(0.999)
+    assert low.drag < 0.7 < high.drag
+    assert np.all((low.pull < truth.pull) & (truth.pull < high.pull))
+    assert isinstance(found.x0, State)
+
+
+def test_multiple_shooting_where_one_run_is_lost():
+    """A pendulum that falls: errors of the first guess grow by e^8 in one run."""
+
+    def falling(t, x, u, p):
+        return np.stack([x[1], p["grow"] * np.sin(x[0]) + u[0]])
+
+    ts = np.linspace(0.0, 4.0, 81)
+    us = -1.5 * np.sin(2.0 * ts)
+    fine = arc.odeint(
+        lambda t, x: falling(t, x, np.array([-1.5 * np.sin(2.0 * t)]), {"grow": 4.0}),
+        (0.0, 4.0),
+        np.array([0.1, 0.0]),
+        t_eval=ts,
+    )
+    rng = np.random.default_rng(0)
+    data = Timeseries(ts, us, fine[:1] + 0.01 * rng.normal(size=81))
+    guess = np.stack([data.ys[0], np.gradient(data.ys[0], ts)])
+    given = {"bounds": (0.1, 20.0), "estimate_x0": True, "hold": "linear", "substeps": 4}
+    found = multiple_shooting(
+        falling, lambda t, x, u, p: x[:1], data, {"grow": 1.0}, [0.1, 0.0], states=guess, **given
+    )
+    assert found.success, found.message
+    low, high = found.confidence(0.999)
+    assert low["grow"] < 4.0 < high["grow"] and found.std["grow"] < 0.01
+    # At the solution both are one problem: a run of one segment from there stays, same covariance.
+    one = output_error(falling, lambda t, x, u, p: x[:1], data, found.p, found.x0, **given)
+    assert one.p["grow"] == pytest.approx(found.p["grow"], rel=1e-5)
+    assert one.std["grow"] == pytest.approx(found.std["grow"], rel=1e-3)
+
+
+# ---- prediction errors ---------------------------------------------------------------------------
+
+
+def simulate(seed, count=300, q=0.02, r=0.05, a=0.9, b=0.5):
+    rng = np.random.default_rng(seed)
+    us, x, ys = np.sign(np.sin(0.3 * np.arange(count)))[None], 0.0, []
+    for k in range(count):
+        ys.append(x + r * rng.normal())
+        x = a * x + b * us[0, k] + q * rng.normal()
+    return Timeseries(0.1 * np.arange(count), us, np.array(ys))
+
+
+def first_order(t, x, u, p):
+    return p["a"] * x + p["b"] * u
+
+
+EKF = ExtendedKalmanFilter(first_order, seen, Q=[[0.02**2]], R=[[0.05**2]])
+
+
+def test_without_noise_of_measurement_it_is_a_regression():
+    """With R next to nothing the prediction is that from the last sample: least squares."""
+    data = simulate(0, r=0.0)
+    observer = EKF.replace(Q=np.array([[1.0]]), R=np.array([[1e-12]]))
+    found = pem(observer, data, {"a": 0.1, "b": 0.1}, [0.0])
+    rows = np.stack([data.ys[0, :-1], data.us[0, :-1]], axis=1)
+    wanted, left = np.linalg.lstsq(rows, data.ys[0, 1:], rcond=None)[:2]
+    np.testing.assert_allclose(found.values, wanted, rtol=1e-6)
+    # The first sample, at x0, is a residual of zero more.
+    covariance = left[0] / (len(rows) + 1 - 2) * np.linalg.inv(rows.T @ rows)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["ekf", "ukf", "kf", "root"])
+def test_known_parameters_within_their_confidence(kind):
+    observer = {
+        "ekf": EKF,
+        "ukf": UnscentedKalmanFilter(first_order, seen, EKF.Q, EKF.R),
+        "kf": lambda p: KalmanFilter(
+            np.reshape(p["a"], (1, 1)), [[1.0]], EKF.Q, EKF.R, B=np.reshape(p["b"], (1, 1))
+        ),
+        "root": EKF.replace(square_root=True),
+    }[kind]
+    data = simulate(1)
+    data.ys[0, 40:45] = np.nan
+    found = pem(observer, data, {"a": 0.5, "b": 1.0}, [0.0])
+    assert found.success, found.message
+    low, high = found.confidence(0.999)
+    assert low["a"] < 0.9 < high["a"] and low["b"] < 0.5 < high["b"]
+    assert found.std["a"] < 0.01 and found.tests().white
+    # A model of another order is told by its residuals.
+    assert found.fit[0] > 90.0
+
+
+@pytest.mark.long
+def test_confidence_is_what_it_says():
+    """Of 24 seeded fits, intervals of 90 % hold the truth as often as chance would have it."""
+    hits = []
+    for seed in range(12):
+        found = pem(EKF, simulate(100 + seed, count=120), {"a": 0.7, "b": 0.8}, [0.0])
+        low, high = found.confidence(0.9)
+        hits += [low["a"] < 0.9 < high["a"], low["b"] < 0.5 < high["b"]]
+    # Binomial, 24 of 0.9: 17 or fewer happen with probability 0.003.
+    assert sum(hits) >= 18
+
+
+def test_residuals_of_a_wrong_model_are_not_white():
+    """A second-order system fitted by one of first order."""
+    rng = np.random.default_rng(0)
+    us, x, ys = np.sign(rng.normal(size=(1, 300))), np.zeros(2), []
+    for k in range(300):
+        ys.append(x[0] + 0.01 * rng.normal())
+        x = np.array([[0.9, 0.3], [-0.3, 0.8]]) @ x + np.array([0.0, 0.5]) * us[0, k]
+    data = Timeseries(0.1 * np.arange(300), us, np.array(ys))
+    found = pem(EKF, data, {"a": 0.5, "b": 0.5}, [0.0])
+    tests = found.tests()
+    assert not tests.white and not tests.independent
+    assert "NOT white" in str(tests)
+
+
+def test_figures(tmp_path):
+    import matplotlib
+
+    matplotlib.use("agg")
+    found = output_error(lag, seen, step_response(), GUESS, np.zeros(1))
+    for figure in (found.plot(), found.plot(step_response(3))):
+        figure.savefig(tmp_path / "fit.png")
+        assert len(figure.axes) == 3
+        matplotlib.pyplot.close(figure)
+
+
+DATA = simulate(0, count=20)
+MESSAGES = [
+    (lambda: pem(EKF, (1, 2, 3), GUESS, [0.0]), r"data must be a Timeseries\(ts, us, ys\)"),
+    (lambda: pem(3.0, DATA, GUESS, [0.0]), "predictor must be a filter"),
+    (lambda: pem(lambda p: 3.0, DATA, GUESS, [0.0]), r"predictor\(p\) must return a filter"),
+    (lambda: pem(EKF, DATA, {"a": np.nan, "b": 1.0}, [0.0]), "p_guess must be finite: a is not"),
+    (lambda: pem(EKF, DATA, {}, [0.0]), "p_guess holds no numbers"),
+    (lambda: pem(EKF, DATA, {"a": 1.0, "b": 1.0}, [0.0], P0=[[-1.0]]), "P0 must have no negative"),
+    (
+        lambda: pem(EKF, DATA, {"a": 2.0, "b": 1.0}, [0.0], bounds=(0.0, 1.0)),
+        r"p_guess is outside its bounds: a is 2, not in \[0, 1\]",
+    ),
+    (
+        lambda: pem(EKF, DATA, {"a": 0.5, "b": 0.5}, [0.0], bounds=(1.0, 0.0)),
+        r"bounds are crossed: at \['a'\]",
+    ),
+    (
+        lambda: pem(EKF, step_response(), {"a": 0.5, "b": 0.5}, [0.0]),
+        r"ts is not uniform: steps go from .* use data.resample\(dt\), or output_error",
+    ),
+    (
+        lambda: output_error(lambda t, x, u, p: x[:0], seen, DATA, GUESS, [0.0]),
+        "dynamics returns 0 numbers for a state of 1",
+    ),
+    (
+        lambda: output_error(lag, lambda t, x, u, p: np.zeros(2), DATA, GUESS, [0.0]),
+        "outputs returns 2 numbers, ys of data has 1 rows",
+    ),
+    (lambda: output_error(lag, seen, DATA, GUESS, [0.0], hold="cubic"), "hold must be one of"),
+    (lambda: output_error(lag, seen, DATA, GUESS, [0.0], segments=40), "segments must be between"),
+    (lambda: output_error(lag, seen, DATA, GUESS, [0.0], weights=-1.0), "weights must be positive"),
+    (
+        lambda: output_error(
+            lambda t, x, u, p: x * np.log(p["gain"]), seen, DATA, {"gain": -1.0}, [1.0]
+        ),
+        "the model gives nan or infinite outputs with p_guess",
+    ),
+    (
+        lambda: output_error(lag, seen, DATA[:4], {"gain": np.ones(9), "rate": 1.0}, [0.0]),
+        "broadcast|numbers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), MESSAGES)
+def test_errors_name_the_argument_and_the_remedy(call, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+def test_fits_are_not_recorded():
+    with pytest.raises(TypeError, match="fits run on numbers"):
+        arc.compile(lambda g: output_error(lag, seen, DATA, {"gain": g, "rate": 1.0}, [0.0]).p)(1.0)
