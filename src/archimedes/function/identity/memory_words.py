@@ -21,6 +21,8 @@ __all__ = ["Unseen", "Words", "trusted"]
 
 _ALL = 2**64 - 1
 _UNICODE, _SPLIT = 1, 2
+#: Blocks of so many bytes are words: to compare them takes less than to call a function.
+_FEW_BYTES = 48
 
 
 class Unseen(Exception):
@@ -59,6 +61,10 @@ class Words:
         now = ctypes.string_at(address, size)
         if copy is not None and now != copy:
             raise Unseen
+        if size <= _FEW_BYTES and size % 8 == 0:
+            for k in range(0, size, 8):
+                self.word(address + k)
+            return
         kept = np.frombuffer(now, np.uint8)
         self.copies.append(kept)
         self.blocks.append((address, kept.ctypes.data, size))

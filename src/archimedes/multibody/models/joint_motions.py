@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
 from archimedes.multibody.models.turns import Turn
 from archimedes.spatial.components import cos, join, join_matrix, matvec, sin
 
-__all__ = ["ZERO", "JointKind", "Numbers", "Screw", "about", "along", "no_turn", "turn", "turning"]
+__all__ = [
+    "ZERO",
+    "JointKind",
+    "Numbers",
+    "Screw",
+    "about",
+    "along",
+    "fields_of",
+    "no_turn",
+    "turn",
+    "turning",
+]
 
 Numbers = Sequence[Any]
 ZERO = np.zeros(3)
@@ -58,6 +70,16 @@ class JointKind:
 
     def __repr__(self) -> str:
         return f"<{self.name} joint>"
+
+
+def fields_of(value: Any) -> tuple[Any, ...]:
+    """Return what a frozen dataclass holds."""
+    return tuple(getattr(value, f.name) for f in fields(value))
+
+
+# Calls of a recorded function look whether what it reads has changed: these never do, and a robot
+# has hundreds of their attributes.
+PARTS[Screw] = PARTS[JointKind] = fields_of
 
 
 def turn(axis: Sequence[float], angle: Any) -> Any:

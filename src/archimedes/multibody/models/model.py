@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from archimedes.errors import explained
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.printing import tree_text
 from archimedes.multibody.models.shapes import Shape
@@ -49,6 +51,9 @@ class Frame:
 
     name: str
     link: int
+
+
+PARTS[Link] = PARTS[Frame] = fields_of
 
 
 @struct
