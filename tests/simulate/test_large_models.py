@@ -187,7 +187,7 @@ def brusselator(n, alpha=2e-3):
     return f, start
 
 
-@pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "auto"])
+@pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "auto", "cvode"])
 def test_brusselator_in_two_dimensions(method):
     f, start = brusselator(6)
     expected = solve_ivp(f, (0.0, 1.5), start, method="DOP853", rtol=1e-10, atol=1e-10).y[:, -1]

@@ -7,6 +7,7 @@ nonlinear and differential/algebraic equation solvers", ACM TOMS 31 (2005) 363-3
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,6 +30,7 @@ from archimedes.simulate.statuses import (
 )
 from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.stepwise import Stepwise
 
 __all__ = ["CVODE", "IDA", "drive_residual"]
 
@@ -204,6 +206,43 @@ def _refuse_events(kernels: Kernels, name: str) -> None:
         )
 
 
+def _dense(kernels: Kernels, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the options for a Jacobian with all its elements."""
+    jacobian = kernels.jacobian()
+
+    def fill(t: float, x: Any, xdot: Any, out: Any) -> None:
+        out[:] = jacobian(t, x, args)
+
+    return {"jacfn": fill}
+
+
+def _sparse(
+    kernels: Kernels, setup: Setup, x0: np.ndarray, args: tuple[Any, ...]
+) -> dict[str, Any] | None:
+    """Return the options for a sparse Jacobian, or None for a model that is not large."""
+    single = kernels.single
+    if not isinstance(single, Stepwise):
+        return None
+    from scipy.sparse import csc_matrix
+
+    form = single.jacobian(setup.t_start, x0, args)
+    n, every = form.size, np.arange(form.size)
+    # Entries go down the columns; those of I - h J are on the diagonal too.
+    own = form.columns * n + form.rows
+    places = np.unique(np.concatenate([own, every * n + every]))
+    mine = np.searchsorted(places, own)
+    starts = np.searchsorted(places, np.arange(n + 1) * n)
+    # Its integers are those of C.
+    parts = (np.ones(len(places)), (places % n).astype(np.intc), starts.astype(np.intc))
+    pattern = csc_matrix(parts, shape=(n, n))
+
+    def fill(t: float, x: Any, xdot: Any, out: Any) -> None:
+        out[:] = 0.0
+        out[mine] = form.at(t, x, args)[1].values
+
+    return {"jacfn": fill, "linsolver": "sparse", "sparsity": pattern}
+
+
 def _drive_cvode(
     kernels: Kernels,
     setup: Setup,
@@ -214,15 +253,16 @@ def _drive_cvode(
     monitor: Monitor | None,
 ) -> Result:
     _refuse_events(kernels, "cvode")
-    f, jacobian = kernels.derivative(), kernels.jacobian()
+    f = kernels.derivative()
 
     def fill(t: float, x: Any, out: Any) -> None:
         out[:] = f(t, x, args)
 
-    def fill_jacobian(t: float, x: Any, xdot: Any, out: Any) -> None:
-        out[:] = jacobian(t, x, args)
-
-    solver = _load("cvode").CVODE(fill, jacfn=fill_jacobian, **_options(setup, max_steps))
+    own = _sparse(kernels, setup, x0, args) or _dense(kernels, args)
+    with warnings.catch_warnings():
+        # It says that the pattern serves our Jacobian, not one of its own.
+        warnings.filterwarnings("ignore", message="Custom sparse Jacobian approximation")
+        solver = _load("cvode").CVODE(fill, **own, **_options(setup, max_steps))
     begun = solver.init_step(float(setup.t_start), x0)
     return _driven(solver, "cvode", begun, setup, times, max_steps, monitor)
 
