@@ -81,6 +81,22 @@ def test_out_of_reach_says_so():
     assert np.all(np.isnan(arc.compile(arm)(np.array([3.0, 0.0]))))
 
 
-def test_it_takes_no_callback():
-    with pytest.raises(ValueError, match="runs as one native kernel"):
-        minimize(lambda x: np.sum(x**2), np.ones(2), method="sqp", callback=print)
+def test_callbacks_and_limits_of_time():
+    rosenbrock = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+    plain = minimize(rosenbrock, [-1.2, 1.0], method="sqp")
+    seen = []
+    told = minimize(
+        rosenbrock, [-1.2, 1.0], method="sqp", callback=lambda i: seen.append((i.number, i.fun))
+    )
+    # Iteration by iteration as in one piece, to the last bit.
+    np.testing.assert_array_equal(told.x, plain.x)
+    assert told.iterations == plain.iterations
+    assert [number for number, _ in seen] == list(range(plain.iterations + 1))
+    assert seen[-1][1] < seen[0][1]
+    stopped = minimize(rosenbrock, [-1.2, 1.0], method="sqp", callback=lambda i: i.number == 3)
+    assert stopped.status is Status.INTERRUPTED
+    assert stopped.iterations == 3
+    late = minimize(rosenbrock, [-1.2, 1.0], method="sqp", options={"maxtime": 1e-9})
+    assert late.status is Status.TIME_LIMIT
+    with pytest.raises(ValueError, match=r"takes no options but .* got \['mu'\]"):
+        minimize(rosenbrock, [-1.2, 1.0], method="sqp", options={"mu": 1.0})

@@ -29,7 +29,7 @@ from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.recorded_solutions import recorded_solution
 from archimedes.optimize.problems.solutions import Iteration, Multipliers, OptimizeResult
 from archimedes.optimize.problems.statuses import Status
-from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
+from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task, violation
 from archimedes.optimize.solvers import ipopt, scipy_methods
 from archimedes.optimize.solvers.interior_point import solve as interior_point
 
@@ -233,14 +233,36 @@ class NlpSolver:
         start = np.clip(start, edges[0], edges[1])
         task = Task(evaluator, start, *edges, settings, monitor)
         if self.method == "sqp":
-            if callback is not None or settings.maxtime is not None or settings.more:
+            if settings.more:
                 raise ValueError(
-                    "method='sqp' runs as one native kernel: it takes no callback and no options "
-                    "but 'tol' and 'maxiter'; use method='ipopt'"
+                    "method='sqp' takes no options but 'tol', 'maxiter' and 'maxtime', got "
+                    f"{sorted(settings.more)}"
                 )
-            kernel = program.sqp_kernel(settings.tol, settings.maxiter or SQP_ITERATIONS)
-            task.kernel = lambda x0, edges: kernel(x0, edges, *args)
+            task.kernel = _sqp(program, args, settings, monitor, callback is not None)
         return task
+
+
+def _sqp(
+    program: Program, args: tuple[Any, ...], settings: Settings, monitor: Monitor, told: bool
+) -> Callable[..., Any]:
+    """Return the solver: one native kernel, or one per iteration where somebody looks on."""
+    count = settings.maxiter or SQP_ITERATIONS
+    if not told and settings.maxtime is None:
+        kernel = program.sqp_kernel(settings.tol, count)
+        return lambda x0, edges: kernel(x0, edges, *args)
+    first, step, last = program.sqp_steps(settings.tol)
+
+    def run(x0: np.ndarray, edges: Edges) -> Any:
+        state = first(x0, edges)
+        while state.status == Status.ITERATION_LIMIT and state.steps < count:
+            values = program.func(state.x, *args)
+            off = max(violation(values[1:], *edges[2:]), violation(state.x, *edges[:2]))
+            if not monitor.after(int(state.steps), state.x, float(values[0]), off):
+                break
+            state = step(state, edges, *args)
+        return last(lambda x: program.func(x, *args), state, edges)
+
+    return run
 
 
 def is_number(leaf: Any) -> bool:
@@ -292,7 +314,10 @@ def _by_kernel(task: Task) -> Answer:
     assert task.kernel is not None
     found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
     status, count = Status(int(found.status)), int(found.iterations)
-    return Answer(found.x, found.lam_g, found.lam_x, status, count)
+    monitor, x = task.monitor, found.x
+    if monitor.stopped is not None:
+        status, x = monitor.stopped, x if monitor.best is None else monitor.best
+    return Answer(x, found.lam_g, found.lam_x, status, count)
 
 
 def _result(

@@ -18,7 +18,12 @@ from archimedes.optimize.nonlinear.places import AtPlaces
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Structure
 from archimedes.optimize.problems.limits import name_of
-from archimedes.optimize.small.sequential_quadratic import solve_nlp
+from archimedes.optimize.small.sequential_quadratic import (
+    first_state,
+    last_state,
+    next_state,
+    solve_nlp,
+)
 
 __all__ = ["Program", "as_unknowns", "shapes_of", "unfixed"]
 
@@ -213,6 +218,21 @@ class Program:
 
             self._sqp[key] = Compiled(sqp, name=f"sqp_{self.obj.name}")
         return self._sqp[key]
+
+    def sqp_steps(self, tol: float) -> tuple[Any, Any, Any]:
+        """Return the solver taken apart: how it begins, one iteration, how it ends.
+
+        They are the parts that ``sqp_kernel`` has in one piece, with the same bits.
+        """
+        key = (tol, 0)
+        if key not in self._sqp:
+            func = self.func
+
+            def sqp_step(state: Any, limits: Any, *args: Any) -> Any:
+                return next_state(lambda x: func(x, *args), state, limits, tol)
+
+            self._sqp[key] = Compiled(sqp_step, name=f"sqp_step_{self.obj.name}")
+        return first_state, self._sqp[key], last_state
 
     def structure(self, args: tuple[Any, ...]) -> Structure:
         """Return the sparsity, made anew where what the functions read has changed it."""

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from archimedes.function import scan, vmap
 
-__all__ = ["gram", "times", "transposed_times"]
+__all__ = ["each", "gram", "row_sizes", "rows_scaled", "times", "transposed_times"]
 
-#: Products of up to this many factors are written out.
-WRITTEN_OUT = 200
+#: Products of up to this many factors are written out, and formulas of vectors up to this long.
+WRITTEN_OUT, LONG = 200, 32
+
+
+def each(formula: Callable[..., Any], *vectors: Any) -> Any:
+    """Return ``formula(*vectors)``, which is elementwise: for long vectors as a loop.
+
+    >>> each(lambda a, b: (a + b, a * b), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    (array([4., 6.]), array([3., 8.]))
+    """
+    return formula(*vectors) if vectors[0].shape[0] <= LONG else vmap(formula)(*vectors)
+
+
+def rows_scaled(C: Any, factors: Any) -> Any:
+    """Return diag(factors) C for C (m, n)."""
+    if C.size <= WRITTEN_OUT:
+        return C * factors[:, None]
+    return vmap(lambda row, factor: row * factor)(C, factors)
+
+
+def row_sizes(C: Any) -> Any:
+    """Return the largest size of a number in each row of C (m, n)."""
+    if C.size <= WRITTEN_OUT:
+        return np.max(np.abs(C), axis=1)
+    return vmap(lambda row: np.max(np.abs(row)))(C)
 
 
 def times(C: Any, x: Any) -> Any:
@@ -37,14 +61,13 @@ def transposed_times(C: Any, y: Any) -> Any:
     return scan(add, np.zeros(C.shape[1]), (C, y))[0]
 
 
-def gram(P: Any, C: Any, d: Any) -> Any:
-    """Return P + C^T diag(d) C for C (m, n) and a symmetric P (n, n)."""
+def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
+    """Return P + shift I + C^T diag(d) C for C (m, n) and a symmetric P (n, n)."""
     m, n = C.shape
     if m * n * n <= 8 * WRITTEN_OUT:
-        return P + C.T @ (d[:, None] * C)
+        return (P + np.eye(n) * shift if shift else P) + C.T @ (d[:, None] * C)
 
-    def add(total: Any, item: Any) -> Any:
-        row, weight = item
-        return total + row[:, None] * (row * weight), np.float64(0.0)
+    def row_of(row: Any, unit: Any, column: Any) -> Any:
+        return row + unit + transposed_times(C, d * column) if m else row + unit
 
-    return scan(add, P * 1.0, (C, d))[0]
+    return vmap(row_of)(P, np.eye(n) * shift, C.T)

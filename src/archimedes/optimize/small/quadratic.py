@@ -27,7 +27,14 @@ from archimedes import tree
 from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
 from archimedes.optimize.problems.recorded_solutions import attached
 from archimedes.optimize.small.definite import solver_of
-from archimedes.optimize.small.products import gram, times, transposed_times
+from archimedes.optimize.small.products import (
+    each,
+    gram,
+    row_sizes,
+    rows_scaled,
+    times,
+    transposed_times,
+)
 from archimedes.tree import struct
 
 __all__ = ["QPSolution", "solve_qp", "solve_rows"]
@@ -185,7 +192,7 @@ def _kernel(bounded: bool, max_iter: int, tol: float) -> Compiled:
             x, lam_a, lam_x = attached(_cost_and_rows, n, rows)(
                 *tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x)), *given
             )
-            fun = 0.5 * (x @ (P @ x)) + q @ x
+            fun = 0.5 * (x @ times(P, x)) + q @ x
             return replace(found, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun)
 
         _kernels[key] = Compiled(solve_qp, freeze=True)
@@ -220,7 +227,7 @@ def _whole(given: Any, bounded: bool) -> Any:
 
 def _cost_and_rows(x: Any, p: Any) -> Any:
     P, q, A = p
-    return np.concatenate([np.reshape(0.5 * (x @ (P @ x)) + q @ x, (1,)), A @ x])
+    return np.concatenate([np.reshape(0.5 * (x @ times(P, x)) + q @ x, (1,)), times(A, x)])
 
 
 def _largest(*vectors: Any) -> Any:
@@ -248,11 +255,15 @@ def _solve(
 ) -> QPSolution:
     n, m = q.shape[0], C.shape[0]
     # Rows of size 1 and a cost of size 1 make one tolerance fit all.
-    row_scale = np.max(np.abs(C), axis=1) if m else np.zeros(0)
+    row_scale = row_sizes(C) if m else np.zeros(0)
     row_scale = np.where(row_scale > 0, 1.0 / np.where(row_scale > 0, row_scale, 1.0), 1.0)
-    cost_scale = 1.0 / np.maximum(_largest(q, P), 1e-8)
+    cost_scale = 1.0 / np.maximum(_largest(q, row_sizes(P)), 1e-8)
     problem = _Problem(
-        P * cost_scale, q * cost_scale, C * row_scale[:, None], l_all * row_scale, u_all * row_scale
+        rows_scaled(P, np.broadcast_to(cost_scale, (n,))),
+        q * cost_scale,
+        rows_scaled(C, row_scale),
+        l_all * row_scale,
+        u_all * row_scale,
     )
     if guess is None:
         point = problem.start()
@@ -303,12 +314,11 @@ class _Problem:
 
     def start(self) -> _Point:
         """Start near the middle of the limits, a step of the size of the problem away from them."""
-        n = self.q.shape[0]
         both = self.has1 & self.has2
         middle = np.where(both, 0.5 * (self.low + self.high), 0.0)
         middle = np.where(self.equal, self.low, middle)
         held = np.where(both | self.equal, 1.0, 0.0)
-        M = gram(self.P + np.eye(n) * 1e-3, self.C, held)
+        M = gram(self.P, self.C, held, 1e-3)
         x = solver_of(M)(-self.q + transposed_times(self.C, held * middle))
         z = times(self.C, x)
         s1 = np.where(self.has1, np.maximum(z - self.low, 1.0), 1.0)
@@ -334,10 +344,13 @@ class _Problem:
         """Return the products and residuals at a point."""
         z, Px = times(self.C, p.x), times(self.P, p.x)
         Cy = transposed_times(self.C, p.y2 - p.y1 + p.ye)
-        r1 = np.where(self.has1, z - self.low - p.s1, 0.0)
-        r2 = np.where(self.has2, self.high - z - p.s2, 0.0)
-        re = np.where(self.equal, z - self.low, 0.0)
-        return _Sight(z, Px, Cy, Px + self.q + Cy, r1, r2, re)
+
+        def rest(z: Any, s1: Any, s2: Any, low: Any, high: Any, has1: Any, has2: Any, eq: Any):
+            r1 = np.where(has1, z - low - s1, 0.0)
+            return r1, np.where(has2, high - z - s2, 0.0), np.where(eq, z - low, 0.0)
+
+        limits = (self.low, self.high, self.has1, self.has2, self.equal)
+        return _Sight(z, Px, Cy, Px + self.q + Cy, *each(rest, z, p.s1, p.s2, *limits))
 
     def mean(self, p: _Point) -> Any:
         """Return mu."""
@@ -345,11 +358,10 @@ class _Problem:
 
     def step(self, p: _Point, at: _Sight) -> _Point:
         """Predict, correct, and go almost to the edge."""
-        n = self.q.shape[0]
         # One division for each number; the rest are products.
         by = _Point(0.0, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), 0.0)
         D = np.where(self.equal, 1.0 / _DELTA, p.y1 * by.s1 + p.y2 * by.s2)
-        M = gram(self.P + np.eye(n) * _RHO, self.C, D)
+        M = gram(self.P, self.C, D, _RHO)
         solve, mu = solver_of(M), self.mean(p)
         flat = (p.s1 * p.y1, p.s2 * p.y2)
         guess = self.direction(p, by, solve, at, *flat)
@@ -367,19 +379,31 @@ class _Problem:
 
     def direction(self, p: _Point, by: _Point, solve: Any, at: _Sight, c1: Any, c2: Any) -> _Point:
         """Solve the Newton system for complementarity residuals c1, c2."""
-        w1, w2 = (c1 + p.y1 * at.r1) * by.s1, (c2 + p.y2 * at.r2) * by.s2
-        w1, w2 = np.where(self.has1, w1, 0.0), np.where(self.has2, w2, 0.0)
+
+        def pulls(
+            c1: Any, c2: Any, y1: Any, y2: Any, r1: Any, r2: Any, b1: Any, b2: Any, *has: Any
+        ):
+            w1, w2 = (c1 + y1 * r1) * b1, (c2 + y2 * r2) * b2
+            return np.where(has[0], w1, 0.0), np.where(has[1], w2, 0.0)
+
+        has = (self.has1, self.has2)
+        w1, w2 = each(pulls, c1, c2, p.y1, p.y2, at.r1, at.r2, by.s1, by.s2, *has)
         pull = transposed_times(self.C, w1 - w2 + at.re * (1.0 / _DELTA))
         dx = solve(-at.dual - pull)
         dz = times(self.C, dx)
-        return _Point(
-            dx,
-            np.where(self.has1, dz + at.r1, 0.0),
-            np.where(self.has2, at.r2 - dz, 0.0),
-            np.where(self.has1, -w1 - p.y1 * by.s1 * dz, 0.0),
-            np.where(self.has2, p.y2 * by.s2 * dz - w2, 0.0),
-            np.where(self.equal, (dz + at.re) * (1.0 / _DELTA), 0.0),
-        )
+
+        def others(dz: Any, r1: Any, r2: Any, re: Any, w1: Any, w2: Any, *more: Any) -> Any:
+            y1, y2, b1, b2, has1, has2, equal = more
+            return (
+                np.where(has1, dz + r1, 0.0),
+                np.where(has2, r2 - dz, 0.0),
+                np.where(has1, -w1 - y1 * b1 * dz, 0.0),
+                np.where(has2, y2 * b2 * dz - w2, 0.0),
+                np.where(equal, (dz + re) * (1.0 / _DELTA), 0.0),
+            )
+
+        more = (p.y1, p.y2, by.s1, by.s2, *has, self.equal)
+        return _Point(dx, *each(others, dz, at.r1, at.r2, at.re, w1, w2, *more))
 
     def longest(self, by: _Point, d: _Point, part: float) -> Any:
         """Return the longest step, at most 1, that keeps slacks and multipliers positive."""

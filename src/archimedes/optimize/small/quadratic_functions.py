@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import TraceError
 from archimedes.function import compile, grad, hess, is_traced, jac
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
+from archimedes.optimize.small.quadratic_peers import solve_by_peer
 
 __all__ = ["qpsol"]
 
@@ -31,6 +33,7 @@ def qpsol(
     bounds: Any = None,
     tol: float = 1e-9,
     max_iter: int = 40,
+    solver: str | None = None,
 ) -> QPSolution:
     """Minimise a quadratic ``obj(x, *args)`` with ``lba <= constr(x, *args) <= uba``, linear.
 
@@ -38,7 +41,8 @@ def qpsol(
     the row is an equation (without both: zero). See :func:`solve_qp`, which does it, also in
     recorded code and under ``vmap``. ``x0`` gives the structure; an interior-point method has
     no use for its values, nor for ``lam_a0``, ``warm_start``, ``verbose`` and ``name``, which
-    users of the original give.
+    users of the original give. ``solver`` is one of other packages, if installed: "osqp",
+    "clarabel" or "piqp"; these take numbers only.
 
     >>> cost = lambda x: (x["a"] - 1.0) ** 2 + (x["b"] - 2.0) ** 2
     >>> found = qpsol(cost, lambda x: x["a"] + x["b"], {"a": 0.0, "b": 0.0}, uba=2.0)
@@ -59,7 +63,7 @@ def qpsol(
         return tree.ravel(constr(unravel(x), *args))[0] * 1.0  # type: ignore[misc]
 
     lower, upper = limits(bounds, x0, "bounds")
-    edges = (None, None) if bounds is None else (lower, upper)
+    box = (None, None) if bounds is None else (lower, upper)
     P, q = hess(cost)(origin, *given), grad(cost)(origin, *given)
     back: Callable[[Any], Any] = lambda lam: lam  # noqa: E731
     A, low, high = np.zeros((0, n)), None, None
@@ -70,7 +74,17 @@ def qpsol(
         both = lba is None and uba is None
         low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
         high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
-    found = solve_qp(P, q, A, low, high, *edges, tol=tol, max_iter=max_iter)
+    if solver is None:
+        found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter)
+    elif any(map(is_traced, tree.leaves((P, q, A, low, high, lower, upper)))):
+        raise TraceError(
+            f"qpsol: solver={solver!r} takes numbers, it cannot be part of recorded code: leave "
+            "solver= out"
+        )
+    else:
+        free = np.zeros(0)
+        edges = (free, free, lower, upper) if constr is None else (low, high, lower, upper)
+        found = solve_by_peer(solver, P, q, A, edges, tol, max_iter)
     fixed = cost(origin, *given)
     if not any(map(is_traced, tree.leaves((x0, given, found)))):
         _check_quadratic(cost, found, fixed, given)

@@ -28,7 +28,7 @@ from archimedes.optimize.small.products import gram, times, transposed_times
 from archimedes.optimize.small.quadratic import ITERATION_LIMIT, NOT_FINITE, SOLVED, solve_rows
 from archimedes.tree import struct
 
-__all__ = ["SQPSolution", "solve_nlp"]
+__all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
 
 INFEASIBLE, STALLED = 10, 15
 _HALVINGS, _QP_ITERATIONS, _SHIFTS = 14, 30, 24
@@ -48,7 +48,9 @@ class SQPSolution:
 
 
 @struct
-class _State:
+class SQPState:
+    """Where the iteration stands."""
+
     x: Any
     lam_g: Any
     lam_x: Any
@@ -68,15 +70,28 @@ def solve_nlp(
     array([-1., -1.])
     """
     program = _Program(func, limits, tol)
-    x = np.clip(x0 * 1.0, limits[0], limits[1])
-    m = limits[2].shape[0]
 
-    def going(state: _State) -> Any:
+    def going(state: SQPState) -> Any:
         return (state.status == ITERATION_LIMIT) & (state.steps < max_iter)
 
-    number = np.int64(ITERATION_LIMIT)
-    first = _State(x, np.zeros(m), np.zeros_like(x), np.float64(1.0), number, np.int64(0))
-    last = while_loop(going, program.advance, first, max_steps=max_iter)
+    last = while_loop(going, program.advance, first_state(x0, limits), max_steps=max_iter)
+    return last_state(func, last, limits)
+
+
+def first_state(x0: Any, limits: Any) -> SQPState:
+    """Return where the iteration begins."""
+    x, m, number = np.clip(x0 * 1.0, limits[0], limits[1]), limits[2].shape[0], ITERATION_LIMIT
+    none = (np.zeros(m), np.zeros_like(x), np.float64(1.0))
+    return SQPState(x, *none, np.int64(number), np.int64(0))
+
+
+def next_state(func: Callable[[Any], Any], state: SQPState, limits: Any, tol: float) -> SQPState:
+    """Make one iteration."""
+    return _Program(func, limits, tol).advance(state)
+
+
+def last_state(func: Callable[[Any], Any], last: SQPState, limits: Any) -> SQPSolution:
+    """Return the solution, or where the iteration was left."""
     values = func(last.x)
     return SQPSolution(
         x=last.x,
@@ -85,7 +100,7 @@ def solve_nlp(
         fun=values[0],
         status=last.status,
         iterations=last.steps,
-        violation=program.largest_violation(values[1:]),
+        violation=_Program(func, limits, 0.0).largest_violation(values[1:]),
     )
 
 
@@ -111,7 +126,7 @@ class _Program:
         values = self.func(x)
         return values[0] + (np.sum(lam * values[1:]) if self.m else 0.0)
 
-    def advance(self, s: _State) -> _State:
+    def advance(self, s: SQPState) -> SQPState:
         """Make one iteration."""
         x = s.x
         values, slope = self.func(x), grad(lambda x: self.func(x)[0])(x)
@@ -148,7 +163,7 @@ class _Program:
         good = np.isfinite(values[0]) & np.all(np.isfinite(g)) & np.all(np.isfinite(slope))
         code = np.where(good, code, NOT_FINITE)
         end = np.where(done | ~good, x, new)
-        return _State(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1))
+        return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1))
 
     def convex(self, H: Any, A: Any, lam: Any, slope: Any) -> tuple[Any, Any]:
         """Return a positive definite matrix that makes the same step where H does.
