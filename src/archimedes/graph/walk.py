@@ -30,9 +30,10 @@ class Walk:
     region what stands in the place of its outputs, by number. ``source``, kept on request, gives
     for a node made in ``dst`` the one of ``src`` that it was made for.
 
+    >>> from archimedes.graph.ops import CODES
     >>> src, dst = Graph(), Graph()
     >>> x = src.input(0)
-    >>> src.outputs = [src.emit(5, x, src.const(1.0))]
+    >>> src.outputs = [src.emit(CODES["add"], x, src.const(1.0))]
     >>> walk = Walk(dst, src, [dst.const(2.0)])
     >>> walk.run(src.live())
     >>> dst.value[walk.to[src.outputs[0]]]
