@@ -152,7 +152,8 @@ def check(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = [rng.standard_normal(n), np.float64(rng.standard_normal())]
     values = run(g, x)
-    assert _flat(values).tobytes() == _flat(run(flat, [*_flat(x)])).tobytes()
+    # To the bit, but that a constant zero of scalars is dropped, and one in a table has a sign.
+    np.testing.assert_array_equal(_flat(values), _flat(run(flat, [*_flat(x)])))
     found = dependence(g, [[1 << k for k in range(n)], 1 << n])
     rows = [
         row

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.recording import Recording, leaf_ids, out_array
+from archimedes.function.recording import Recording
 from archimedes.graph import Call, inline
 from archimedes.symbolic import current_trace, is_tracing
 from archimedes.symbolic.core.traced_content import holds_traced
@@ -28,15 +28,11 @@ def has_traced(leaves: Sequence[Any]) -> bool:
 
 def apply_recording(recording: Recording, leaves: Sequence[Any], limit: int = INLINE_LIMIT) -> Any:
     """Use a recording inside the current trace: copied up to ``limit`` nodes, else as a Call."""
-    graph = recording.graph
-    inputs: list[int] = []
-    for leaf, spec in zip(leaves, recording.leaves):
-        if spec.traced:
-            inputs.extend(leaf_ids(leaf, spec))
-    inputs.extend(recording.captured)
+    graph = recording.blocks
+    inputs = recording.inputs(leaves)
     into = current_trace().graph
     if len(graph) <= limit:
         outs = inline(into, graph, inputs)
     else:
         outs = into.region(Call(np.array(inputs), graph)).tolist()
-    return recording.rebuild(lambda out: out_array(outs, out))
+    return recording.result(outs)

@@ -162,7 +162,7 @@ class RecordedFunction(ShortcutHolder):
             if key not in self._cache:
                 why = reason_to_record(self.name, key, list(self._cache), names, state.reason)
                 self._log = [*self._log[-LOGGED:], why]
-                graph = in_mode(recording.graph, self.numerics)
+                graph = in_mode(recording.blocks, self.numerics)
                 tiers = Tiers(recording, self.backend, graph, state, label=self.name)
                 self._cache[key] = (recording, tiers)
                 while len(self._cache) > RECORDINGS:

@@ -7,9 +7,11 @@ they are part of what a recording is specialised for.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +19,19 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.registry import backend_of
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
-from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
+from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, block_type, code_of, length_of
 from archimedes.graph.environment import in_default_environment
+from archimedes.graph.interfaces import Form, forms_of, with_forms
+from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
+from archimedes.graph.references import as_block, references
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.memory_order import axis_order, in_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.symbolic.core.wide import ANYWAY, in_loops, is_wide, threshold
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import as_plain
@@ -169,7 +175,11 @@ def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
     """Append a leaf's inputs to a trace and return what stands for it in the function."""
     if not spec.traced:
         return spec.value
-    ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
+    if is_wide(spec.size):
+        block = trace.graph.input(block_type(spec.code, spec.size))
+        ids = references(trace.graph, block).reshape(spec.shape)
+    else:
+        ids = trace.graph.add_inputs(spec.code, spec.size).reshape(spec.shape)
     if spec.shape:
         ids = in_order(ids, spec.order)
     if spec.array:
@@ -194,10 +204,11 @@ class Recording:
     """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
 
     Inputs of the graph are the traced leaves, one after the other, then ``captured`` (ids in the
-    graph of the enclosing trace).
+    graph of the enclosing trace). In ``blocks`` a wide leaf is one input or output, a block; in
+    ``graph`` every number of a leaf is one.
     """
 
-    graph: Graph
+    blocks: Graph
     leaves: tuple[LeafSpec, ...]
     out_tree: TreeDef
     outs: list[OutLeaf]
@@ -206,19 +217,78 @@ class Recording:
     #: The argument leaves as messages name them.
     names: Sequence[str] = ()
 
+    @cached_property
+    def graph(self) -> Graph:
+        """The program with a scalar input or output for every number of the leaves."""
+        graph = self.in_forms([False] * len(self.leaves), [False] * len(self.outs))
+        if graph is not self.blocks and self.blocks.input_names is not None:
+            graph.input_names = input_names(self.leaves, self.names, len(self.captured))
+        return graph
+
+    def forms(self) -> list[Form]:
+        """Return how each leaf of the arguments is given to ``blocks``; static ones are empty."""
+        return forms_of(self.blocks.input_dtypes, [_extent(spec) for spec in self.leaves])
+
+    def out_forms(self) -> list[Form]:
+        """Return how ``blocks`` gives each leaf of the result."""
+        return forms_of(self.blocks.output_dtypes, [_extent(out.spec) for out in self.outs])
+
+    def in_forms(self, leaves: Sequence[bool], outs: Sequence[bool]) -> Graph:
+        """Return the program with some leaves of arguments and results as blocks."""
+        inputs, outputs = zip(self.forms(), leaves), zip(self.out_forms(), outs)
+        return with_forms(self.blocks, list(inputs), list(outputs))
+
     def offsets(self) -> list[int]:
-        """Position of each leaf's first input (static leaves take none)."""
-        starts, at = [], 0
-        for spec in self.leaves:
-            starts.append(at)
-            at += spec.size if spec.traced else 0
-        return starts
+        """Position of each leaf's first input in ``graph`` (static leaves take none)."""
+        return _starts([_extent(spec)[0] for spec in self.leaves])
+
+    def block_offsets(self) -> list[int]:
+        """Position of each leaf's first input in ``blocks``."""
+        return _starts([form.count for form in self.forms()])
+
+    def inputs(self, leaves: Sequence[Any]) -> list[int]:
+        """Return ids in the current trace for the inputs of ``blocks``, given all leaves."""
+        trace = current_trace()
+        ids: list[int] = []
+        for leaf, spec, form in zip(leaves, self.leaves, self.forms()):
+            if not form.size:
+                continue
+            array = _as_described(leaf, spec)
+            if form.block:
+                ids.append(as_block(trace.graph, trace.elements_of(array), spec.code))
+            else:
+                ids.extend(trace.ids_of(array).ravel().tolist())
+        return ids + self.captured
+
+    def result(self, outs: Sequence[int]) -> Any:
+        """Return the result tree from ids, in the current trace, of the outputs of ``blocks``."""
+        g = current_trace().graph
+        forms = self.out_forms()
+        places = dict(zip(map(id, self.outs), zip(forms, _starts([f.count for f in forms]))))
+
+        def array(out: OutLeaf) -> SymbolicArray:
+            form, at = places[id(out)]
+            if form.block:
+                ids = references(g, outs[at])
+            else:
+                ids = np.array(outs[at : at + form.count], dtype=np.int64)
+            return wrap(ids.reshape(out.spec.shape), out.spec.code)
+
+        return self.rebuild(array)
 
     def rebuild(self, values: Callable[[OutLeaf], Any]) -> Any:
         """Build the result tree, taking traced leaves from a function of their place."""
         return self.out_tree.unflatten(
             [values(out) if out.spec.traced else _fresh(out.spec.value) for out in self.outs]
         )
+
+
+def _extent(spec: LeafSpec) -> tuple[int, int]:
+    return (spec.size, spec.code) if spec.traced else (0, F64)
+
+
+def _starts(counts: Sequence[int]) -> list[int]:
+    return [0, *itertools.accumulate(counts)][: len(counts)]
 
 
 def _fresh(value: Any) -> Any:
@@ -239,12 +309,15 @@ def record(
         out_leaves, out_tree = tree.flatten(result)
         outs: list[OutLeaf] = []
         ids: list[int] = []
+        at = 0
         for leaf, path in zip(out_leaves, out_tree.paths("result")):
-            outs.append(_record_out(trace, leaf, ids, path))
+            out = _record_out(trace, leaf, ids, path, at)
+            outs.append(out)
+            at = out.stop
     trace.graph.outputs = ids
-    graph = prune(trace.graph)
+    graph = _in_numbers(prune(trace.graph), len(trace.captured))
     if names is not None:
-        graph.input_names = input_names(leaves, names, len(trace.captured))
+        graph.input_names = input_names(leaves, names, len(trace.captured), graph.input_dtypes)
     return Recording(graph, tuple(leaves), out_tree, outs, trace.captured, names=names or ())
 
 
@@ -259,15 +332,38 @@ def _slow(graph: Graph) -> str:
     )
 
 
-def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
-    start = len(ids)
+def _in_numbers(graph: Graph, captured: int) -> Graph:
+    """Take blocks among the arguments apart that are read element by element only."""
+    inputs = graph.inputs[: len(graph.inputs) - captured]
+    whole = {i for region in graph.regions.values() for i in region.inputs.tolist()}
+    whole.update(graph.outputs)
+    apart = [
+        k
+        for k, i in enumerate(inputs)
+        if i not in whole and 0 < length_of(graph.dtype[i]) < threshold() * ANYWAY
+    ]
+    for i in range(len(graph)) if apart else ():
+        if graph.op[i] == ELEMENT and graph.b[i] not in graph.value:
+            apart = [k for k in apart if inputs[k] != graph.a[i]]
+    if not apart:
+        return graph
+    kinds = graph.input_dtypes[: len(inputs)]
+    forms = [Form(max(1, length_of(kind)), kind & 3, length_of(kind) > 0) for kind in kinds]
+    return with_forms(graph, [(f, f.block and k not in apart) for k, f in enumerate(forms)], ())
+
+
+def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) -> OutLeaf:
+    """Append the outputs of a result leaf, which begins at ``start`` among all its numbers."""
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         refuse_subclass(leaf, lambda: path)
     # An array made while recording is a result like any other, also where it holds numbers only.
     traced = isinstance(leaf, RecordedArray) and code_of(leaf.dtype) is not None
     if traced or holds_traced(leaf):
         array = lift(leaf)
-        ids.extend(trace.ids_of(array).ravel().tolist())
+        if in_loops(trace.graph, array.size, trace.elements_of(array)):
+            ids.append(as_block(trace.graph, trace.elements_of(array), array.code))
+        else:
+            ids.extend(trace.ids_of(array).ravel().tolist())
         # Bodies of loops hand Python numbers on as such; results of whole functions are NumPy's.
         return OutLeaf(LeafSpec(array.code, array.shape, getattr(leaf, "weak", False)), start)
     if isinstance(leaf, ComplexPair):
@@ -287,19 +383,22 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str) -> OutLeaf:
 
 
 def input_names(
-    leaves: Sequence[LeafSpec], names: Sequence[str], captured: int = 0
+    leaves: Sequence[LeafSpec],
+    names: Sequence[str],
+    captured: int = 0,
+    kinds: Sequence[int] | None = None,
 ) -> list[str] | None:
-    """Name each scalar input after its leaf (none for very long lists: they serve reading).
+    """Name each input after its leaf (none for very long lists: they serve reading).
 
-    Values of enclosing traces come last.
+    Values of enclosing traces come last. With the types of inputs, a block is named as one.
     """
-    if sum(spec.size for spec in leaves if spec.traced) > 2000:
+    if len(kinds) > 2000 if kinds is not None else sum(s.size for s in leaves if s.traced) > 2000:
         return None
-    result = []
+    result: list[str] = []
     for spec, name in zip(leaves, names):
-        if not spec.traced:
+        if not spec.traced or not spec.size:
             continue
-        if spec.shape == ():
+        if spec.shape == () or (kinds is not None and length_of(kinds[len(result)])):
             result.append(name)
         else:
             result.extend(name + "".join(f"[{k}]" for k in at) for at in np.ndindex(*spec.shape))
@@ -307,12 +406,13 @@ def input_names(
 
 
 def leaf_ids(leaf: Any, spec: LeafSpec) -> list[int]:
-    """Return ids in the current trace of a leaf that matches ``spec``."""
-    trace = current_trace()
+    """Return ids in the current trace of the numbers of a leaf that matches ``spec``."""
+    return current_trace().ids_of(_as_described(leaf, spec)).ravel().tolist()
+
+
+def _as_described(leaf: Any, spec: LeafSpec) -> SymbolicArray:
     array = leaf if isinstance(leaf, SymbolicArray) else lift(leaf)
-    if array.code != spec.code:
-        array = array.astype(DTYPES[spec.code])
-    return trace.ids_of(array).ravel().tolist()
+    return array if array.code == spec.code else array.astype(DTYPES[spec.code])
 
 
 def out_array(outs: Sequence[int], out: OutLeaf) -> SymbolicArray:

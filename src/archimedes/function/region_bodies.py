@@ -11,9 +11,10 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.recording import LeafSpec, OutLeaf, Recording, record
-from archimedes.graph.dtypes import DTYPES, code_of
+from archimedes.graph.dtypes import DTYPES, code_of, item_type, length_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
+from archimedes.graph.references import as_block, references
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.casting import cast, cast_ids
 from archimedes.tree.treedef import TreeDef
@@ -62,6 +63,17 @@ class Flat:
         trace = current_trace()
         return [i for a in self.arrays for i in trace.ids_of(a).ravel().tolist()]
 
+    def values(self, blocks: Sequence[bool]) -> list[int]:
+        """Return the same, with a block for each leaf marked in ``blocks``."""
+        trace = current_trace()
+        found: list[int] = []
+        for a, block in zip(self.arrays, blocks):
+            if block:
+                found.append(as_block(trace.graph, trace.elements_of(a), a.code))
+            else:
+                found.extend(trace.ids_of(a).ravel().tolist())
+        return found
+
     def specs(self) -> list[LeafSpec]:
         """Describe the leaves."""
         return [LeafSpec(a.code, a.shape, a.weak) for a in self.arrays]
@@ -71,18 +83,22 @@ class Flat:
         g = current_trace().graph
         trace = current_trace()
         arrays = [
-            wrap(cast_ids(g, trace.ids_of(a), a.code, code), code, weak=number)
+            wrap(cast_ids(g, trace.elements_of(a), a.code, code), code, weak=number)
             for a, code, number in zip(self.arrays, codes, weak)
         ]
         return Flat(arrays, self.treedef)
 
-    def rebuild(self, ids: Sequence[int]) -> Any:
-        """Return the tree with leaves of these ids."""
+    def rebuild(self, values: Sequence[int], blocks: Sequence[bool]) -> Any:
+        """Return the tree with leaves of these values, as ``values`` gives them."""
         arrays, at = [], 0
-        for a in self.arrays:
-            block = np.array(ids[at : at + a.size], dtype=np.int64).reshape(a.shape)
-            arrays.append(wrap(block, a.code, weak=a.weak))
-            at += a.size
+        g = current_trace().graph
+        for a, block in zip(self.arrays, blocks):
+            if block:
+                ids, count = references(g, values[at]), 1
+            else:
+                ids, count = np.array(values[at : at + a.size], dtype=np.int64), a.size
+            arrays.append(wrap(ids.reshape(a.shape), a.code, weak=a.weak))
+            at += count
         return self.treedef.unflatten(arrays)
 
 
@@ -126,15 +142,18 @@ def static_out_graph(recording: Recording) -> Recording:
     if all(out.spec.traced for out in recording.outs):
         return recording
     g = Graph()
-    inputs = [g.input(dtype) for dtype in recording.graph.input_dtypes]
-    ids = inline(g, recording.graph, inputs)
+    inputs = [g.input(dtype) for dtype in recording.blocks.input_dtypes]
+    ids = inline(g, recording.blocks, inputs)
     outs: list[OutLeaf] = []
     outputs: list[int] = []
-    for out, path in zip(recording.outs, recording.out_tree.paths("result")):
-        start = len(outputs)
+    at = start = 0
+    paths = recording.out_tree.paths("result")
+    for out, form, path in zip(recording.outs, recording.out_forms(), paths):
         if out.spec.traced:
-            outputs.extend(ids[out.start : out.stop])
+            outputs.extend(ids[at : at + form.count])
+            at += form.count
             outs.append(OutLeaf(out.spec, start))
+            start = outs[-1].stop
             continue
         value = np.asarray(out.spec.value)
         code = code_of(value.dtype)
@@ -146,6 +165,7 @@ def static_out_graph(recording: Recording) -> Recording:
         outputs.extend(g.constants(value).ravel().tolist())
         weak = type(out.spec.value) in (bool, int, float)
         outs.append(OutLeaf(LeafSpec(code, value.shape, weak), start))
+        start = outs[-1].stop
     g.outputs = outputs
     return Recording(g, recording.leaves, recording.out_tree, outs, recording.captured)
 
@@ -159,28 +179,38 @@ def promoted_code(a: int, b: int, weak: bool = False) -> int:
 
 
 def with_output_codes(graph: Graph, codes: Sequence[int]) -> Graph:
-    """Return the graph with its outputs converted to these dtypes."""
-    if graph.output_dtypes == list(codes):
+    """Return the graph with its outputs, and the elements of blocks, converted to these dtypes."""
+    if [item_type(kind) for kind in graph.output_dtypes] == list(codes):
         return graph
     g = Graph()
     inputs = [g.input(dtype) for dtype in graph.input_dtypes]
     outs = inline(g, graph, inputs)
-    g.outputs = [cast(g, i, code) for i, code in zip(outs, codes)]
+    g.outputs = [_cast(g, i, code) for i, code in zip(outs, codes)]
     return prune(g)
 
 
-def align(recordings: Sequence[Recording], own: int) -> tuple[list[Graph], list[int]]:
-    """Give several bodies the same inputs: the first ``own``, then the union of their captures."""
-    union = list(dict.fromkeys(i for r in recordings for i in r.captured))
+def _cast(g: Graph, i: int, code: int) -> int:
+    if not length_of(g.dtype[i]):
+        return cast(g, i, code)
+    ids = cast_ids(g, references(g, i), item_type(g.dtype[i]), code)
+    return as_block(g, ids, code)
+
+
+def align(bodies: Sequence[tuple[Graph, list[int]]], own: int) -> tuple[list[Graph], list[int]]:
+    """Give several bodies the same inputs: the first ``own``, then the union of their captures.
+
+    Bodies are graphs and what they capture of the current trace.
+    """
+    union = list(dict.fromkeys(i for _, captured in bodies for i in captured))
     source = current_trace().graph
     graphs = []
-    for recording in recordings:
-        if recording.captured == union:
-            graphs.append(recording.graph)
+    for graph, captured in bodies:
+        if captured == union:
+            graphs.append(graph)
             continue
         g = Graph()
-        inputs = [g.input(dtype) for dtype in recording.graph.input_dtypes[:own]]
+        inputs = [g.input(dtype) for dtype in graph.input_dtypes[:own]]
         shared = {i: g.input(source.dtype[i]) for i in union}
-        g.outputs = inline(g, recording.graph, [*inputs, *(shared[i] for i in recording.captured)])
+        g.outputs = inline(g, graph, [*inputs, *(shared[i] for i in captured)])
         graphs.append(prune(g))
     return graphs, union

@@ -18,6 +18,7 @@ from archimedes.graph.regions.reads import Affine, Read, positions, row_major
 __all__ = [
     "LONG_SUM",
     "add_blocks",
+    "add_values",
     "loops",
     "one_hot",
     "pack",
@@ -57,26 +58,28 @@ def loops(
     kept = len(shape) if kept is None else kept
     if partials is None:
         partials = partials_of(math.prod(shape[kept:]), kept) if combine == "add" else 1
-    live, count = set(body.live()), len(ids)
-    indexed = any(i in live for i in body.inputs[count:])
-    used = [k for k, i in enumerate(body.inputs[:count]) if i in live]
-    axes = list(range(count, len(body.inputs))) if indexed else []
-    given = [(ids[k], reads[k]) if reads[k] is None else _simple(g, ids[k], reads[k]) for k in used]
-    region = Nest(
-        [i for i, _ in given],
-        _with_inputs(body, [*used, *axes]),
-        shape,
-        tuple(read for _, read in given),
-        kept,
-        combine,
-        partials,
-    )
-    return g.region(region).tolist()
+    given = [_simple(g, i, read) for i, read in zip(ids, reads)]
+    body, used = _reduced(g, body, given)
+    constant = {} if combine or not kept else _constant_results(g, body, math.prod(shape))
+    if len(constant) < len(body.outputs):
+        region = Nest(
+            [given[k][0] for k in used],
+            body,
+            shape,
+            tuple(given[k][1] for k in used),
+            kept,
+            combine,
+            partials,
+        )
+        outs = g.region(region).tolist()
+    else:
+        outs = [-1] * len(constant)
+    return [constant.get(k, i) for k, i in enumerate(outs)]
 
 
 def _simple(g: Graph, i: int, read: Read) -> tuple[int, Read]:
     """Return what is read, and how: a table of equal entries is a number."""
-    if g.op[i] == BLOCK:
+    if read is not None and g.op[i] == BLOCK:
         table = g.tables[g.b[i]]
         rows = table.view(np.uint8).reshape(len(table), -1)
         if (rows == rows[0]).all():
@@ -84,14 +87,39 @@ def _simple(g: Graph, i: int, read: Read) -> tuple[int, Read]:
     return i, read
 
 
-def _with_inputs(body: Graph, numbers: Sequence[int]) -> Graph:
-    """Return a body with some of its inputs only; nothing reads the others."""
-    if len(numbers) == len(body.inputs):
-        return body
+def _reduced(g: Graph, body: Graph, given: Sequence[tuple[int, Read]]) -> tuple[Graph, list[int]]:
+    """Return a body without inputs that nothing reads, with constants inside; and its inputs."""
+    live, count = set(body.live()), len(given)
+    read = [k for k, i in enumerate(body.inputs[:count]) if i in live]
+    used = [k for k in read if given[k][0] not in g.value]
+    indexed = any(i in live for i in body.inputs[count:])
+    if len(used) == count and (indexed or len(body.inputs) == count):
+        return body, used
     made = Graph()
-    inputs = {k: made.input(body.input_dtypes[k]) for k in numbers}
-    made.outputs = inline(made, body, [inputs.get(k, -1) for k in range(len(body.inputs))])
-    return made
+    kinds = body.input_dtypes
+    inputs = [-1] * len(body.inputs)
+    for k in used:
+        inputs[k] = made.input(kinds[k])
+    for k in range(count, len(body.inputs)):
+        inputs[k] = made.input(kinds[k]) if indexed else -1
+    for k in set(read).difference(used):
+        inputs[k] = made.const(g.value[given[k][0]], kinds[k])
+    made.outputs = inline(made, body, inputs)
+    again = set(made.live())
+    if all(i in again for i in made.inputs[: len(used)]):
+        return made, used
+    # What is constant now may have left other inputs unread.
+    body, kept = _reduced(g, made, [given[k] for k in used])
+    return body, [used[k] for k in kept]
+
+
+def _constant_results(g: Graph, body: Graph, length: int) -> dict[int, int]:
+    """Return the results that are constants, as blocks, by number."""
+    return {
+        k: g.const(body.value[i], block_type(body.dtype[i], length))
+        for k, i in enumerate(body.outputs)
+        if i in body.value
+    }
 
 
 def scalar_loop(
@@ -113,6 +141,11 @@ def add_blocks(g: Graph, a: int, b: int) -> int:
     line = Affine(0, (1,))
     length = length_of(g.dtype[a])
     return scalar_loop(g, [a, b], lambda e, x, y: e.emit(_ADD, x, y), (length,), (line, line))
+
+
+def add_values(g: Graph, a: int, b: int) -> int:
+    """Append the sum of two scalars, or of two blocks."""
+    return add_blocks(g, a, b) if length_of(g.dtype[a]) else g.emit(_ADD, a, b)
 
 
 def total(g: Graph, block: int, read: Affine, shape: Sequence[int]) -> int:

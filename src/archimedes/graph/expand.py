@@ -15,6 +15,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
+from archimedes.graph.fusion import fused
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
@@ -202,10 +203,10 @@ def expand(
 ) -> Graph:
     """Return an equal graph without elementary functions, in all bodies of regions too.
 
-    Live nodes only; all inputs stay. The interpreter gives the same bits for both graphs. The
-    programs of the functions are copied to where they are called, which runs fastest; with
-    ``calls`` they become ``Call`` regions, so that a backend may write each once. ``text`` gives
-    the program of a function by name and dtype.
+    Live nodes only; all inputs stay; loops over blocks are fused (``fusion.py``). The interpreter
+    gives the same bits for both graphs. The programs of the functions are copied to where they
+    are called, which runs fastest; with ``calls`` they become ``Call`` regions, so that a backend
+    may write each once. ``text`` gives the program of a function by name and dtype.
     """
     place = _place_call if calls else inline
 
@@ -218,7 +219,7 @@ def expand(
 
         return emit
 
-    return rewrite(graph, emitter)
+    return rewrite(fused(graph), emitter)
 
 
 def _place_call(dst: Graph, body: Graph, operands: Sequence[int]) -> list[int]:

@@ -8,6 +8,7 @@ node where there is one already, so that the trace is the optimiser.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ __all__ = [
     "Graph",
 ]
 
+#: Ids from here on are no nodes: they stand for elements of blocks (``references.py``).
+FIRST_REFERENCE = 1 << 40
 #: A trace longer than this stops: long data belongs in ``vmap`` and ``scan``.
 MAX_NODES = 8_000_000
 
@@ -92,12 +95,15 @@ class Graph:
         "b",
         "c",
         "dtype",
+        "first_references",
         "input_names",
         "inputs",
         "lines",
         "op",
         "output_names",
         "outputs",
+        "reference_starts",
+        "referenced",
         "regions",
         "tables",
         "value",
@@ -117,6 +123,10 @@ class Graph:
         self.input_names: list[str] | None = None
         self.output_names: list[str] | None = None
         self.lines: list[Any] | None = None if origins.find is None else []
+        #: First reference to a block by its node; starts, ascending, and the nodes in that order.
+        self.first_references: dict[int, int] = {}
+        self.reference_starts: list[int] = []
+        self.referenced: list[int] = []
         self._index: dict[tuple[Any, ...], int] = {}
         self._digest: str | None = None
         #: Ids of small constant arrays by content: a matrix is used many times.
@@ -155,6 +165,10 @@ class Graph:
         found = index.get(key)
         if found is not None:
             return found
+        if a >= FIRST_REFERENCE or b >= FIRST_REFERENCE or c >= FIRST_REFERENCE:
+            given = (a, b, c)[: ARITY[op]]
+            i = index[key] = self.emit(op, *(self.node_of(j) for j in given))
+            return i
         rule = RULES[op]
         if rule is not None:
             simpler = rule(self, a, b, c)
@@ -217,6 +231,7 @@ class Graph:
     def lookup(self, table: np.ndarray, index: int) -> int:
         """Return ``table[clip(index, 0, len(table) - 1)]`` for a constant 1-D table."""
         table = np.ascontiguousarray(table)
+        index = self.node_of(index)
         if index in self.value:
             at = min(max(self.value[index], 0), len(table) - 1)
             return int(self.constants(table[at : at + 1])[0])
@@ -249,6 +264,27 @@ class Graph:
         dtype, number = self._table(table)
         return self._shared(BLOCK, -1, number, block_type(dtype, len(table)))
 
+    def first_reference(self, block: int) -> int:
+        """Return the reference to the first element of a block; the others follow it."""
+        first = self.first_references.get(block)
+        if first is None:
+            first = FIRST_REFERENCE
+            if self.referenced:
+                # One is left out between two: runs of references do not pass from one to another.
+                last = self.referenced[-1]
+                first = self.reference_starts[-1] + length_of(self.dtype[last]) + 1
+            self.first_references[block] = first
+            self.reference_starts.append(first)
+            self.referenced.append(block)
+        return first
+
+    def node_of(self, i: int) -> int:
+        """Return a node: of a reference the element it stands for, of a node itself."""
+        if i < FIRST_REFERENCE:
+            return i
+        at = bisect_right(self.reference_starts, i) - 1
+        return self.element(self.referenced[at], self.const(i - self.reference_starts[at], I64))
+
     def element(self, block: int, index: int) -> int:
         """Return ``block[clip(index, 0, length - 1)]``; of an element put there, itself."""
         at = self.value.get(index)
@@ -265,6 +301,8 @@ class Graph:
 
     def region(self, region: Region) -> np.ndarray:
         """Append a region and return the ids of its outputs."""
+        if region.inputs.size and int(region.inputs.max()) >= FIRST_REFERENCE:
+            region = region.with_inputs([self.node_of(i) for i in region.inputs.tolist()])
         key = (REGION, region.key())
         i = self._index.get(key)
         if i is None:

@@ -81,7 +81,7 @@ def switch(
                 )
         codes = [promoted_code(a, b) for a, b in zip(codes, other.graph.output_dtypes)]
     own = sum(a.size for a in given.arrays)
-    graphs, shared = align(recordings, own)
+    graphs, shared = align([(r.graph, r.captured) for r in recordings], own)
     trace = current_trace()
     inputs = [int(trace.ids_of(which)[()]), *given.ids(), *shared]
     region = Switch(

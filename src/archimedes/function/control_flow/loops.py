@@ -26,7 +26,7 @@ from archimedes.function.region_bodies import (
     static_out_graph,
     with_output_codes,
 )
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.symbolic import current_trace, is_traced, wrap
 from archimedes.symbolic.core.trace import trace_error, user_line
@@ -93,26 +93,27 @@ def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
     stacked = flatten_traced(xs, "xs")
     slices = ([LeafSpec(a.code, a.shape[1:]) for a in stacked.arrays], stacked.treedef)
     init, body = _record_step(lambda carry: record_body(func, [carry, slices]), init, "scan")
-    n = sum(a.size for a in init.arrays)
-    wide = sum(spec.size for spec in slices[0])
+    blocks = _carried_blocks(body, len(init.arrays))
+    # What differs from step to step is in numbers.
+    rest = [False] * len(body.leaves), [False] * len(body.outs)
+    graph = body.in_forms([*blocks, *rest[0]], [*blocks, *rest[1]])
+    carried = init.values(blocks)
+    n, wide = len(carried), sum(spec.size for spec in slices[0])
     trace = current_trace()
     rows = [trace.ids_of(a).reshape(steps, -1) for a in stacked.arrays if a.size or steps]
     block = np.concatenate(rows, axis=1) if rows else np.zeros((steps, 0), dtype=np.int64)
     region = Scan(
-        np.array([*init.ids(), *block.reshape(-1), *body.captured], dtype=np.int64),
-        body.graph,
+        np.array([*carried, *block.reshape(-1), *body.captured], dtype=np.int64),
+        graph,
         steps,
         n,
         wide,
     )
     outs = trace.graph.region(region)
-    return init.rebuild(outs[:n].tolist()), _stacked(
-        body, outs[n:].reshape(steps, -1) if steps else outs[n:].reshape(0, _outs(body, n)), n
+    rows_out = outs[n:].reshape(steps, len(graph.outputs) - n)
+    return init.rebuild(outs[:n].tolist(), blocks), _stacked(
+        body, rows_out, sum(a.size for a in init.arrays)
     )
-
-
-def _outs(body: Recording, carry: int) -> int:
-    return len(body.graph.outputs) - carry
 
 
 def _stacked(body: Recording, rows: np.ndarray, carry: int) -> Any:
@@ -166,12 +167,19 @@ def _record_step(
         codes = [promoted_code(a.code, out.spec.code, a.weak) for a, out in zip(init.arrays, outs)]
         weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]
         if codes == [a.code for a in init.arrays] and weak == [a.weak for a in init.arrays]:
-            flat = [c for c, a in zip(codes, init.arrays) for _ in range(a.size)]
-            rest = body.graph.output_dtypes[len(flat) :]
-            body.graph = with_output_codes(body.graph, flat + rest)
+            forms = body.out_forms()
+            flat = [code for code, form in zip(codes, forms) for _ in range(form.count)]
+            rest = [item_type(kind) for kind in body.blocks.output_dtypes[len(flat) :]]
+            body.blocks = with_output_codes(body.blocks, flat + rest)
             return init, body
         init = init.cast(codes, weak)
     raise AssertionError("dtypes only widen, and there are four, of numbers and of arrays")
+
+
+def _carried_blocks(body: Recording, count: int) -> list[bool]:
+    """Tell which of the carried arrays are blocks: those that a step takes or gives as such."""
+    pairs = zip(body.forms()[:count], body.out_forms()[:count])
+    return [given.block or made.block for given, made in pairs]
 
 
 def _not_a_pair(what: str, returned: Any) -> TraceError:
@@ -226,10 +234,13 @@ def while_loop(
     test = static_out_graph(record_body(cond, [start]))
     if [out.spec.shape for out in test.outs] != [()]:
         raise ShapeDtypeError("while_loop: the condition must return one bool")
-    n = sum(a.size for a in start.arrays)
-    (test_graph, step_graph), shared = align([test, step], n)
+    blocks = _carried_blocks(step, len(start.arrays))
+    carried = start.values(blocks)
+    n = len(carried)
+    bodies = (test.in_forms(blocks, [False]), test), (step.in_forms(blocks, blocks), step)
+    (test_graph, step_graph), shared = align([(g, r.captured) for g, r in bodies], n)
     region = While(
-        np.array([*start.ids(), *shared], dtype=np.int64),
+        np.array([*carried, *shared], dtype=np.int64),
         with_output_codes(test_graph, [B8]),
         step_graph,
         n,
@@ -237,7 +248,7 @@ def while_loop(
         adaptive=adaptive,
         line=user_line(),
     )
-    return start.rebuild(current_trace().graph.region(region).tolist())
+    return start.rebuild(current_trace().graph.region(region).tolist(), blocks)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:

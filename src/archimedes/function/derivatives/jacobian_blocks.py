@@ -11,17 +11,19 @@ from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.derivatives.recorded_point import Point
 from archimedes.function.recording import OutLeaf
 from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
-from archimedes.graph.dtypes import DTYPES, F64, is_float
+from archimedes.graph.dtypes import DTYPES, F64, is_float, item_type
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
+from archimedes.graph.references import references
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
-from archimedes.symbolic.core.casting import cast
+from archimedes.symbolic.core.casting import cast, cast_ids
 
 __all__ = [
     "blocks_of",
     "dense_jacobian",
     "filled",
     "float_outs",
+    "gradient",
     "gradient_graph",
     "out_shape",
     "result_dtype",
@@ -131,17 +133,42 @@ def scalar_out(point: Point, what: str) -> OutLeaf:
     return outs[0]
 
 
+def gradient(point: Point) -> Any:
+    """Return the gradient of the single scalar output, in the shape of the chosen argument.
+
+    A wide leaf is differentiated as the block it is.
+    """
+    recording, g = point.recording, current_trace().graph
+    starts, forms = recording.block_offsets(), recording.forms()
+    wrt: list[int] = []
+    for k in point.wanted:
+        wrt.extend(range(starts[k], starts[k] + forms[k].count))
+    outs = inline(g, _gradient(recording.blocks, wrt), recording.inputs(point.all_leaves))
+    blocks, at = {}, 0
+    for k in point.wanted:
+        spec, count = recording.leaves[k], forms[k].count
+        mine = outs[at : at + count]
+        ids = references(g, mine[0]) if forms[k].block else np.array(mine, dtype=np.int64)
+        ids = cast_ids(g, ids, item_type(g.dtype[mine[0]]) if mine else spec.code, spec.code)
+        blocks[k] = wrap(ids.reshape(spec.shape), spec.code)
+        at += count
+    return filled(point, blocks)
+
+
 def gradient_graph(point: Point) -> Graph:
     """Return the graph inputs -> gradient in ``wrt`` of the single scalar output."""
-    graph = point.recording.graph
+    return _gradient(point.recording.graph, point.wrt)
+
+
+def _gradient(graph: Graph, wrt: Sequence[int]) -> Graph:
     if not graph.outputs:
         zeros = Graph()
         for dtype in graph.input_dtypes:
             zeros.input(dtype)
         dtypes = graph.input_dtypes
-        zeros.outputs = [zeros.const(0.0, dtypes[p]) for p in point.wrt]
+        zeros.outputs = [zeros.const(0.0, dtypes[p]) for p in wrt]
         return zeros
-    both = reverse_graph(graph, point.wrt)
+    both = reverse_graph(graph, wrt)
     inner = Graph()
     inputs = [inner.input(dtype) for dtype in graph.input_dtypes]
     outs = inline(inner, both, [*inputs, inner.const(1.0, graph.output_dtypes[0])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,25 @@ class Point:
     """A function recorded at given arguments, with the leaves it is differentiated in.
 
     ``wrt`` are the inputs of the graph that belong to those leaves; ``wanted`` the leaves'
-    numbers; ``where`` the tree of the chosen argument (or tuple of arguments).
+    numbers; ``where`` the tree of the chosen argument (or tuple of arguments), ``leaves`` its
+    leaves, ``all_leaves`` those of all arguments.
     """
 
     recording: Recording
-    inputs: list[int]
     wanted: list[int]
     wrt: list[int]
     where: TreeDef
     leaves: list[Any]
+    all_leaves: list[Any]
+
+    @cached_property
+    def inputs(self) -> list[int]:
+        """Ids in the current trace for the inputs of the recording's scalar graph."""
+        ids: list[int] = []
+        for leaf, spec in zip(self.all_leaves, self.recording.leaves):
+            if spec.traced:
+                ids.extend(leaf_ids(leaf, spec))
+        return ids + self.recording.captured
 
     def block(self, position: int) -> tuple[int, tuple[int, ...]]:
         """Start in ``wrt`` and shape of the leaf that is ``position``-th among the wanted."""
@@ -157,14 +168,10 @@ class Derivative:
             raise TraceError(
                 f"{self.what}: argument {chosen[0]!r} holds no numbers to differentiate in"
             )
-        inputs: list[int] = []
-        for leaf, spec in zip(leaves, recording.leaves):
-            if spec.traced:
-                inputs.extend(leaf_ids(leaf, spec))
-        inputs.extend(recording.captured)
         trees = [tree.structure(dynamic[name]) for name in chosen]
         where = trees[0] if self.single else tree.structure(tuple(dynamic[name] for name in chosen))
-        return Point(recording, inputs, wanted, wrt, where, leaves_of(dynamic, chosen))
+        chosen_leaves = leaves_of(dynamic, chosen)
+        return Point(recording, wanted, wrt, where, chosen_leaves, leaves)
 
 
 def named_after(function: Callable[..., Any], what: str, name: str | None) -> str:
@@ -207,5 +214,5 @@ def differentiable(x: Any) -> Any:
             return x
         if not is_float(x.code):
             x = x.astype(np.float64)
-        return wrap(current_trace().ids_of(x), x.code, weak=weak)
+        return wrap(current_trace().elements_of(x), x.code, weak=weak)
     return x

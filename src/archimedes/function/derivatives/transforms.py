@@ -13,6 +13,7 @@ from archimedes.function.derivatives.jacobian_blocks import (
     dense_jacobian,
     filled,
     float_outs,
+    gradient,
     gradient_graph,
     out_shape,
     result_dtype,
@@ -26,8 +27,6 @@ from archimedes.function.derivatives.recorded_point import (
     named_after,
 )
 from archimedes.function.derivatives.sparse import SparseDerivative
-from archimedes.graph.passes import inline
-from archimedes.symbolic import current_trace
 
 __all__ = ["grad", "hess", "jac"]
 
@@ -149,8 +148,7 @@ def grad(
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
         scalar_out(point, "grad")
-        ids = inline(current_trace().graph, gradient_graph(point), point.inputs)
-        return blocks_of(point, np.array([ids], dtype=np.int64), ())
+        return gradient(point)
 
     return derivative_function(run, derivative, named_after(func, "grad", name))
 

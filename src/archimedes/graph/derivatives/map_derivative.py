@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from archimedes.graph.blocks import add_values
 from archimedes.graph.derivatives.bodies import (
     adjoint_body,
     beside,
@@ -14,7 +15,6 @@ from archimedes.graph.derivatives.bodies import (
     stacked_with,
     tangent_body,
 )
-from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
@@ -73,10 +73,9 @@ def _reverse(dst: Graph, region: Map, adjoints, saved, wanted):
     totals: list[Directions] = [{} for _ in range(h)]
     for c, (k, d) in enumerate(found):
         if k >= s:
-            e = Emit(dst, dst.dtype[outs[0, c]])
             total = int(outs[0, c])
             for i in outs[1:, c].tolist():
-                total = e.add(total, i)
+                total = add_values(dst, total, i)
             totals[k - s][d] = total
     return inputs + totals
 

@@ -7,12 +7,11 @@ the same element is read it is summed, and elsewhere put where the element is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.graph.blocks import loops, pack
+from archimedes.graph.blocks import add_values, loops, pack
 from archimedes.graph.derivatives.bodies import Pair, pairs_of, split
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
@@ -278,11 +277,7 @@ class _WayBack:
         kind = dst.dtype[int(region.inputs[block])]
         term = _added_at(dst, values, index, kind)
         old = into[block].get(d)
-        if old is not None:
-            from archimedes.graph.blocks import add_blocks
-
-            term = add_blocks(dst, old, term)
-        into[block][d] = term
+        into[block][d] = term if old is None else add_values(dst, old, term)
 
     def _loops(self, outs: list[int], kept: Sequence[int], summed: Sequence[int]) -> list[int]:
         region, order = self.region, [*kept, *summed]
@@ -343,4 +338,3 @@ def _is_injective(read: Affine, shape: Sequence[int]) -> bool:
 
 
 register_derivative(Nest, RegionDerivative(_forward, _reverse))
-_ = math

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archimedes.graph.blocks import add_blocks, pack, scalar_loop, total
+from archimedes.graph.blocks import pack, scalar_loop, total
 from archimedes.graph.derivatives.bodies import pairs_of
 from archimedes.graph.dtypes import I64, item_type, length_of
 from archimedes.graph.program import Graph
@@ -83,4 +83,3 @@ def _accumulate_reverse(
 
 register_derivative(Pack, RegionDerivative(_pack_forward, _pack_reverse))
 register_derivative(Accumulate, RegionDerivative(_accumulate_forward, _accumulate_reverse))
-_ = add_blocks

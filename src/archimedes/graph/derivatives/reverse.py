@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from archimedes.graph.blocks import add_blocks, one_hot, pack
+from archimedes.graph.blocks import add_values, one_hot, pack
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.derivatives.whole import opened
 from archimedes.graph.dtypes import is_float, item_type, length_of
@@ -34,7 +34,7 @@ def add_term(g: Graph, e: Emit, into: Directions, direction: int, term: int) -> 
         return
     old = into.get(direction)
     if old is not None:
-        term = add_blocks(g, old, term) if length_of(g.dtype[term]) else e.add(old, term)
+        term = add_values(g, old, term)
     into[direction] = term
 
 

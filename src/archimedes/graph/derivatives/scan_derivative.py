@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from archimedes.graph.blocks import add_values
 from archimedes.graph.derivatives.bodies import (
     Pair,
     adjoint_body,
@@ -23,7 +24,6 @@ from archimedes.graph.derivatives.bodies import (
     tangent_body,
 )
 from archimedes.graph.dtypes import is_float
-from archimedes.graph.formulas import Emit
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan
@@ -114,10 +114,7 @@ def _backward_body(
     out_bars = [g.input(region.body.output_dtypes[k]) for k, _ in out_pairs]
     common = [g.input(dtype) for dtype in dtypes[first_shared:]]
     results = inline(g, body, [*primal, *common, *bars, *out_bars])
-    totals = [
-        Emit(g, g.dtype[total]).add(total, more)
-        for total, more in zip(sums, results[nc + slices :])
-    ]
+    totals = [add_values(g, total, more) for total, more in zip(sums, results[nc + slices :])]
     g.outputs = [*results[:nc], *totals, *results[nc : nc + slices]]
     return prune(g)
 

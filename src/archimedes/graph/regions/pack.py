@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,17 +70,25 @@ class Pack(Region):
     def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
         return replace(self, dtype=dtype(self.dtype))
 
+    @cached_property
+    def _origins(self) -> tuple[np.ndarray, np.ndarray]:
+        """By element: the number of the box it comes from (-1: none), its place in the source."""
+        boxes = np.full(self.length, -1, dtype=np.int64)
+        places = np.zeros(self.length, dtype=np.int64)
+        for k, (_, shape, to, start) in enumerate(self.moves):
+            where = positions(to, shape)
+            boxes[where] = k
+            if start is not None:
+                places[where] = positions(start, shape)
+        return boxes, places
+
     def element(self, g: Graph, number: int, at: int) -> int | None:
-        for source, shape, to, start in reversed(self.moves):
-            index = _index_of(at, shape, to)
-            if index is None:
-                continue
-            i = int(self.inputs[source])
-            if start is None:
-                return i
-            where = start.offset + sum(k * s for k, s in zip(index, start.strides))
-            return g.element(i, g.const(where, I64))
-        return g.const(0, self.dtype)
+        boxes, places = self._origins
+        if boxes[at] < 0:
+            return g.const(0, self.dtype)
+        source, _, _, start = self.moves[boxes[at]]
+        i = int(self.inputs[source])
+        return i if start is None else g.element(i, g.const(int(places[at]), I64))
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         made = np.zeros(self.length, dtype=DTYPES[self.dtype])
@@ -109,27 +117,3 @@ class Pack(Region):
                 for k, j in zip(places, positions(start, shape).ravel().tolist()):
                     made[k] = sets[j]
         return [made]
-
-
-def _index_of(at: int, shape: tuple[int, ...], to: Affine) -> tuple[int, ...] | None:
-    """Return the point of a box that is written to a place, if there is one."""
-    left, index = at - to.offset, [0] * len(shape)
-    order = sorted(range(len(shape)), key=lambda k: -abs(to.strides[k]))
-    for k in order:
-        stride, n = to.strides[k], shape[k]
-        if n > 1 and stride:
-            # Boxes do not overlap in themselves: smaller strides span less than one of these.
-            index[k] = min(max(_toward(left, stride, shape, to, order, k), 0), n - 1)
-            left -= index[k] * stride
-    return tuple(index) if left == 0 else None
-
-
-def _toward(
-    left: int, stride: int, shape: tuple[int, ...], to: Affine, order: list[int], k: int
-) -> int:
-    """Return how often a stride goes into what is left, given what smaller ones may add."""
-    rest = order[order.index(k) + 1 :]
-    low = sum(min(0, to.strides[j] * (shape[j] - 1)) for j in rest)
-    high = sum(max(0, to.strides[j] * (shape[j] - 1)) for j in rest)
-    first = (left - high) / stride if stride > 0 else (left - low) / stride
-    return math.ceil(first)

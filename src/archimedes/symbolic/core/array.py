@@ -82,7 +82,7 @@ class SymbolicArray(TracedValue, Operators):
             )
         g = self.owner.graph
         source = lift(value)
-        ids = cast_ids(g, self.owner.ids_of(source), source.code, self.code)
+        ids = cast_ids(g, self.owner.elements_of(source), source.code, self.code)
         static = indexing.static_key(key)
         if static is not None:
             self.ids[static[0]] = ids
@@ -124,7 +124,7 @@ class SymbolicArray(TracedValue, Operators):
             ids = self.ids.astype(self.ids.dtype, order=order, copy=False)
             return self if ids is self.ids else self.form()(ids, code, self.owner)
         trace = current_trace()
-        ids = cast_ids(trace.graph, trace.ids_of(self), self.code, code).copy(order)
+        ids = cast_ids(trace.graph, trace.elements_of(self), self.code, code).copy(order)
         return self.form()(ids, code, trace)
 
     def __copy__(self) -> SymbolicArray:

@@ -7,6 +7,8 @@ import numpy as np
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
+from archimedes.graph.references import scalar_ids
+from archimedes.symbolic.core.wide import elementwise, in_loops
 
 __all__ = ["cast", "cast_ids", "laid_out"]
 
@@ -33,6 +35,10 @@ def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
     """Convert an array of ids from one dtype to another."""
     if source == target:
         return ids
+    if in_loops(g, ids.size, ids):
+        (made,) = elementwise(g, [ids], [source], ids.shape, lambda body, x: cast(body, x, target))
+        return laid_out(made, ids)
+    ids = scalar_ids(g, ids)
     flat = [cast(g, i, target) for i in ids.ravel().tolist()]
     return laid_out(_array(flat, dtype=_ID).reshape(ids.shape), ids)
 

@@ -7,6 +7,7 @@ by ``ufunc.resolve_dtypes``. The arithmetic is a row in ``ufuncs.py``.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import cache
 from itertools import repeat
@@ -15,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8, DTYPES, F64, I64, code_of, is_float
+from archimedes.graph.program import Graph
+from archimedes.graph.references import scalar_ids
 from archimedes.symbolic.core.casting import cast_ids, laid_out
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error, user_line
 from archimedes.symbolic.core.traced_content import HOLDERS, holds_traced
 from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.ufunc_formulas import Loop
+from archimedes.symbolic.core.ufunc_formulas import Loop, int_power
 from archimedes.symbolic.core.ufuncs import UFUNCS
+from archimedes.symbolic.core.wide import constant_ids, elementwise, in_loops, is_wide
 
 __all__ = ["apply_ufunc", "as_float", "floats", "laid_like", "lift", "lift_many", "wrap"]
 
@@ -89,7 +93,7 @@ def lift(x: Any) -> Any:
         )
     is_array = isinstance(x, np.ndarray) or array.ndim
     form = TracedValue.array if is_array else TracedValue.scalar
-    return form(trace.graph.constants(array), code, trace)
+    return form(constant_ids(trace.graph, array), code, trace)
 
 
 def _from_sequence(x: Sequence[Any]) -> Any:
@@ -165,7 +169,7 @@ def as_float(x: Any) -> Any:
     if is_float(x.code):
         return x
     trace = current_trace()
-    return wrap(cast_ids(trace.graph, trace.ids_of(x), x.code, F64), F64, trace)
+    return wrap(cast_ids(trace.graph, trace.elements_of(x), x.code, F64), F64, trace)
 
 
 def floats(*arrays: Any) -> list[Any]:
@@ -183,7 +187,7 @@ def _operand(x: Any) -> Any:
 def _ids(trace: Trace, x: Any, code: int) -> np.ndarray:
     """Return the ids of an operand, converted to a dtype."""
     if isinstance(x, TracedValue):
-        ids = x.ids if x.owner is trace else trace.ids_of(x)
+        ids = x.ids if x.owner is trace else trace.elements_of(x)
         return ids if x.code == code else cast_ids(trace.graph, ids, x.code, code)
     if code == I64 and not -_LIMIT <= x < _LIMIT:
         raise range_error(x)
@@ -248,8 +252,13 @@ def apply_ufunc(
         ready = [math.copysign(math.inf, x) if _is_wide(x) else x for x in ready]
         takes = (F64, F64)
     operands = [_ids(trace, x, code) for x, code in zip(ready, takes)]
-    shape, columns = _columns(operands)
     what = UFUNCS[ufunc][takes[0]]
+    wide = _in_loops(what, operands, takes, gives, trace, number)
+    if wide is not None:
+        return wide
+    if trace.graph.referenced:
+        operands = [scalar_ids(trace.graph, ids) for ids in operands]
+    shape, columns = _columns(operands)
     if isinstance(what, int):
         flat = list(map(trace.graph.emit, repeat(what), *columns))
     else:
@@ -260,6 +269,42 @@ def apply_ufunc(
     return tuple(
         _result(ids, shape, operands, code, trace, number) for ids, code in zip(several, gives)
     )
+
+
+def _in_loops(
+    what: Any,
+    operands: Sequence[np.ndarray],
+    takes: Sequence[int],
+    gives: Sequence[int],
+    trace: Trace,
+    number: bool,
+) -> Any:
+    """Apply a row of the ufunc table to wide arrays; None where they are not."""
+    most = max(map(_size, operands))
+    # Operands that broadcast against each other may give more than any of them has.
+    if most < 8 or (len(operands) == 1 and not is_wide(most)):
+        return None
+    shape = np.broadcast(*operands).shape
+    if what is int_power and operands[1].size > 1:
+        return None
+    if not in_loops(trace.graph, math.prod(shape), *operands):
+        return None
+
+    def make(body: Graph, *inputs: int) -> Any:
+        if isinstance(what, int):
+            return body.emit(what, *inputs)
+        return what(Loop(body, takes[0]), *inputs)
+
+    made = elementwise(trace.graph, operands, takes, shape, make)
+    results = [_wrapped(ids, operands, code, trace) for ids, code in zip(made, gives)]
+    return results[0] if len(gives) == 1 else tuple(results)
+
+
+def _wrapped(ids: np.ndarray, operands: Sequence[np.ndarray], code: int, trace: Trace) -> Any:
+    return TracedValue.array(laid_out(ids, *operands) if ids.ndim > 1 else ids, code, trace)
+
+
+_size = operator.attrgetter("size")
 
 
 def _result(

@@ -9,7 +9,8 @@ their place in the result, np.newaxis, ellipsis) hold by construction.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ import numpy as np
 from archimedes.errors import explained
 from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.reads import row_major
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
+from archimedes.symbolic.core.wide import Column, elementwise, in_loops, is_wide, put_in, taken
 
 __all__ = ["put", "static_key", "take"]
 
@@ -114,34 +118,54 @@ class _Places:
                 part = numbers if part.ndim else 0
             static.append(part)
         whole = tuple(static)
-        self.coordinates = []
+        #: One array per axis of x, in the result's order: static positions, or ids of traced ones.
+        self.columns: list[np.ndarray] = []
         for axis, n in enumerate(shape):
             line = np.arange(n).reshape((-1,) + (1,) * (len(shape) - axis - 1))
             chosen = np.asarray(np.broadcast_to(line, shape)[whole])
             self.shape = chosen.shape
             flat = chosen.ravel()
-            self.coordinates.append((positions[axis][flat] if axis in positions else flat).tolist())
+            self.columns.append(positions[axis][flat] if axis in positions else flat)
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
-        return zip(*self.coordinates)
+        return zip(*(column.tolist() for column in self.columns))
+
+    def flat(self, sizes: Sequence[int]) -> tuple[np.ndarray, list[Column]]:
+        """Return static positions in C order, and what traced coordinates add to them."""
+        strides = row_major(sizes)
+        static = np.zeros(math.prod(self.shape), dtype=np.int64)
+        moving = []
+        for axis, (column, stride) in enumerate(zip(self.columns, strides)):
+            if axis in self.traced_axes:
+                moving.append(Column(column, stride, sizes[axis]))
+            else:
+                static += stride * column
+        return static, moving
 
 
 def _wrapped(trace: Trace, index: TracedValue, size: int) -> np.ndarray:
     """Count negative positions from the end, as NumPy does."""
-    g = trace.graph
-    zero, n = g.const(0, I64), g.const(size, I64)
-    flat = [
-        g.emit(_SELECT, g.emit(_LT, i, zero), g.emit(_ADD, i, n), i)
-        for i in trace.ids_of(index).ravel().tolist()
-    ]
+
+    def wrapped(g: Graph, i: int) -> int:
+        below = g.emit(_LT, i, g.const(0, I64))
+        return g.emit(_SELECT, below, g.emit(_ADD, i, g.const(size, I64)), i)
+
+    if is_wide(index.size):
+        ids = trace.elements_of(index).ravel()
+        return elementwise(trace.graph, [ids], [I64], ids.shape, wrapped)[0]
+    flat = [wrapped(trace.graph, i) for i in trace.ids_of(index).ravel().tolist()]
     return np.array(flat, dtype=np.int64)
 
 
 def take(x: TracedValue, key: Any) -> Any:
     """Read at traced integer positions; positions outside the array are clamped to its ends."""
     trace = current_trace()
-    ids = trace.ids_of(x)
     places = _Places(x, key, trace)
+    if in_loops(trace.graph, x.size, trace.elements_of(x)):
+        static, moving = places.flat(x.shape)
+        made = taken(trace.graph, trace.elements_of(x), x.code, static, moving)
+        return wrap(made.reshape(places.shape), x.code, trace)
+    ids = trace.ids_of(x)
     flat = []
     for at in places:
         where: list[Any] = list(at)
@@ -186,6 +210,10 @@ def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
             f"shape mismatch: value array of shape {ids.shape} could not be broadcast to indexing "
             f"result of shape {places.shape}"
         ) from None
+    if in_loops(g, x.size, x.ids) and len(values) < x.size:
+        static, moving = places.flat(x.shape)
+        x.ids[...] = put_in(g, x.ids, x.code, static, moving, values)
+        return
     ranges = [range(x.shape[axis]) for axis in places.traced_axes]
     for at, value in zip(places, values):
         where = list(at)
@@ -206,8 +234,14 @@ def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray
             "x[mask] = values with a traced mask works for one value and a mask of x's shape",
             "Write x = np.where(mask, values_everywhere, x).",
         )
-    tests = np.broadcast_to(trace.ids_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)
+    tests = np.broadcast_to(trace.elements_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)
     values = np.broadcast_to(ids.reshape(ids.shape[-len(rows) :] if rows else ()), x.shape)
+    if in_loops(trace.graph, x.size, tests, x.ids):
+        given = [tests, values, x.ids]
+        x.ids[...] = elementwise(
+            trace.graph, given, [B8, x.code, x.code], x.shape, lambda g, *ids: g.emit(_SELECT, *ids)
+        )[0]
+        return
     columns = (a.ravel().tolist() for a in (tests, values, x.ids))
     flat = [trace.graph.emit(_SELECT, t, value, old) for t, value, old in zip(*columns)]
     x.ids[...] = np.array(flat, dtype=np.int64).reshape(x.shape)

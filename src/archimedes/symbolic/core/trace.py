@@ -16,7 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from archimedes.errors import GraphError, IntegerRangeError, TraceError, explained
+from archimedes.graph.ops import BLOCK
 from archimedes.graph.program import CONST, Graph
+from archimedes.graph.references import any_reference, scalar_ids
 
 __all__ = [
     "Trace",
@@ -121,7 +123,11 @@ class Trace:
             )
 
     def ids_of(self, array: _Owned) -> np.ndarray:
-        """Return ids in this trace's graph of an array of this or an enclosing trace."""
+        """Return nodes of this trace's graph for an array of this or an enclosing trace."""
+        return scalar_ids(self.graph, self.elements_of(array))
+
+    def elements_of(self, array: _Owned) -> np.ndarray:
+        """Return the same, with references for elements of blocks: for those who take them."""
         if array.owner is self:
             return array.ids
         if self.parent is None:
@@ -130,24 +136,43 @@ class Trace:
                 "Return it from the compiled function, or pass it as an argument, instead of "
                 "storing it in a global, an attribute or a mutable default.",
             )
-        outer = self.parent.ids_of(array)
-        return self._capture(outer)
+        return self._capture(self.parent.elements_of(array))
 
     def _capture(self, outer: np.ndarray) -> np.ndarray:
         assert self.parent is not None
-        source, known = self.parent.graph, self._inner
-        ids = np.empty(outer.size, dtype=np.int64)
-        for k, i in enumerate(outer.ravel().tolist()):
-            mine = known.get(i)
-            if mine is None:
-                if source.op[i] == CONST:
-                    mine = self.graph.const(source.value[i], source.dtype[i])
-                else:
-                    mine = self.graph.input(source.dtype[i])
-                    self.captured.append(i)
-                known[i] = mine
-            ids[k] = mine
-        return ids.reshape(outer.shape)
+        source = self.parent.graph
+        ids = outer.ravel()
+        made = np.empty(ids.size, dtype=np.int64)
+        if source.referenced and any_reference(ids):
+            starts = np.array(source.reference_starts)
+            home = np.searchsorted(starts, ids, side="right") - 1
+            for at in np.unique(home[home >= 0]).tolist():
+                first = self.graph.first_reference(self._inside(source.referenced[at]))
+                mine = home == at
+                made[mine] = ids[mine] - starts[at] + first
+            nodes = np.flatnonzero(home < 0).tolist()
+        else:
+            nodes = range(ids.size)
+        flat = ids.tolist()
+        for k in nodes:
+            made[k] = self._inside(flat[k])
+        return made.reshape(outer.shape)
+
+    def _inside(self, i: int) -> int:
+        """Return what stands in this graph for a node of the enclosing one."""
+        assert self.parent is not None
+        source = self.parent.graph
+        mine = self._inner.get(i)
+        if mine is None:
+            if source.op[i] == CONST:
+                mine = self.graph.const(source.value[i], source.dtype[i])
+            elif source.op[i] == BLOCK:
+                mine = self.graph.block(source.tables[source.b[i]])
+            else:
+                mine = self.graph.input(source.dtype[i])
+                self.captured.append(i)
+            self._inner[i] = mine
+        return mine
 
 
 def current_trace() -> Trace:

@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes.errors import explained
 from archimedes.graph.dtypes import DTYPES, I64
+from archimedes.graph.references import constant_values
 from archimedes.symbolic.core.trace import (
     Trace,
     current_trace,
@@ -154,16 +155,12 @@ class TracedValue:
 
     def constant(self) -> np.ndarray | None:
         """Return the values as a NumPy array where all are known, else None."""
-        values = self.owner.graph.value
-        try:
-            flat = [values[i] for i in self.ids.ravel().tolist()]
-        except KeyError:
-            return None
-        return np.array(flat, dtype=self.dtype).reshape(self.shape)
+        return constant_values(self.owner.graph, self.ids, self.dtype)
 
     def _scalar(self, what: str, remedy: str) -> Any:
         if self.size == 1:
-            value = self.owner.graph.value.get(int(self.ids.ravel()[0]))
+            graph = self.owner.graph
+            value = graph.value.get(graph.node_of(int(self.ids.ravel()[0])))
             if value is not None:
                 return value
         elif self.size != 1 and what != "bool(x)":
@@ -258,7 +255,7 @@ class TracedValue:
     def copy(self, order: Any = "C") -> Any:
         """Return a copy that can be written to."""
         trace = current_trace()
-        return self.form()(trace.ids_of(self).copy(order), self.code, trace)
+        return self.form()(trace.elements_of(self).copy(order), self.code, trace)
 
     def form(self) -> Any:
         """Return the class of what NumPy's methods make of it: of an array, an array."""

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 
 from archimedes.graph.dtypes import B8, F32, I64
-from archimedes.graph.ops import CODES
+from archimedes.graph.ops import CODES, ELEMENT, OUT
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Nest
 from archimedes.symbolic.core.trace import trace_error
 
 __all__ = [
@@ -144,6 +145,10 @@ def _never_negative(g: Graph, i: int, depth: int = 8) -> bool:
     if i in g.value:
         return g.value[i] >= 0
     op, depth = g.op[i], depth - 1
+    if op == ELEMENT and g.op[g.a[i]] == OUT:
+        region = g.regions[g.a[g.a[i]]]
+        loop = isinstance(region, Nest) and not region.combine
+        return loop and _never_negative(region.body, region.body.outputs[g.b[g.a[i]]], depth)
     if op == CODES["abs"] or (op == CODES["i64"] and g.dtype[g.a[i]] == B8):
         return True
     if depth and (op in _BOTH or op in _EITHER):

@@ -11,10 +11,11 @@ from archimedes.graph.dtypes import B8
 from archimedes.symbolic.core.dispatch import apply_ufunc, lift, wrap
 from archimedes.symbolic.core.indexing import static_key
 from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, UFUNC_METHODS, ufunc_method
-from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_content import HOLDERS
 from archimedes.symbolic.core.traced_value import TracedValue
 from archimedes.symbolic.core.ufuncs import UFUNCS
+from archimedes.symbolic.core.wide import in_loops, reduction
 
 __all__ = ["call_ufunc", "finish", "fold_axis", "target"]
 
@@ -129,6 +130,9 @@ def fold_axis(
         axes = tuple(range(x.ndim))
     else:
         axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    wide = _fold_in_loops(x, axes, combine, start)
+    if wide is not None:
+        return np.expand_dims(wide, tuple(sorted(axes))) if keepdims else wide
     moved = np.moveaxis(x.ids, axes, range(len(axes)))
     rest = moved.shape[len(axes) :]
     count = int(np.prod(moved.shape[: len(axes)], dtype=int))
@@ -142,6 +146,40 @@ def fold_axis(
     if keepdims:
         result = np.expand_dims(result, tuple(sorted(axes)))
     return result
+
+
+#: Reductions that are loops over wide arrays, by dtype: of products there is no derivative.
+_COMBINE = {
+    np.add: ("add", "add", "add", "or"),
+    np.maximum: ("max", "max", "max", "or"),
+    np.minimum: ("min", "min", "min", "and"),
+    np.multiply: ("", "", "mul", "and"),
+    np.logical_and: ("", "", "", "and"),
+    np.logical_or: ("", "", "", "or"),
+    np.logical_xor: ("", "", "", "xor"),
+    np.bitwise_and: ("", "", "and", "and"),
+    np.bitwise_or: ("", "", "or", "or"),
+    np.bitwise_xor: ("", "", "xor", "xor"),
+}
+
+
+def _fold_in_loops(x: Any, axes: Sequence[int], combine: Any, start: Any) -> Any:
+    """Reduce a wide array; None where it is not, or where there is no such loop."""
+    name = _COMBINE[combine][x.code] if combine in _COMBINE else ""
+    trace = current_trace()
+    if not name or not axes or not in_loops(trace.graph, x.size, trace.elements_of(x)):
+        return None
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    order = [*kept, *sorted(axes)]
+    places = [order.index(axis) for axis in range(x.ndim)]
+    shape = tuple(x.shape[axis] for axis in order)
+    operand = (trace.elements_of(x), x.code, places)
+    made = reduction(trace.graph, [operand], shape, len(kept), lambda body, i: i, name)
+    if len(kept) > 1 and not x.ids.flags.c_contiguous:
+        made, ids = np.add.reduce(x.ids, axis=tuple(axes)), made  # for its order in memory
+        made[...] = ids
+    result = wrap(made, x.code, trace)
+    return result if start is None else combine(lift(start), result)
 
 
 def _pairwise(items: list[Any], combine: Callable[[Any, Any], Any]) -> Any:

@@ -10,10 +10,12 @@ import numpy as np
 from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
+from archimedes.graph.references import literal_zeros, scalar_ids
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.ufunc_methods import finish
+from archimedes.symbolic.core.wide import in_loops, reduction, threshold
 
 __all__ = ["einsum", "matmul"]
 
@@ -45,6 +47,10 @@ def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[li
     return out
 
 
+#: Products of matrices with so many multiplications are loops, unless most are by literal zeros.
+PRODUCTS = 1024
+#: From here on, also then: the code would be too long.
+MANY_PRODUCTS = 20_000
 #: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
 _OWN_AXES = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])
 
@@ -60,7 +66,7 @@ def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError("matmul: Input operand does not have enough dimensions")
     trace = current_trace()
-    left, right = trace.ids_of(a), trace.ids_of(b)
+    left, right = trace.elements_of(a), trace.elements_of(b)
     left = left[None, :] if a.ndim == 1 else left
     right = right[:, None] if b.ndim == 1 else right
     n, k, m = left.shape[-2], left.shape[-1], right.shape[-1]
@@ -74,17 +80,62 @@ def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
         batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         left = np.broadcast_to(left, (*batch, n, k))
         right = np.broadcast_to(right, (*batch, k, m))
-    count = math.prod(batch)  # not -1: empty arrays have no size to infer it from
-    flat: list[int] = []
-    for x, y in zip(left.reshape(count, n, k), right.reshape(count, k, m)):
-        flat += _inner_products(trace.graph, a.code, x.tolist(), y.T.tolist())
-    ids = np.array(flat, dtype=np.int64).reshape(*batch, n, m)
+    ids = _in_loops(trace.graph, left, right, a.code)
+    if ids is None:
+        ids = _in_nodes(trace.graph, left, right, a.code)
     if a.ndim == 1:
         ids = ids[..., 0, :]
     if b.ndim == 1:
         ids = ids[..., 0]
     result = wrap(ids, a.code, trace)
     return result if dtype is None else result.astype(dtype)
+
+
+def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.ndarray | None:
+    """Multiply matrices in loops; None where the product is too small for that, or too sparse."""
+    *batch, n, k = left.shape
+    m, count = right.shape[-1], math.prod(batch)
+    dense = count * n * k * m
+    # One sum of products is a reduction like others.
+    least = min(PRODUCTS, threshold()) if n * m == 1 else PRODUCTS
+    if dense < least or not in_loops(g, max(left.size, right.size, dense // 16), left, right):
+        return None
+    used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
+    if used < least or (2 * used <= dense and used < MANY_PRODUCTS):
+        return None
+    axes = len(batch)
+    rows, columns, inner = axes, axes + 1, axes + 2
+    shape = (*batch, n, m, k)
+    # Axes of length 1 are left out: a matrix times a vector has one.
+    kept = [axis for axis in range(axes + 2) if shape[axis] > 1]
+    place = {axis: at for at, axis in enumerate([*kept, inner])}
+    operands = []
+    for ids, last in ((left, (rows, inner)), (right, (inner, columns))):
+        named = [(axis, size) for axis, size in zip((*range(axes), *last), ids.shape)]
+        stays = [(axis, size) for axis, size in named if axis in place]
+        part = ids.reshape([size for _, size in stays])
+        operands.append((part, code, [place[axis] for axis, _ in stays]))
+    space = tuple(shape[axis] for axis in (*kept, inner))
+    add, mul = ("or", _AND) if code == B8 else ("add", _MUL)
+    made = reduction(g, operands, space, len(kept), lambda body, x, y: body.emit(mul, x, y), add)
+    return made.reshape((*batch, n, m))
+
+
+def _nonzero(g: Graph, ids: np.ndarray, axis: int) -> np.ndarray:
+    """Count along an axis what is not a literal zero, in the first matrix of a stack."""
+    return (1.0 - literal_zeros(g, ids.reshape(-1, *ids.shape[-2:])[0])).sum(axis=axis)
+
+
+def _in_nodes(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.ndarray:
+    """Multiply matrices element by element, without literal zeros."""
+    left, right = scalar_ids(g, left), scalar_ids(g, right)
+    *batch, n, k = left.shape
+    m = right.shape[-1]
+    count = math.prod(batch)  # not -1: empty arrays have no size to infer it from
+    flat: list[int] = []
+    for x, y in zip(left.reshape(count, n, k), right.reshape(count, k, m)):
+        flat += _inner_products(g, code, x.tolist(), y.T.tolist())
+    return np.array(flat, dtype=np.int64).reshape(*batch, n, m)
 
 
 def _vecdot(a: Any, b: Any, axis: int = -1, **kwargs: Any) -> Any:

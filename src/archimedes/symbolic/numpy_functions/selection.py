@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.graph.references import scalar_ids
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.casting import cast_ids
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
@@ -14,11 +17,16 @@ from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish
+from archimedes.symbolic.core.wide import elementwise, in_loops
 
 __all__ = ["where"]
 
 _SELECT = CODES["select"]
 _MISSING: Any = object()
+
+
+def _select_node(g: Graph, test: int, a: int, b: int) -> int:
+    return g.emit(_SELECT, test, a, b)
 
 
 @implements(np.where)
@@ -33,12 +41,17 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Any:
     g = trace.graph
     test = lift(condition)
     x, y = lift_many([x, y], weak=True)
-    tests = cast_ids(g, trace.ids_of(test), test.code, 3)
-    spread = np.broadcast_arrays(tests, x.ids, y.ids)
-    rows = zip(*(s.ravel().tolist() for s in spread))
-    flat = [g.emit(_SELECT, t, a, b) for t, a, b in rows]
+    tests = cast_ids(g, trace.elements_of(test), test.code, B8)
     ids = np.where(tests, x.ids, y.ids)  # for its order in memory
-    ids[...] = np.array(flat, dtype=np.int64).reshape(ids.shape)
+    if in_loops(g, ids.size, tests, x.ids, y.ids):
+        dtypes = (B8, x.code, x.code)
+        made = elementwise(g, [tests, x.ids, y.ids], dtypes, ids.shape, _select_node)
+        ids[...] = made[0]
+    else:
+        spread = np.broadcast_arrays(*(scalar_ids(g, s) for s in (tests, x.ids, y.ids)))
+        rows = zip(*(s.ravel().tolist() for s in spread))
+        flat = [g.emit(_SELECT, t, a, b) for t, a, b in rows]
+        ids[...] = np.array(flat, dtype=np.int64).reshape(ids.shape)
     return wrap(ids, x.code, trace)
 
 

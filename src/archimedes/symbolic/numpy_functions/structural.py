@@ -58,7 +58,7 @@ def _fill(function: Any) -> Callable[..., Any]:
         x = lift(x)
         trace = current_trace()
         args = tuple(_static(function.__name__, a) for a in args)
-        moved = function(trace.ids_of(x) + 1, *args, **kwargs)
+        moved = function(trace.elements_of(x) + 1, *args, **kwargs)
         zero = trace.graph.const(0, x.code)
         return wrap(np.where(moved == 0, zero, moved - 1), x.code, trace)
 
@@ -78,7 +78,7 @@ def _join(function: Any) -> Callable[..., Any]:
 
 def _separate(x: SymbolicArray) -> np.ndarray:
     """Return ids that may be written to where the array may: a scalar's are a copy."""
-    ids = current_trace().ids_of(x)
+    ids = current_trace().elements_of(x)
     return ids if x.form() is x.array else ids.copy()
 
 
@@ -213,8 +213,8 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     a = lift(arr)
     trace = current_trace()
     v = lift(values)
-    ids = cast_ids(trace.graph, trace.ids_of(v), v.code, a.code)
-    return wrap(np.insert(trace.ids_of(a), known(obj), ids, axis=axis), a.code, trace)
+    ids = cast_ids(trace.graph, trace.elements_of(v), v.code, a.code)
+    return wrap(np.insert(trace.elements_of(a), known(obj), ids, axis=axis), a.code, trace)
 
 
 def _filled(value: float) -> Callable[..., Any]:
@@ -249,7 +249,7 @@ def full_like(
         raise trace_error(f"dtype {dtype} cannot be traced", "Use float64, float32, int64 or bool.")
     trace = current_trace()
     value = lift(fill_value)
-    ids = cast_ids(trace.graph, trace.ids_of(value), value.code, code)
+    ids = cast_ids(trace.graph, trace.elements_of(value), value.code, code)
     made = np.empty_like(lift(a).ids, order=order, shape=shape)  # type: ignore[call-overload]
     made[...] = ids
     return wrap(made, code, trace)

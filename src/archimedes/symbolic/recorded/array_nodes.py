@@ -8,6 +8,7 @@ import numpy as np
 
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.wide import constant_ids
 
 __all__ = ["Nodes"]
 
@@ -30,7 +31,7 @@ class Nodes:
         self.code, self.itemsize, self.start = code, plain.itemsize, _interface(plain)["data"][0]
         # A root owns its memory, which has no gaps: neither have its nodes.
         ids = np.empty_like(plain, dtype=np.int64)
-        ids[...] = trace.graph.constants(plain)
+        ids[...] = constant_ids(trace.graph, plain)
         self.memory = ids.ravel("K")
         self.array: Any = SymbolicArray(ids, code, trace)
         self.array.ids.flags.writeable = plain.flags.writeable

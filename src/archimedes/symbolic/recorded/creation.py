@@ -86,7 +86,7 @@ def _full(original: Any) -> Callable[..., Any]:
         if dtype is not None:
             value = value.astype(dtype)
         trace = current_trace()
-        ids = original(shape, trace.ids_of(value), np.int64, order)
+        ids = original(shape, trace.elements_of(value), np.int64, order)
         return SymbolicArray(ids, value.code, trace)
 
     return full

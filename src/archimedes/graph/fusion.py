@@ -1,0 +1,260 @@
+"""Graph to Graph: loops over blocks that feed each other become one loop.
+
+A loop that reads an element of another loop's result may as well compute it: the block in between
+is then never stored. Bits do not change, since every element is computed by the same operations in
+the same order. It is done before elementary functions are expanded, for all backends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from archimedes.graph.blocks import loops
+from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
+from archimedes.graph.passes import copy_into
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Region
+from archimedes.graph.regions.nest import Nest
+from archimedes.graph.regions.reads import Affine, Gather, Read, row_major
+from archimedes.graph.walk import Outputs, Walk
+
+__all__ = ["collapsed", "fused"]
+
+#: What is read more than once is computed again only if that takes so few operations.
+FEW = 3
+#: Bodies do not grow beyond this.
+LARGEST_BODY = 300
+
+
+def fused(graph: Graph) -> Graph:
+    """Return an equal graph in which loops over blocks that can be one are one."""
+    return _fused(graph, {})
+
+
+def _fused(src: Graph, known: dict[str, Graph]) -> Graph:
+    if not _has_nests(src):
+        return src
+    found = known.get(src.digest())
+    if found is not None:
+        return found
+    walk = _Fusing(src, known)
+    walk.run(src.live())
+    dst = walk.dst
+    dst.outputs = walk.outputs()
+    dst.input_names, dst.output_names = src.input_names, src.output_names
+    known[src.digest()] = dst
+    return dst
+
+
+def _has_nests(g: Graph) -> bool:
+    return any(
+        isinstance(region, Nest) or any(map(_has_nests, region.bodies))
+        for region in g.regions.values()
+    )
+
+
+class _Fusing(Walk):
+    def __init__(self, src: Graph, known: dict[str, Graph]) -> None:
+        dst = Graph()
+        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes])
+        self.known = known
+        #: How often each node of ``src`` is read.
+        self.readers: Counter[int] = Counter(src.outputs)
+        for i in src.live():
+            self.readers.update(set(src.operands(i)))
+
+    def region(self, i: int, region: Region) -> Outputs:
+        moved = self.moved(region)
+        if isinstance(moved, Nest):
+            once = [self.readers[j] == 1 for j in region.inputs.tolist()]
+            return _place(self.dst, collapsed(moved), once)
+        bodies = [_fused(body, self.known) for body in region.bodies]
+        changed = any(a is not b for a, b in zip(bodies, region.bodies))
+        return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
+
+
+def _place(g: Graph, region: Nest, once: Sequence[bool]) -> list[int]:
+    """Append a loop that computes itself what it would read of others, where that pays."""
+    ids: list[int] = []
+    reads: list[Read] = []
+    body = Graph()
+    values: list[int] = []
+    size = len(region.body)
+    plans = []
+    for i, read, single in zip(region.inputs.tolist(), region.reads, once):
+        plan = _source(g, i, read, region, single)
+        if plan is not None and size + len(plan.body) > LARGEST_BODY:
+            plan = None
+        size += 0 if plan is None else len(plan.body)
+        plans.append(plan)
+    # Inputs come first, then the indices.
+    wanted: list[tuple[int, Read]] = []
+    for i, read, plan in zip(region.inputs.tolist(), region.reads, plans):
+        wanted += [(i, read)] if plan is None else plan.inputs
+    numbers: dict[object, int] = {}
+    for i, read in wanted:
+        key = (i, read.digest if isinstance(read, Gather) else read)
+        if key not in numbers:
+            numbers[key] = len(ids)
+            ids.append(i)
+            reads.append(read)
+    kinds = [g.dtype[i] if r is None else g.dtype[i] & 3 for i, r in zip(ids, reads)]
+    inputs = [body.input(kind) for kind in kinds]
+    axes = region.body.input_dtypes[len(region.inputs) :]
+    index = [body.input(kind) for kind in axes]
+
+    def given(i: int, read: Read) -> int:
+        return inputs[numbers[(i, read.digest if isinstance(read, Gather) else read)]]
+
+    for i, read, plan in zip(region.inputs.tolist(), region.reads, plans):
+        if plan is None:
+            values.append(given(i, read))
+        else:
+            to = copy_into(
+                body, plan.body, [given(*pair) for pair in plan.inputs], plan.body.live([plan.out])
+            )
+            values.append(to[plan.out])
+    to = copy_into(body, region.body, [*values, *index], region.body.live())
+    body.outputs = [to[i] for i in region.body.outputs]
+    return loops(g, ids, reads, body, region.shape, region.kept, region.combine, region.partials)
+
+
+class _Plan:
+    """A result of another loop, as what computes it at a point: inputs, body, node of the body."""
+
+    def __init__(self, inputs: list[tuple[int, Read]], body: Graph, out: int) -> None:
+        self.inputs, self.body, self.out = inputs, body, out
+
+
+def _source(g: Graph, i: int, read: Read, reader: Nest, single: bool) -> _Plan | None:
+    """Return how a loop computes what it reads at a point, if another loop made it."""
+    if read is None or g.op[i] != OUT:
+        return None
+    region = g.regions[g.a[i]]
+    if not isinstance(region, Nest) or region.combine or region.indexed:
+        return None
+    out = region.body.outputs[g.b[i]]
+    if not single and _cost(region.body, out) > FEW:
+        return None
+    inputs: list[tuple[int, Read]] = []
+    for j, own in zip(region.inputs.tolist(), region.reads):
+        if own is None:
+            inputs.append((j, None))
+            continue
+        moved = _composed(own, region.shape, read, reader.shape)
+        if moved is None:
+            return None
+        inputs.append((j, moved))
+    return _Plan(inputs, region.body, out)
+
+
+def _cost(body: Graph, out: int) -> int:
+    """Count the operations that a result takes; elementary functions and regions are many."""
+    total = 0
+    for i in body.live([out]):
+        op = body.op[i]
+        if op == REGION or TABLE[op].elementary:
+            return FEW + 1
+        total += op not in (CONST, INPUT, OUT) and ARITY[op] > 0
+    return total
+
+
+def _composed(own: Read, shape: Sequence[int], read: Read, space: Sequence[int]) -> Read:
+    """Return how the input of one loop is read at the points of another that reads its result.
+
+    ``own`` is read over ``shape``; the result, in C order over that, is read over ``space``.
+    """
+    assert own is not None and read is not None
+    if isinstance(read, Gather):
+        return Gather(_at(own, shape, read.table))
+    if isinstance(own, Gather):
+        places = np.full(tuple(space), read.offset, dtype=np.int64)
+        for axis, (n, stride) in enumerate(zip(space, read.strides)):
+            line = np.arange(n, dtype=np.int64) * stride
+            places += line.reshape((-1,) + (1,) * (len(space) - axis - 1))
+        return Gather(own.table[places.ravel()])
+    steps = _separated(shape, read, space)
+    if steps is None:
+        return None
+    start, moves = steps
+    offset = own.offset + sum(s * k for s, k in zip(own.strides, start))
+    strides = [own.strides[axis] * step if step else 0 for axis, step in moves]
+    return Affine(offset, tuple(strides))
+
+
+def _at(own: Affine | Gather, shape: Sequence[int], flat: np.ndarray) -> np.ndarray:
+    """Return the positions that a read has at points given by their number."""
+    if isinstance(own, Gather):
+        return own.table[flat]
+    index = np.unravel_index(flat, tuple(shape))
+    total = np.full(flat.shape, own.offset, dtype=np.int64)
+    for stride, k in zip(own.strides, index):
+        total += stride * k
+    return total
+
+
+def _separated(
+    shape: Sequence[int], read: Affine, space: Sequence[int]
+) -> tuple[list[int], list[tuple[int, int]]] | None:
+    """Say how the numbers of points, an affine function of an index, are points of a shape.
+
+    Returns the point at the index 0, and for each axis of the index which axis of the shape it
+    moves along, and by how much; None where it may move along several.
+    """
+    rows = row_major(shape)
+    start = [int(k) for k in np.unravel_index(read.offset, tuple(shape))]
+    low, high = list(start), list(start)
+    moves: list[tuple[int, int]] = []
+    for stride, n in zip(read.strides, space):
+        if not stride or n == 1:
+            moves.append((0, 0))
+            continue
+        axis = next((a for a, r in enumerate(rows) if shape[a] > 1 and abs(stride) >= r), None)
+        if axis is None or stride % rows[axis]:
+            return None
+        step = stride // rows[axis]
+        moves.append((axis, step))
+        if step > 0:
+            high[axis] += step * (n - 1)
+        else:
+            low[axis] += step * (n - 1)
+    inside = all(a >= 0 and b < n for a, b, n in zip(low, high, shape))
+    return (start, moves) if inside else None
+
+
+def collapsed(region: Nest) -> Nest:
+    """Return the same loops over fewer axes: those that follow each other in all reads are one."""
+    if region.indexed or len(region.shape) < 2:
+        return region
+    groups: list[list[int]] = []
+    for axis, n in enumerate(region.shape):
+        side = axis < region.kept
+        if n == 1 and any((a < region.kept) == side for a in range(len(region.shape)) if a != axis):
+            continue
+        last = groups[-1] if groups else None
+        if last and (last[-1] < region.kept) == side and _follow(region, last[-1], axis):
+            last.append(axis)
+        else:
+            groups.append([axis])
+    kept = sum(group[0] < region.kept for group in groups)
+    lost = (region.kept > 0 and not kept) or (region.combine and kept == len(groups))
+    if len(groups) == len(region.shape) or lost or not groups:
+        return region
+    shape = tuple(math.prod(region.shape[a] for a in group) for group in groups)
+    reads = tuple(
+        Affine(r.offset, tuple(r.strides[group[-1]] for group in groups))
+        if isinstance(r, Affine)
+        else r
+        for r in region.reads
+    )
+    return replace(region, shape=shape, reads=reads, kept=kept)
+
+
+def _follow(region: Nest, a: int, b: int) -> bool:
+    n = region.shape[b]
+    return all(not isinstance(r, Affine) or r.strides[a] == r.strides[b] * n for r in region.reads)

@@ -1,0 +1,80 @@
+"""Programs with other inputs and outputs: arrays as blocks, or as so many scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from archimedes.graph.blocks import pack
+from archimedes.graph.dtypes import I64, block_type, length_of
+from archimedes.graph.passes import inline, prune
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.pack import Move
+from archimedes.graph.regions.reads import Affine
+
+__all__ = ["Form", "forms_of", "with_forms"]
+
+
+class Form(NamedTuple):
+    """How an array of ``size`` elements of a dtype is given: as one block, or as scalars."""
+
+    size: int
+    dtype: int
+    block: bool
+
+    @property
+    def count(self) -> int:
+        """Number of inputs or outputs it takes."""
+        return 1 if self.block else self.size
+
+
+def forms_of(kinds: Sequence[int], arrays: Sequence[tuple[int, int]]) -> list[Form]:
+    """Return the forms of arrays of (size, dtype) among inputs or outputs of these types."""
+    forms: list[Form] = []
+    at = 0
+    for size, dtype in arrays:
+        block = bool(size) and bool(length_of(kinds[at]))
+        forms.append(Form(size, dtype, block))
+        at += forms[-1].count
+    return forms
+
+
+def with_forms(
+    src: Graph, inputs: Sequence[tuple[Form, bool]], outputs: Sequence[tuple[Form, bool]]
+) -> Graph:
+    """Return the program with arrays in other forms.
+
+    For each array its form in ``src`` comes with whether it is to be a block. Further inputs and
+    outputs stay as they are.
+    """
+    if all(form.block == block for form, block in (*inputs, *outputs)):
+        return src
+    dst = Graph()
+    given: list[int] = []
+    for form, block in inputs:
+        given += _converted(dst, form, _inputs(dst, form, block), block)
+    given += [dst.input(kind) for kind in src.input_dtypes[len(given) :]]
+    made = inline(dst, src, given)
+    at = 0
+    for form, block in outputs:
+        mine = made[at : at + form.count]
+        at += form.count
+        dst.outputs += _converted(dst, form._replace(block=block), mine, form.block)
+    dst.outputs += made[at:]
+    return prune(dst)
+
+
+def _inputs(g: Graph, form: Form, block: bool) -> list[int]:
+    if block:
+        return [g.input(block_type(form.dtype, form.size))]
+    return [g.input(form.dtype) for _ in range(form.size)]
+
+
+def _converted(g: Graph, form: Form, ids: list[int], block: bool) -> list[int]:
+    """Return an array given as a block, or as scalars, in a form."""
+    if form.block == block or not form.size:
+        return ids
+    if not form.block:
+        return [g.element(ids[0], g.const(k, I64)) for k in range(form.size)]
+    moves = [Move(k, (), Affine(k, ()), None) for k in range(form.size)]
+    return [pack(g, form.size, form.dtype, ids, moves)]

@@ -1,0 +1,266 @@
+"""Wide arrays: from so many elements on, what is computed of an array is a loop, not nodes.
+
+``elementwise`` and ``reduction`` append loops over the blocks whose elements the ids of arrays
+stand for (``graph/references.py``); what they return are references again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from archimedes.graph.blocks import loops
+from archimedes.graph.dtypes import B8, I64, item_type
+from archimedes.graph.ops import BLOCK, CODES
+from archimedes.graph.program import Graph
+from archimedes.graph.references import FIRST, as_block, is_block_like, references, strided
+from archimedes.graph.regions.reads import Affine, Read, row_major
+
+__all__ = [
+    "Column",
+    "constant_ids",
+    "elementwise",
+    "in_loops",
+    "is_wide",
+    "put_in",
+    "reduction",
+    "taken",
+    "threshold",
+    "wide_from",
+]
+
+_MIN, _MAX, _ADD, _MUL, _EQ, _LE, _LT, _AND, _SELECT = (
+    CODES[name] for name in ("min", "max", "add", "mul", "eq", "le", "lt", "and", "select")
+)
+#: Arrays of so many elements may be blocks: what is computed of a block is a loop.
+WIDE = 64
+#: From so many times that on, loops are made of any array; nodes of its own elements are put
+#: together to a block. Below, an array that was made element by element stays so: its literal
+#: zeros and its simplifications count, and its code is short.
+ANYWAY = 16
+
+
+class _Threshold(threading.local):
+    elements = WIDE
+    anyway = ANYWAY
+
+
+_threshold = _Threshold()
+
+
+def threshold() -> int:
+    """Return the number of elements from which arrays are recorded as loops."""
+    return _threshold.elements
+
+
+def is_wide(size: int) -> bool:
+    """Tell whether an array of so many elements is recorded as a loop."""
+    return size >= _threshold.elements
+
+
+def in_loops(g: Graph, size: int, *arrays: np.ndarray) -> bool:
+    """Tell whether what has so many elements, made of arrays of ids, is computed by a loop.
+
+    It is where that many are wide, and where half of the elements of an array lie in a block.
+    """
+    if size < _threshold.elements:
+        return False
+    if size >= _threshold.elements * _threshold.anyway:
+        return True
+    return any(2 * ids.size >= _threshold.elements and is_block_like(g, ids) for ids in arrays)
+
+
+@contextmanager
+def wide_from(elements: int, anyway: int = ANYWAY) -> Iterator[None]:
+    """Record arrays as loops from another number of elements on, in this thread."""
+    before = _threshold.elements, _threshold.anyway
+    _threshold.elements, _threshold.anyway = elements, anyway
+    try:
+        yield
+    finally:
+        _threshold.elements, _threshold.anyway = before
+
+
+def constant_ids(g: Graph, array: np.ndarray) -> np.ndarray:
+    """Return ids, in the array's shape, of the numbers in an array: a wide one is a table."""
+    if not is_wide(array.size):
+        return g.constants(array)
+    return references(g, g.block(np.ascontiguousarray(array).reshape(-1))).reshape(array.shape)
+
+
+class _Reads:
+    """What a loop reads: ids and reads of its inputs, and the inputs of its body."""
+
+    def __init__(self, g: Graph, shape: tuple[int, ...]) -> None:
+        self.g, self.shape = g, shape
+        self.ids: list[int] = []
+        self.reads: list[Read] = []
+        self.body = Graph()
+
+    def operand(self, ids: np.ndarray, dtype: int, axes: Sequence[int] | None = None) -> int:
+        """Return the body's input (or constant) for an array of ids that broadcasts to the shape.
+
+        ``axes`` says for each axis of ids which axis of the index space it is (default: the last
+        ones).
+        """
+        g = self.g
+        if axes is None:
+            axes = range(len(self.shape) - ids.ndim, len(self.shape))
+        low, high = int(ids.min()), int(ids.max())
+        if low == high:
+            return self._scalar(g.node_of(low))
+        part = strided(g, ids) if low >= FIRST else None
+        if part is None:
+            block, read = as_block(g, ids, dtype), Affine(0, row_major(ids.shape))
+        else:
+            block, read = part
+            if g.op[block] == BLOCK:
+                table = g.tables[g.b[block]]
+                if (table == table[0]).all() and not np.signbit(table).any():
+                    return self.body.const(table[0].item(), dtype)
+        places = [0] * len(self.shape)
+        for axis, n, stride in zip(axes, ids.shape, read.strides):
+            if n > 1:
+                places[axis] = stride
+        return self._input(block, Affine(read.offset, tuple(places)), item_type(g.dtype[block]))
+
+    def whole(self, block: int) -> int:
+        """Return the body's input for a block that it reads element by element."""
+        return self._input(block, None, self.g.dtype[block])
+
+    def _scalar(self, i: int) -> int:
+        if i in self.g.value:
+            return self.body.const(self.g.value[i], self.g.dtype[i])
+        return self._input(i, None, self.g.dtype[i])
+
+    def _input(self, i: int, read: Read, kind: int) -> int:
+        for k, (old, how) in enumerate(zip(self.ids, self.reads)):
+            if old == i and how == read:
+                return self.body.inputs[k]
+        self.ids.append(i)
+        self.reads.append(read)
+        return self.body.input(kind)
+
+
+def elementwise(
+    g: Graph,
+    operands: Sequence[np.ndarray],
+    dtypes: Sequence[int],
+    shape: tuple[int, ...],
+    make: Callable[..., int | Sequence[int]],
+) -> list[np.ndarray]:
+    """Append a loop over arrays of ids; ``make(body, *inputs)`` gives the id(s) of its results.
+
+    Returns references to the results, in the given shape.
+    """
+    reads = _Reads(g, shape)
+    inputs = [reads.operand(ids, code) for ids, code in zip(operands, dtypes)]
+    made = make(reads.body, *inputs)
+    reads.body.outputs = [made] if isinstance(made, int) else list(made)
+    blocks = loops(g, reads.ids, reads.reads, reads.body, shape)
+    return [references(g, block).reshape(shape) for block in blocks]
+
+
+def reduction(
+    g: Graph,
+    operands: Sequence[tuple[np.ndarray, int, Sequence[int]]],
+    shape: tuple[int, ...],
+    kept: int,
+    make: Callable[..., int],
+    combine: str,
+) -> np.ndarray:
+    """Append a loop that combines along all axes but the first ``kept``.
+
+    Operands are ids, their dtype, and for each of their axes the axis of the index space.
+    Returns ids in the shape of the kept axes.
+    """
+    reads = _Reads(g, shape)
+    inputs = [reads.operand(ids, code, axes) for ids, code, axes in operands]
+    reads.body.outputs = [make(reads.body, *inputs)]
+    (made,) = loops(g, reads.ids, reads.reads, reads.body, shape, kept, combine)
+    return references(g, made).reshape(shape[:kept]) if kept else np.array(made, dtype=np.int64)
+
+
+class Column(NamedTuple):
+    """Ids of coordinates along one axis, which has so many places, so many elements apart."""
+
+    ids: np.ndarray
+    stride: int
+    size: int
+
+
+def _position(g: Graph, start: int, columns: Sequence[Column], coordinates: Sequence[int]) -> int:
+    """Emit where an element is; coordinates outside their axis are clamped to its ends."""
+    total = start
+    for column, i in zip(columns, coordinates):
+        inside = g.emit(_MAX, g.emit(_MIN, i, g.const(column.size - 1, I64)), g.const(0, I64))
+        total = g.emit(_ADD, total, g.emit(_MUL, inside, g.const(column.stride, I64)))
+    return total
+
+
+def taken(
+    g: Graph, ids: np.ndarray, code: int, static: np.ndarray, columns: Sequence[Column]
+) -> np.ndarray:
+    """Return ids of elements of a wide array: at static positions plus what columns add."""
+    block = as_block(g, ids, code)
+    if not is_wide(static.size):
+        flat = [
+            g.element(block, _position(g, g.const(start, I64), columns, row))
+            for start, *row in zip(static.tolist(), *(_nodes(g, c.ids) for c in columns))
+        ]
+        return np.array(flat, dtype=np.int64)
+    reads = _Reads(g, static.shape)
+    source = reads.whole(block)
+    start = reads.operand(constant_ids(g, static), I64)
+    coordinates = [reads.operand(column.ids, I64) for column in columns]
+    place = _position(reads.body, start, columns, coordinates)
+    reads.body.outputs = [reads.body.element(source, place)]
+    return references(g, loops(g, reads.ids, reads.reads, reads.body, static.shape)[0])
+
+
+def _nodes(g: Graph, ids: np.ndarray) -> list[int]:
+    """Return nodes for ids that may be references."""
+    return [g.node_of(i) for i in ids.ravel().tolist()]
+
+
+def put_in(
+    g: Graph,
+    ids: np.ndarray,
+    code: int,
+    static: np.ndarray,
+    columns: Sequence[Column],
+    values: Sequence[int],
+) -> np.ndarray:
+    """Return ids of a wide array with values written to some of its elements, one after the other.
+
+    A coordinate outside its axis writes nothing.
+    """
+    flat = np.ascontiguousarray(ids).reshape(-1)
+    rows = zip(static.tolist(), *(_nodes(g, column.ids) for column in columns))
+    for (start, *row), value in zip(rows, values):
+        at, inside = g.const(start, I64), g.const(True, B8)
+        for column, i in zip(columns, row):
+            low = g.emit(_LE, g.const(0, I64), i)
+            high = g.emit(_LT, i, g.const(column.size, I64))
+            inside = g.emit(_AND, inside, g.emit(_AND, low, high))
+            at = g.emit(_ADD, at, g.emit(_MUL, i, g.const(column.stride, I64)))
+        at = g.emit(_SELECT, inside, at, g.const(-1, I64))
+        flat = _with_one(g, flat, code, at, value)
+    return flat.reshape(ids.shape)
+
+
+def _with_one(g: Graph, flat: np.ndarray, code: int, at: int, value: int) -> np.ndarray:
+    reads = _Reads(g, flat.shape)
+    place, new, old = (
+        reads.operand(np.array(at), I64),
+        reads.operand(np.array(value), code),
+        reads.operand(flat, code),
+    )
+    body = reads.body
+    here = body.emit(_EQ, place, body.input(I64))
+    body.outputs = [body.emit(_SELECT, here, new, old)]
+    return references(g, loops(g, reads.ids, reads.reads, body, flat.shape)[0])
