@@ -12,8 +12,10 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,6 +35,16 @@ OPTIONS = (
     *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars"),
     *("--remote-debugging-pipe", "--disable-dev-shm-usage"),
 )
+
+
+#: The browser expects its pipes to be descriptors 3 and 4: moved away first, then there.
+LAUNCHER = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for number, end in enumerate(ends, 3):
+    os.dup2(end, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class BrowserError(ArchimedesError):
@@ -73,14 +85,12 @@ class Browser:
         )
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
-        # The browser expects descriptors 3 and 4: a shell puts them there.
-        command = 'exec "$0" "$@" 3<&%d 4>&%d' % (to_read, to_write)  # noqa: UP031
         size = f"--window-size={self.size[0]},{self.size[1]}"
         # Chromium refuses to run as root inside its sandbox, as in a container.
         rooted = ["--no-sandbox"] if os.geteuid() == 0 else []
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", command, self.path, *OPTIONS, *rooted, size,
-             f"--user-data-dir={self._home.name}", "about:blank"],
+            [sys.executable, "-I", "-S", "-c", LAUNCHER, str(to_read), str(to_write), self.path,
+             *OPTIONS, *rooted, size, f"--user-data-dir={self._home.name}", "about:blank"],
             pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -123,7 +133,9 @@ class Browser:
         """Call a method of the protocol on the page and return its result."""
         return self._send(method, params, self._session)
 
-    def _send(self, method: str, params: dict[str, Any], session: str | None) -> Any:
+    def _send(
+        self, method: str, params: dict[str, Any], session: str | None, timeout: float = 120.0
+    ) -> Any:
         self._number += 1
         number = self._number
         message = {"id": number, "method": method, "params": params}
@@ -133,7 +145,7 @@ class Browser:
         while data:
             data = data[os.write(self._write, data) :]
         while True:
-            answer = self._receive(120.0)
+            answer = self._receive(timeout)
             if answer is None:
                 raise BrowserError(f"the browser did not answer {method}")
             if answer.get("id") != number:
@@ -189,8 +201,21 @@ class Browser:
         return found["result"].get("value")
 
     def screenshot(self) -> bytes:
-        """Return a PNG of what the page shows."""
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        """Return a PNG of what the page shows.
+
+        The browser waits for its next picture, which may not come where nothing changes: then it
+        is asked again, after a change of the page's size that is none.
+        """
+        for patience in (20.0, 60.0):
+            with suppress(BrowserError):
+                return self._capture(patience)
+            self.resize(*self.size)
+        return self._capture(120.0)
+
+    def _capture(self, patience: float) -> bytes:
+        """Return a PNG, if it comes within some seconds."""
+        found = self._send("Page.captureScreenshot", {"format": "png"}, self._session, patience)
+        return base64.b64decode(found["data"])
 
     def complaints(self) -> list[str]:
         """Return errors and warnings that the page reported."""

@@ -107,7 +107,7 @@ def all_panels(traj: Trajectory, angles: bool) -> list[Panel]:
 def roll_pitch_yaw(att: Any, lead: int) -> np.ndarray:
     """Return the angles (..., m, 3) of attitudes over time in deg, without jumps of a turn."""
     numbers = np.asarray(att.array, dtype=np.float64)
-    known = np.isfinite(numbers).all(axis=-1)
+    known: Any = np.isfinite(numbers).all(axis=-1)
     if not known.any():
         return np.full((*known.shape, 3), np.nan)
     # A flight that ended early goes on with nan, of which no attitude can be made.

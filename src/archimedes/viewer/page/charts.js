@@ -99,9 +99,10 @@ function drawLines(chart) {
     g.stroke();
     chart.values[k].style.color = chart.dots[k].style.background = color;
   });
+  chart.cursor.style.height = chart.height + "px";
   chart.X = X; chart.Y = Y;
 }
-function drawCharts(t) {
+function drawCharts(t, words = true) {
   for (const chart of charts) {
     const { sheet, data } = chart;
     if (!sheet.clientWidth) continue;
@@ -112,10 +113,9 @@ function drawCharts(t) {
     if (!chart.X) continue;
     const x = chart.X(clamp(t, chart.from, chart.to)), at = place(data.times, t);
     chart.cursor.style.transform = `translate(${x.toFixed(1)}px, ${chart.top}px)`;
-    chart.cursor.style.height = chart.height + "px";
     data.rows.forEach((row, k) => {
       const v = between(row, 1, at)[0];
-      chart.values[k].textContent = short(v);
+      if (words) chart.values[k].textContent = short(v);
       chart.dots[k].hidden = isNaN(v);
       if (!isNaN(v)) chart.dots[k].style.transform = `translate(${x.toFixed(1)}px, ${chart.Y(v).toFixed(1)}px)`;
     });

@@ -157,7 +157,7 @@ function ghostsOf(ghosts) {
 }
 
 // Where each ghost is now: straight between two of its samples; those that are gone are not drawn.
-function moveGhosts(ghosts, made, t, stride) {
+function moveGhosts(ghosts, made, t, stride, move, near) {
   const m = ghosts.times.length, [k, part] = place(ghosts.times, t), { places, turns, unit } = ghosts;
   let drawn = 0;
   const next = Math.min(k + 1, m - 1);
@@ -165,6 +165,8 @@ function moveGhosts(ghosts, made, t, stride) {
     const a = 3 * (g * m + k), b = 3 * (g * m + next), at = 7 * drawn;
     if (places[a] === -32768 || places[b] === -32768) continue;
     for (let j = 0; j < 3; j++) made.rows[at + j] = (places[a + j] + part * (places[b + j] - places[a + j])) * unit;
+    const x = made.rows[at] + move[0], y = made.rows[at + 1] + move[1], z = made.rows[at + 2] + move[2];
+    if (x * x + y * y + z * z < near * near) continue;
     if (turns) {
       const c = 4 * (g * m + k), d = 4 * (g * m + next);
       let s = 0;

@@ -106,11 +106,11 @@ function shadows(solids, all, scales, common, view) {
 function ghosts(t, common, view, quality) {
   scene.ghosts.forEach((each, k) => {
     const made = things.ghosts[k], move = sub(each.origin, view.eye), tint = rgb(each.color);
-    const count = moveGhosts(each, made, t, quality < 1 ? Math.ceil(each.count / 250) : 1);
     const typical = size(sub(view.at, view.eye)), px = pixelsPer(canvas.clientHeight, typical) * each.size;
     const scale = each.size * clamp(9 / Math.max(px, 1e-9), 1, 1e9);
     // Those close to the eye would hide what it looks at.
     const clear = camera.mode === "overview" ? 0 : typical;
+    const count = moveGhosts(each, made, t, quality < 1 ? Math.ceil(each.count / 150) : 1, move, 1.6 * clear);
     use(programs.ghost, { ...common, uMove: move, uScale: scale, uClear: clear, uTint: [...tint, 0.62] });
     gl.bindVertexArray(made.vao);
     gl.drawArraysInstanced(gl.TRIANGLES, 0, made.vertices, count);

@@ -11,10 +11,16 @@ function showLabels() {
   if (!show.labels) for (const span of spans.values()) span.hidden = true;
 }
 const digits = END - START < 20 ? 2 : END - START < 2000 ? 1 : 0;
+let told = 0;
 function update() {
   draw(now, quality);
-  drawCharts(now);
+  // Words need not change with every picture: painting them takes longer than the picture.
+  const stamp = performance.now(), words = !playing || stamp - told > 120;
+  drawCharts(now, words);
   showLabels();
+  pictures++;
+  if (!words) return;
+  told = stamp;
   $("time").value = now;
   $("time").setAttribute("aria-valuetext", now.toFixed(digits) + " s");
   $("clock").replaceChildren(now.toFixed(digits) + " s ");
@@ -22,7 +28,6 @@ function update() {
   for (const arrow of scene.arrows) {
     arrow.readout.textContent = short(size(between(arrow.rows, 3, place(arrow.times, now)))) + " " + arrow.units;
   }
-  pictures++;
 }
 function tick(stamp) {
   const passed = Math.min((stamp - before) / 1000, 0.25);

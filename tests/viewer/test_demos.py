@@ -1,0 +1,24 @@
+"""Every demonstration passes its own checks and leaves a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from archimedes.demos import DEMOS, run_demo
+from tests.marking import long_but
+
+#: The first run is flown by test_browser.py, the tumbling body by tests/cli.
+OTHERS = [name for name in DEMOS if name not in ("f16", "t-handle")]
+
+
+@pytest.mark.parametrize("name", long_but(["arm"], OTHERS))
+def test_demonstration(name, tmp_path):
+    report = run_demo(name, tmp_path, 20, quiet=True)
+    assert report.good, report.checks
+    assert (tmp_path / f"{name}.html").stat().st_size < 3_000_000
+    assert any(f.suffix == ".png" for f in report.files)
+
+
+def test_unknown_names(tmp_path):
+    with pytest.raises(ValueError, match="no demo 'dance'; there are f16"):
+        run_demo("dance", tmp_path)
