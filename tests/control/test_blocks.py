@@ -7,7 +7,7 @@ import pytest
 from scipy import signal
 
 import archimedes as arc
-from archimedes.control import PID, LeadLag, Limiter
+from archimedes.control import PID, IIRFilter, LeadLag, Limiter, tf2ss
 
 
 def outputs(block, start, inputs):
@@ -116,6 +116,27 @@ def test_a_pid_as_c(tmp_path):
         controller, (pid.start(), 0.0), output_dir=tmp_path, return_names=["state_new", "output"]
     )
     assert project.verify(samples=8).outputs == 5
+
+
+@pytest.mark.long
+def test_other_blocks_as_c(tmp_path):
+    """Lead-lag, limiter, digital filter and linear system, one behind the other."""
+    lead = LeadLag(lead=0.5, lag=0.1, dt=0.02)
+    hold = Limiter(dt=0.02, lower=-1.0, upper=1.0, rate=9.0)
+    smooth = IIRFilter(*signal.butter(2, 0.2))
+    plant = tf2ss([1.0], [1.0, 0.4, 2.0]).discretize(0.02)
+
+    def chain(a, b, c, d, u):
+        a, u = lead.step(a, u)
+        b, u = hold.step(b, u)
+        c, u = smooth.step(c, u)
+        d, y = plant.step(d, u[None])
+        return a, b, c, d, y
+
+    given = (lead.start(), 0.0, smooth.start(), np.zeros(2), 0.3)
+    names = ["an", "bn", "cn", "dn", "y"]
+    project = arc.codegen(chain, given, output_dir=tmp_path, return_names=names)
+    assert project.verify(samples=4).outputs == 8
 
 
 MESSAGES = [

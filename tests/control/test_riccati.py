@@ -76,6 +76,31 @@ def test_derivatives_against_the_implicit_formula(discrete):
     assert np.sum(trace * dA) == pytest.approx(np.trace(wanted), rel=1e-9)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("discrete", [False, True])
+def test_random_systems_compiled_with_derivatives(discrete):
+    """Gains of 20 random systems by one compiled function: python-control, and their slopes."""
+    control = pytest.importorskip("control")
+    theirs = control.dlqr if discrete else control.lqr
+    made = arc.compile(dlqr if discrete else lqr, backend="llvm")
+    solve = solve_dare if discrete else solve_care
+    slope = arc.compile(
+        lambda A, dA, B, Q, R: arc.jvp(lambda A: solve(A, B, Q, R))(A, dA), backend="llvm"
+    )
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A, dA, M = (rng.normal(size=(4, 4)) / 2.0 for _ in range(3))
+        B, N = rng.normal(size=(4, 2)), rng.normal(size=(2, 2))
+        Q, R = M @ M.T + 0.1 * np.eye(4), N @ N.T + np.eye(2)
+        K, X, _ = theirs(A, B, Q, R)
+        found = made(A, B, Q, R)
+        np.testing.assert_allclose(found[0], K, rtol=0, atol=1e-10 * max(1.0, np.abs(K).max()))
+        np.testing.assert_allclose(found[1], X, rtol=0, atol=1e-10 * np.abs(X).max())
+        wanted = implicit_slope(discrete, A, B, Q, R, X, dA)
+        size = max(1.0, np.abs(wanted).max())
+        np.testing.assert_allclose(slope(A, dA, B, Q, R), wanted, rtol=0, atol=1e-9 * size)
+
+
 def test_second_derivatives_of_a_closed_form():
     """b = q = r = 1: X = a + sqrt(a^2 + 1), so that its second derivative is (a^2 + 1)^-1.5."""
 

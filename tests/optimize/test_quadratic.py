@@ -77,6 +77,12 @@ def test_resumed_from_a_program_nearby():
         saved.append(cold.iterations - warm.iterations)
         last = warm
     assert min(saved) >= 0 and np.mean(saved) > 1.5
+    cost, start = (lambda x, q: 0.5 * x @ P @ x + q @ x), np.zeros(6)
+    kept = {"args": (q,), "lba": low, "uba": high}
+    one = qpsol(cost, lambda x, q: A @ x, start, **kept)
+    two = qpsol(cost, lambda x, q: A @ x, one.x, lam_a0=one.lam_a, **kept)
+    np.testing.assert_allclose(two.x, one.x, atol=1e-6)
+    assert two.iterations < one.iterations
     # Without bounds there are no multipliers of any.
     free = solve_qp(P, q, A, low, high)
     again = solve_qp(P, q, A, low, high, guess=free)

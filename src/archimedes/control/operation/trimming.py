@@ -14,15 +14,18 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.control.linear.state_space import StateSpace
+from archimedes.control.operation.balance import Balance, message_of
+from archimedes.control.operation.conditions import (
+    Known,
+    conditions_of,
+    limits_of,
+    moving_numbers,
+)
 from archimedes.control.operation.linearization import linearize
-from archimedes.control.operation.named_numbers import NamedNumbers, entries_of, named_numbers
-from archimedes.function import compile, holds_traced, jac
-from archimedes.optimize.fits.fitting import least_squares
+from archimedes.control.operation.named_numbers import named_numbers
+from archimedes.function import holds_traced
 
 __all__ = ["OperatingPoint", "trim"]
-
-#: The search ends where nothing changes any more.
-TIGHT: dict[str, Any] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,6 @@ start nearer
         lines += [f"  {name:<20} {value:>+8.3g}" for name, value in self.residuals.items()]
         lines += [f"  {name:<24} at its bound {v:.6g}" for name, v in self.at_bounds.items()]
         return "\n".join(lines)
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """A named number of rates or outputs, and where it should lie."""
-
-    name: str
-    place: int
-    low: float
-    high: float
 
 
 def trim(
@@ -117,221 +110,71 @@ def trim(
             "trim runs on numbers, and was given a value of a function that is being recorded: "
             "call it outside, or solve the rates with arc.root, which can be recorded"
         )
-    given = () if u is None else (u,)
-    known = _Known(named_numbers(x, "x"), named_numbers(() if u is None else u, "u"))
-    start = np.asarray(np.concatenate([known.x.vector, known.u.vector]))
-    if not np.all(np.isfinite(start)):
-        k = int(np.argmin(np.isfinite(start)))
-        raise ValueError(f"trim: {known.full[k]} starts at {start[k]}: give x and u finite numbers")
-    seen = None if outputs is None else named_numbers(outputs(t, x, *given, *args), "y")
-    moving, (low, high) = _moving(known, free, fixed), _limits(known, bounds)
-    wanted = _conditions(known, seen, rates, targets)
-
-    def split(z: Any) -> tuple[Any, ...]:
-        """Return x, and u where there is one, of the numbers that are free."""
-        full = np.array(start)
-        full[moving] = z
-        x = known.x.unravel(full[: known.n])
-        return (x, known.u.unravel(full[known.n :])) if given else (x,)
+    model = _Model(dynamics, outputs, x, u, t)
+    seen = None if outputs is None else named_numbers(model.seen(x, u, args), "y")
+    moving = moving_numbers(model.known, free, fixed)
+    low, high = (edge[moving] for edge in limits_of(model.known, bounds))
+    wanted = conditions_of(model.known, seen, rates, targets)
 
     def values(z: Any, args: Any) -> Any:
-        at = split(z)
-        rows = [tree.ravel(dynamics(t, *at, *args))[0] * 1.0]
-        if outputs is not None:
-            rows.append(tree.ravel(outputs(t, *at, *args))[0] * 1.0)
-        return np.concatenate(rows)[[c.place for c in wanted]]
+        return model.numbers(*model.split(z, moving), args)[[c.place for c in wanted]]
 
-    balance = _Balance(values, wanted, low[moving], high[moving])
-    z = np.clip(start[moving], low[moving], high[moving])
-    for given_args in (*through, args):
-        z = balance.search(z, given_args)
+    balance = Balance(values, wanted, low, high)
+    z = np.clip(model.start[moving], low, high)
+    for given in (*through, args):
+        z = balance.search(z, given)
     error = balance.left(z, args)
-    at_bound = (z <= balance.low) | (z >= balance.high)
-    stuck = {known.full[k]: float(v) for k, v, on in zip(moving, z, at_bound) if on}
-    now = split(z)
     residuals = {c.name: float(v) for c, v in zip(wanted, error)}
+    stuck = {model.known.full[k]: float(v) for k, v in zip(moving, z)}
+    stuck = {k: v for (k, v), on in zip(stuck.items(), (z <= low) | (z >= high)) if on}
     success = bool(np.all(np.abs(error) <= tol))
     reached = {} if success else balance.reached(z, args)
+    x, u = model.split(z, moving)
     with np.errstate(all="ignore"):  # the message says where numbers are not finite
-        rates_now = dynamics(t, *now, *args)
-        outputs_now = None if outputs is None else outputs(t, *now, *args)
-    x, u = now if given else (now[0], None)
+        now = (model.rates(x, u, args), None if outputs is None else model.seen(x, u, args))
     return OperatingPoint(
         x=x,
         u=u,
-        rates=rates_now,
-        outputs=outputs_now,
+        rates=now[0],
+        outputs=now[1],
         residuals=residuals,
         at_bounds=stuck,
         success=success,
-        message="balanced" if success else _message(residuals, stuck, tol, reached),
+        message="balanced" if success else message_of(residuals, stuck, tol, reached),
         system=lambda: linearize(dynamics, x, u, outputs, t=t, args=args),
     )
 
 
-class _Balance:
-    """The least-squares problem: an equation for each condition.
+class _Model:
+    """Functions of states and inputs, with or without the latter, and where a search starts."""
 
-    A condition with room between its edges has a slack: an unknown between them that it equals.
-    Rows are divided by their slopes, so that units do not decide what is met first. Recorded once.
-    """
+    def __init__(self, dynamics: Any, outputs: Any, x: Any, u: Any, t: Any) -> None:
+        self.dynamics, self.outputs, self.t, self.driven = dynamics, outputs, t, u is not None
+        self.known = Known(named_numbers(x, "x"), named_numbers(u if self.driven else (), "u"))
+        self.start = np.asarray(np.concatenate([self.known.x.vector, self.known.u.vector]))
+        if not np.all(np.isfinite(self.start)):
+            k = int(np.argmin(np.isfinite(self.start)))
+            raise ValueError(
+                f"trim: {self.known.full[k]} starts at {self.start[k]}: give x and u finite numbers"
+            )
 
-    def __init__(self, values: Any, wanted: list[_Condition], low: Any, high: Any) -> None:
-        self.wanted, self.low, self.high = wanted, low, high
-        self.edges = np.array([c.low for c in wanted]), np.array([c.high for c in wanted])
-        self.loose = loose = self.edges[0] < self.edges[1]
-        count, fixed = len(low), np.where(loose, 0.0, self.edges[0])
-        self.fixed = fixed
+    def rates(self, x: Any, u: Any, args: Any) -> Any:
+        return self.dynamics(self.t, x, *((u,) if self.driven else ()), *args)
 
-        def misfit(zs: Any, args: Any) -> Any:
-            aims = np.array(fixed)
-            aims[loose] = zs[count:]
-            return values(zs[:count], args) - aims
+    def seen(self, x: Any, u: Any, args: Any) -> Any:
+        return self.outputs(self.t, x, *((u,) if self.driven else ()), *args)
 
-        self.misfit, self.slopes = compile(misfit), jac(misfit)
+    def numbers(self, x: Any, u: Any, args: Any) -> Any:
+        """Return rates and outputs as one vector."""
+        parts = [self.rates(x, u, args)]
+        if self.outputs is not None:
+            parts.append(self.seen(x, u, args))
+        return np.concatenate([tree.ravel(part)[0] * 1.0 for part in parts])
 
-    def values(self, z: Any, args: Any) -> np.ndarray:
-        """Return the numbers that the conditions are about."""
-        none = np.zeros(np.count_nonzero(self.loose))
-        return np.asarray(self.misfit(np.concatenate([z, none]), args)) + self.fixed
-
-    def left(self, z: Any, args: Any) -> np.ndarray:
-        """Return what is left of each condition."""
-        found = self.values(z, args)
-        return found - np.clip(found, *self.edges)
-
-    def rows(self, z: Any, args: Any) -> np.ndarray:
-        """Return the slopes of the conditions in z."""
-        none = np.zeros(np.count_nonzero(self.loose))
-        whole = np.asarray(self.slopes(np.concatenate([z, none]), args))
-        return whole[:, : len(z)]
-
-    def reached(self, z: Any, args: Any) -> dict[str, bool]:
-        """Tell which conditions anything that is free changes."""
-        return {c.name: bool(np.any(r != 0.0)) for c, r in zip(self.wanted, self.rows(z, args))}
-
-    def search(self, z: Any, args: Any) -> Any:
-        """Return the solution within bounds; equal bounds take an unknown out."""
-        values, rows = self.values(z, args), self.rows(z, args)
-        low = np.concatenate([self.low, self.edges[0][self.loose]])
-        high = np.concatenate([self.high, self.edges[1][self.loose]])
-        held, open_ = np.clip(np.concatenate([z, values[self.loose]]), low, high), low < high
-        if not np.all(np.isfinite(values)) or not np.all(np.isfinite(rows)) or not np.any(open_):
-            return z
-        size = np.linalg.norm(rows * np.maximum(np.abs(z), 1.0), axis=1)
-        weights = 2.0 ** -np.round(np.log2(np.where(size > 0.0, size, 1.0)))
-
-        def whole(v: Any) -> np.ndarray:
-            full = np.array(held)
-            full[open_] = v
-            return full
-
-        found = least_squares(
-            lambda v: weights * self.misfit(whole(v), args),
-            held[open_],
-            jac=lambda v: weights[:, None] * self.slopes(whole(v), args)[:, open_],
-            bounds=(low[open_], high[open_]),
-            **TIGHT,
-        )
-        return whole(found.x)[: len(z)]
-
-
-class _Known:
-    """Names of states and inputs; where both have one, it needs its "x." or "u."."""
-
-    def __init__(self, x: NamedNumbers, u: NamedNumbers) -> None:
-        self.x, self.u, self.n = x, u, len(x.names)
-        both = set(x.names) & set(u.names)
-        self.full = tuple(
-            f"{root}.{name}" if name in both else name
-            for root, part in (("x", x), ("u", u))
-            for name in part.names
-        )
-
-    def entries(self, wanted: Any, what: str) -> list[int]:
-        found: set[int] = set()
-        for name in (wanted,) if isinstance(wanted, str) else wanted:
-            for root, part, first in (("x", self.x, 0), ("u", self.u, self.n)):
-                if name == root and name not in self.full:  # all states, or all inputs
-                    found.update(range(first, first + len(part.names)))
-                    break
-                inside = name.removeprefix(f"{root}.")
-                if inside != name:
-                    found.update(first + k for k in entries_of([inside], part.names, what))
-                    break
-            else:
-                found.update(entries_of([name], self.full, what))
-        return sorted(found)
-
-
-def _moving(known: _Known, free: Any, fixed: Any) -> np.ndarray:
-    every = range(len(known.full)) if free is None else known.entries(free, "free")
-    held = known.entries(fixed, "fixed")
-    moving = np.array([k for k in every if k not in held], dtype=int)
-    if moving.size == 0:
-        raise ValueError("trim: nothing is free; name fewer states and inputs in fixed")
-    return moving
-
-
-def _limits(known: _Known, bounds: Any) -> tuple[np.ndarray, np.ndarray]:
-    low, high = np.full(len(known.full), -np.inf), np.full(len(known.full), np.inf)
-    for name, pair in (bounds or {}).items():
-        places = known.entries([name], "bounds")
-        low[places], high[places] = _pair(pair, f"bounds[{name!r}]")
-    return low, high
-
-
-def _pair(given: Any, what: str) -> tuple[float, float]:
-    pair = given if isinstance(given, (tuple, list)) else (given, given)
-    values = np.asarray([np.nan if v is None else v for v in pair], dtype=float)
-    if values.shape != (2,):
-        raise ValueError(f"{what} must be a number or a pair (lower, upper), got {given!r}")
-    low = -np.inf if pair[0] is None else float(values[0])
-    high = np.inf if pair[1] is None else float(values[1])
-    if not low <= high:
-        raise ValueError(f"{what} is crossed or nan: lower {low}, upper {high}")
-    return low, high
-
-
-def _conditions(known: _Known, seen: NamedNumbers | None, rates: Any, targets: Any) -> Any:
-    """Return the conditions on rates, then on outputs."""
-    wanted: dict[int, tuple[float, float] | None] = dict.fromkeys(range(known.n), (0.0, 0.0))
-    for name, value in (rates or {}).items():
-        for k in known.entries([name], "rates"):
-            if k >= known.n:
-                raise ValueError(f"rates names {name!r}, which is an input: inputs have no rates")
-            wanted[k] = None if value is None else _pair(value, f"rates[{name!r}]")
-    found = [
-        _Condition(f"rate of {known.full[k]}", k, *edges)
-        for k, edges in wanted.items()
-        if edges is not None
-    ]
-    if targets and seen is None:
-        raise ValueError("targets prescribes outputs: give the function outputs too")
-    for name, value in (targets or {}).items():
-        assert seen is not None
-        for k in entries_of([name], seen.names, "targets"):
-            low, high = _pair(value, f"targets[{name!r}]")
-            found.append(_Condition(seen.names[k], known.n + k, low, high))
-    if not found:
-        raise ValueError("trim: nothing is prescribed; give rates or targets")
-    return found
-
-
-def _message(
-    residuals: dict[str, float], stuck: dict[str, float], tol: float, reached: dict[str, bool]
-) -> str:
-    """Say what is left, the largest first, and why, where that can be seen."""
-    if not all(np.isfinite(v) for v in residuals.values()):
-        bad = next(k for k, v in residuals.items() if not np.isfinite(v))
-        return f"not balanced: {bad} is {residuals[bad]}; start where the model is defined"
-    worst = sorted(residuals, key=lambda k: -abs(residuals[k]))
-    texts = []
-    for name in [k for k in worst if abs(residuals[k]) > tol][:4]:
-        why = "" if reached[name] else ", and nothing that is free changes it"
-        texts.append(f"{name} is left at {residuals[name]:.3g}{why}")
-    held = ", ".join(f"{name} is at its bound {v:.6g}" for name, v in stuck.items())
-    return (
-        f"not balanced: {'; '.join(texts)}{f' ({held})' if held else ''}; widen bounds, free more, "
-        "or start nearer"
-    )
+    def split(self, z: Any, moving: Any) -> tuple[Any, Any]:
+        """Return x and u (or None) for numbers of what is free."""
+        full = np.array(self.start)
+        full[moving] = z
+        n = self.known.n
+        u = self.known.u.unravel(full[n:]) if self.driven else None
+        return self.known.x.unravel(full[:n]), u

@@ -39,17 +39,17 @@ def qpsol(
 
     x0 is any tree of numbers, whose structure x and bounds have; where lba and uba are equal
     the row is an equation (without both: zero). See :func:`solve_qp`, which does it, also in
-    recorded code and under ``vmap``. ``x0`` gives the structure; an interior-point method has
-    no use for its values, nor for ``lam_a0``, ``warm_start``, ``verbose`` and ``name``, which
-    users of the original give. ``solver`` is one of other packages, if installed: "osqp",
-    "clarabel" or "piqp"; these take numbers only.
+    recorded code and under ``vmap``. ``x0`` gives the structure; with multipliers ``lam_a0`` of a
+    program nearby it is also where the iteration resumes (``warm_start``). ``verbose`` and ``name``
+    are accepted as users of the original give them. ``solver`` is one of other packages, if
+    installed: "osqp", "clarabel" or "piqp"; these take numbers only.
 
     >>> cost = lambda x: (x["a"] - 1.0) ** 2 + (x["b"] - 2.0) ** 2
     >>> found = qpsol(cost, lambda x: x["a"] + x["b"], {"a": 0.0, "b": 0.0}, uba=2.0)
     >>> {k: round(float(v), 6) for k, v in found.x.items()}
     {'a': 0.5, 'b': 1.5}
     """
-    del lam_a0, verbose, name, warm_start
+    del verbose, name
     if not callable(obj) or not (constr is None or callable(constr)):
         raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
     given = args if isinstance(args, tuple) else (args,)
@@ -75,7 +75,11 @@ def qpsol(
         low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
         high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
     if solver is None:
-        found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter)
+        guess = None
+        if warm_start and lam_a0 is not None and constr is not None:
+            at = tree.ravel(x0)[0] * 1.0, tree.ravel(lam_a0)[0] * 1.0
+            guess = QPSolution(at[0], at[1], np.zeros(n), 0.0, 0, 0, 0.0)
+        found = solve_qp(P, q, A, low, high, *box, tol=tol, max_iter=max_iter, guess=guess)
     elif any(map(is_traced, tree.leaves((P, q, A, low, high, lower, upper)))):
         raise TraceError(
             f"qpsol: solver={solver!r} takes numbers, it cannot be part of recorded code: leave "
