@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from docs.site.kept_outputs import run_all
 from docs.site.page_blocks import ROOT
@@ -31,12 +32,29 @@ def main(arguments: list[str] | None = None) -> int:
     begun = time.perf_counter()
     outputs = run_all(stale=chosen.stale)
     ran = time.perf_counter()
-    write_sources(SOURCE, outputs)
+    changed = write_sources(SOURCE, outputs)
     options = ["-b", "html", "-W", "--keep-going", "-q", "-j", chosen.jobs]
+    if changed:
+        options.append("-a")
     status = sphinx([*options, "-c", str(ROOT / "docs"), str(SOURCE), str(SITE)])
+    _delete_pages_without_source()
     done = time.perf_counter()
     print(f"blocks {ran - begun:.0f} s, site {done - ran:.0f} s: {SITE / 'index.html'}")
     return status
+
+
+def _delete_pages_without_source() -> None:
+    """Delete pages of earlier builds whose sources are gone; Sphinx leaves them."""
+    made = {"genindex", "py-modindex", "search"}
+    for page in SITE.rglob("*.html"):
+        name = page.relative_to(SITE).with_suffix("")
+        sources = (SOURCE / f"{name}{ending}" for ending in (".md", ".rst"))
+        if (
+            str(name) not in made
+            and "_static" not in name.parts
+            and not any(map(Path.exists, sources))
+        ):
+            page.unlink()
 
 
 if __name__ == "__main__":

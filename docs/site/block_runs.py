@@ -55,7 +55,11 @@ def run_example(script: Path, pictures: Path | None = None) -> list[Output]:
         names = runpy.run_path(str(script), run_name="__main__")
     drawn: list[str] = []
     if pictures is not None and script.stem in PICTURES:
-        figure = PICTURES[script.stem](types.SimpleNamespace(**names))
+        try:
+            figure = PICTURES[script.stem](types.SimpleNamespace(**names))
+        except AttributeError as error:
+            error.add_note(f"docs/site/pictures.py draws {script.name} from its variables")
+            raise
         drawn = [_saved(figure, f"example_{script.stem}", pictures)]
     return [Output(printed.getvalue(), drawn)]
 

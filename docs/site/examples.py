@@ -27,7 +27,13 @@ def example_pages(outputs: dict[Path, list[dict[str, Any]]]) -> Iterator[tuple[s
 
 
 def _heading(script: Path) -> str:
-    return script.stem.split("_", 1)[1].replace("_", " ").capitalize().replace("F16", "F-16")
+    return (
+        script.stem.split("_", 1)[1]
+        .replace("_", " ")
+        .capitalize()
+        .replace("F16", "F-16")
+        .replace("Nasa", "NASA")
+    )
 
 
 def _says(script: Path) -> str:

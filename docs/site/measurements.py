@@ -14,7 +14,8 @@ pip install -e ".[test,bench]" && python -m benchmarks
 ```
 
 Figures are those of the machine described first. Ratios carry over to other machines better than
-times do. What is slower here than elsewhere is in the tables as well; see also [limits](limits.md).
+times do. What is slower here than elsewhere is in the tables as well; see also
+[limits](../docs/limits.md).
 """
 
 

@@ -102,7 +102,7 @@ PACKAGES = {
         "passive": "whether damping, friction and springs act",
         "radius": "in m",
         "center": "place (3,) in the frame, in m",
-        "actuators": "`Motor`s and `Servo`s",
+        "actuators": "what drives the joints: `Motor`, `Servo`",
         "packages": "folders of packages that paths in the file name",
         "rng": "a NumPy Generator, or a seed",
         "tolerance": "largest error, weighted, at which the search has succeeded",

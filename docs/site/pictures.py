@@ -129,11 +129,12 @@ def computed_torque(v: SimpleNamespace, left: Any, right: Any) -> None:
 
 @picture("10_arm_identification")
 def identification(v: SimpleNamespace, left: Any, right: Any) -> None:
-    """Singular values of the regressors, and predicted torques."""
-    left.semilogy(np.maximum(v.sizes, 1e-16), ".")
-    left.axvline(v.rank - 0.5, color="k", linestyle="--", linewidth=0.8)
-    left.set(xlabel="number", ylabel="singular value", title="what the motion shows")
-    right.plot(v.truth, v.fresh @ v.found, ".", markersize=2)
+    """Errors of the base parameters, and predicted torques."""
+    numbers = np.arange(len(v.found))
+    left.errorbar(numbers, 1e3 * v.wrong, 2e3 * v.deviations, fmt=".", capsize=2)
+    left.axhline(0.0, color="k", linewidth=0.8)
+    left.set(xlabel="base parameter", ylabel="error, 1e-3 SI units", title="with two deviations")
+    right.plot(v.truth, v.fresh[:, v.base.columns] @ v.found, ".", markersize=2)
     right.set(xlabel="torque in N m", ylabel="predicted in N m")
 
 

@@ -42,7 +42,7 @@ def _title(text: str, mark: str = "=") -> str:
 
 def _index(packages: list[str]) -> str:
     rows = "".join(f"   * - :doc:`{p} <{p}>`\n     - {as_text(PACKAGES[p])}\n" for p in packages)
-    tree = "".join(f"   {p} <{p}>\n" for p in packages)
+    tree = "".join(f"   {p.removeprefix('archimedes.')} <{p}>\n" for p in packages)
     return (
         _title("Reference")
         + "Every public name, with its signature, what it takes and returns (shapes and units), "
@@ -246,7 +246,7 @@ def _parameters(value: Any, text: str, name: Name) -> str:
         return ""
     rows = []
     for p in signature.parameters.values():
-        kind = _type_text(p.annotation).replace("Any", "").strip()
+        kind = "" if p.annotation in ("Any", Any) else _type_text(p.annotation)
         words = described(name.package, name.name, p.name, text)
         if kind or words:
             rows.append((p.name, kind, Words(words)))

@@ -33,8 +33,11 @@ LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\(([^)#\s:]*)(#[^)\s]*)?\)")
 OTHER_PAGES = "<!-- other pages -->"
 
 
-def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> None:
-    """Write all sources of the site; files that would not change are left alone."""
+def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> bool:
+    """Write all sources of the site; files that would not change are left alone.
+
+    Returns whether the table of contents, which is on every page, has changed.
+    """
     texts: dict[str, str] = {}
     for page in source_pages():
         if page.name != "README.md":
@@ -51,23 +54,28 @@ def write_sources(folder: Path, outputs: dict[Path, list[dict[str, Any]]]) -> No
     texts.update({f"{name}.md": text for name, text in example_pages(outputs)})
     texts.update({f"{name}.rst": text for name, text in reference_pages()})
     texts["index.md"] = _with_other_pages(texts)
-    _write(folder, texts)
+    changed = _write(folder, texts)
     for source in (DOCS / "_static", PICTURE_FOLDER):
         shutil.copytree(source, folder / source.name, dirs_exist_ok=True)
     for picture in results.parent.glob("*.png"):
         shutil.copy2(picture, folder)
+    return changed
 
 
-def _write(folder: Path, texts: dict[str, str]) -> None:
+def _write(folder: Path, texts: dict[str, str]) -> bool:
     """Write what has changed, so that Sphinx reads no more than that; delete what is gone."""
+    contents = False
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
+            contents = contents or "toctree" in text
             path.write_text(text, "utf-8")
     pages = {p for p in folder.rglob("*") if p.suffix in (".md", ".rst", ".ipynb")}
-    for path in pages - {folder / name for name in texts}:
+    gone = pages - {folder / name for name in texts}
+    for path in gone:
         path.unlink()
+    return contents or bool(gone)
 
 
 def _place(page: Path) -> str:
@@ -101,14 +109,15 @@ def _with_outputs(page: Path, outputs: list[dict[str, Any]]) -> str:
     text = page.read_text("utf-8")
     up = "../" * (len(page.relative_to(DOCS).parts) - 1)
     for block, output in reversed(list(zip(blocks_of(text), outputs, strict=True))):
-        text = text[: block.end] + _shown(output, up) + text[block.end :]
+        style = "output message" if block.raises else "output"
+        text = text[: block.end] + _shown(output, up, style) + text[block.end :]
     return text
 
 
-def _shown(output: dict[str, Any], up: str) -> str:
+def _shown(output: dict[str, Any], up: str, style: str) -> str:
     shown = ""
     if output["text"].strip():
-        shown += f"\n\n```{{code-block}} text\n:class: output\n\n{output['text'].rstrip()}\n```\n"
+        shown += f"\n\n```{{code-block}} text\n:class: {style}\n\n{output['text'].rstrip()}\n```\n"
     for picture in output["pictures"]:
         shown += f"\n\n![What the block draws.]({up}pictures/{picture})\n"
     if output["skipped"]:
