@@ -138,6 +138,18 @@ def test_singular_and_growing_systems_are_nan():
         assert np.isnan(system.factored(np.full(3, np.nan), 1.0).solve(np.ones(3))).all()
 
 
+def test_systems_of_very_different_scales_are_solved():
+    rows, columns, n = band(20)
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=len(rows)) * 10.0 ** rng.integers(-8, 9, size=20)[rows]
+    right = rng.normal(size=n)
+    for shift in (1.0, 1e14, 1e-3):
+        found = SparseSystem(rows, columns, n).factored(values, shift).solve(right)
+        matrix = coo_array((values, (rows, columns)), shape=(n, n)).toarray() + shift * np.eye(n)
+        scale = np.abs(matrix) @ np.abs(found) + np.abs(right)
+        assert (np.abs(matrix @ found - right) <= 1e-10 * scale).all()
+
+
 def test_pivots_are_found_within_blocks():
     rows, columns = np.array([0, 1]), np.array([1, 0])
     for native in (None, get_backend("llvm").block_factors()):
