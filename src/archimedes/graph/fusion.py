@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from archimedes.graph.blocks import loops
+from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.passes import copy_into
 from archimedes.graph.program import Graph
@@ -139,7 +140,10 @@ def _source(g: Graph, i: int, read: Read, reader: Nest, single: bool) -> _Plan |
     if not isinstance(region, Nest) or region.combine or region.indexed:
         return None
     out = region.body.outputs[g.b[i]]
-    if not single and _cost(region.body, out) > FEW:
+    cost = _cost(region.body, out)
+    if cost and _reads_again(read, reader.shape, length_of(g.dtype[i])):
+        return None
+    if not single and cost > FEW:
         return None
     inputs: list[tuple[int, Read]] = []
     for j, own in zip(region.inputs.tolist(), region.reads):
@@ -151,6 +155,13 @@ def _source(g: Graph, i: int, read: Read, reader: Nest, single: bool) -> _Plan |
             return None
         inputs.append((j, moved))
     return _Plan(inputs, region.body, out)
+
+
+def _reads_again(read: Affine | Gather, space: Sequence[int], length: int) -> bool:
+    """Tell whether a loop reads elements more than once: as often would they be computed."""
+    if isinstance(read, Affine) and any(not s and n > 1 for s, n in zip(read.strides, space)):
+        return True
+    return math.prod(space) > length
 
 
 def _cost(body: Graph, out: int) -> int:
