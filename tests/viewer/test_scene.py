@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from archimedes import multibody as mb
 from archimedes.environment import WGS84, geodetic_to_ecef, ned
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion, RigidBody
@@ -167,3 +168,39 @@ def test_bodies_need_names_and_parents_of_their_own():
     scene.bodies[1] = Body("arm", [], 0.0, [0, 0, 0], [1, 0, 0, 0], parent="hand")
     with pytest.raises(ValueError, match="'hand', which must come before"):
         scene.check()
+
+
+URDF = """<robot name="arm"><link name="base"/><link name="upper">
+<visual><origin xyz="0 0 0.5"/><geometry><cylinder radius="0.1" length="1"/></geometry></visual>
+<collision><geometry><box size="9 9 9"/></geometry></collision>
+<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+</link><link name="hand"><visual><geometry><sphere radius="0.2"/></geometry></visual></link>
+<joint name="j" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+<joint name="w" type="fixed"><parent link="upper"/><child link="hand"/><origin xyz="0 0 1"/></joint>
+</robot>"""
+
+
+def test_robots_have_the_shapes_of_their_file(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF)
+    model = mb.load(path)
+    t = np.linspace(0.0, 1.0, 3)
+    states = mb.State(np.array([[0.0], [0.5 * np.pi], [0.0]]), np.zeros((3, 1)))
+    (body,) = view({"arm": (model, Trajectory(t, states))}).scene.bodies
+    points = np.concatenate([m.vertices for m in body.meshes])
+    assert len(body.meshes) == 2 and points[:, 2].max() == pytest.approx(1.2)
+    assert np.abs(points[:, :2]).max() == pytest.approx(0.2)
+    # Turned by 90 deg about y, its z axis points along x: as forward kinematics has it.
+    up = Quaternion(body.attitude[1]).rotate([0.0, 0.0, 1.0], inverse=True)
+    np.testing.assert_allclose(up, mb.frame_pose(model, states.q[1], "hand").t, atol=1e-12)
+
+
+def test_robots_without_shapes_are_rods():
+    b = mb.Builder("rod")
+    b.add_body("bob", mass=2.0, com=[0, 0, -0.5], inertia=[0.1, 0.1, 0.1])
+    b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    t = np.linspace(0.0, 1.0, 3)
+    states = mb.State(np.zeros((3, 1)), np.zeros((3, 1)))
+    (body,) = view(b.build(), Trajectory(t, states)).scene.bodies
+    assert min(m.vertices[:, 2].min() for m in body.meshes) < -0.95

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import TraceError
+from archimedes.spatial.validation import concrete
+
 __all__ = [
     "Arrow",
     "Body",
@@ -192,7 +195,7 @@ class Chart:
         """Check the shapes."""
         what = f"Chart {self.title!r}"
         self.t = _times(self.t, what)
-        values = np.atleast_2d(np.asarray(self.values, dtype=float))
+        values = np.atleast_2d(np.asarray(known(self.values, f"{what}: values"), dtype=float))
         self.values = _numbers(values, f"{what}: values", (None, len(self.t)), nan=True)
         self.labels = list(self.labels) or [""] * len(self.values)
         if len(self.labels) != len(self.values):
@@ -320,13 +323,24 @@ class Scene:
 
 def _numbers(values: Any, what: str, shape: tuple[int | None, ...], nan: bool = False) -> Any:
     """Return an array of a shape (None: any length), finite unless `nan` is allowed."""
-    array = np.asarray(values, dtype=np.float64)
+    array = np.asarray(known(values, what), dtype=np.float64)
     fits = array.ndim == len(shape) and all(n is None or n == k for n, k in zip(shape, array.shape))
     if not fits:
         wanted = str(tuple("any" if n is None else n for n in shape)).replace("'", "")
         raise ValueError(f"{what} must have shape {wanted}, got {array.shape}")
     if not nan and not np.all(np.isfinite(array)):
         raise ValueError(f"{what} holds nan or inf: leave out what is not known")
+    return array
+
+
+def known(values: Any, what: str) -> Any:
+    """Return numbers that are there as an array; inside a recorded function there are none yet."""
+    array = np.asarray(values)
+    if concrete(array) is None and array.dtype != object:
+        raise TraceError(
+            f"{what} has no numbers yet: the function around it is being recorded. Return it from "
+            "that function, and draw what the call gives"
+        )
     return array
 
 
@@ -339,7 +353,7 @@ def _times(t: Any, what: str) -> Any:
 
 def _rows(values: Any, t: Any, width: int, what: str) -> Any:
     """Return a row for each time; a single row holds for all."""
-    array = np.asarray(values, dtype=np.float64)
+    array = np.asarray(known(values, what), dtype=np.float64)
     if array.shape == (width,):
         array = np.broadcast_to(array, (len(t), width))
     return _numbers(array, what, (len(t), width))

@@ -15,7 +15,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.simulate import Trajectory
 from archimedes.viewer.html import page
-from archimedes.viewer.scene import Mark, Scene
+from archimedes.viewer.scene import Mark, Scene, known
 
 __all__ = ["View", "view"]
 
@@ -154,6 +154,8 @@ def _add(
             f"view: expected a Trajectory for {name!r}, got {type(trajectory).__name__}: what "
             "solve_ode returns"
         )
+    for leaf in tree.leaves(trajectory.x):
+        known(leaf, f"view: the trajectory of {name!r}")
     if len(trajectory.batch_shape) > 1:
         raise ValueError(
             f"view: a batch of shape {trajectory.batch_shape} must be (n,): take a part"
@@ -164,12 +166,12 @@ def _add(
     if batch is not None and len(batch.batch_shape) != 1:
         raise ValueError("view: batch must be a Trajectory of a batch (n,)")
     trajectory, inputs = sampled(trajectory, inputs_of(model, trajectory, inputs))
-    first, known = len(scene.charts), len(scene.bodies)
+    first, earlier = len(scene.charts), len(scene.bodies)
     add_actor(model, scene, Flight(trajectory, inputs, thinned(batch), name))
-    if known:  # names tell several apart; charts are of the first
-        scene.bodies[0].label = scene.bodies[known].label = True
+    if earlier:  # names tell several apart; charts are of the first
+        scene.bodies[0].label = scene.bodies[earlier].label = True
         del scene.charts[first:]
-    scene.marks += marks_of(trajectory, name if known else "")
+    scene.marks += marks_of(trajectory, name if earlier else "")
     if charts is not None:
         del scene.charts[first:]
         scene.charts += [named_chart(trajectory, one) for one in charts]

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import TraceError
 from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
+from archimedes.spatial.validation import concrete
 from archimedes.viz.sheets import sheet
 
 __all__ = ["plot_trajectory"]
@@ -71,6 +73,11 @@ def plot_trajectory(
     """
     if spread not in SPREADS:
         raise ValueError(f"plot: spread must be one of {SPREADS}, got {spread!r}")
+    if any(concrete(leaf) is None for leaf in tree.leaves([traj.t, traj.x, traj.u, traj.y])):
+        raise TraceError(
+            "plot: this trajectory has no numbers yet: the function around it is being recorded. "
+            "Return it from that function, and plot what the call gives"
+        )
     wanted = [names] if isinstance(names, str) else names
     panels = choose(all_panels(traj, angles), all_panels(traj, angles=False), wanted)
     panels = [relabelled(panel, label_table(traj, labels)) for panel in panels]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ JOINT = "#2f353d"
 
 
 def link_meshes(model: Model) -> list[list[Mesh]]:
-    """Return the meshes of each link, in its axes: rods from its joint to what it carries."""
+    """Return the meshes of each link, in its axes: of the file, or rods to what it carries."""
+    shapes = shape_meshes(model)
+    if any(link >= 0 for link in shapes):
+        return [shapes.get(k, []) for k in range(len(model.links))]
     positions, centers = np.asarray(model.positions), np.asarray(model.centers)
     reach = _reach(model)
     ends: list[list[Any]] = [[] for _ in model.links]
@@ -69,18 +73,27 @@ def _reach(model: Model) -> float:
     return float(np.median(some)) if some.size else 0.5
 
 
-def shape_meshes(shapes: Any) -> dict[str, list[Mesh]]:
-    """Return the meshes of boxes, spheres, cylinders and capsules of a file, by body.
+def shape_meshes(model: Model) -> dict[int, list[Mesh]]:
+    """Return the shapes to look at that the robot's file has, by link, in the link's axes.
 
-    Meshes in files of their own are left out: they are not read here.
+    Bodies that are welded to others are frames of these. Meshes in files of their own are left
+    out: they are not read here.
     """
-    found: dict[str, list[Mesh]] = {}
-    for shape in shapes:
+    places = {frame.name: k for k, frame in enumerate(model.frames)}
+    found: dict[int, list[Mesh]] = {}
+    for shape in model.geometry:
         make = SOLIDS.get(shape.kind)
-        if make is not None and shape.role == "visual":
-            solid = moved(make(shape.size), shape.position, shape.rotation)
-            found.setdefault(shape.body, []).append(solid)
+        if make is None or shape.role != "visual" or shape.body not in places:
+            continue
+        k = places[shape.body]
+        solid = moved(make(shape.size), shape.position, shape.rotation)
+        R, p = np.asarray(model.frame_rotations)[k], np.asarray(model.frame_positions)[k]
+        found.setdefault(model.frames[k].link, []).append(moved(solid, p, R))
     return found
+
+
+def stretched(mesh: Mesh, factors: Any) -> Mesh:
+    return replace(mesh, vertices=mesh.vertices * np.asarray(factors, dtype=float))
 
 
 SOLIDS: dict[str, Any] = {
@@ -88,4 +101,5 @@ SOLIDS: dict[str, Any] = {
     "sphere": lambda size: sphere(size[0]),
     "cylinder": lambda size: cylinder(size[0], size[1]),
     "capsule": lambda size: capsule(size[0], size[1]),
+    "ellipsoid": lambda size: stretched(sphere(1.0), size),
 }
