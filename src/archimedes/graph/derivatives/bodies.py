@@ -155,8 +155,9 @@ def reordered(body: Graph, order: Sequence[int], outputs: Sequence[int]) -> Grap
     """Return a body whose inputs and outputs are permuted: new input k is old input order[k]."""
     g = Graph()
     old: dict[int, int] = {}
+    dtypes = body.input_dtypes
     for position in order:
-        old[position] = g.input(body.input_dtypes[position])
+        old[position] = g.input(dtypes[position])
     outs = inline(g, body, [old[k] for k in range(len(body.inputs))])
     g.outputs = [outs[k] for k in outputs]
     return prune(g)

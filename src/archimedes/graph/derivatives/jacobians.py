@@ -186,8 +186,9 @@ def forward_graph(src: Graph, wrt: Sequence[int]) -> Graph:
     """Return the graph (inputs, tangents of ``wrt``) -> (outputs, tangents of outputs)."""
     g, inputs = _copy_signature(src)
     seeds: list[Directions] = [{} for _ in inputs]
+    dtypes = src.input_dtypes
     for position in wrt:
-        seeds[position] = {0: g.input(src.input_dtypes[position])}
+        seeds[position] = {0: g.input(dtypes[position])}
     outs, tangents = forward_sweep(g, src, inputs, seeds)
     zeros = [g.const(0.0, dtype) for dtype in src.output_dtypes]
     g.outputs = outs + [t.get(0, zero) for t, zero in zip(tangents, zeros)]
