@@ -47,6 +47,7 @@ class Block:
     kernels: dict[str, Any] = field(default_factory=dict)
     often: bool = False
     _patterns: BlockPatterns | None = None
+    _calls: dict[tuple[str, int], Any] = field(default_factory=dict, init=False)
 
     @property
     def places(self) -> int:
@@ -102,36 +103,43 @@ class Block:
 
         return self._kept("curvature", count, make)
 
-    def _call(self, what: str, kernel: Any, x: np.ndarray, more: Any, args: Sequence[Any]) -> Any:
+    def _ready(self, what: str, count: int, mapped: int) -> Any:
+        """Return what evaluates at all places, kept for this many arguments."""
+        found = self._calls.get((what, count))
+        if found is None:
+            kernel = getattr(self, f"_{what}")(len(self.data) + count)
+            found = getattr(kernel, "values", kernel)
+            if self.places > 1:
+                key = f"mapped {what} {count}"
+                if key not in self.kernels:
+                    axes = (0,) * (mapped + len(self.data)) + (None,) * count
+                    self.kernels[key] = vmap(found, in_axes=axes)
+                found = self.kernels[key]
+            self._calls[what, count] = found
+        return found
+
+    def _call(self, what: str, x: np.ndarray, more: Any, args: Sequence[Any]) -> Any:
         """Evaluate at all places: returns (N, ...)."""
-        if self.places == 1:
-            z = x if self.whole and x.size == self.index.size else x[self.index[0]]
-            one = (a[0] for a in (*more, *self.data))
-            return np.asarray(kernel(z, *one, *args))[None]
-        mapped = 1 + len(more) + len(self.data)
-        axes = (0,) * mapped + (None,) * len(args)
-        key = f"mapped {what} {len(args)}"
-        batched = self.kernels.get(key)
-        if batched is None:
-            batched = self.kernels[key] = vmap(kernel, in_axes=axes)
-        return batched(x[self.index], *more, *self.data, *args)
+        run = self._ready(what, len(args), 1 + len(more))
+        if self.places > 1:
+            return run(x.take(self.index), *more, *self.data, *args)
+        z = x if self.whole and x.size == self.index.size else x[self.index[0]]
+        one = (a[0] for a in (*more, *self.data))
+        return np.asarray(run(z, *one, *args))[None]
 
     def values(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return y at all places, (N, m)."""
-        kernel = self._value(len(self.data) + len(args))
-        return self._call("values", kernel, x, (), args)
+        return self._call("value", x, (), args)
 
     def slopes(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the entries of dy/dz at all places, (N, entries)."""
-        kernel = self._slope(len(self.data) + len(args)).values
-        return self._call("slopes", kernel, x, (), args)
+        return self._call("slope", x, (), args)
 
     def curvatures(self, x: np.ndarray, weights: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return the lower triangles of d2(weights . y)/dz2, weights (N, m): (N, entries)."""
         if self._patterns is not None and not self._patterns.second.nnz:
             return np.zeros((self.places, 0))
-        kernel = self._curvature(len(self.data) + len(args)).values
-        return self._call("curvatures", kernel, x, (weights,), args)
+        return self._call("curvature", x, (weights,), args)
 
     def keep(self, patterns: BlockPatterns) -> None:
         """Take what was found for a block of the same function and places."""

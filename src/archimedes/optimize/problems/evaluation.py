@@ -89,9 +89,9 @@ class Evaluator:
             total, parts = 0.0, []
             for block in self.blocks:
                 y = block.values(x, self.args)
-                total += float(y.take(block.summands, axis=1).sum())
-                parts.append(y.take(block.constraints, axis=1).ravel())
-            flat = np.concatenate(parts)
+                total += float(_columns(y, block.summands).sum())
+                parts.append(_columns(y, block.constraints))
+            flat = _joined(parts)
             if not self._single:
                 flat = np.bincount(self._rows, flat, minlength=self.structure.m)
             self._values = total, flat
@@ -106,11 +106,11 @@ class Evaluator:
             gradient, entries = [], []
             for block, pattern in zip(self.blocks, self.structure.patterns):
                 made = block.slopes(x, self.args)
-                gradient.append(made.take(pattern.of_objective, axis=1).ravel())
-                entries.append(made.take(pattern.of_constraints, axis=1).ravel())
+                gradient.append(_columns(made, pattern.of_objective))
+                entries.append(_columns(made, pattern.of_constraints))
             at, n = self.structure.gradient_at, self.structure.n
-            whole = np.bincount(at, np.concatenate(gradient), minlength=n)
-            self._slopes = whole, np.concatenate(entries)
+            whole = np.bincount(at, _joined(gradient), minlength=n)
+            self._slopes = whole, _joined(entries)
             self._count("slopes", start)
         return self._slopes
 
@@ -122,9 +122,22 @@ class Evaluator:
         for block in self.blocks:
             parts.append(block.curvatures(x, weights[block.rows], self.args).ravel())
         self._count("curvature", start)
-        return np.concatenate(parts)
+        return _joined(parts)
 
     def _count(self, what: str, start: float) -> None:
         count = self.counts[what]
         count.calls += 1
         count.seconds += time.perf_counter() - start
+
+
+def _columns(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Return some columns (ascending), one row after the other; all of them without a copy."""
+    if kept.size == values.shape[1]:
+        return values.ravel()
+    return values.take(kept, axis=1).ravel() if kept.size else values[:0].ravel()
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Return vectors as one; where only one has numbers, without a copy."""
+    full = [part for part in parts if part.size]
+    return full[0] if len(full) == 1 else np.concatenate(parts)

@@ -183,10 +183,12 @@ class BandedSystem:
         return self._factor_border() if self.nt else True
 
     def _factor_border(self) -> bool:
-        over = self._over[:, None]
-        self._X = self._band_solve(self._Hb + (self.At @ (over * self._Ab))[: self.nb])
-        padded = np.concatenate([self._X, np.zeros((self.nt, self.nt))])
-        self._Y = over * (self.A @ padded - self._Ab)
+        # Products column by column: there are few.
+        pulled = [self.At @ (self._over * column) for column in self._Ab.T]
+        self._X = self._band_solve(self._Hb + np.stack(pulled, axis=1)[: self.nb])
+        none = np.zeros(self.nt)
+        pushed = [self.A @ np.concatenate([column, none]) for column in self._X.T]
+        self._Y = self._over[:, None] * (np.stack(pushed, axis=1) - self._Ab)
         S = self._corner + np.diag(self._diagonal[self.nb :])
         S = S - self._Hb.T @ self._X - self._Ab.T @ self._Y
         self._S, info = self._lapack.dpotrf(0.5 * (S + S.T), lower=1)
@@ -220,10 +222,10 @@ class BandedSystem:
             return x, lam - self._Y @ t
         return x, self._over * (self.A @ x - rc)
 
-    def _rest(self, v: np.ndarray, right: np.ndarray, D: np.ndarray) -> np.ndarray:
+    def _rest(self, v: np.ndarray, right: np.ndarray) -> np.ndarray:
         x, lam = v[: self.n], v[self.n :]
         top = self._times(x) + self.At @ lam
-        return right - np.concatenate([top, self.A @ x - D * lam])
+        return right - np.concatenate([top, self.A @ x - self._given_D * lam])
 
     def _by_factors(self, right: np.ndarray) -> np.ndarray:
         return np.concatenate(self._once(right[: self.n], right[self.n :]))
@@ -236,18 +238,19 @@ class BandedSystem:
         The effect of delta is taken away but for equations that are almost dependent, unless
         ``exact`` says from these, too.
         """
-        right = np.concatenate([r, rc])
-        size = max(_largest(right), 1e-300)
-        v = self._by_factors(right)
-        rest = self._rest(v, right, self._D)
-        left = _largest(rest) / (size + _largest(v[: self.n]))
+        x, lam = self._once(r, rc)
         if exact:
-            rest = self._rest(v, right, self._given_D)
-            v, left = self._accelerated(v, rest, right, size)
-        else:
-            rest[self.n :] -= (self._D - self._given_D) * v[self.n :]
-            v += self._by_factors(rest)
-        return v[: self.n], v[self.n :], left
+            v, right = np.concatenate([x, lam]), np.concatenate([r, rc])
+            size = max(_largest(right), 1e-300)
+            v, left = self._accelerated(v, self._rest(v, right), right, size)
+            return v[: self.n], v[self.n :], left
+        rest = r - self._times(x)
+        rest -= self.At @ lam
+        left = _largest(rest) / (max(_largest(r), _largest(rc), 1e-300) + _largest(x))
+        # The equations are met up to delta by construction.
+        rest_c = (self._given_D - self._D) * lam
+        more, more_lam = self._once(rest, rest_c)
+        return x + more, lam + more_lam, left
 
     def _accelerated(
         self, v: np.ndarray, rest: np.ndarray, right: np.ndarray, size: float
@@ -260,7 +263,7 @@ class BandedSystem:
         zero = np.zeros_like(rest)
         for k in range(REFINEMENTS):
             images.append(self._by_factors(basis[k]))
-            new = -self._rest(images[k], zero, self._given_D)
+            new = -self._rest(images[k], zero)
             for j, b in enumerate(basis):
                 H[j, k] = b @ new
                 new = new - H[j, k] * b
@@ -269,9 +272,7 @@ class BandedSystem:
             e[0] = norm
             y = np.linalg.lstsq(H[: k + 2, : k + 1], e, rcond=None)[0]
             moved = v + sum(a * b for a, b in zip(y, images))
-            now = _largest(self._rest(moved, right, self._given_D)) / (
-                size + _largest(moved[: self.n])
-            )
+            now = _largest(self._rest(moved, right)) / (size + _largest(moved[: self.n]))
             if now < least:
                 best, least = moved, now
             if least < RESIDUAL or H[k + 1, k] < 1e-14 * norm:

@@ -74,7 +74,7 @@ class LineSearch(NewtonSteps):
         phi = at.f + mu * bounds.barrier(at.w)
         if self.prices is not None:
             phi += float(self.prices @ at.c)
-        slope = float((at.gradient + bounds.spread(-mu / s.dl, mu / s.dh)) @ dw)
+        slope = float((at.gradient + self.barrier_slope(at, mu)) @ dw)
         longest = alpha = bounds.longest(s, dw, part)
         if np.max(np.abs(dw) / (1.0 + np.abs(at.w))) < 10 * 2.2e-16:
             return at.w + alpha * dw, alpha

@@ -111,9 +111,8 @@ class InteriorPoint(LineSearch):
 
     def told(self, at: Point) -> bool:
         """Note the iteration; returns whether to stop."""
-        x = self.full(at.w)
-        f, g = self.evaluator.values(x)
-        return not self.task.monitor.after(self.iterations, x, f, self.task.violation(x, g))
+        x, f = self.full(at.w), at.f / self.f_scale
+        return not self.task.monitor.after(self.iterations, x, f, self.violation(at))
 
     def violation(self, at: Point) -> float:
         """Return the largest violation of an unscaled constraint."""

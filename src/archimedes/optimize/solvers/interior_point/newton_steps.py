@@ -38,6 +38,8 @@ class Point:
     pull: np.ndarray
     #: What ``error`` is made of, once it was asked for.
     parts: tuple[float, float, float, float] | None = None
+    #: The gradient of the barrier terms, and for which weight.
+    barrier: tuple[float, np.ndarray] | None = None
 
 
 class NewtonSteps(ScaledProblem):
@@ -158,12 +160,18 @@ class NewtonSteps(ScaledProblem):
         D[self.inequalities] = 1.0 / (sigma[self.n :] + shift)
         return D
 
+    def barrier_slope(self, at: Point, mu: float) -> np.ndarray:
+        """Return the gradient of the barrier terms."""
+        if at.barrier is None or at.barrier[0] != mu:
+            s = at.sides
+            at.barrier = mu, self.bounds.spread(-mu / s.dl, mu / s.dh)
+        return at.barrier[1]
+
     def direction(
         self, at: Point, sigma: np.ndarray, mu: float, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the Newton step (dw, dlam) of the barrier problem, for constraints c."""
-        s = at.sides
-        r = -(at.pull + self.bounds.spread(-mu / s.dl, mu / s.dh))
+        r = -(at.pull + self.barrier_slope(at, mu))
         below = sigma[self.n :] + self.shift_now
         rc = -c
         rc[self.inequalities] += r[self.n :] / below
