@@ -20,7 +20,6 @@ convex quadratic programs", Math. Program. Comput. 4, 2012.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -281,5 +280,5 @@ class BandedSystem:
         return best, least
 
 
-def _largest(v: Any) -> float:
-    return float(np.max(np.abs(v), initial=0.0))
+def _largest(v: np.ndarray) -> float:
+    return float(np.abs(v).max()) if v.size else 0.0

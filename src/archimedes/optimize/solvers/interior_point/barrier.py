@@ -53,7 +53,7 @@ class Bounds:
     def barrier(self, w: np.ndarray) -> float:
         """Return -(sum of the logarithms of the distances); infinite outside."""
         dl, dh = self.distances(w)
-        if np.any(dl <= 0.0) or np.any(dh <= 0.0):
+        if (dl.size and dl.min() <= 0.0) or (dh.size and dh.min() <= 0.0):
             return np.inf
         return -float(np.log(dl).sum() + np.log(dh).sum())
 
@@ -66,14 +66,15 @@ class Bounds:
 
     def longest(self, point: Multiplied, dw: np.ndarray, part: float) -> float:
         """Return the longest step, at most 1, after which 1 - part of each distance is left."""
-        falls = max(
-            np.max(-dw[self.at_low] / point.dl, initial=0.0),
-            np.max(dw[self.at_high] / point.dh, initial=0.0),
-        )
-        return float(min(1.0, part / falls)) if falls > part else 1.0
+        falls = 0.0
+        if self.low.size:
+            falls = -float((dw[self.at_low] / point.dl).min())
+        if self.high.size:
+            falls = max(falls, float((dw[self.at_high] / point.dh).max()))
+        return part / falls if falls > part else 1.0
 
 
 def longest_dual(z: np.ndarray, dz: np.ndarray, part: float) -> float:
     """Return the longest step, at most 1, that keeps 1 - part of each multiplier."""
-    falls = np.max(-dz / z, initial=0.0)
-    return float(part / falls) if falls > part else 1.0
+    falls = -float((dz / z).min()) if z.size else 0.0
+    return part / falls if falls > part else 1.0

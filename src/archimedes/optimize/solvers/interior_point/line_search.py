@@ -41,18 +41,20 @@ class LineSearch(NewtonSteps):
         Where equations are almost dependent, what is left would keep the multipliers moving. Its
         price is counted in the barrier function instead.
         """
+        if not c.size:
+            return 0.0
         size = np.abs(c)
-        return float(size.sum()) if np.max(size, initial=0.0) > self.nothing else 0.0
+        return float(size.sum()) if size.max() > self.nothing else 0.0
 
     def moved(self, at: Point, sigma: np.ndarray, part: float, search: Filter) -> Any:
         """Return the step (dw, dlam), the next w and how much of the step leads there."""
-        c = at.c
-        if self.theta(c) == 0.0:
+        c, none = at.c, self.theta(at.c) == 0.0
+        if none:
             c = np.zeros_like(c)
             # Not to be left again for little.
             self.nothing = 1e-1 * self.task.settings.tol
         dw, dlam = self.direction(at, sigma, self.mu, c)
-        self.prices = at.lam + dlam if self.theta(at.c) == 0.0 else None
+        self.prices = at.lam + dlam if none else None
         return dw, dlam, *self.search(at, sigma, dw, part, search)
 
     def measure(self, w: np.ndarray) -> tuple[float, float, np.ndarray]:

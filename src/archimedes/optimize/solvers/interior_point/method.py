@@ -116,7 +116,7 @@ class InteriorPoint(LineSearch):
 
     def violation(self, at: Point) -> float:
         """Return the largest violation of an unscaled constraint."""
-        return float(np.max(np.abs(at.c) / self.row_scale, initial=0.0))
+        return float((np.abs(at.c) / self.row_scale).max()) if at.c.size else 0.0
 
     def answer(self, at: Point, status: Status) -> Answer:
         """Return a point in the task's terms."""

@@ -128,8 +128,8 @@ class NewtonSteps(ScaledProblem):
         total = float(s.zl.sum() + s.zh.sum())
         s_d = max(S_MAX, (float(np.abs(at.lam).sum()) + total) / max(count + at.lam.size, 1))
         s_c = max(S_MAX, total / max(count, 1))
-        dual = np.max(np.abs(at.pull + self.bounds.spread(-s.zl, s.zh)), initial=0.0)
-        primal = np.max(np.abs(at.c), initial=0.0)
+        dual = np.abs(at.pull + self.bounds.spread(-s.zl, s.zh)).max()
+        primal = np.abs(at.c).max() if at.c.size else 0.0
         products = np.concatenate([s.dl * s.zl, s.dh * s.zh])
         least, most = (products.min(), products.max()) if count else (0.0, 0.0)
         return max(float(dual) * S_MAX / s_d, float(primal)), float(least), float(most), S_MAX / s_c
