@@ -101,3 +101,25 @@ def test_products_of_an_arm(function, most):
     f(x, x, x)
     graph = f.lookup((x, x, x), {})[1].graph
     assert sum(graph.op[i] == CODES["mul"] for i in graph.live()) <= most
+
+
+def test_skew_axes_and_anchors_cost_no_more():
+    """A chain about any axes beside the origins of its bodies: the same torques, and work."""
+    counts, models = [], []
+    for skew in (False, True):
+        b = mb.Builder()
+        for k in range(3):
+            b.add_body(f"b{k}", 1.0, [0.1, 0.2, 0.3], np.diag([0.3, 0.4, 0.5]))
+            axis = np.array([1.0, -2.0, 0.5]) if skew else np.array([0.0, 0.0, 1.0])
+            b.attach(f"b{k}", f"b{k - 1}" if k else "world", joint=f"j{k}",
+                     axis=axis / np.sqrt(axis @ axis), position=[0.1, 0.2, 0.3],
+                     anchor=(0.1, 0.0, 0.2) if skew else (0.0, 0.0, 0.0))  # fmt: skip
+        models.append(b.build())
+        f, x = arc.compile(lambda *x, m=models[-1]: mb.aba(m, *x)), np.ones(3)
+        f(x, x, x)
+        counts.append(len(f.lookup((x, x, x), {})[1].graph.live()))
+    assert counts[1] < 1.6 * counts[0]
+    x = random_state(models[1], 0)
+    force = {"b2": np.arange(6.0)}
+    back = mb.rnea(models[1], *x[:2], mb.aba(models[1], *x, force), force)
+    np.testing.assert_allclose(back, x[2], atol=1e-12)

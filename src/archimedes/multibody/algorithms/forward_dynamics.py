@@ -15,6 +15,7 @@ import numpy as np
 
 from archimedes.multibody.algorithms.forward_dynamics_derivatives import aba_derivatives
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
+from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     Forces,
     check_coordinates,
@@ -93,6 +94,7 @@ def plain_aba(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
     """Return the accelerations (nv,), as they are computed."""
     if any(link.mimic for link in model.links):
         return by_mass_matrix(model, q, v, tau, forces)
+    model, forces = in_joint_frames(model, forces)
     qs = coordinates_of(model, q)
     speeds, torques = speeds_of(model, v), speeds_of(model, tau, "tau")
     X, S = poses_of(model, qs), columns_of(model, qs)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from archimedes.multibody.algorithms.inverse_dynamics_derivatives import rnea_derivatives
+from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     Column,
     Forces,
@@ -67,6 +68,7 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
 
 def plain_rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces) -> Any:
     """Return the torques (nv,), as they are computed."""
+    model, forces = in_joint_frames(model, forces)
     X, S, f_of = link_forces(model, q, v, a, forces, moved_inertias_of(model))
     rates = speeds_of(model, a, "a")
     torques, _ = torques_of(model, X, S, f_of)
@@ -119,6 +121,7 @@ def gravity_torque(model: Model, q: Any) -> Any:
     >>> gravity_torque(b.build(), [0.0])
     array([-9.81])
     """
+    model, _ = in_joint_frames(model)
     qs = coordinates_of(model, q)
     X, S = poses_of(model, qs), columns_of(model, qs)
     a_of: list[Any] = []

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.multibody.algorithms.coriolis import check_constant
+from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.link_motions import (
     Motions,
     bias_of,
@@ -110,6 +111,7 @@ def derivative_entries(
 ) -> tuple[Entries, Entries, Entries]:
     """Return the entries that are not zero, without armature."""
     check_constant(model, "rnea_derivatives")
+    model, forces = in_joint_frames(model, forces)
     links = motions_of(model, q, speeds_of(model, v), speeds_of(model, a, "a"))
     acting = external_forces(model, forces)
     I = moved_inertias_of(model)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     columns_of,
     coordinates_of,
@@ -44,6 +45,7 @@ def crba(model: Model, q: Any) -> Any:
 
 def mass_entries(model: Model, q: Any) -> dict[tuple[int, int], Any]:
     """Return the entries of the mass matrix that are not zero."""
+    model, _ = in_joint_frames(model)
     qs = coordinates_of(model, q)
     X, S = poses_of(model, qs), columns_of(model, qs)
     Ic = moved_inertias_of(model)

@@ -34,7 +34,7 @@ __all__ = ["BATCH", "TOGETHER", "Leaf", "TileIn", "write_batch_loop", "write_ins
 BATCH = "arc_batch"
 BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
 #: So many tiles go through a part together, as long as their frames are that many bytes at most.
-TOGETHER, NEAR = 8, 262144
+TOGETHER, NEAR = 8, 131072
 
 
 class Leaf(NamedTuple):
