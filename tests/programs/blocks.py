@@ -49,6 +49,15 @@ def reduction(n: int, partials: int, combine: str, dtype: int) -> Program:
     return made(f"blocks_{combine}_{n}_{partials}_{dtype}", g)
 
 
+def zeros(combine: str) -> Program:
+    """The least or the greatest is a zero: of several the last one counts, with its sign."""
+    made = reduction(70, 1, combine, F64)
+    rng = np.random.default_rng(5)
+    values = rng.choice([0.0, -0.0, 1.0, 2.0], (8, 70), p=[0.02, 0.02, 0.5, 0.46])
+    made.name, made.columns = f"blocks_zeros_{combine}", [values if combine == "min" else -values]
+    return made
+
+
 def product(rows: int, inner: int, columns: int, partials: int) -> Program:
     """A matrix product, the first factor a constant."""
     body = graph_of([F64, F64], lambda g, a, b: emit(g, "mul", a, b))
@@ -141,6 +150,8 @@ def blocks() -> list[Program]:
         elementwise(),
         *(reduction(n, p, "add", F64) for n in (5, 16, 17, 67) for p in (1, 16)),
         *(reduction(50, 16, c, F64) for c in ("mul", "min", "max")),
+        *(reduction(50, 1, c, F64) for c in ("mul", "min", "max")),
+        *(reduction(35, 1, "xor", I64), zeros("min"), zeros("max")),
         *(reduction(35, 16, c, I64) for c in ("add", "min", "xor")),
         *(reduction(35, 16, "and", B8), reduction(33, 16, "add", F32)),
         *(product(5, 7, 9, 1), product(3, 40, 1, 16)),

@@ -242,11 +242,16 @@ def _union(sets: Any) -> int:
 
 def _chain(combine: Any, rows: np.ndarray) -> np.ndarray:
     """Combine along the last axis, one after the other."""
-    if combine is np.add:  # which accumulates in this order
-        return np.add.accumulate(rows, axis=-1)[..., -1].copy()
-    total = rows[..., 0].copy()
-    for k in range(1, rows.shape[-1]):
-        total = combine(total, rows[..., k])
+    if isinstance(combine, np.ufunc):  # which accumulates in this order
+        return combine.accumulate(rows, axis=-1)[..., -1].copy()
+    # Left are the least and the greatest, which are the same in any order, but for zeros.
+    find = np.min if combine is BY_NAME["min"].numpy else np.max
+    total = np.asarray(find(rows, axis=-1))
+    if total.dtype.kind == "f":
+        zero = rows == 0
+        last = rows.shape[-1] - 1 - np.argmax(zero[..., ::-1], axis=-1)
+        there = np.take_along_axis(rows, last[..., None], axis=-1)[..., 0]
+        total = np.where((total == 0) & zero.any(axis=-1), there, total)
     return np.asarray(total)
 
 

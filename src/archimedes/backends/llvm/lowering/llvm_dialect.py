@@ -27,9 +27,9 @@ from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.nests.lanes import nest_in_lanes
-from archimedes.backends.llvm.lowering.nests.plans import plan_of, rows_of
+from archimedes.backends.llvm.lowering.nests.plans import rows_of
 from archimedes.backends.llvm.lowering.nests.rows import RowNest
+from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import FrameReach, LoadingScope
 from archimedes.backends.llvm.lowering.solving import solver
@@ -389,7 +389,7 @@ class Llvm(Dialect):
         fits = region.length >= self.module.target.lanes and not any(map(length_of, mapped))
         if self.module.spelling.lanes > 1 or not fits or has_host(region.body):
             return False
-        wide = self._in_lanes(low, region.body, self.module.target.lanes)
+        wide = self.in_lanes(low, region.body, self.module.target.lanes)
         map_in_lanes(self.module.wide, wide, scope, region, outs)
         return True
 
@@ -406,13 +406,9 @@ class Llvm(Dialect):
                 to = [scope.new_block(i) for i in outs]
                 RowNest(low, scope.f, region, given, scope.numbers(outs), plan).write(to)
             return plan is not None
-        plan = plan_of(region, cost, module.target)
-        if plan is not None:
-            wide = self._in_lanes(low, region.body, plan.lanes)
-            nest_in_lanes(module.in_lanes(plan.lanes), wide, scope, region, outs, plan)
-        return plan is not None
+        return vector_nest(self, low, scope, region, outs, cost)
 
-    def _in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:
+    def in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:
         """Return the lowering of a body in functions of vectors."""
         found = self._wide.get((body.digest(), lanes))
         if found is None:

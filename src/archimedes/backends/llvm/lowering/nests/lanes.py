@@ -27,16 +27,23 @@ from archimedes.graph.regions.reads import Read, row_major
 
 __all__ = ["nest_in_lanes"]
 
-#: What rows share is copied where there are so many tiles of them.
-WORTH = 3
+#: What is read so many times is copied to where it lies in order, unless it is very large.
+WORTH, LARGEST = 3, 1 << 19
 
 
 def nest_in_lanes(
-    module: Module, wide: Lowering, scope: Scope, region: Nest, outs: Sequence[int], plan: Plan
-) -> None:
-    """Compute a nest by a function of ``module``, whose values are vectors; bind its outputs.
+    module: Module,
+    wide: Lowering,
+    scope: Scope,
+    region: Nest,
+    outs: Sequence[int],
+    plan: Plan,
+    zeros: Place | None = None,
+) -> list[Place]:
+    """Compute a nest by a function of ``module``, whose values are vectors; return its results.
 
-    ``wide`` lowers the body in that module.
+    ``wide`` lowers the body in that module. ``zeros`` is a place to note whether one of the
+    results is zero. Results that are blocks are bound.
     """
     f = scope.f
     reach = FrameReach(f)
@@ -57,12 +64,11 @@ def nest_in_lanes(
         for i, b in zip(region.inputs.tolist(), given)
     ]
     writer = LaneNest(wide, inner, region, inside, wanted, plan)
+    writer.zeros = zeros
     writer.write([_shared_place(place) for place in places])
     inner.finish()
     f.line(f"call void {name}({PARAMETERS})")
-    if not region.kept:
-        for i, place in zip(outs, places):
-            scope.bind(i, Binding(operand=f.load(place)))
+    return places
 
 
 def _shared_place(place: Place) -> Place:
@@ -88,6 +94,9 @@ def _reads(region: Nest) -> list[Read]:
 
 class LaneNest(RowNest):
     """Writes a nest as loops of vectors."""
+
+    #: Where to note that a result is zero, if anybody asks.
+    zeros: Place | None = None
 
     def write(self, to: Sequence[Place]) -> list[str]:
         """Write the loops; results go to these places."""
@@ -117,6 +126,7 @@ class LaneNest(RowNest):
     def _along_kept(self, walks: list[Walk], count: int) -> None:
         region, plan, d, f = self.region, self.plan, self.d, self.f
         indices: dict[int, Index] = {}
+        walks = self._in_rows(walks, count) if plan.rows > 1 else walks
         with ExitStack() as loops:
             for axis in range(region.kept):
                 if axis in (plan.axis, plan.across):
@@ -128,7 +138,9 @@ class LaneNest(RowNest):
             walks = [_in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]
             indices[plan.axis] = self._lane_index(start)
             if plan.rows > 1:
-                self.rows(loops, self._packed(walks, count), count, indices)
+                walks = self._packed(walks, count)
+            if plan.rows > 1 or plan.group:
+                self.rows(loops, walks, count, indices)
                 return
             found = [indices[axis] for axis in range(region.kept)]
             self.point(walks[:count], found, [walk.place for walk in walks[count:]])
@@ -140,13 +152,13 @@ class LaneNest(RowNest):
         other's way there.
         """
         region, plan, d, f = self.region, self.plan, self.d, self.f
-        axis = region.kept
-        found = list(walks)
-        if len(region.shape) != axis + 1 or region.shape[plan.across] < WORTH * plan.rows:
+        axis, found = region.kept, list(walks)
+        length = region.shape[-1]
+        if not self._copies(length * plan.lanes, region.shape[plan.across] // plan.rows):
             return found
-        length = region.shape[axis]
         for k, (place, strides) in enumerate(walks[:count]):
-            far = abs(strides[axis]) > plan.lanes and place.array.lane == 1
+            lane = place.array.lane
+            far = abs(lane) > 1 or (lane != 0 and abs(strides[axis]) > plan.lanes)
             if not far or strides[plan.across] or isinstance(_reads(region)[k], Gather):
                 continue
             room = f.module.frame.array(place.dtype, length)
@@ -155,6 +167,36 @@ class LaneNest(RowNest):
                 d.store(f, d.moving(f, room, loop.counter, 1), d.load(f, source.place))
             found[k] = Walk(room, (*strides[:axis], 1))
         return found
+
+    def _in_rows(self, walks: list[Walk], count: int) -> list[Walk]:
+        """Copy what all tiles read of rows that do not lie in the order they are read in."""
+        region, plan, d, f = self.region, self.plan, self.d, self.f
+        rows, length, axis = region.shape[plan.across], region.shape[-1], region.kept
+        tiles, found = region.shape[plan.axis] // plan.lanes, list(walks)
+        short = length < plan.lanes or region.kept != 2
+        if short or not self._copies(rows * length, tiles):
+            return found
+        for k, (place, strides) in enumerate(walks[:count]):
+            apart = abs(strides[axis]) > 1 and strides[plan.across] and not strides[plan.axis]
+            if not apart or isinstance(_reads(region)[k], Gather):
+                continue
+            offset = f.module.frame.bytes(rows * length * ITEM_BYTES[place.dtype])
+            room = Place(Pointer("frame", offset, uniform=True), 0, place.dtype)
+            own = [0] * len(strides)
+            own[plan.across], own[axis] = length, 1
+            pair = [walks[k], Walk(room, tuple(own))]
+            with d.counted(f, rows, ()) as row:
+                mine = moved_along(d, f, rows, pair, plan.across, row.counter)
+                with self.tiles(length, plan.lanes) as start:
+                    lanes = [_in_lanes(w, axis) for w in self.at(mine, axis, start)]
+                    d.store(f, lanes[1].place, d.load(f, lanes[0].place))
+            found[k] = pair[1]
+        return found
+
+    def _copies(self, items: int, times: int) -> bool:
+        """Tell whether it pays to copy so many items that are read so many times."""
+        one = len(self.region.shape) == self.region.kept + 1
+        return one and times >= WORTH and items <= LARGEST
 
     # ---- along a reduced axis ------------------------------------------------------------
 
@@ -296,4 +338,7 @@ class LaneNest(RowNest):
             f.spelling = Spelling(count)
             value = LOWERING[region.combine](f, dtype, *halves)
         f.store(place, value)
+        if self.zeros is not None:
+            found = f.value(f"fcmp oeq {f.spelling.types[dtype]} {value}, 0.0")
+            f.store(self.zeros, f.value(f"or i1 {f.load(self.zeros)}, {found}"))
         f.spelling = own

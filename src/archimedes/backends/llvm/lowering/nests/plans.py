@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.graph.dtypes import B8, I64
 from archimedes.graph.regions import Affine, Nest
+from archimedes.graph.regions.nest import PARTIALS
 from archimedes.graph.regions.reads import row_major
 
-__all__ = ["Plan", "plan_of", "rows_of"]
+__all__ = ["Plan", "in_any_order", "plan_of", "rows_of"]
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
@@ -25,12 +28,28 @@ class Plan(NamedTuple):
     """``axis`` goes in ``lanes``; ``rows`` points of axis ``across`` are computed together.
 
     ``across`` is -1 where there is one row at a time, ``axis`` where lanes are instances.
+    ``group`` are the partial results that are computed together where lanes are none of them
+    (0: one after the other, in memory).
     """
 
     axis: int
     lanes: int
     across: int = -1
     rows: int = 1
+    group: int = 0
+
+
+def in_any_order(region: Nest) -> Nest | None:
+    """Return the nest with partial results, where the order of combining makes no difference.
+
+    It makes none for integers and bools. The least and the greatest of floats are the same in any
+    order too, unless they are zero: of zeros the last one counts, with its sign.
+    """
+    exact = all(dtype in (I64, B8) for dtype in region.body.output_dtypes)
+    loose = bool(region.combine) and (exact or region.combine in ("min", "max"))
+    if not loose or region.partials > 1 or region.reduced <= PARTIALS:
+        return None
+    return replace(region, partials=PARTIALS)
 
 
 def _strides(region: Nest) -> list[tuple[int, ...]]:
@@ -103,15 +122,18 @@ def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
 
 
 def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bool) -> Plan:
-    registers = min(_together(region, cost), 2 if region.combine else 4)
+    registers = min(_together(region, cost), 2 if region.combine and in_order else 4)
     lanes = min(target.lanes * registers, _floor(region.shape[axis]))
     others = [k for k in range(region.kept) if k != axis and region.shape[k] > 1]
-    if not (region.combine and in_order and cost <= SHORT and others):
+    if not region.combine or cost > SHORT:
         return Plan(axis, lanes)
-    across = others[-1]
     each = max(1, lanes // target.lanes) * len(region.body.outputs)
-    rows = min((_registers(target) - 4) // each, region.shape[across])
-    return Plan(axis, lanes, across, rows) if rows > 1 else Plan(axis, lanes)
+    fitting = max(1, (_registers(target) - 4) // each)
+    if not in_order:
+        one = len(region.shape) == region.kept + 1
+        return Plan(axis, lanes, group=min(_floor(fitting), region.partials) if one else 0)
+    rows = min(fitting, region.shape[others[-1]]) if others else 1
+    return Plan(axis, lanes, others[-1], rows) if rows > 1 else Plan(axis, lanes)
 
 
 def rows_of(region: Nest, cost: int, lanes: int, target: Target) -> Plan | None:
@@ -124,4 +146,4 @@ def rows_of(region: Nest, cost: int, lanes: int, target: Target) -> Plan | None:
     across = max(range(kept), key=lambda k: (any(x[k] == 0 for x in _strides(region)), shape[k]))
     each = max(1, lanes // target.lanes) * len(region.body.outputs)
     rows = min((_registers(target) - 4) // each, shape[across])
-    return Plan(-1, lanes, across, rows) if rows > 1 else None
+    return Plan(-1, lanes, across, rows, group=1) if rows > 1 else None

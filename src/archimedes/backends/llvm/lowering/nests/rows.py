@@ -89,9 +89,10 @@ class RowNest(NestWriter):
     ) -> None:
         """Write the loop over tiles of rows, and what is computed in one."""
         across, number = self.plan.across, self.plan.rows
-        start = loops.enter_context(self.tiles(self.region.shape[across], number))
-        walks = self.at(walks, across, start)
-        indices = {**indices, across: self.index(start)}
+        if across >= 0:
+            start = loops.enter_context(self.tiles(self.region.shape[across], number))
+            walks = self.at(walks, across, start)
+            indices = {**indices, across: self.index(start)}
         kept = [self.row_indices(indices, row) for row in range(number)]
         start_values = [self.d.literal(identity(self.region.combine, x), x) for x in self.dtypes]
         reads, first = walks[:count], start_values * number
@@ -131,31 +132,70 @@ class RowNest(NestWriter):
     def _by_partials(
         self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]], first: Sequence[str]
     ) -> list[str]:
-        """Combine along the reduced axis, one partial result of all rows after the other."""
-        d, f, region, axis = self.d, self.f, self.region, self.region.kept
+        """Combine along the reduced axis, a few partial results of all rows at a time."""
+        d, f, region, group = self.d, self.f, self.region, self.plan.group
+        axis, partials = region.kept, region.partials
         dtypes = self.dtypes * len(indices)
-        partials, length = region.partials, region.shape[axis]
+        length, count = region.shape[axis], len(dtypes)
         places = [d.array(f, x, partials) for x in dtypes]
-        further = [
-            walk._replace(strides=(*walk.strides[:axis], walk.strides[axis] * partials))
-            for walk in reads
-        ]
-        with d.counted(f, partials, ()) as outer:
-            moved = moved_along(d, f, length, reads, axis, outer.counter)
-            here = [new._replace(strides=old.strides) for new, old in zip(moved, further)]
-            left = f.value(f"sub i64 {length + partials - 1}, {outer.counter}")
-            stop = f.value(f"udiv i64 {left}, {partials}")
-            kinds = [f.spelling.types[x] for x in dtypes]
-            with f.loop(0, stop, list(zip(kinds, first))) as loop:
-                point = moved_along(d, f, length, here, axis, loop.counter)
-                index = self.index("")
-                if region.indexed:
-                    before = f.value(f"mul i64 {loop.counter}, {partials}")
-                    index = self.index(f.value(f"add i64 {before}, {outer.counter}"))
-                loop.next = self.step(point, [[*x, index] for x in indices], loop.carried)
-            for place, value in zip(places, loop.carried):
-                d.store(f, d.moving(f, place, outer.counter, 1), value)
+        kinds = [f.spelling.types[x] for x in dtypes]
+        with d.counted(f, partials // group, ()) as outer:
+            begin = f.value(f"mul i64 {outer.counter}, {group}")
+            here = moved_along(d, f, length, reads, axis, begin)
+            with f.loop(0, length // partials, list(zip(kinds * group, [*first] * group))) as loop:
+                for k in range(group):
+                    old = loop.carried[k * count : (k + 1) * count]
+                    new = self._at_partial(here, indices, begin, k, loop.counter, old)
+                    loop.next = [*loop.next[: k * count], *new]
+            totals = loop.carried
+            for k in range(group):
+                mine = totals[k * count : (k + 1) * count]
+                if length % partials:
+                    mine = self._last(here, indices, begin, k, mine)
+                at = f.value(f"add i64 {begin}, {k}")
+                for place, value in zip(places, mine):
+                    d.store(f, d.moving(f, place, at, 1), value)
         return [self._total(place) for place in places]
+
+    def _at_partial(
+        self,
+        reads: Sequence[Walk],
+        indices: Sequence[Sequence[Index]],
+        begin: str,
+        k: int,
+        turn: str,
+        old: Sequence[str],
+    ) -> list[str]:
+        """Combine the values of partial result ``begin + k`` at a turn, of all rows."""
+        d, f, region = self.d, self.f, self.region
+        axis, partials = region.kept, region.partials
+        far = [w._replace(strides=(*w.strides[:axis], w.strides[axis] * partials)) for w in reads]
+        moved = moved_along(d, f, region.shape[axis], far, axis, turn)
+        point = [w._replace(place=w.place.at(k * x.strides[axis])) for w, x in zip(moved, reads)]
+        index = self.index("")
+        if region.indexed:
+            before = f.value(f"mul i64 {turn}, {partials}")
+            number = f.value(f"add i64 {f.value(f'add i64 {before}, {begin}')}, {k}")
+            index = self.index(number)
+        return self.step(point, [[*x, index] for x in indices], old)
+
+    def _last(
+        self,
+        reads: Sequence[Walk],
+        indices: Sequence[Sequence[Index]],
+        begin: str,
+        k: int,
+        old: Sequence[str],
+    ) -> list[str]:
+        """Combine what is left behind the last whole turn, if it is of this partial result."""
+        f, region = self.f, self.region
+        turns, rest = divmod(region.shape[region.kept], region.partials)
+        kinds = [f.spelling.types[x] for x in self.dtypes * len(indices)]
+        left = f.value(f"icmp slt i64 {begin}, {rest - k}")
+        stop = f.value(f"select i1 {left}, i64 {turns + 1}, i64 {turns}")
+        with f.loop(turns, stop, list(zip(kinds, old))) as loop:
+            loop.next = self._at_partial(reads, indices, begin, k, loop.counter, loop.carried)
+        return loop.carried
 
     def _total(self, place: Place) -> str:
         """Combine partial results in memory, the second half into the first."""
