@@ -84,12 +84,12 @@ def closed_loop(mpc, x0, steps=60):
 
 
 def test_limits_hold_and_plans_are_resumed():
-    run = arc.compile(lambda x0: closed_loop(LIMITED, x0))
+    run = arc.compile(lambda x0: closed_loop(LIMITED.replace(horizon=8), x0))
     x, u, status, warm = run(np.array([2.0, 0.0]))
     assert np.all(status == 0)
     assert np.abs(u).max() <= 1.0 and np.abs(x[:, 1]).max() <= 0.8 + 1e-7
     assert np.abs(x[-1]).max() < 1e-2
-    cold = arc.compile(lambda x0: closed_loop(LIMITED.replace(warm_start=False), x0))
+    cold = arc.compile(lambda x0: closed_loop(LIMITED.replace(horizon=8, warm_start=False), x0))
     x_cold, _, _, iterations = cold(np.array([2.0, 0.0]))
     np.testing.assert_allclose(x, x_cold, atol=1e-5)
     # Seen: 4.4 against 8.4 in the mean.
@@ -103,8 +103,8 @@ def test_limits_that_cannot_hold():
     assert state.status != 0 and u == 0.25
     state, u = SOFT.step(SOFT.start(), np.array([0.0, 3.0]))
     assert state.status == 0 and u[0] == pytest.approx(-1.0, abs=1e-6)
-    x, *_ = closed_loop(SOFT, np.array([2.0, 0.0]))
-    hard, *_ = closed_loop(LIMITED, np.array([2.0, 0.0]))
+    x, *_ = closed_loop(SOFT.replace(horizon=6), np.array([2.0, 0.0]), 30)
+    hard, *_ = closed_loop(LIMITED.replace(horizon=6), np.array([2.0, 0.0]), 30)
     np.testing.assert_allclose(x, hard, atol=1e-4)  # an exact penalty: the same where it can
 
 

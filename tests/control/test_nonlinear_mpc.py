@@ -146,6 +146,12 @@ def test_the_same_bits_and_c(tmp_path):
     for a, b in zip(arc.tree.leaves(fast), arc.tree.leaves(slow)):
         np.testing.assert_array_equal(a, b)
 
+    def torque(angle):
+        return mpc.step(state, Swing(angle, 0.0))[1]["torque"]
+
+    slope = (torque(0.6 + 1e-5) - torque(0.6 - 1e-5)) / 2e-5
+    assert slope < -0.1 and arc.grad(torque)(0.6) == pytest.approx(slope, rel=1e-4)
+
     def pilot(X, U, angle, rate):
         state, u = mpc.step(mpc.start().replace(X=X, U=U), Swing(angle, rate))
         return state.X, state.U, u["torque"]

@@ -154,9 +154,16 @@ def test_multiple_shooting_where_one_run_is_lost():
     rng = np.random.default_rng(0)
     data = Timeseries(ts, us, fine[:1] + 0.01 * rng.normal(size=81))
     guess = np.stack([data.ys[0], np.gradient(data.ys[0], ts)])
-    given = {"bounds": (0.1, 20.0), "estimate_x0": True, "hold": "linear", "substeps": 4}
+    given = {"bounds": (0.1, 20.0), "estimate_x0": True, "hold": "linear", "substeps": 2}
     found = multiple_shooting(
-        falling, lambda t, x, u, p: x[:1], data, {"grow": 1.0}, [0.1, 0.0], states=guess, **given
+        falling,
+        lambda t, x, u, p: x[:1],
+        data,
+        {"grow": 1.0},
+        [0.1, 0.0],
+        states=guess,
+        segments=5,
+        **given,
     )
     assert found.success, found.message
     low, high = found.confidence(0.999)
@@ -222,14 +229,14 @@ def test_known_parameters_within_their_confidence(kind):
 
 @pytest.mark.long
 def test_confidence_is_what_it_says():
-    """Of 24 seeded fits, intervals of 90 % hold the truth as often as chance would have it."""
+    """Of 16 numbers, intervals of 90 % hold the truth as often as chance would have it."""
     hits = []
-    for seed in range(12):
+    for seed in range(8):
         found = pem(EKF, simulate(100 + seed, count=120), {"a": 0.7, "b": 0.8}, [0.0])
         low, high = found.confidence(0.9)
         hits += [low["a"] < 0.9 < high["a"], low["b"] < 0.5 < high["b"]]
-    # Binomial, 24 of 0.9: 17 or fewer happen with probability 0.003.
-    assert sum(hits) >= 18
+    # Binomial, 16 of 0.9: 11 or fewer happen with probability 0.017.
+    assert sum(hits) >= 12
 
 
 def test_residuals_of_a_wrong_model_are_not_white():

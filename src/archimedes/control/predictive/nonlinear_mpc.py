@@ -18,13 +18,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import grad, hess, jac, scan, vmap, while_loop
-from archimedes.optimize import OptimalControl
+from archimedes.optimize import OptimalControl, solve_qp
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.schemes import scheme_of
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.small.definite import UNROLLED, pivots
-from archimedes.optimize.small.quadratic import solve_rows
 from archimedes.tree import field, struct
 
 __all__ = ["NonlinearMPC"]
@@ -45,7 +44,8 @@ class NonlinearMPC:
 
     ``step(state, x)``, or ``step(state, x, args)``, returns the next state and the control now.
     ``state.status`` is 0 where the last quadratic program was solved; otherwise the plan is kept.
-    A bounded number of operations without branches on data: compiles, maps and generates C.
+    A bounded number of operations without branches on data: compiles, maps, differentiates and
+    generates C.
 
     >>> problem = OptimalControl(lambda t, x, u: np.array([x[1], u - np.sin(x[0])]),
     ...                          running_cost=lambda t, x, u: np.sum(x**2) + 0.1 * u**2,
@@ -193,8 +193,10 @@ class _Iteration:
         H, q = H + G.T @ (bend @ G), q + G.T @ (pull + bend @ g)
         rows = self.rows(X, (values, slopes, Ms, shifts), (end, end_slope, G, g))
         low_u, high_u = self.control_limits(U)
-        found = solve_rows(
-            _definite(0.5 * (H + H.T)), q, *rows, low_u, high_u, self.mpc.max_iter, self.mpc.tol
+        found = solve_qp(
+            *(_definite(0.5 * (H + H.T)), q, *rows, low_u, high_u),
+            tol=self.mpc.tol,
+            max_iter=self.mpc.max_iter,
         )
         good = (found.status == 0) & np.all(np.isfinite(found.x))
         step = np.where(good, found.x, 0.0)
