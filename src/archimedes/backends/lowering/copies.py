@@ -29,9 +29,9 @@ def arrays(d: Dialect, f: Any, dtypes: Sequence[int], length: int = 1) -> list[P
     With a ``length`` the arrays hold so many rows of these values. A block has its own array.
     """
     if any(map(length_of, dtypes)):
-        places = iter(arrays(d, f, [x for x in dtypes if not length_of(x)], length))
+        others = iter(arrays(d, f, [x for x in dtypes if not length_of(x)], length))
         return [
-            d.array(f, item_type(x), length_of(x) * length) if length_of(x) else next(places)
+            d.array(f, item_type(x), length_of(x) * length) if length_of(x) else next(others)
             for x in dtypes
         ]
     totals = {x: dtypes.count(x) for x in sorted(set(dtypes))}
