@@ -296,6 +296,10 @@ MESSAGES = [
     (lambda: output_error(lag, seen, DATA, GUESS, [0.0], segments=40), "segments must be between"),
     (lambda: output_error(lag, seen, DATA, GUESS, [0.0], weights=-1.0), "weights must be positive"),
     (
+        lambda: output_error(lag, seen, DATA, GUESS, [0.0], weights=[1.0, 1.0]),
+        "weights must be a nu",
+    ),
+    (
         lambda: output_error(
             lambda t, x, u, p: x * np.log(p["gain"]), seen, DATA, {"gain": -1.0}, [1.0]
         ),

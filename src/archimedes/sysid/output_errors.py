@@ -55,15 +55,14 @@ def output_error(
     The covariance holds for errors of measurement that are white (`Fit.tests` tells).
     """
     check_given(data, p_guess, x0)
-    if hold not in HOLDS:
-        raise ValueError(f"hold must be one of {HOLDS}, got {hold!r}")
-    if int(substeps) < 1:
-        raise ValueError(f"substeps must be at least 1, got {substeps}")
-    if not 1 <= int(segments) <= len(data) - 1:
-        raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
+    _check_settings(data, hold, substeps, segments)
     unknowns = Unknowns(p_guess, x0, bounds, int(segments), estimate_x0)
     model = _Model(dynamics, outputs, unknowns, len(data.ys), discrete, hold, int(substeps))
     pieces = _Pieces(data, int(segments))
+    if states is not None:
+        guess = matrix(states, "states", unknowns.nx, len(data))
+        later = guess.T[:: pieces.length][1 : int(segments)]
+        unknowns.start[unknowns.n + unknowns.nx :] = np.reshape(later, (-1,))
 
     def residuals(z: Any, weights: Any) -> Any:
         ys, _ = pieces.run(model, unknowns.parameters(z), unknowns.states(z))
@@ -74,36 +73,44 @@ def output_error(
         _, ends = pieces.run(model, unknowns.parameters(z), starts)
         return np.reshape(ends[:-1] - starts[1:], (-1,))
 
-    if states is not None:
-        guess = matrix(states, "states", unknowns.nx, len(data))
-        later = guess.T[:: pieces.length][1 : int(segments)]
-        unknowns.start[unknowns.n + unknowns.nx :] = np.reshape(later, (-1,))
-    problem = Problem(
-        residuals,
-        jumps if segments > 1 else None,
-        unknowns.start,
-        unknowns.lower,
-        unknowns.upper,
-    )
-    if weights is None:
-        spread = np.nanstd(data.ys, axis=1)
-        first = 1.0 / np.where(spread > 0.0, spread, 1.0)
-        solved = solve(problem, first, options)
-        left = np.reshape(solved.residuals, pieces.ys.shape) / first
-        count = np.maximum(pieces.seen.sum(axis=(0, 1)), 1)
-        noise = np.sqrt(np.sum(left**2, axis=(0, 1)) / count)
-        # Outputs that fit to the last digit weigh no more than a millionth of their size would.
-        weights = 1.0 / np.maximum(noise, 1e-6 / first)
-    else:
-        weights = np.asarray(real_numbers(weights, "weights")) + np.zeros(len(data.ys))
-        if not np.all(weights > 0.0):
-            raise ValueError(f"weights must be positive, got {weights}")
-    solved = solve(problem, weights, options)
-
     def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
         return _Pieces(other, 1).predictions(model, p, tree.ravel(x0)[0] * 1.0)
 
+    joints = jumps if segments > 1 else None
+    problem = Problem(residuals, joints, unknowns.start, unknowns.lower, unknowns.upper)
+    given = _noise_weights(problem, pieces, options) if weights is None else weights
+    solved = solve(problem, _checked_weights(given, len(data.ys)), options)
     return finished(unknowns, problem, solved, data, predict)
+
+
+def _check_settings(data: Timeseries, hold: str, substeps: int, segments: int) -> None:
+    if hold not in HOLDS:
+        raise ValueError(f"hold must be one of {HOLDS}, got {hold!r}")
+    if int(substeps) < 1:
+        raise ValueError(f"substeps must be at least 1, got {substeps}")
+    if not 1 <= int(segments) <= len(data) - 1:
+        raise ValueError(f"segments must be between 1 and {len(data) - 1}, got {segments}")
+
+
+def _checked_weights(given: Any, rows: int) -> np.ndarray:
+    weights = np.asarray(real_numbers(given, "weights"))
+    if weights.shape not in ((), (rows,)):
+        raise ShapeDtypeError(f"weights must be a number or ({rows},), got {weights.shape}")
+    if not np.all(weights > 0.0):
+        raise ValueError(f"weights must be positive, got {weights}")
+    return weights + np.zeros(rows)
+
+
+def _noise_weights(problem: Problem, pieces: _Pieces, options: Any) -> np.ndarray:
+    """Return one over the noise of each output, as a fit with equal weights leaves it."""
+    spread = np.nanstd(pieces.data.ys, axis=1)
+    first = 1.0 / np.where(spread > 0.0, spread, 1.0)
+    solved = solve(problem, first, options)
+    left = np.reshape(solved.residuals, pieces.ys.shape) / first
+    count = np.maximum(pieces.seen.sum(axis=(0, 1)), 1)
+    noise = np.sqrt(np.sum(left**2, axis=(0, 1)) / count)
+    # An output that fits to the last digit counts as if its noise were a millionth of its size.
+    return 1.0 / np.maximum(noise, 1e-6 / first)
 
 
 def multiple_shooting(

@@ -105,10 +105,6 @@ def trim(
         at, rest = place(z)
         return _unsteadiness(vehicle, at, rest, u, rate)
 
-    limits = None
-    if bounds is not None:
-        ends = [tree.leaves(side) for side in bounds]
-        limits = {f"u.{name}": pair for name, pair in zip(controls, zip(*ends))}
     # A turn is tightened little by little: the search starts near its goal each time.
     parts = np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING)[:-1] if turn_rate else np.zeros(0)
     z = {**angles, **rest}
@@ -120,23 +116,32 @@ def trim(
         free=None if free is None else [f"u.{k}" if k in controls else f"x.{k}" for k in free],
         rates=dict.fromkeys(z),
         targets=dict.fromkeys(watched, 0.0),
-        bounds=limits,
+        bounds=_by_name(bounds, controls),
         args=(float(turn_rate),),
         through=[(float(part * turn_rate),) for part in parts],
         tol=tol,
     )
     at, rest = place(found.x)
-    message = "trimmed"
-    if not found.success:
-        left = found.residuals
-        worst = max(left, key=lambda name: np.nan_to_num(abs(left[name]), nan=np.inf))
-        message = (
-            f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}; widen the "
-            "bounds, change speed or altitude, or start nearer"
-        )
     state = vehicle.State(motion=vehicle.world.state(at), **rest)
     error = np.array(list(found.residuals.values()))
+    message = "trimmed" if found.success else _message(found.residuals)
     return Trim(state, found.u, at, error, found.success, message)
+
+
+def _message(left: dict[str, float]) -> str:
+    worst = max(left, key=lambda name: np.nan_to_num(abs(left[name]), nan=np.inf))
+    return (
+        f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}; widen the "
+        "bounds, change speed or altitude, or start nearer"
+    )
+
+
+def _by_name(bounds: Any, controls: Sequence[str]) -> dict[str, Any] | None:
+    """Return bounds of the controls, a pair of trees, by their names."""
+    if bounds is None:
+        return None
+    ends = [tree.leaves(side) for side in bounds]
+    return {f"u.{name}": pair for name, pair in zip(controls, zip(*ends))}
 
 
 def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
