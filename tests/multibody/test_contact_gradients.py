@@ -142,7 +142,7 @@ def test_a_step_against_differences(motion):
     p = np.concatenate([1e-3 * np.array([0.2, -0.3, -1.0, 0.0, 0.0, 0.4]), [2.0, 0.5]])
     J = arc.jac(step)(p)
     f = arc.compile(step)
-    near = np.stack([(f(p + d) - f(p - d)) / 2e-7 for d in 1e-7 * np.eye(8)], axis=1)
+    near = np.stack([(f(p + d) - f(p - d)) / 2e-6 for d in 1e-6 * np.eye(8)], axis=1)
     np.testing.assert_allclose(J, near, atol=1e-5)
 
 

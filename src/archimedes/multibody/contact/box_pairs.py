@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FAR", "Box", "box_touches"]
+__all__ = ["FAR", "Box", "box_touches", "turned"]
 
 #: The gap of a place that is none: too far to matter, in m.
 FAR = 1e3

@@ -24,8 +24,13 @@ __all__ = ["cone_impulses", "normal_impulses"]
 #: Done when Coulomb's law holds up to this part of the largest impulse, or after so many rounds of
 #: so many sweeps and one step of Newton's method, which is kept where it is nearer.
 SETTLED, ROUNDS, SWEEPS = 1e-13, 60, 8
+#: What counts as nothing, in m/s times the root of kg: impulses that small make no difference.
+FLOOR = 3e-12
 #: So much is added to the diagonal of equations of size one, and taken off again so often.
 DAMPING, REFINEMENTS = 1e-10, 3
+#: Where that leads away, redundant contacts contradict each other, and so much is added: the step
+#: goes on until one of them opens.
+PROXIMAL = 1e-3
 #: The least that a contact's mobility counts, of the largest: one that cannot move stays as it is.
 LEAST = 1e-12
 #: Sweeps over more contacts are a loop, not written out.
@@ -57,7 +62,9 @@ def unit_cone_impulses(G: Any, b: Any, mu: Any) -> Any:
     def sweep(l: Any) -> Any:
         return swept(rows, b.reshape(-1, 3), mu, l)
 
-    return settled(sweep, lambda l: newton_step(G, b, mu, l), lambda l: violation(G, b, mu, l), b)
+    return settled(
+        sweep, lambda l, d: newton_step(G, b, mu, l, d), lambda l: violation(G, b, mu, l), b
+    )
 
 
 @custom_jvp
@@ -68,10 +75,10 @@ def unit_normal_impulses(G: Any, b: Any) -> Any:
     def sweep(l: Any) -> Any:
         return swept(rows, b.reshape(-1, 1), 0.0 * b, l)
 
-    def step(l: Any) -> Any:
+    def step(l: Any, damping: Any) -> Any:
         u = times(G, l) + b
         shut = l - u > 0.0
-        return np.maximum(l + solved(normal_rows(G, shut), np.where(shut, -u, -l)), 0.0)
+        return np.maximum(l + solved(normal_rows(G, shut), np.where(shut, -u, -l), damping), 0.0)
 
     def off(l: Any) -> Any:
         return np.max(np.abs(l - np.maximum(l - (times(G, l) + b), 0.0)))
@@ -82,18 +89,20 @@ def unit_normal_impulses(G: Any, b: Any) -> Any:
 def settled(sweep: Any, newton: Any, off: Any, b: Any) -> Any:
     """Return impulses at which Coulomb's law holds, from zero on."""
 
-    def one_round(state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def one_round(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         l = fori_loop(0, SWEEPS, lambda _, l: sweep(l), state[0])
-        other = newton(l)
+        other = newton(l, state[2])
         left, other_left = off(l), off(other)
         nearer = other_left < left
-        return np.where(nearer, other, l), np.where(nearer, other_left, left)
+        found = np.where(nearer, other, l), np.where(nearer, other_left, left)
+        return *found, np.where(nearer, DAMPING, DAMPING + PROXIMAL - state[2])
 
-    def unsettled(state: tuple[Any, Any]) -> Any:
-        return state[1] > SETTLED * np.max(np.abs(state[0]))
+    def unsettled(state: tuple[Any, Any, Any]) -> Any:
+        return state[1] > np.maximum(SETTLED * np.max(np.abs(state[0])), FLOOR)
 
     start = 0.0 * b
-    return while_loop(unsettled, one_round, (start, off(start)), max_steps=ROUNDS)[0]
+    state = (start, off(start), 0.0 * b[0] + DAMPING)
+    return while_loop(unsettled, one_round, state, max_steps=ROUNDS)[0]
 
 
 def turned_rows(G: Any, size: int) -> Any:
@@ -193,10 +202,10 @@ def contact_slope(rows: Any, eye: Any, l: Any, u: Any, mu: Any, pace: Any) -> tu
     return np.where(shut, A, eye), F, shut, slides, bend / pace, push * w
 
 
-def newton_step(G: Any, b: Any, mu: Any, l: Any) -> Any:
+def newton_step(G: Any, b: Any, mu: Any, l: Any, damping: Any) -> Any:
     """Return impulses after a step of Newton's method; pulls are cut off."""
     at = linearised(G, b, mu, l)
-    moved = l + solved(at.A.reshape(G.shape), -at.F.ravel())
+    moved = l + solved(at.A.reshape(G.shape), -at.F.ravel(), damping)
     m = b.shape[0] // 3
     L = moved.reshape(m, 3)
     return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
@@ -230,12 +239,12 @@ def normal_rows(G: Any, shut: Any) -> Any:
     return np.where(shut[:, None], G, np.eye(G.shape[0]))
 
 
-def solved(A: Any, right: Any) -> Any:
+def solved(A: Any, right: Any, damping: Any = None) -> Any:
     """Return x with ``A x = right``, one of them where A is singular."""
     eye = np.eye(A.shape[0])
-    inverse = np.linalg.solve(A + DAMPING * eye, eye)
+    inverse = np.linalg.solve(A + (DAMPING if damping is None else damping) * eye, eye)
     x = times(inverse, right)
-    for _ in range(REFINEMENTS):
+    for _ in range(REFINEMENTS if damping is None else 0):
         x = x + times(inverse, right - times(A, x))
     return x
 

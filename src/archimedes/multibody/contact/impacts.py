@@ -22,7 +22,7 @@ __all__ = ["NEVER", "impacts", "known_zero"]
 
 #: Reflections per contact at most; a row of n balls takes n.
 ROUNDS = 4
-#: What comes together more slowly than by falling through so many steps does not bounce: it lands.
+#: What comes together more slowly than anything falls in so many steps does not bounce: it lands.
 SLOW = 2.0
 #: A speed that never closes.
 NEVER = 1e30
@@ -44,7 +44,7 @@ def impacts(
     parting = 0.0 * speeds
     if not known_zero(restitution):
         hit, arriving, parting = rebounds(G, speeds, gaps, falling, step)
-    hit = hit & (arriving > -SLOW * np.minimum(falling, 0.0))
+    hit = hit & (arriving > -SLOW * np.minimum(np.min(falling), 0.0))
     speed = arriving - pulled
     moving = hit & (gaps > 0.0) & (speed > 0.0)
     late = np.where(moving, gaps, 0.0) / np.where(moving, speed, 1.0)

@@ -34,8 +34,9 @@ from archimedes.spatial.components import skew
 
 __all__ = ["contact_step"]
 
-#: Gaps below this, in m, are closed: what rounding leaves of a contact at rest.
-TOUCHING = 1e-9
+#: How fast, in m/s, contacts may part to open what rounding has closed; redundant contacts at rest
+#: then agree with each other.
+CREEP = 1e-6
 
 
 def contact_step(
@@ -80,7 +81,7 @@ def contact_step(
     hit, parting, late = impacts(G_n, J_n @ v, gap, step * (J_n @ freely), step, restitution)
     knocks = cone_impulses(G, J @ v - spread(np.where(hit, parting, -NEVER)), mu)
     before = v + across @ knocks + step * freely
-    reach = np.where(hit | (gap < TOUCHING), 0.0, gap) / step
+    reach = np.where(hit, 0.0, np.maximum(gap / step, -CREEP))
     pushes = cone_impulses(G, J @ before + spread(reach), mu)
     after = before + across @ pushes
     moved = step * after - across @ (np.repeat(late, 3) * knocks)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.multibody.algorithms.kinematics import world_pose
-from archimedes.multibody.contact.box_pairs import Box, box_touches
+from archimedes.multibody.contact.box_pairs import Box, box_touches, turned
 from archimedes.multibody.contact.nearest import (
     along_box,
     box_distance,
@@ -56,8 +56,9 @@ def touches(
         raise ValueError("contacts need a ground: pass a Ground, or give pairs= of shapes alone")
     found = []
     for shape in contacts:
-        for center in solid(model, q, shape).centers:
-            assert ground is not None
+        assert ground is not None
+        S = solid(model, q, shape)
+        for center in S.centers if shape.kind != "box" else facing(S, ground.gap(S.middle)[1]):
             away, n = ground.gap(center)
             d = away - shape.radius
             found.append(Touch(d, n, center - shape.radius * n, shape.frame, None, ground))
@@ -142,6 +143,21 @@ def points_half_space(A: Solid, B: Solid) -> list[Any]:
     return found
 
 
+def box_half_space(A: Solid, B: Solid) -> list[Any]:
+    """Return the touches of the corners of the face that looks at a half-space."""
+    corners = facing(A, B.axes[:, 2])
+    return points_half_space(A._replace(centers=corners), B)
+
+
+def facing(A: Solid, n: Any) -> list[Any]:
+    """Return the four corners of the face of a box that is turned most against a normal."""
+    k = np.argmax(np.abs(A.axes.T @ n))
+    R, h = turned(k, A.axes), turned(k, A.half)
+    side = np.where(np.sum(R[:, 2] * n) < 0.0, 1.0, -1.0)
+    center, a, b = A.middle + side * h[2] * R[:, 2], h[0] * R[:, 0], h[1] * R[:, 1]
+    return [center + x * a + y * b for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
+
+
 def capsule_capsule(A: Solid, B: Solid) -> list[Any]:
     """Return three touches: where they are nearest, and where A's ends are along B."""
     (a0, a1), (b0, b1) = A.centers, B.centers
@@ -176,5 +192,5 @@ MEETINGS: dict[tuple[str, str], Callable[[Solid, Solid], list[Any]]] = {
     ("capsule", "box"): capsule_box,
     ("capsule", "half-space"): points_half_space,
     ("box", "box"): box_box,
-    ("box", "half-space"): points_half_space,
+    ("box", "half-space"): box_half_space,
 }
