@@ -22,7 +22,8 @@ myst_enable_extensions = ["deflist", "attrs_block"]
 
 html_theme = "furo"
 html_title = "Archimedes"
-html_static_path = ["_static"]
+# Pages in 3-D that blocks save are shown in frames.
+html_static_path = ["_static", "../build/pages/pictures"]
 html_css_files = ["archimedes.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import runpy
+import shutil
 import sys
 import tempfile
 import types
@@ -23,10 +24,11 @@ __all__ = ["Output", "run_blocks", "run_example", "run_file"]
 
 @dataclass
 class Output:
-    """What a block printed, the PNG files it drew; or what it was left out for want of."""
+    """What a block printed, drew (PNG files) and saved (pages in 3-D); or what it lacked."""
 
     text: str = ""
     pictures: list[str] = field(default_factory=list)
+    scenes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
 
@@ -44,7 +46,8 @@ def run_blocks(page: Path, pictures: Path | None = None) -> list[Output]:
         with contextlib.redirect_stdout(printed):
             _run(block, str(page), module.__dict__)
         drawn = _open_figures(f"{page.stem}_{number}", pictures)
-        outputs.append(Output(printed.getvalue(), drawn))
+        scenes = _saved_pages(f"{page.stem}_{number}", pictures)
+        outputs.append(Output(printed.getvalue(), drawn, scenes))
     return outputs
 
 
@@ -124,6 +127,17 @@ def _open_figures(name: str, folder: Path | None) -> list[str]:
         else []
     )
     pyplot.close("all")
+    return names
+
+
+def _saved_pages(name: str, folder: Path | None) -> list[str]:
+    """Take over the pages that a block saved in the current folder."""
+    if folder is None:
+        return []
+    names = []
+    for k, page in enumerate(sorted(Path().glob("*.html"))):
+        names.append(f"{name}_{k}.html")
+        shutil.move(page, folder / names[-1])
     return names
 
 

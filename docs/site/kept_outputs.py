@@ -27,6 +27,8 @@ __all__ = ["EXAMPLES", "FOLDER", "PICTURE_FOLDER", "kept", "run_all"]
 FOLDER = ROOT / "build" / "pages"
 PICTURE_FOLDER = FOLDER / "pictures"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+#: What runs pages, and draws examples.
+RUNNER = ("block_runs.py", "page_blocks.py", "pictures.py")
 #: Files of the package that count.
 ENDINGS = {".py", ".pyi", ".yaml", ".c", ".in", ".npz"}
 
@@ -84,8 +86,9 @@ def _package() -> str:
     """Return what a page stands on: the package, what draws pictures, Python and NumPy."""
     digest = hashlib.sha256()
     digest.update(f"{platform.python_version()} {numpy.__version__}".encode())
-    folders = (ROOT / "src", ROOT / "docs" / "site")
-    for path in sorted(p for f in folders for p in f.rglob("*") if p.suffix in ENDINGS):
+    package = (p for p in (ROOT / "src").rglob("*") if p.suffix in ENDINGS)
+    runner = (Path(__file__).with_name(name) for name in RUNNER)
+    for path in sorted([*package, *runner]):
         digest.update(str(path.relative_to(ROOT)).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -42,6 +42,10 @@ EVERYWHERE = {
     "max_iter": "the most iterations allowed",
     "options": "options by name, as the function that they are handed to takes them",
     "path": "the file to read",
+    "t_span": "(start, end) of the time, in this order",
+    "x0": "the first state: a number, an array or any tree of them",
+    "title": "a title above the picture",
+    "file": "where to save the picture; its ending is the format",
 }
 
 PACKAGES = {
@@ -146,6 +150,24 @@ PACKAGES = {
         "std": "standard deviation",
     },
     "archimedes.special": {"x": "real numbers"},
+    "archimedes.sysid": {
+        "dynamics": "the model: dx/dt, or the next state, as `output_error` takes it",
+        "outputs": "what is measured of a state",
+        "p_guess": "parameters to start from, any tree",
+        "x0": "the first state",
+        "passes": "how often the fit is made, each time with the weights of the last",
+        "lags": "how many lags to look at",
+        "level": "the confidence of the bounds, between 0 and 1",
+    },
+    "archimedes.viz": {
+        "methods": "names of methods of `solve_ode`",
+        "rtols": "relative tolerances to try",
+        "system": "the linear system, or a function of the value that returns it",
+        "values": "the values to go through",
+        "traj": "the `Trajectory`",
+        "results": "rows by name, from `measure_work_precision`",
+        "campaign": "what `monte_carlo` returned",
+    },
     "archimedes.embedded": {
         "optimize": 'the level of the cross compiler: "-O0" to "-O3", "-Os"',
         "timeout": "seconds after which the emulator is stopped",
@@ -173,7 +195,7 @@ NAMES = {
         "multipliers": "those of an earlier result, for a warm start",
         "callback": "a function of an `Iteration`; True stops the solver",
     },
-    "archimedes.plot": {"traj": "what to plot", "title": "a title above the panels"},
+    "archimedes.plot": {"what": "a trajectory, a campaign, modes, a graph, ... (see below)"},
     "archimedes.scan": {"init_carry": "the first carry, any tree"},
     "archimedes.struct": {"cls": "the class", "kwargs": "those of `dataclasses.dataclass`"},
     "archimedes.view": {"note": "a line of text below the title"},

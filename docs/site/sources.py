@@ -30,6 +30,10 @@ ELSEWHERE = {
 }
 FENCED = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\(([^)#\s:]*)(#[^)\s]*)?\)")
+#: A page in 3-D inside a page; it begins when it is seen.
+FRAME = (
+    '<iframe class="scene" loading="lazy" title="The scene that the block saves" src="{}"></iframe>'
+)
 OTHER_PAGES = "<!-- other pages -->"
 
 
@@ -120,6 +124,8 @@ def _shown(output: dict[str, Any], up: str, style: str) -> str:
         shown += f"\n\n```{{code-block}} text\n:class: {style}\n\n{output['text'].rstrip()}\n```\n"
     for picture in output["pictures"]:
         shown += f"\n\n![What the block draws.]({up}pictures/{picture})\n"
+    for scene in output["scenes"]:
+        shown += f"\n\n```{{raw}} html\n{FRAME.format(f'{up}_static/{scene}')}\n```\n"
     if output["skipped"]:
         shown += (
             f"\n\n*(Not run where this page was made: no {', '.join(output['skipped'])} there.)*\n"
