@@ -14,6 +14,9 @@ __all__ = ["LONG", "is_long", "long_after", "long_but"]
 #: which [ and ] are plain characters.
 LONG = (
     "tests/backends/test_every_program.py::test_llvm_in_parts*",
+    "tests/blocks/test_forms_as_loops.py::*",
+    "tests/blocks/test_wide_arrays.py::test_gradients*[*e*",
+    "tests/blocks/test_wide_arrays.py::test_hessians",
     "tests/c/test_cleanliness.py::test_cppcheck*",
     "tests/c/test_cleanliness.py::test_sanitizers*[double-gcc]",
     "tests/c/test_programs.py::test_fuzz_programs[double--O2-clang]",

@@ -53,6 +53,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
         backend: str | None = None,
         numerics: str = "strict",
         freeze: bool = False,
+        loops_from: int | None = None,
         watch: Sequence[Any] | None = None,
     ) -> None:
         if not callable(function):
@@ -62,7 +63,9 @@ class Compiled(RecordedFunction, Generic[P, R]):
             )
         signature = Signature(function, static_argnums, static_argnames)
         frozen = bool(freeze)
-        super().__init__(function, signature, return_names, name, backend, numerics, frozen, watch)
+        super().__init__(
+            function, signature, return_names, name, backend, numerics, frozen, watch, loops_from
+        )
         functools.update_wrapper(self, function, updated=())
         self.__name__ = self.name
         self.__signature__ = signature.parameters
@@ -220,6 +223,7 @@ def compile(
     backend: str | None = None,
     numerics: str = "strict",
     freeze: bool = False,
+    loops_from: int | None = None,
     **former: Any,
 ) -> Compiled[P, S]: ...
 @overload
@@ -233,6 +237,7 @@ def compile(
     backend: str | None = None,
     numerics: str = "strict",
     freeze: bool = False,
+    loops_from: int | None = None,
     **former: Any,
 ) -> Callable[[Callable[P, S]], Compiled[P, S]]: ...
 def compile(
@@ -245,6 +250,7 @@ def compile(
     backend: str | None = None,
     numerics: str = "strict",
     freeze: bool = False,
+    loops_from: int | None = None,
     **former: Any,
 ) -> Any:
     """Turn a NumPy function into a recorded one; also usable as a decorator.
@@ -257,6 +263,10 @@ def compile(
     the first recording instead, and nothing is looked at again. ``backend`` is
     "auto" (interpret a little, then compile to native code), "llvm" or "interpreter"; all give
     the same bits.
+
+    What is computed of arrays of ``loops_from`` elements (default 64) or more is recorded as
+    loops, which take as long to compile whatever their length; smaller arrays are recorded element
+    by element, which runs fastest. Results may differ by the rounding of sums.
 
     ``numerics`` is "strict" (operations rounded one by one, as NumPy does) or "fast": products
     and sums fuse, and a divisor used more than once is inverted once. Results then differ from
@@ -277,6 +287,7 @@ def compile(
         "backend": backend,
         "numerics": numerics,
         "freeze": freeze,
+        "loops_from": loops_from,
     }
     if func is None:
         return functools.partial(compile, **options)

@@ -6,6 +6,7 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Self
 
 from archimedes import tree
@@ -18,10 +19,11 @@ from archimedes.function.identity.hosts import collecting, note_hosts
 from archimedes.function.identity.reads import Walk
 from archimedes.function.identity.states import Identity, State, changing_statics
 from archimedes.function.recording import Recording, describe_leaves, record
-from archimedes.function.recording_reasons import reason_to_record
+from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.program import origins
 from archimedes.symbolic import is_tracing
+from archimedes.symbolic.core.wide import wide_from
 from archimedes.tree.content import content_key
 
 __all__ = ["RecordedFunction"]
@@ -55,8 +57,15 @@ class RecordedFunction(ShortcutHolder):
         numerics: str,
         freeze: bool,
         watch: Sequence[Any] | None,
+        loops_from: int | None = None,
     ) -> None:
         super().__init__()
+        if loops_from is not None and not (isinstance(loops_from, int) and loops_from > 0):
+            raise ValueError(
+                f"compile: loops_from={loops_from!r} is not a positive int: the number of elements "
+                "from which arrays are recorded as loops"
+            )
+        self.loops_from = loops_from
         self.function = function
         self.name = str(name or getattr(function, "__name__", type(function).__name__))
         self.return_names = tuple(return_names) if return_names is not None else None
@@ -176,7 +185,8 @@ class RecordedFunction(ShortcutHolder):
             return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
         names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
-        recording = record(self.function, specs, build, names)
+        with nullcontext() if self.loops_from is None else wide_from(self.loops_from):
+            recording = record(self.function, specs, build, names)
         if self.return_names is not None:
             self._check_names(recording)
         return recording
@@ -202,7 +212,11 @@ class RecordedFunction(ShortcutHolder):
         """Say what was recorded and why, one line per recording."""
         if not self._log:
             return f"{self.name}: nothing recorded yet"
-        return "\n".join(f"{k + 1}. {line}" for k, line in enumerate(self._log))
+        lines = [f"{k + 1}. {line}" for k, line in enumerate(self._log)]
+        with self._lock:
+            recordings = [recording for recording, _ in self._cache.values()]
+        lines += [f"   {text}" for text in map(loops_text, recordings[-1:]) if text]
+        return "\n".join(lines)
 
     def clear_cache(self) -> None:
         """Forget all recordings and give back their memory."""

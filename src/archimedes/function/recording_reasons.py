@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from archimedes.function.recording import LeafSpec
+from archimedes.function.recording import LeafSpec, Recording
+from archimedes.graph.regions import Nest
 
 __all__ = ["reason_to_record"]
 
@@ -30,6 +32,19 @@ def reason_to_record(name: str, key: Any, earlier: list[Any], names: list[str], 
     if read and any(k[3] == fixed and k[4] != state for k in same_tree):
         return f"{text}: {read} has changed"
     return f"{text}: another value of a static argument"
+
+
+def loops_text(recording: Recording) -> str:
+    """Say which loops over arrays the last recording has; nothing where it has none."""
+    g = recording.blocks
+    nests = [region for region in g.regions.values() if isinstance(region, Nest)]
+    if not nests:
+        return ""
+    most = max(nests, key=lambda region: math.prod(region.shape))
+    return (
+        f"last recording: {len(nests)} loops over arrays, the largest {most.summary()}; arrays of "
+        "fewer elements than compile's loops_from (64) are recorded element by element"
+    )
 
 
 def _describe(treedef: Any, specs: Sequence[LeafSpec], names: list[str]) -> list[str]:

@@ -79,6 +79,7 @@ class Derivative:
         self.watch = function.identity.roots if isinstance(function, Compiled) else (base,)
         self.freeze = isinstance(function, Compiled) and function.identity.frozen
         self.backend = function.backend if isinstance(function, Compiled) else None
+        self.loops_from = function.loops_from if isinstance(function, Compiled) else None
         self.numerics = function.numerics if isinstance(function, Compiled) else "strict"
         if isinstance(function, Compiled):
             self.signature = function.signature
@@ -189,6 +190,7 @@ def derivative_function(
         backend=derivative.backend,
         numerics=derivative.numerics,
         freeze=derivative.freeze,
+        loops_from=derivative.loops_from,
         watch=derivative.watch,
     )
     compiled.__doc__ = f"{derivative.what} of {derivative.signature.name}."
