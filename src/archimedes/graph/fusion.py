@@ -73,18 +73,16 @@ class _Fusing(Walk):
         moved = self.moved(region)
         if isinstance(moved, Nest):
             once = [self.readers[j] == 1 for j in region.inputs.tolist()]
-            return _place(self.dst, collapsed(moved), once)
+            # Over fewer axes it may not be seen which elements of another loop it reads.
+            found = [(x, _plans(self.dst, x, once)) for x in (collapsed(moved), moved)]
+            return _place(self.dst, *max(found, key=lambda pair: sum(map(bool, pair[1]))))
         bodies = [_fused(body, self.known) for body in region.bodies]
         changed = any(a is not b for a, b in zip(bodies, region.bodies))
         return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
 
 
-def _place(g: Graph, region: Nest, once: Sequence[bool]) -> list[int]:
-    """Append a loop that computes itself what it would read of others, where that pays."""
-    ids: list[int] = []
-    reads: list[Read] = []
-    body = Graph()
-    values: list[int] = []
+def _plans(g: Graph, region: Nest, once: Sequence[bool]) -> list[_Plan | None]:
+    """Return for each input of a loop how it computes that itself, where that pays."""
     size = len(region.body)
     plans = []
     for i, read, single in zip(region.inputs.tolist(), region.reads, once):
@@ -93,6 +91,15 @@ def _place(g: Graph, region: Nest, once: Sequence[bool]) -> list[int]:
             plan = None
         size += 0 if plan is None else len(plan.body)
         plans.append(plan)
+    return plans
+
+
+def _place(g: Graph, region: Nest, plans: Sequence[_Plan | None]) -> list[int]:
+    """Append a loop that computes itself what it would read of others."""
+    ids: list[int] = []
+    reads: list[Read] = []
+    body = Graph()
+    values: list[int] = []
     # Inputs come first, then the indices.
     wanted: list[tuple[int, Read]] = []
     for i, read, plan in zip(region.inputs.tolist(), region.reads, plans):
