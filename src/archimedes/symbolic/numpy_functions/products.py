@@ -47,8 +47,11 @@ def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[li
     return out
 
 
-#: Products of matrices with so many multiplications are loops, unless most are by literal zeros.
-PRODUCTS = 1024
+#: Products of matrices with so many multiplications (times the elements from which arrays are
+#: loops) are loops, unless most are by literal zeros.
+PRODUCTS = 16
+#: Who wants loops for so few elements wants short code: zeros are multiplied too.
+SHORTEST = 16
 #: From here on, also then: the code would be too long.
 MANY_PRODUCTS = 20_000
 #: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
@@ -97,10 +100,12 @@ def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.nd
     m, count = right.shape[-1], math.prod(batch)
     dense = count * n * k * m
     # One sum of products is a reduction like others.
-    least = min(PRODUCTS, threshold()) if n * m == 1 else PRODUCTS
+    least = threshold() if n * m == 1 else PRODUCTS * threshold()
     if dense < least or not in_loops(g, max(left.size, right.size, dense // 16), left, right):
         return None
     used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
+    if threshold() <= SHORTEST:
+        used = dense
     if used < least or (2 * used <= dense and used < MANY_PRODUCTS):
         return None
     axes = len(batch)
