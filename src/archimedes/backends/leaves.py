@@ -46,7 +46,7 @@ def values_in(arrays: Sequence[np.ndarray], kinds: Sequence[int]) -> list[Any]:
     """Return the inputs of these types that arrays hold: scalars, and blocks as 1-D arrays."""
     values: list[Any] = []
     for array in arrays:
-        flat = np.ravel(array)
+        flat = array.ravel() if isinstance(array, np.ndarray) else np.ravel(array)
         if flat.size and length_of(kinds[len(values)]):
             values.append(flat)
         else:

@@ -6,7 +6,7 @@ their own. A function that is too long is cut into parts; values that cross a cu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -160,6 +160,7 @@ class Lowering:
         d, f, g = self.dialect, scope.f, scope.graph
         op, names, waiting = g.op, scope.names, scope.waiting
         write = d.nodes(self, scope, order, [*wanted, *keep, *waiting])
+        blocks = scope.lifetimes.active
         for i in order:
             code = op[i]
             if code == REGION:
@@ -168,12 +169,12 @@ class Lowering:
                 lower_region(self, scope, region, scope.outs.get(i, []))
                 self._pass(scope, i)
                 continue
-            if stays_in_place(g, i):
-                self._bind_in_place(scope, i)
+            if blocks and code in (BLOCK, ELEMENT):
+                name = self._block_node(scope, i)
+            else:
+                name = names.get(i) if code == OUT else write(i)
+            if blocks:
                 self._pass(scope, i)
-                continue
-            name = self._name(scope, i, write)
-            self._pass(scope, i)
             if name is None:
                 continue
             names[i] = name
@@ -189,25 +190,22 @@ class Lowering:
         for place, length in scope.lifetimes.passed(i):
             self.dialect.release(scope.f, place, length)
 
-    def _name(self, scope: Scope, i: int, write: Callable[[int], str | None]) -> str | None:
-        """Write a node and return its operand, if it has one."""
-        g = scope.graph
-        if g.op[i] == OUT:
-            return scope.names.get(i)
-        if g.op[i] != ELEMENT:
-            return write(i)
-        block, length = scope.block(g.a[i]), length_of(g.dtype[g.a[i]])
-        return self.dialect.element(scope.f, block, length, scope.operand(g.b[i]))
+    def _block_node(self, scope: Scope, i: int) -> str | None:
+        """Bind a block that is a table, or an element of a block; return its operand if it has one.
 
-    def _bind_in_place(self, scope: Scope, i: int) -> None:
-        """Say where a block is that is a table, and an element at a known index."""
-        g = scope.graph
-        if g.op[i] == ELEMENT:
-            scope.bound[i] = Binding(place=scope.block(g.a[i]).at(g.value[g.b[i]]))
-        elif g.op[i] == BLOCK:
-            table = g.tables[g.b[i]]
-            place = self.dialect.constant_block(scope.f, table, item_type(g.dtype[i]))
+        An element at a known index stays where it is.
+        """
+        d, f, g = self.dialect, scope.f, scope.graph
+        name = None
+        if g.op[i] == BLOCK:
+            place = d.constant_block(f, g.tables[g.b[i]], item_type(g.dtype[i]))
             scope.bound[i] = Binding(place=place)
+        elif stays_in_place(g, i):
+            scope.bound[i] = Binding(place=scope.block(g.a[i]).at(g.value[g.b[i]]))
+        else:
+            block, length = scope.block(g.a[i]), length_of(g.dtype[g.a[i]])
+            name = d.element(f, block, length, scope.operand(g.b[i]))
+        return name
 
 
 def _lifetimes(

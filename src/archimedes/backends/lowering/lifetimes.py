@@ -32,7 +32,9 @@ class Lifetimes:
         self._kept = {self._root(i) for i in kept}
         self._foreign = {place.array for place in given}
         self._holders: dict[Place, set[int]] = {}
-        if any(map(length_of, g.dtype)):
+        #: Whether there are any blocks.
+        self.active = any(map(length_of, g.dtype))
+        if self.active:
             for i in order:
                 self._left.update(self._roots(i))
 
