@@ -1,0 +1,142 @@
+"""Wide arrays: first calls (record, compile, run; nothing from the disk), and then each call.
+
+Peers do the same work on one thread in the same process: NumPy (its BLAS in matrix products), and
+JAX where it is installed. Each call is the least of several, in turn with the peer's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report import Table, in_processes, medians
+
+__all__ = ["measure", "tables"]
+
+PROCESSES = 3
+FIRST_CALLS = 20
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARCHIMEDES_THREADS")
+
+
+def _energy(x: Any) -> Any:
+    return np.sum(np.sin(x) * x)
+
+
+def _least(*functions: Callable[[], Any]) -> list[float]:
+    """Seconds of each function, called in turn."""
+    best = [np.inf] * len(functions)
+    end = time.perf_counter() + 0.5
+    while time.perf_counter() < end:
+        for k, run in enumerate(functions):
+            start = time.perf_counter()
+            run()
+            best[k] = min(best[k], time.perf_counter() - start)
+    return best
+
+
+def _first(run: Callable[[], Any]) -> float:
+    """CPU seconds of the first twenty calls: an interpreted one hides no compilation."""
+    start = time.process_time()
+    for _ in range(FIRST_CALLS):
+        run()
+    return time.process_time() - start
+
+
+def measure() -> dict[str, float]:
+    """Measure in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ARCHIMEDES_CACHE_DIR"] = folder
+        return {**_sums(), **_products(), **_policy()}
+
+
+def _readonly(*arrays: np.ndarray) -> None:
+    for array in arrays:
+        array.flags.writeable = False  # what is not writable need not be compared at each call
+
+
+def _sums() -> dict[str, float]:
+    import archimedes as arc
+
+    found = {}
+    arc.compile(_energy)(np.ones(4))
+    for n in (10_000, 100_000, 1_000_000):
+        x = np.random.default_rng(0).standard_normal(n)
+        f, slope = arc.compile(_energy), arc.grad(_energy)
+        found[f"sum(sin(x) x) of {n:,} first"] = _first(lambda f=f, x=x: f(x))
+        found[f"its gradient of {n:,} first"] = _first(lambda f=slope, x=x: f(x))
+        ours, theirs, back = _least(
+            lambda f=f, x=x: f(x), lambda x=x: _energy(x), lambda f=slope, x=x: f(x)
+        )
+        found[f"sum(sin(x) x) of {n:,} ratio"] = theirs / ours
+        found[f"its gradient of {n:,} ratio"] = 2.0 * theirs / back
+    return found
+
+
+def _products() -> dict[str, float]:
+    import archimedes as arc
+
+    found = {}
+    rng = np.random.default_rng(1)
+    for n in (100, 400, 1000, 2000):
+        a, x = rng.standard_normal((n, n)), rng.standard_normal(n)
+        _readonly(a)
+        f, product = arc.compile(lambda x, a=a: np.tanh(a @ x)), arc.compile(lambda a, x: a @ x)
+        found[f"tanh(A @ x) of {n} first"] = _first(lambda f=f, x=x: f(x))
+        ours, theirs = _least(lambda f=f, x=x: f(x), lambda a=a, x=x: np.tanh(a @ x))
+        found[f"tanh(A @ x) of {n} ratio"] = theirs / ours
+        found[f"A @ x of {n} first"] = _first(lambda f=product, a=a, x=x: f(a, x))
+        ours, theirs = _least(lambda f=product, a=a, x=x: f(a, x), lambda a=a, x=x: a @ x)
+        found[f"A @ x of {n} ratio"] = theirs / ours
+    a, b = rng.standard_normal((200, 200)), rng.standard_normal((200, 200))
+    f = arc.compile(lambda a, b: a @ b)
+    found["A @ B of 200 first"] = _first(lambda: f(a, b))
+    ours, theirs = _least(lambda: f(a, b), lambda: a @ b)
+    found["A @ B of 200 ratio"] = theirs / ours
+    return found
+
+
+def _policy() -> dict[str, float]:
+    import archimedes as arc
+
+    rng = np.random.default_rng(2)
+    w1, w2, w3 = (0.1 * rng.standard_normal(s) for s in ((256, 8), (256, 256), (2, 256)))
+    _readonly(w1, w2, w3)
+    x = rng.standard_normal(8)
+
+    def policy(x: Any) -> Any:
+        return w3 @ np.tanh(w2 @ np.tanh(w1 @ x))
+
+    def loss(w: Any) -> Any:
+        return np.sum((w[2] @ np.tanh(w[1] @ np.tanh(w[0] @ x))) ** 2)
+
+    f, slope, cost = arc.compile(policy), arc.grad(loss), arc.compile(loss)
+    found = {"policy 2 x 256 first": _first(lambda: f(x))}
+    ours, theirs = _least(lambda: f(x), lambda: policy(x))
+    found["policy 2 x 256 ratio"] = theirs / ours
+    weights = (w1, w2, w3)
+    found["gradient in its weights first"] = _first(lambda: slope(weights))
+    back, forward = _least(lambda: slope(weights), lambda: cost(weights))
+    found["gradient in its weights ratio"] = forward / back
+    return found
+
+
+def tables() -> list[Table]:
+    """Return the table of all programs."""
+    # Libraries look at these as they are loaded: in the processes to come.
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    found = medians(in_processes("benchmarks.wide_arrays", "measure", PROCESSES))
+    names = [key.removesuffix(" first") for key in found if key.endswith(" first")]
+    rows = [
+        [name, f"{found[f'{name} first']:.2f} s", f"{found[f'{name} ratio']:.2f}"] for name in names
+    ]
+    note = (
+        f"First: CPU time of the first {FIRST_CALLS} calls, nothing from the disk. Ratio: NumPy's "
+        "time over ours, one thread, then each call; of gradients, twice the function's in NumPy "
+        "over ours; of the gradient in weights, our own function over its gradient."
+    )
+    return [Table("Wide arrays", ["program", "first", "ratio"], rows, note)]
