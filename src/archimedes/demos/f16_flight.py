@@ -16,7 +16,7 @@ from archimedes.vehicles import F16, F16Autopilot, FlatEarth, FlightState, linea
 SPEED, ALT, SECONDS, DT = 170.0, 1500.0, 60.0, 0.05
 COPIES = 1000
 #: Seconds that SciPy flies with NumPy alone: enough to compare, few enough to wait for.
-COMPARED = 1.0
+COMPARED = 0.5
 TOLERANCES: dict[str, Any] = {"rtol": 1e-6, "atol": 1e-8}
 plane = load("f16", world=FlatEarth())
 
@@ -133,7 +133,7 @@ def show_flight(report: Report, flight: Any, first: float, again: float) -> None
 def show_comparison(
     report: Report, flight: Any, again: float, trimmed: Any, autopilot: Any, update: Any, rates: Any
 ) -> None:
-    """Fly the first second with SciPy and the same model in plain NumPy, and compare."""
+    """Fly the first half second with SciPy and the same model in plain NumPy, and compare."""
     from scipy.integrate import solve_ivp
 
     start, unravel = tree.ravel(trimmed.state)
@@ -152,11 +152,13 @@ def show_comparison(
         return x
 
     theirs, seconds = timed(alone)
-    ours = tree.ravel(flight[int(np.searchsorted(flight.t, COMPARED))])[0]
+    ours = tree.ravel(flight[int(np.argmin(np.abs(flight.t - COMPARED)))])[0]
     difference = float(np.max(np.abs(ours - theirs) / np.maximum(np.abs(theirs), 1.0)))
     ratio = (seconds / COMPARED) / (again / SECONDS)
     report.section("The same model in plain NumPy, solved by SciPy")
-    report.line("one simulated second", duration(seconds), f"here {duration(again / SECONDS)}")
+    report.line(
+        "one simulated second", duration(seconds / COMPARED), f"here {duration(again / SECONDS)}"
+    )
     report.line("against SciPy and NumPy", f"{ratio:,.0f} x", "faster")
     report.line("largest relative difference", f"{difference:.0e}", f"after {COMPARED:g} s")
     report.check("SciPy agrees", difference < 1e-5)

@@ -163,7 +163,7 @@ function arrows(t, all, scales, common, view) {
 const AXES = [[0.88, 0.27, 0.24], [0.20, 0.66, 0.33], [0.22, 0.47, 0.90]];
 function frames(all, scales, common, view) {
   const triad = (p, m, length) => {
-    for (let j = 0; j < 3; j++) oneArrow(p, m.slice(3 * j, 3 * j + 3), length, length * 0.6, AXES[j], common, view);
+    for (let j = 0; j < 3; j++) oneArrow(p, m.slice(3 * j, 3 * j + 3), length, length * 0.26, AXES[j], common, view);
   };
   scene.bodies.forEach((body, k) => { if (body.framed) triad(all[k].p, all[k].m, 1.25 * body.reach * scales[k]); });
   const least = 60 / pixelsPer(canvas.clientHeight, size(sub(scene.origin, view.eye)));

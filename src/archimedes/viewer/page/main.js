@@ -14,9 +14,10 @@ const digits = END - START < 20 ? 2 : END - START < 2000 ? 1 : 0;
 let told = 0;
 function update() {
   draw(now, quality);
-  // Words need not change with every picture: painting them takes longer than the picture.
-  const stamp = performance.now(), words = !playing || stamp - told > 120;
-  drawCharts(now, words);
+  // Words need not change with every picture: painting them takes longer than the picture does.
+  // Nor the cursors of the charts, where pictures come slowly.
+  const stamp = performance.now(), words = !playing || stamp - told > (quality < 1 ? 250 : 100);
+  if (words || quality === 1) drawCharts(now, words);
   showLabels();
   pictures++;
   if (!words) return;
