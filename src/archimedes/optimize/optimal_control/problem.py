@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.errors import TraceError
 from archimedes.function import Compiled
+from archimedes.function.region_bodies import any_traced
 from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.refinement import refined
@@ -100,6 +102,11 @@ class OptimalControl:
         interior-point method of this package, on banded systems) or "ipopt"; ``options`` are
         those of :func:`minimize`.
         """
+        if any_traced((guess, args)):
+            raise TraceError(
+                "OptimalControl.solve returns a trajectory with text and times, which cannot be "
+                "part of a recorded function: solve outside, and pass what you need of it in"
+            )
         mesh = mesh_of(intervals)
         start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
         found = self._solve_on(mesh, start, method, args, options, callback, solver)
