@@ -107,6 +107,7 @@ class BandedSystem:
         from scipy.sparse import csc_array, csr_array
 
         self._lapack, self._blas = lapack, blas
+        self._base: tuple[np.ndarray, np.ndarray] | None = None
         self.chain, self.nb, self.nt = chain, chain.band.size, chain.border.size
         self.n, self.m, self.width = self.nb + self.nt, structure.m, chain.width
         self._hessian_targets(structure)
@@ -145,7 +146,7 @@ class BandedSystem:
 
     def take_jacobian(self, jacobian: np.ndarray) -> None:
         """Take the entries of A, as a structure lists them."""
-        self._entries = jacobian
+        self._entries, self._base = jacobian, None
         np.take(jacobian, self._jac_order, out=self._jac)
         if self.nt:
             self._Ab = np.zeros((self.m, self.nt))
@@ -153,6 +154,7 @@ class BandedSystem:
 
     def load(self, hessian: np.ndarray | None) -> None:
         """Take the entries of H, as a structure lists them; None: H is zero."""
+        self._base = None
         band, border = self._sizes
         flat: np.ndarray = np.zeros(band + border)
         if hessian is not None:
@@ -167,19 +169,24 @@ class BandedSystem:
         self._diagonal = diagonal
         self._given_D, self._D = D, np.maximum(D, DELTA)
         self._over = 1.0 / self._D
-        K = self._H
-        if self.products:
-            parts = [p.entries(self._entries, self._over) for p in self.products]
-            weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
-            flat = np.bincount(self._targets, weights, minlength=self._sizes[0] + 1)
-            K = K + flat[:-1].reshape(self.nb, self.width + 1).T
-        else:
-            K = K.copy(order="F")
+        K = self._together().copy(order="F")
         K[0] += diagonal[: self.nb]
         self._factor, info = self._lapack.dpbtrf(K, lower=1, overwrite_ab=1)
         if info != 0:
             return False
         return self._factor_border() if self.nt else True
+
+    def _together(self) -> np.ndarray:
+        """Return the band of H + A^T D^-1 A, kept for trials with other diagonals."""
+        if self._base is None or not np.array_equal(self._D, self._base[0]):
+            K = self._H
+            if self.products:
+                parts = [p.entries(self._entries, self._over) for p in self.products]
+                weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
+                flat = np.bincount(self._targets, weights, minlength=self._sizes[0] + 1)
+                K = K + flat[:-1].reshape(self.nb, self.width + 1).T
+            self._base = self._D, K
+        return self._base[1]
 
     def _factor_border(self) -> bool:
         # Products column by column: there are few.

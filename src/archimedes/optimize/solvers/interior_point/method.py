@@ -90,12 +90,12 @@ class InteriorPoint(LineSearch):
 
     def watch(self, at: Point, new: Point, alpha: float) -> None:
         """Full steps that gain little are a sign of equations that are almost dependent."""
-        plain = alpha == 1.0 and self.shift_now == 0.0
-        gained = self.error(new, self.mu) <= 0.8 * self.error(at, self.mu)
-        self.slow = self.slow + 1 if plain and not gained else min(self.slow, 0)
+        before, after = self.theta(at.c), self.theta(new.c)
+        idle = self.error(new, self.mu) > 0.8 * self.error(at, self.mu) and self.shift_now == 0.0
+        idle = alpha == 1.0 and (idle or (before > 0.0 and after > 0.5 * before))
+        self.slow = self.slow + 1 if idle else min(self.slow, 0)
         self.exact = self.exact or self.slow >= SLOW
-        gained = self.theta(new.c) <= 0.99 * self.theta(at.c)
-        self.stuck = self.stuck + 1 if not gained and self.hopeless(new) else 0
+        self.stuck = self.stuck + 1 if after > 0.99 * before and self.hopeless(new) else 0
         self.crawling = self.crawling + 1 if alpha < CRAWL else 0
 
     def hopeless(self, at: Point) -> bool:
