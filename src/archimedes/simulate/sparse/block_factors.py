@@ -39,7 +39,7 @@ class SparseSystem:
     >>> system = SparseSystem(*at, 3)
     >>> factors = system.factored(np.array([0.0, 0.0, 0.0, -1.0, -1.0]), 2.0)
     >>> factors.solve(np.array([3.0, 3.0, 2.0]))
-    array([2., 2., 1.])
+    array([2.5, 2. , 1. ])
     """
 
     def __init__(self, rows: Any, columns: Any, n: int, native: Any = None) -> None:

@@ -78,7 +78,7 @@ def eliminated(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
 
     >>> found = eliminated(np.array([0, 9]), np.array([9, 0]), 10)
     >>> found.blocks, found.below
-    ([[8], [0, 9, 1, 2, 3, 4, 5, 6]], [[], []])
+    ([[0, 9, 1, 2, 3, 4, 5, 6], [7, 8]], [[], []])
     """
     neighbours = _neighbours(np.asarray(rows), np.asarray(columns), n)
     blocks = _gathered(neighbours)
@@ -104,7 +104,7 @@ def _children_first(order: list[int], below: list[set[int]]) -> tuple[list[int],
     place = {number: k for k, number in enumerate(order)}
     parent = [min((place[other] for other in later), default=-1) for later in below]
     children: list[list[int]] = [[] for _ in order]
-    roots = []
+    roots: list[int] = []
     for k, above in enumerate(parent):
         (roots if above < 0 else children[above]).append(k)
     found: list[int] = []
