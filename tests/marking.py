@@ -49,6 +49,7 @@ LONG = (
     "tests/function/test_threads.py::test_the_same_function[numbers-interpreter]",
     "tests/fuzz/test_fuzz.py::test_compiled_programs_equal_numpy[1]",
     "tests/fuzz/test_fuzz.py::test_compiled_programs_equal_numpy[2]",
+    "tests/fuzz/test_fuzz.py::test_programs_as_loops*",
     "tests/fuzz/test_fuzz.py::test_programs_compiled_by_themselves*",
     "tests/fuzz/test_fuzz.py::test_scalar_lanes_and_threads_*[???*]",
     "tests/fuzz/test_fuzz.py::test_so_they_do_in_fast_numerics*",

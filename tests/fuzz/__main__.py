@@ -2,7 +2,7 @@
 
 ``--executor native`` compares kernels of many programs with the interpreter, bit for bit, in the
 numerics that ``--numerics`` says. It goes on until as many programs have been compiled (most of
-the long ones are only interpreted).
+the long ones are only interpreted). ``--loops-from 2`` records arrays of so many elements as loops.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from archimedes.function.execution.tiers import NUMERICS
+from archimedes.symbolic.core.wide import ANYWAY, WIDE, wide_from
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
@@ -21,8 +22,15 @@ from .runner import EXECUTORS, check
 CHUNK = 2 * BUNDLE
 
 
-def run_chunk(first: int, count: int, executor: str, numerics: str) -> tuple[int, list[str]]:
+def run_chunk(
+    first: int, count: int, executor: str, numerics: str, loops_from: int
+) -> tuple[int, list[str]]:
     warnings.simplefilter("error")
+    with wide_from(loops_from, 1 if loops_from < WIDE else ANYWAY):
+        return _run_chunk(first, count, executor, numerics)
+
+
+def _run_chunk(first: int, count: int, executor: str, numerics: str) -> tuple[int, list[str]]:
     if executor == "native":
         seeds = range(first, first + count)
         bundles = (seeds[k : k + BUNDLE] for k in range(0, count, BUNDLE))
@@ -39,6 +47,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--executor", choices=sorted([*EXECUTORS, "native"]), default="compiled")
     parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
+    parser.add_argument("--loops-from", type=int, default=WIDE, help="elements")
     parser.add_argument("--stop-after", type=int, default=10, help="mismatches to show")
     options = parser.parse_args()
     native = options.executor == "native"
@@ -46,7 +55,12 @@ def main() -> int:
     end = options.seed + options.programs * (2 if native else 1)
     starts = range(options.seed, end, CHUNK)
     sizes = [min(CHUNK, end - start) for start in starts]
-    work = partial(run_chunk, executor=options.executor, numerics=options.numerics)
+    work = partial(
+        run_chunk,
+        executor=options.executor,
+        numerics=options.numerics,
+        loops_from=options.loops_from,
+    )
     done, found = 0, 0
     with ProcessPoolExecutor(options.jobs) as pool:
         for count, reports in pool.map(work, starts, sizes):

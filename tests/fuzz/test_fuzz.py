@@ -12,6 +12,7 @@ from tests.llvm import bundling
 from tests.marking import long_after
 
 from . import bundles
+from .__main__ import run_chunk
 from .bundles import BUNDLE, check_bundle
 from .programs import Expected, generate
 from .runner import EXECUTORS, check, mismatch
@@ -150,3 +151,11 @@ def test_report_is_a_readable_repro(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "def program(x0" in report
     assert "x0 = np.array" in report
     assert "NumPy" in report
+
+
+@pytest.mark.parametrize("executor", ["compiled", "native"])
+def test_programs_as_loops(executor: str) -> None:
+    """Arrays of two elements and more are recorded as loops."""
+    count, reports = run_chunk(40_000, 64, executor, "strict", loops_from=2)
+    assert count > 30
+    assert not reports, "\n".join(reports)
