@@ -204,6 +204,24 @@ def test_user_defined_joints():
         np.testing.assert_allclose(ours, theirs, atol=1e-12, err_msg=function.__name__)
 
 
+@quick
+@given(seeds)
+def test_identities_with_joints_of_your_own(seed):
+    """Among all others a joint whose motions change with its coordinates."""
+    model, q, v, tau = tree_and_state(seed, kinds=(*EVERY_KIND, SWING), armature=False)
+    a = mb.aba(model, q, v, tau)
+    np.testing.assert_allclose(mb.rnea(model, q, v, a), tau, rtol=0, atol=1e-9)
+    M = mb.crba(model, q)
+    columns = mb.aba(model, q, v, tau + 1.0 * M[:, 0]) - a
+    np.testing.assert_allclose(columns, np.eye(model.nv)[0], atol=1e-9)
+    Y = mb.torque_regressor(model, q, v, a)
+    np.testing.assert_allclose(Y @ inertial_parameters(model), tau, atol=1e-9)
+    power = rate_along(
+        model, q, v, lambda x: mb.kinetic_energy(model, x, v) + mb.potential_energy(model, x)
+    )
+    assert v @ M @ a + power == pytest.approx(v @ tau, rel=1e-7, abs=1e-6)
+
+
 def test_every_kind_is_tried():
     kinds = {link.kind.name for link in random_tree(1).links}
     assert kinds >= {*EVERY_KIND} - {"universal", "mimic"}

@@ -155,3 +155,26 @@ def test_energy_over_many_steps():
     start = mb.rest_state(model, [0.8, 0.3])
     end = run(start)
     assert abs(energy(model, end) - energy(model, start)) < 1e-6
+
+
+@pytest.mark.long
+def test_energy_and_momentum_of_a_floating_tree_over_many_steps():
+    """A hundred thousand steps of a robot with joints of many kinds, adrift without gravity."""
+    b = mb.Builder("adrift")
+    kinds = ("free", "revolute", "spherical", "universal", "cylindrical", "helical")
+    for k, kind in enumerate(kinds):
+        b.add_body(f"body{k}", 1.0 + 0.3 * k, [0.1, 0.05 * k, 0.02], [0.2, 0.25, 0.3])
+        second = [0, 1, 0] if kind == "universal" else None
+        b.attach(
+            f"body{k}", f"body{k // 2}" if k else "world", joint=f"joint{k}", kind=kind,
+            axis=[1, 0, 0], second_axis=second, pitch=0.1, position=[0.3, 0.1, 0.0],
+        )  # fmt: skip
+    model = b.build(gravity=np.zeros(3))
+    step = arc.discretize(model.dynamics, 1e-3, method="rk4")
+    run = arc.compile(lambda x: arc.fori_loop(0, 100_000, lambda k, x: step(k * 1e-3, x), x))
+    q, v, _ = random_state(model, 3)
+    start = mb.State(q, 0.3 * v)
+    end = run(start)
+    assert energy(model, end) == pytest.approx(energy(model, start), rel=1e-8)
+    before, after = (mb.centroidal_momentum(model, x.q, x.v) for x in (start, end))
+    np.testing.assert_allclose(after, before, atol=1e-8)
