@@ -74,7 +74,9 @@ def test_rates_are_those_of_the_constraint():
 def test_a_tree_cut_open_is_the_tree():
     """A joint replaced by a closure between free bodies: the same accelerations."""
     rng = np.random.default_rng(0)
-    for kind in ("revolute", "prismatic", "cylindrical", "spherical", "planar", "fixed"):
+    for kind in (
+        "revolute", "prismatic", "helical", "cylindrical", "spherical", "planar", "fixed",
+    ):  # fmt: skip
         b = mb.Builder()
         for name in "ab":
             b.add_body(name, 1.0, rng.normal(size=3) * 0.1, [0.1, 0.2, 0.25])
@@ -86,14 +88,15 @@ def test_a_tree_cut_open_is_the_tree():
         cut.remove("b")
         cut.add_body("b", 1.0, b.bodies["b"].com, b.bodies["b"].inertia)
         cut.attach("b", joint="b", kind="free")
-        b.attach("b", "a", joint="b", kind=kind, axis=axis, position=[0.2, 0.1, 0])
+        pitch = 0.3 if kind == "helical" else 0.0
+        b.attach("b", "a", joint="b", kind=kind, axis=axis, pitch=pitch, position=[0.2, 0.1, 0])
         tree, loop = b.build(), cut.build()
         q, v, _ = random_state(tree, 1)
         place = mb.frame_pose(tree, q, "b")
         attitude = arc.spatial.RotationMatrix(place.r.as_matrix().T).as_quat().array
         q_loop = np.concatenate([q[:7], place.t, attitude])
         v_loop = np.concatenate([v[:6], mb.frame_twist(tree, q, v, "b")])
-        closure = [mb.Closure("hook", "b", kind, axis=axis)]
+        closure = [mb.Closure("hook", "b", kind, axis=axis, pitch=pitch)]
         assert np.abs(mb.constraint_error(loop, closure, q_loop)).max() < 1e-12, kind
         a = mb.aba(tree, q, v, np.zeros(tree.nv))
         found, _ = mb.constrained_acceleration(loop, closure, q_loop, v_loop, np.zeros(12))

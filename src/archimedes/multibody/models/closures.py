@@ -13,7 +13,9 @@ from archimedes.multibody.models.parts import checked_axis
 __all__ = ["Closure", "Coupling"]
 
 #: Cut joints: those of the table whose motions form a group, so that log stays among them.
-CUTS = ("fixed", "revolute", "continuous", "prismatic", "cylindrical", "planar", "spherical")
+CUTS = (
+    "fixed", "revolute", "continuous", "prismatic", "helical", "cylindrical", "planar", "spherical",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Closure:
     """Frame `second` is held to frame `first` as by a joint of this kind, `axis` in axes of both.
 
     "world" for `first` holds it to the world, at `place` (3,) with axes parallel to the world's:
-    kind "spherical" holds a point, "fixed" all of the frame.
+    kind "spherical" holds a point, "fixed" all of the frame. A helical one slides by `pitch` in m
+    per rad. Universal joints are no cut: cut their loop at another joint.
 
     >>> from archimedes.multibody import Closure
     >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
@@ -33,6 +36,7 @@ class Closure:
     kind: str = "fixed"
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    pitch: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the kind and the axis."""
@@ -56,7 +60,8 @@ class Closure:
         if self.kind == "fixed":
             return np.eye(6)
         kind = KINDS[self.kind]
-        S = [c.array for c in kind.columns(Screw(self.axis), list(kind.neutral))]
+        screw = Screw(self.axis, self.pitch)
+        S = [c.array for c in kind.columns(screw, list(kind.neutral))]
         _, _, basis = np.linalg.svd(np.stack(S))
         return basis[len(S) :]
 
