@@ -215,3 +215,19 @@ def test_backends_give_the_same_bits_for_large_models():
         for name in ("interpreter", "llvm")
     ]
     assert np.array_equal(ways[0].x, ways[1].x)
+
+
+def test_large_models_report_progress_and_can_be_interrupted():
+    f, start = brusselator(6)
+    seen = []
+
+    def monitor(part, t):
+        seen.append(t)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    found = arc.solve_ode(f, (0.0, 50.0), start, method="tsit5", progress=monitor)
+    assert len(seen) == 3
+    assert found.status == -4
+    assert 0.0 < found.t[-1] < 50.0
+    assert len(found.t) > 16

@@ -24,7 +24,8 @@ from archimedes.simulate.stepping.step_rows import END, START
 
 __all__ = ["ManyRuns", "OneRun", "Runs"]
 
-FIRST_ROWS = 32
+#: Rows in the first call of a kernel, and trial steps in a call where they are made in Python.
+FIRST_ROWS, FEW_STEPS = 32, 16
 HERE = np.zeros(1, dtype=np.int64)
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
 
@@ -58,6 +59,8 @@ class OneRun:
 
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
+        # Steps in Python are long, and an interrupt loses those since the last call.
+        budget = budget if self.kernels.single is self.kernels else min(budget, FEW_STEPS)
         pause = min(self.made + budget, self.most)
         if self.setup.pause != pause:
             self.setup = tree.replace(self.setup, pause=pause)
