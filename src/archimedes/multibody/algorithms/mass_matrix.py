@@ -26,6 +26,7 @@ from archimedes.multibody.models.spatial_algebra import (
     rigid_sum,
     rigid_to_parent,
 )
+from archimedes.spatial.validation import concrete
 
 __all__ = ["add_pair", "crba", "filled", "mass_entries"]
 
@@ -79,8 +80,19 @@ def add_pair(
 
 
 def filled(entries: dict[tuple[int, int], Any], shape: tuple[int, ...]) -> Any:
-    """Return the matrix (..., rows, columns) of some entries; the others are zero."""
-    matrix = np.zeros(shape)
-    for (i, j), value in entries.items():
-        matrix[..., i, j] = value
-    return matrix
+    """Return the matrix (..., rows, columns) of some entries; the others are zero.
+
+    In a recording it is put together of its entries: numbers written into an array of zeros would
+    make a block of it, whose zeros are not known any more.
+    """
+    if all(concrete(value) is not None for value in entries.values()):
+        matrix = np.zeros(shape)
+        for (i, j), value in entries.items():
+            matrix[..., i, j] = value
+        return matrix
+    *batch, rows, columns = shape
+    zero = np.zeros(batch) if batch else 0.0
+    each = [[entries.get((i, j), zero) for j in range(columns)] for i in range(rows)]
+    if batch:
+        each = [[np.broadcast_to(x, batch) for x in row] for row in each]
+    return np.stack([np.stack(row, axis=-1) for row in each], axis=-2)
