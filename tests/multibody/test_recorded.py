@@ -122,3 +122,14 @@ def test_a_gradient_in_a_model_is_a_model():
         mb.frame_pose(model, q, n).apply(c)[2] for n, c in zip(model.body_names, model.centers)
     ]
     np.testing.assert_allclose(slope.masses, 9.81 * np.array(heights), atol=1e-12)
+
+
+def test_large_matrices_stay_in_lanes():
+    """Results put together number by number are no blocks, whose batches go one by one."""
+    b = mb.Builder()
+    for k in range(33):
+        b.add_body(f"b{k}", 1.0, [0.1, 0.0, 0.0], [0.1, 0.1, 0.1])
+        b.attach(f"b{k}", f"b{k % 3}" if k > 2 else "world", joint=f"j{k}", axis=[0, 0, 1])
+    model = b.build()
+    f, q = arc.compile(lambda q: mb.crba(model, q)), np.zeros(33)
+    assert len(f.lookup((q,), {})[1].graph.outputs) == 33 * 33

@@ -25,7 +25,7 @@ from archimedes.graph.interfaces import Form, forms_of, with_forms
 from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
-from archimedes.graph.references import as_block, references
+from archimedes.graph.references import as_block, is_block_like, references
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.memory_order import axis_order, in_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
@@ -40,6 +40,10 @@ from archimedes.tree.treedef import TreeDef
 from archimedes.waiting import reported
 
 __all__ = ["LeafSpec", "Recording", "describe_leaves", "record", "sym_leaf"]
+
+
+#: Results of fewer elements, none of them in a block, are recorded as numbers.
+SINGLE = 16_384
 
 
 @dataclass(frozen=True)
@@ -360,8 +364,12 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
     traced = isinstance(leaf, RecordedArray) and code_of(leaf.dtype) is not None
     if traced or holds_traced(leaf):
         array = lift(leaf)
-        if in_loops(trace.graph, array.size, trace.elements_of(array)):
-            ids.append(as_block(trace.graph, trace.elements_of(array), array.code))
+        elements = trace.elements_of(array)
+        # A result made number by number, such as a robot's Jacobian, stays so unless it is long:
+        # as a block it would keep instances of a batch out of lanes.
+        single = array.size < SINGLE and not is_block_like(trace.graph, elements)
+        if in_loops(trace.graph, array.size, elements) and not single:
+            ids.append(as_block(trace.graph, elements, array.code))
         else:
             ids.extend(trace.ids_of(array).ravel().tolist())
         # Bodies of loops hand Python numbers on as such; results of whole functions are NumPy's.
