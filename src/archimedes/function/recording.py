@@ -248,7 +248,7 @@ class Recording:
 
     def block_offsets(self) -> list[int]:
         """Position of each leaf's first input in ``blocks``."""
-        return _starts([form.count for form in self.forms()])
+        return _starts([form.width for form in self.forms()])
 
     def inputs(self, leaves: Sequence[Any]) -> list[int]:
         """Return ids in the current trace for the inputs of ``blocks``, given all leaves."""
@@ -268,14 +268,14 @@ class Recording:
         """Return the result tree from ids, in the current trace, of the outputs of ``blocks``."""
         g = current_trace().graph
         forms = self.out_forms()
-        places = dict(zip(map(id, self.outs), zip(forms, _starts([f.count for f in forms]))))
+        places = dict(zip(map(id, self.outs), zip(forms, _starts([f.width for f in forms]))))
 
         def array(out: OutLeaf) -> SymbolicArray:
             form, at = places[id(out)]
             if form.block:
                 ids = references(g, outs[at])
             else:
-                ids = np.array(outs[at : at + form.count], dtype=np.int64)
+                ids = np.array(outs[at : at + form.width], dtype=np.int64)
             return wrap(ids.reshape(out.spec.shape), out.spec.code)
 
         return self.rebuild(array)

@@ -150,8 +150,8 @@ def static_out_graph(recording: Recording) -> Recording:
     paths = recording.out_tree.paths("result")
     for out, form, path in zip(recording.outs, recording.out_forms(), paths):
         if out.spec.traced:
-            outputs.extend(ids[at : at + form.count])
-            at += form.count
+            outputs.extend(ids[at : at + form.width])
+            at += form.width
             outs.append(OutLeaf(out.spec, start))
             start = outs[-1].stop
             continue

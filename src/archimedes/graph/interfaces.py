@@ -23,7 +23,7 @@ class Form(NamedTuple):
     block: bool
 
     @property
-    def count(self) -> int:
+    def width(self) -> int:
         """Number of inputs or outputs it takes."""
         return 1 if self.block else self.size
 
@@ -35,7 +35,7 @@ def forms_of(kinds: Sequence[int], arrays: Sequence[tuple[int, int]]) -> list[Fo
     for size, dtype in arrays:
         block = bool(size) and bool(length_of(kinds[at]))
         forms.append(Form(size, dtype, block))
-        at += forms[-1].count
+        at += forms[-1].width
     return forms
 
 
@@ -57,8 +57,8 @@ def with_forms(
     made = inline(dst, src, given)
     at = 0
     for form, block in outputs:
-        mine = made[at : at + form.count]
-        at += form.count
+        mine = made[at : at + form.width]
+        at += form.width
         dst.outputs += _converted(dst, form._replace(block=block), mine, form.block)
     dst.outputs += made[at:]
     return prune(dst)

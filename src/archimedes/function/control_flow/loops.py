@@ -168,7 +168,7 @@ def _record_step(
         weak = [a.weak and out.spec.weak for a, out in zip(init.arrays, outs)]
         if codes == [a.code for a in init.arrays] and weak == [a.weak for a in init.arrays]:
             forms = body.out_forms()
-            flat = [code for code, form in zip(codes, forms) for _ in range(form.count)]
+            flat = [code for code, form in zip(codes, forms) for _ in range(form.width)]
             rest = [item_type(kind) for kind in body.blocks.output_dtypes[len(flat) :]]
             body.blocks = with_output_codes(body.blocks, flat + rest)
             return init, body

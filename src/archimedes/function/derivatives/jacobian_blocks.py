@@ -142,11 +142,11 @@ def gradient(point: Point) -> Any:
     starts, forms = recording.block_offsets(), recording.forms()
     wrt: list[int] = []
     for k in point.wanted:
-        wrt.extend(range(starts[k], starts[k] + forms[k].count))
+        wrt.extend(range(starts[k], starts[k] + forms[k].width))
     outs = inline(g, _gradient(recording.blocks, wrt), recording.inputs(point.all_leaves))
     blocks, at = {}, 0
     for k in point.wanted:
-        spec, count = recording.leaves[k], forms[k].count
+        spec, count = recording.leaves[k], forms[k].width
         mine = outs[at : at + count]
         ids = references(g, mine[0]) if forms[k].block else np.array(mine, dtype=np.int64)
         ids = cast_ids(g, ids, item_type(g.dtype[mine[0]]) if mine else spec.code, spec.code)

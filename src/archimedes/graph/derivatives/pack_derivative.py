@@ -20,7 +20,8 @@ __all__: list[str] = []
 def _pack_forward(dst: Graph, region: Pack, given: list[Directions]) -> tuple[Any, Any]:
     tangents: Directions = {}
     for d in sorted({d for tangent in given for d in tangent}):
-        sources, moves = [], []
+        sources: list[int] = []
+        moves: list[Move] = []
         for move in region.moves:
             tangent = given[move.source].get(d)
             if tangent is not None:

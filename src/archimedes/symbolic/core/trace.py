@@ -152,7 +152,7 @@ class Trace:
                 made[mine] = ids[mine] - starts[at] + first
             nodes = np.flatnonzero(home < 0).tolist()
         else:
-            nodes = range(ids.size)
+            nodes = list(range(ids.size))
         flat = ids.tolist()
         for k in nodes:
             made[k] = self._inside(flat[k])

@@ -147,8 +147,9 @@ def _never_negative(g: Graph, i: int, depth: int = 8) -> bool:
     op, depth = g.op[i], depth - 1
     if op == ELEMENT and g.op[g.a[i]] == OUT:
         region = g.regions[g.a[g.a[i]]]
-        loop = isinstance(region, Nest) and not region.combine
-        return loop and _never_negative(region.body, region.body.outputs[g.b[g.a[i]]], depth)
+        if not isinstance(region, Nest) or region.combine:
+            return False
+        return _never_negative(region.body, region.body.outputs[g.b[g.a[i]]], depth)
     if op == CODES["abs"] or (op == CODES["i64"] and g.dtype[g.a[i]] == B8):
         return True
     if depth and (op in _BOTH or op in _EITHER):

@@ -41,7 +41,7 @@ WIDE = 64
 #: From so many times that on, loops are made of any array; nodes of its own elements are put
 #: together to a block. Below, an array that was made element by element stays so: its literal
 #: zeros and its simplifications count, and its code is short.
-ANYWAY = 16
+ANYWAY = 64
 
 
 class _Threshold(threading.local):
