@@ -163,6 +163,7 @@ class custom_jac(CustomFunction):
     its entries as they are. With ``directions=n`` it is used from n directions on: fewer go
     through the function as well.
 
+    >>> import numpy as np
     >>> import archimedes as arc
     >>> @custom_jac
     ... def f(x):
