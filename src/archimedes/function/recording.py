@@ -31,7 +31,7 @@ from archimedes.symbolic.core.memory_order import axis_order, in_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_content import holds_traced
-from archimedes.symbolic.core.wide import ANYWAY, in_loops, is_wide, threshold
+from archimedes.symbolic.core.wide import ANYWAY, is_wide, threshold
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import as_plain
@@ -40,10 +40,6 @@ from archimedes.tree.treedef import TreeDef
 from archimedes.waiting import reported
 
 __all__ = ["LeafSpec", "Recording", "describe_leaves", "record", "sym_leaf"]
-
-
-#: Results of fewer elements, none of them in a block, are recorded as numbers.
-SINGLE = 16_384
 
 
 @dataclass(frozen=True)
@@ -365,10 +361,9 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
     if traced or holds_traced(leaf):
         array = lift(leaf)
         elements = trace.elements_of(array)
-        # A result made number by number, such as a robot's Jacobian, stays so unless it is long:
-        # as a block it would keep instances of a batch out of lanes.
-        single = array.size < SINGLE and not is_block_like(trace.graph, elements)
-        if in_loops(trace.graph, array.size, elements) and not single:
+        # A result made number by number, such as a robot's Jacobian, stays so: as a block it would
+        # keep instances of a batch out of lanes.
+        if is_wide(array.size) and is_block_like(trace.graph, elements):
             ids.append(as_block(trace.graph, elements, array.code))
         else:
             ids.extend(trace.ids_of(array).ravel().tolist())
