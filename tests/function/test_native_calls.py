@@ -141,8 +141,9 @@ def test_structs_are_built_as_if_by_hand():
         got = f(0.5, x)
     gc.collect()
     after = [sys.getrefcount(v) for v in held]
-    assert max(abs(a - b) for a, b in zip(after, before)) < 50
-    assert abs(len(gc.get_objects()) - objects) < 50
+    # Other threads of the process come and go; what leaked here would have leaked a thousand times.
+    assert max(abs(a - b) for a, b in zip(after, before)) < 500
+    assert abs(len(gc.get_objects()) - objects) < 500
     assert sys.getrefcount(got.inner.a) == sys.getrefcount(model(0.5, x).inner.a)
 
 

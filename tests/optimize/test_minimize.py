@@ -157,7 +157,11 @@ def test_an_error_in_the_callback_or_the_functions_is_raised():
         minimize(rosenbrock, [-1.2, 1.0], callback=broken)
 
 
-def test_ctrl_c_returns_the_best_point_so_far():
+def test_ctrl_c_returns_the_best_point_so_far(request):
+    # Whoever ran before in this process may have left a handler of its own.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+
     def slow(iteration):
         time.sleep(0.05)
         if iteration.number == 2:
