@@ -14,7 +14,7 @@ from archimedes.backends.lowering.lifetimes import stays_in_place
 from archimedes.backends.lowering.schedule import cost
 from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Region
+from archimedes.graph.regions import Call, Region, Scan
 
 __all__ = ["Sizes", "crossing_nodes", "inputs_read", "shared_slots"]
 
@@ -114,7 +114,9 @@ def shared_slots(
     for k, chunk in enumerate(chunks):
         for i in chunk:
             if g.op[i] != OUT:
-                last.update((j, k) for j in g.operands(i))
+                # What hands values on may give them out where they lie.
+                end = len(chunks) if _hands_on(g, i) else k
+                last.update((j, max(end, last.get(j, 0))) for j in g.operands(i))
     last.update((i, len(chunks)) for i in wanted)
     asked = set(crossing)
     free: dict[int, list[int]] = {}
@@ -134,6 +136,12 @@ def shared_slots(
                 slots[i] = slot
                 ending.setdefault(last[i], []).append((g.dtype[i], slot))
     return [slots[i] for i in crossing]
+
+
+def _hands_on(g: Graph, i: int) -> bool:
+    """Tell whether outputs of a region may be its inputs: of calls, and loops of no step."""
+    region = g.regions.get(i)
+    return isinstance(region, Call) or (isinstance(region, Scan) and not region.length)
 
 
 def inputs_read(g: Graph, order: Sequence[int]) -> list[int]:

@@ -27,7 +27,9 @@ __all__ = [
     "OneBody",
     "Region",
     "RegionDerivative",
+    "merged_sets",
     "register_derivative",
+    "union_of",
 ]
 
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
@@ -78,6 +80,23 @@ _DERIVATIVES: dict[type[Region], RegionDerivative] = {}
 def register_derivative(kind: type[Region], derivative: RegionDerivative) -> None:
     """Say how regions of a class are differentiated, where the class does not say so itself."""
     _DERIVATIVES[kind] = derivative
+
+
+def union_of(sets: Any) -> int:
+    """Return all that a value depends on: a block has a list of sets, or 0."""
+    if not isinstance(sets, list):
+        return int(sets)
+    union = 0
+    for mine in sets:
+        union |= mine
+    return union
+
+
+def merged_sets(a: Any, b: Any) -> Any:
+    """Return what a value depends on that is one of two."""
+    if not isinstance(a, list) or not isinstance(b, list):
+        return (a or b) if isinstance(a, list) or isinstance(b, list) else a | b
+    return [x | y for x, y in zip(a, b)]
 
 
 def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -211,7 +230,7 @@ class Region:
         """Return what each output depends on, as a set of bits; ``given`` are those of inputs."""
         every = 0
         for inputs in given:
-            every |= inputs
+            every |= union_of(inputs)
         return [every] * len(self.out_dtypes)
 
     # ---- its derivatives ---------------------------------------------------------------

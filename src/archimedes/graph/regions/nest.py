@@ -18,7 +18,7 @@ from archimedes.graph.digests import LONG_TABLE
 from archimedes.graph.dtypes import I64, block_type, item_type, length_of
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import OneBody, Region, Run, Through
+from archimedes.graph.regions.base import OneBody, Region, Run, Through, union_of
 from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
 from archimedes.graph.regions.reads import Affine, Gather, Read, positions
 from archimedes.graph.regions.scan import times
@@ -213,7 +213,7 @@ class Nest(OneBody):
             if not (mask >> k & 1 and given[k]):
                 continue
             if read is None:
-                mine = _union(given[k])
+                mine = union_of(given[k])
                 sets = [old | mine for old in sets]
                 continue
             source, at = given[k], 0
@@ -229,15 +229,6 @@ class Nest(OneBody):
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         (body,) = bodies
         return replace(self, body=body)
-
-
-def _union(sets: Any) -> int:
-    if not isinstance(sets, list):
-        return int(sets)
-    union = 0
-    for mine in sets:
-        union |= mine
-    return union
 
 
 def _chain(combine: Any, rows: np.ndarray) -> np.ndarray:

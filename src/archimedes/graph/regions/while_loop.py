@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Region, Run, Through
+from archimedes.graph.regions.base import Region, Run, Through, merged_sets
 from archimedes.graph.regions.body_checks import carry_faults, input_faults
 from archimedes.graph.regions.cutting import Cut, Cutter, carried, new_numbers, same_number
 from archimedes.graph.regions.scan import times
@@ -110,7 +110,7 @@ class While(Region):
         carry, shared = given[:n], given[n:]
         while True:
             out = through(self.body, [*carry, *shared])
-            grown = [a | b for a, b in zip(carry, out)]
+            grown = [merged_sets(a, b) for a, b in zip(carry, out)]
             if grown == carry:
                 return carry
             carry = grown
