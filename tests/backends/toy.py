@@ -1,4 +1,4 @@
-"""A backend in 165 lines: graphs as Python source, through the shared lowering."""
+"""A backend in 150 lines: graphs as Python source, through the shared lowering."""
 
 from __future__ import annotations
 
@@ -15,26 +15,20 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import LOOKUP
 from archimedes.graph.regions import Host, Solve
 
-__all__ = ["Toy", "build"]
-
 
 def solve(work: list, n: int, m: int) -> None:
     """Eliminate with partial pivoting as ``Solve`` says; solutions are the last columns."""
     rows = [work[r * (n + m) : (r + 1) * (n + m)] for r in range(n)]
     for k in range(n):
-        pivot = k
-        for r in range(k + 1, n):
-            pivot = r if abs(rows[r][k]) > abs(rows[pivot][k]) else pivot
+        pivot = max(range(k, n), key=lambda r: abs(rows[r][k]))  # the first of the greatest
         rows[k], rows[pivot] = rows[pivot], rows[k]
-        for r in range(k + 1, n):
-            factor = rows[r][k] / rows[k][k]
-            for c in range(k + 1, n + m):
-                rows[r][c] = rows[r][c] - factor * rows[k][c]
+        for row in rows[k + 1 :]:
+            factor = row[k] / rows[k][k]
+            row[k:] = [x - factor * y for x, y in zip(row[k:], rows[k][k:])]
     for k in reversed(range(n)):
-        for c in range(n, n + m):
-            for j in range(k + 1, n):
-                rows[k][c] = rows[k][c] - rows[k][j] * rows[j][c]
-            rows[k][c] = rows[k][c] / rows[k][k]
+        for j in range(k + 1, n):
+            rows[k][n:] = [x - rows[k][j] * y for x, y in zip(rows[k][n:], rows[j][n:])]
+        rows[k][n:] = [x / rows[k][k] for x in rows[k][n:]]
     work[:] = [x for row in rows for x in row]
 
 
@@ -47,9 +41,6 @@ class PythonText(FunctionText):
         super().__init__(name)
         self.arrays: list[str] = outer.arrays if outer else []
         self._counts = outer._counts if outer else self._counts
-
-    def text(self, parameters: Sequence[str]) -> list[str]:
-        return [f"def {self.name}({', '.join(parameters)}):", *self.arrays, *self.lines]
 
 
 class Toy(StatementDialect):
@@ -89,9 +80,7 @@ class Toy(StatementDialect):
         return Place((name, ""), 0, dtype)
 
     def table(self, f: PythonText, values: Sequence[Any], dtype: int) -> Place:
-        return Place(
-            (self.known_as("table", [DTYPES[dtype].type(x) for x in values]), ""), 0, dtype
-        )
+        return Place((self.known_as("table", list(np.array(values, DTYPES[dtype]))), ""), 0, dtype)
 
     def load(self, f: PythonText, place: Place) -> str:
         return f"{place.array[0]}[{place.array[1]}{place.offset}]"
@@ -106,11 +95,8 @@ class Toy(StatementDialect):
     def index(self, f: PythonText, operand: str, length: int) -> str:
         return f"clip({operand}, 0, {length - 1})" if length else operand
 
-    def number(self, f: PythonText, counter: str) -> str:
-        return f"dtype2({counter})"
-
     def for_head(self, counter: str, count: int) -> str:
-        return f"for {counter} in range({count})"
+        return f"for {counter} in map(dtype2, range({count}))"
 
     def from_end(self, f: PythonText, counter: str, length: int) -> str:
         return f"({length - 1} - {counter})"
@@ -125,14 +111,13 @@ class Toy(StatementDialect):
     def function(self, low: Lowering, f: Any, region: Any, body: Graph, given: Any) -> tuple:
         f = PythonText(f"{region.kind}{len(self.lines)}" if region else "main")
         names = [f"a{k}" for k in range(len(body.inputs))]
-        inputs = [self.bound(x, d) for x, d in zip(names, body.input_dtypes)]
+        places = [Place((x, ""), 0, d & 3) for x, d in zip(names, body.input_dtypes)]
+        blocks = [length_of(d) > 0 for d in body.input_dtypes]
+        inputs = [Binding(None, p) if b else Binding(p.array[0]) for p, b in zip(places, blocks)]
         values = low.lower(f, body, inputs, range(len(body.outputs)))
         f.line(f"return [{self.arguments(f, values, body.output_dtypes)}]")
-        self.lines += f.text(names)
+        self.lines += [f"def {f.name}({', '.join(names)}):", *f.arrays, *f.lines]
         return f.name, body.input_dtypes
-
-    def bound(self, name: str, kind: int) -> Binding:
-        return Binding(place=Place((name, ""), 0, kind & 3)) if length_of(kind) else Binding(name)
 
     def arguments(self, f: Any, values: Any, kinds: Any) -> str:
         pairs = [(self.operand(f, b), length_of(d)) for b, d in zip(values, kinds)]

@@ -6,8 +6,8 @@ import numpy as np
 
 from archimedes.backends.interpreter import run
 from archimedes.graph import F64, Graph
+from archimedes.graph.blocks.fusion import fused
 from archimedes.graph.dtypes import block_type
-from archimedes.graph.fusion import fused
 from archimedes.graph.regions import Affine, Nest
 from archimedes.graph.regions.reads import row_major
 

@@ -65,7 +65,7 @@ def crossing_graph(inputs: int, depth: int) -> Graph:
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 def test_tiles_that_go_through_parts_together(lanes):
-    from archimedes.backends.llvm.lowering.batch_loop import TOGETHER
+    from archimedes.backends.llvm.lowering.batches.batch_loop import TOGETHER
 
     g = crossing_graph(5, 300)
     kernel = build(g, [(5, F64)], [(9, F64)], lanes=lanes, part=40)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering import streams
+from archimedes.backends.llvm.lowering.batches import streams
 
 
 def outer(x):

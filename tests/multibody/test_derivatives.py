@@ -107,7 +107,7 @@ def test_kinds_whose_motions_change_are_refused():
 
 def test_columns_in_a_loop(monkeypatch):
     """Large robots solve their columns in a loop: the same numbers."""
-    from archimedes.multibody.algorithms import forward_dynamics_derivatives
+    from archimedes.multibody.algorithms.derivatives import forward_dynamics_derivatives
 
     monkeypatch.setattr(forward_dynamics_derivatives, "UNROLLED", 0)
     model = random_tree(3, kinds=("free", "revolute", "prismatic"))

@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.algorithms import own_derivatives
+from archimedes.multibody.algorithms.derivatives import own_derivatives
 
 from .dense_dynamics import complex_steps, in_mpmath
 from .random_trees import random_state, random_tree

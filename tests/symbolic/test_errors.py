@@ -10,7 +10,8 @@ import pytest
 
 import archimedes as arc
 from archimedes import symbolic
-from archimedes.function.recording import LeafSpec, sym_leaf
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import sym_leaf
 from archimedes.graph import program
 from archimedes.graph.dtypes import F64
 

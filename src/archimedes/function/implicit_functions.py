@@ -20,8 +20,9 @@ from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
 from archimedes.function.derivatives.transforms import jac
 from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recorded_calls import apply_recording
-from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature

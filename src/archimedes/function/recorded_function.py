@@ -18,7 +18,8 @@ from archimedes.function.identity.hidden_state import check_memo, no_hidden_stat
 from archimedes.function.identity.hosts import collecting, note_hosts
 from archimedes.function.identity.reads import Walk
 from archimedes.function.identity.states import Identity, State, changing_statics
-from archimedes.function.recording import Recording, describe_leaves, record
+from archimedes.function.leaf_specs import describe_leaves
+from archimedes.function.recording import Recording, record
 from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.program import origins

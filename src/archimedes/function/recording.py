@@ -8,7 +8,6 @@ they are part of what a recording is specialised for.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,158 +16,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import backend_of
-from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
-from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, block_type, code_of, length_of
+from archimedes.errors import TraceError
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
+from archimedes.graph.blocks.references import as_block, is_block_like, references
+from archimedes.graph.dtypes import DTYPES, F64, STATIC, block_type, code_of, length_of
 from archimedes.graph.environment import in_default_environment
-from archimedes.graph.interfaces import Form, forms_of, with_forms
 from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
-from archimedes.graph.references import as_block, is_block_like, references
-from archimedes.symbolic import SymbolicArray, Trace, current_trace, is_tracing, lift, wrap
-from archimedes.symbolic.core.memory_order import axis_order, in_order
+from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic.core.memory_order import in_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
-from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.core.wide import ANYWAY, is_wide, threshold
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
-from archimedes.symbolic.recorded.recorded_memory import as_plain
-from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef
 from archimedes.waiting import reported
 
-__all__ = ["LeafSpec", "Recording", "describe_leaves", "record", "sym_leaf"]
-
-
-@dataclass(frozen=True)
-class LeafSpec:
-    """What a recording needs to know of one argument leaf.
-
-    ``code`` is the dtype code of a traced leaf, or ``STATIC``; a static leaf's content is ``key``
-    (and ``value``, not compared). ``weak`` marks Python numbers, which do not widen arrays;
-    ``array`` an array without axes, which unlike a scalar can be written to. ``order`` lists the
-    axes as they lie in memory where that is not C order: ``x.ravel("K")`` depends on it.
-    """
-
-    code: int
-    shape: tuple[int, ...] = ()
-    weak: bool = False
-    key: Any = None
-    value: Any = field(default=None, compare=False)
-    array: bool = False
-    order: tuple[int, ...] | None = None
-
-    @property
-    def traced(self) -> bool:
-        """Whether its numbers are inputs or outputs of the graph."""
-        return self.code != STATIC
-
-    @property
-    def size(self) -> int:
-        """Number of scalars in the leaf."""
-        return math.prod(self.shape)
-
-    def __str__(self) -> str:
-        if not self.traced:
-            return f"static {self.value!r}"
-        if self.weak:
-            return "Python int" if self.code == I64 else "Python float"
-        order = "" if self.order is None else f" with axes {list(self.order)} in memory"
-        return f"{DTYPES[self.code]}{list(self.shape)}{order}"
-
-
-_FLOAT = LeafSpec(F64, weak=True)
-_INT = LeafSpec(I64, weak=True)
-
-
-def _array_spec(x: np.ndarray | np.generic, path: Callable[[], str]) -> LeafSpec:
-    code = code_of(x.dtype)
-    if code is None:
-        if holds_traced(x):
-            traced = lift(x)
-            return LeafSpec(traced.code, traced.shape)
-        raise _untraceable(x.dtype, path)
-    if not x.shape:
-        return LeafSpec(code, array=isinstance(x, np.ndarray))
-    return LeafSpec(code, x.shape, order=axis_order(as_plain(x)))
-
-
-def _device_spec(shape: tuple[int, ...], dtype: np.dtype, path: Callable[[], str]) -> LeafSpec:
-    """Describe an array that lies elsewhere: in C order when it is computed with."""
-    code = code_of(dtype)
-    if code is None:
-        raise _untraceable(dtype, path)
-    return LeafSpec(code, shape)
-
-
-def _untraceable(dtype: np.dtype, path: Callable[[], str]) -> ShapeDtypeError:
-    return ShapeDtypeError(
-        f"argument {path()} has dtype {dtype}, which cannot be traced: convert it to "
-        "float64, float32, int64 or bool, or declare the argument static (static_argnames)."
-    )
-
-
-def leaf_spec(x: Any, path: Callable[[], str]) -> LeafSpec:
-    """Describe one argument leaf; ``path`` names it in errors."""
-    kind = type(x)
-    if kind is float:
-        return _FLOAT
-    if kind is int:
-        if not -(2**63) <= x < 2**63:
-            raise IntegerRangeError(
-                f"argument {path()} is an int outside the range of int64: pass it as a float, or "
-                "declare the argument static (static_argnames)."
-            )
-        return _INT
-    if kind is np.ndarray:
-        return _array_spec(x, path)
-    if isinstance(x, SymbolicArray):
-        if not is_tracing():
-            raise trace_error(
-                f"argument {path()} is a value of a trace that has ended",
-                "Return it from the compiled function, or pass it as an argument, instead of "
-                "storing it in a global, an attribute or a mutable default.",
-            )
-        array = not x.ids.ndim and x.form() is x.array
-        return LeafSpec(x.code, x.ids.shape, x.weak, array=array, order=axis_order(x.ids))
-    if isinstance(x, (np.ndarray, np.generic)):
-        refuse_subclass(x, lambda: f"argument {path()}")
-        return _array_spec(x, path)
-    if kind is complex:
-        raise ShapeDtypeError(
-            explained(
-                "complex",
-                f"argument {path()} is complex, which cannot be traced: pass real and imaginary "
-                "parts as two arguments.",
-            )
-        )
-    home = backend_of(x)
-    if home is not None:
-        return _device_spec(*home.arrays.describe(x), path)
-    try:
-        return LeafSpec(STATIC, key=(kind, content_key(x)), value=x)
-    except TypeError as error:
-        raise TraceError(
-            f"argument {path()} is a {kind.__name__}, neither a number, an array nor a struct, "
-            "and cannot be compared by content: make its class a struct (@arc.struct), or give "
-            "it __eq__ and __hash__."
-        ) from error
-
-
-def describe_leaves(leaves: Sequence[Any], treedef: TreeDef, names: Sequence[str]) -> tuple:
-    """Describe all leaves of a tuple of arguments."""
-
-    def namer(k: int) -> Callable[[], str]:
-        def path() -> str:
-            text = treedef.paths()[k]  # such as "[0].att"
-            position, _, rest = text[1:].partition("]")
-            return names[int(position)] + rest
-
-        return path
-
-    return tuple(leaf_spec(x, namer(k)) for k, x in enumerate(leaves))
+__all__ = ["Recording", "record", "sym_leaf"]
 
 
 def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:

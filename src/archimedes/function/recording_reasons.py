@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import Recording
 from archimedes.graph.regions import Nest
 
 __all__ = ["reason_to_record"]

@@ -10,11 +10,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function.recording import LeafSpec, OutLeaf, Recording, record
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import OutLeaf, Recording, record
+from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import DTYPES, code_of, item_type, length_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
-from archimedes.graph.references import as_block, references
 from archimedes.symbolic import SymbolicArray, current_trace, is_tracing, lift, wrap
 from archimedes.symbolic.core.casting import cast, cast_ids
 from archimedes.tree.treedef import TreeDef

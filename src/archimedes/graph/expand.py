@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.fusion import fused
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
-from archimedes.graph.fusion import fused
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph

@@ -21,12 +21,14 @@ from archimedes.multibody.algorithms.configurations import (
     random_configuration,
 )
 from archimedes.multibody.algorithms.coriolis import coriolis_matrix
+from archimedes.multibody.algorithms.derivatives.forward_dynamics_derivatives import aba_derivatives
+from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
+    rnea_derivatives,
+)
 from archimedes.multibody.algorithms.energies import kinetic_energy, potential_energy
 from archimedes.multibody.algorithms.factorization import inverse_mass_matrix
 from archimedes.multibody.algorithms.forward_dynamics import aba
-from archimedes.multibody.algorithms.forward_dynamics_derivatives import aba_derivatives
 from archimedes.multibody.algorithms.inverse_dynamics import gravity_torque, rnea
-from archimedes.multibody.algorithms.inverse_dynamics_derivatives import rnea_derivatives
 from archimedes.multibody.algorithms.jacobians import frame_jacobian, frame_jacobian_rate
 from archimedes.multibody.algorithms.kinematics import frame_acceleration, frame_pose, frame_twist
 from archimedes.multibody.algorithms.mass_matrix import crba

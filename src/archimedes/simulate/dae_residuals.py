@@ -17,7 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled, jac, sparsity
 from archimedes.function.identity.states import Fingerprint, fingerprint
-from archimedes.function.recording import describe_leaves
+from archimedes.function.leaf_specs import describe_leaves
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import Graph

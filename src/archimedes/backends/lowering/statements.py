@@ -149,6 +149,10 @@ class StatementDialect(Dialect):
         """Write a loop that carries nothing."""
         return self.counted(f, count, ())
 
+    def number(self, f: Any, counter: str) -> str:
+        """Return a counter as an int64, which it is where nothing else is said."""
+        return counter
+
     @contextmanager
     def counted(self, f: Any, length: int, carried: Sequence[tuple[int, str]]) -> Iterator[Loop]:
         """Write a loop over variables."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.recording import LeafSpec, OutLeaf, Recording, leaf_ids
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import OutLeaf, Recording, leaf_ids
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map

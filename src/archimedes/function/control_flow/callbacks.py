@@ -11,7 +11,8 @@ from archimedes import tree
 from archimedes.errors import ShapeDtypeError
 from archimedes.function.derivatives.custom_rules import Rule
 from archimedes.function.identity.hosts import host_code, note_hosts
-from archimedes.function.recording import LeafSpec, OutLeaf, Recording
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import OutLeaf, Recording
 from archimedes.function.region_bodies import any_traced, flatten_traced
 from archimedes.graph.dtypes import DTYPES, code_of
 from archimedes.graph.program import Graph

@@ -14,7 +14,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, TraceError, explained
 from archimedes.function.compiled import Compiled
-from archimedes.function.recording import LeafSpec, Recording
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import (
     Flat,
     align,

@@ -14,7 +14,8 @@ from typing import Any
 from archimedes.errors import TraceError
 from archimedes.function.derivatives.custom_rules import CustomFunction
 from archimedes.function.identity.object_parts import PARTS
-from archimedes.function.recording import LeafSpec, Recording, leaf_ids
+from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.recording import Recording, leaf_ids
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import through

@@ -16,7 +16,7 @@ from archimedes.function.derivatives.recorded_point import (
     derivative_function,
     named_after,
 )
-from archimedes.function.recording import LeafSpec
+from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.signatures import Bound, Signature
 from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
 from archimedes.graph.dtypes import DTYPES, is_float

@@ -10,11 +10,11 @@ import numpy as np
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.derivatives.recorded_point import Point
 from archimedes.function.recording import OutLeaf
+from archimedes.graph.blocks.references import references
 from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
 from archimedes.graph.dtypes import DTYPES, F64, is_float, item_type
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
-from archimedes.graph.references import references
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.core.casting import cast, cast_ids
 

@@ -12,7 +12,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.recording import Recording, describe_leaves, leaf_ids, record
+from archimedes.function.leaf_specs import describe_leaves
+from archimedes.function.recording import Recording, leaf_ids, record
 from archimedes.function.signatures import Bound, Signature
 from archimedes.graph.dtypes import B8, is_float
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap

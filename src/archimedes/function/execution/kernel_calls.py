@@ -7,7 +7,7 @@ from typing import Any
 
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.protocol import Kernel, Program
-from archimedes.function.recording import LeafSpec
+from archimedes.function.leaf_specs import LeafSpec
 from archimedes.graph.dtypes import I64, STATIC
 
 __all__ = ["KernelCalls", "canonical"]

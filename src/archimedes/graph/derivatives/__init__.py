@@ -3,11 +3,11 @@
 Whatever is imported from here, the derivatives of all regions are registered.
 """
 
-from archimedes.graph.derivatives import (
+from archimedes.graph.derivatives import own_rules
+from archimedes.graph.derivatives.region_rules import (
     call_derivative,
     map_derivative,
     nest_derivative,
-    own_rules,
     pack_derivative,
     scan_derivative,
     solve_derivative,

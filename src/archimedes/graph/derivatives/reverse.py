@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from archimedes.graph.blocks import add_values, one_hot, pack
+from archimedes.graph.blocks.building import add_values, one_hot, pack
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.derivatives.whole import opened
 from archimedes.graph.dtypes import is_float, item_type, length_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.link_motions import (
+from archimedes.multibody.algorithms.derivatives.link_motions import (
     bias_of,
     bias_sum,
     bias_times,

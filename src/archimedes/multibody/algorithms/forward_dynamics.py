@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.multibody.algorithms.forward_dynamics_derivatives import aba_derivatives
+from archimedes.multibody.algorithms.derivatives.forward_dynamics_derivatives import aba_derivatives
+from archimedes.multibody.algorithms.derivatives.own_derivatives import recorded
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
@@ -31,7 +32,6 @@ from archimedes.multibody.algorithms.links import (
 from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
-from archimedes.multibody.algorithms.own_derivatives import recorded
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (

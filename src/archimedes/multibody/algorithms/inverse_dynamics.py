@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from archimedes.multibody.algorithms.inverse_dynamics_derivatives import rnea_derivatives
+from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
+    rnea_derivatives,
+)
+from archimedes.multibody.algorithms.derivatives.own_derivatives import recorded
 from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     Column,
@@ -27,7 +30,6 @@ from archimedes.multibody.algorithms.links import (
 )
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
-from archimedes.multibody.algorithms.own_derivatives import recorded
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.references import scalar_ids
 from archimedes.symbolic.core.wide import elementwise, in_loops
 
 __all__ = ["cast", "cast_ids", "laid_out"]

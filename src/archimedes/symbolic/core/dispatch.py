@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8, DTYPES, F64, I64, code_of, is_float
 from archimedes.graph.program import Graph
-from archimedes.graph.references import scalar_ids
 from archimedes.symbolic.core.casting import cast_ids, laid_out
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import Trace, current_trace, range_error, trace_error, user_line

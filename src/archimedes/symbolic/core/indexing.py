@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import explained
-from archimedes.graph.dtypes import B8, I64
+from archimedes.graph.dtypes import B8, I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.reads import row_major
@@ -25,7 +25,7 @@ from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
 from archimedes.symbolic.core.wide import Column, elementwise, in_loops, is_wide, put_in, taken
 
-__all__ = ["put", "static_key", "take"]
+__all__ = ["put", "read_table", "static_key", "take"]
 
 _SELECT, _EQ, _ADD, _LT, _LE, _AND = (CODES[n] for n in ("select", "eq", "add", "lt", "le", "and"))
 
@@ -245,3 +245,13 @@ def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray
     columns = (a.ravel().tolist() for a in (tests, values, x.ids))
     flat = [trace.graph.emit(_SELECT, t, value, old) for t, value, old in zip(*columns)]
     x.ids[...] = np.array(flat, dtype=np.int64).reshape(x.shape)
+
+
+def read_table(table: np.ndarray, index: TracedValue) -> TracedValue:
+    """Read a constant 1-D array at traced positions, clamped to its range."""
+    trace = current_trace()
+    index = lift(index)
+    flat = [trace.graph.lookup(table, i) for i in trace.ids_of(index).ravel().tolist()]
+    code = code_of(table.dtype)
+    assert code is not None
+    return wrap(np.array(flat, dtype=np.int64).reshape(index.shape), code, trace)

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from archimedes.errors import GraphError, IntegerRangeError, TraceError, explained
+from archimedes.graph.blocks.references import any_reference, scalar_ids
 from archimedes.graph.ops import BLOCK
 from archimedes.graph.program import CONST, Graph
-from archimedes.graph.references import any_reference, scalar_ids
 
 __all__ = [
     "Trace",

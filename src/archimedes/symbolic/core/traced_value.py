@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from archimedes.errors import explained
+from archimedes.graph.blocks.references import constant_values
 from archimedes.graph.dtypes import DTYPES, I64
-from archimedes.graph.references import constant_values
 from archimedes.symbolic.core.trace import (
     Trace,
     current_trace,

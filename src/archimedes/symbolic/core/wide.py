@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.graph.blocks import loops
+from archimedes.graph.blocks.building import loops
+from archimedes.graph.blocks.references import FIRST, as_block, is_block_like, references, strided
 from archimedes.graph.dtypes import B8, I64, item_type
 from archimedes.graph.ops import BLOCK, CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.references import FIRST, as_block, is_block_like, references, strided
 from archimedes.graph.regions.reads import Affine, Read, row_major
 
 __all__ = [

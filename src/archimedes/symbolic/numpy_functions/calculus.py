@@ -10,8 +10,8 @@ import numpy as np
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import as_float, laid_like, lift, lift_many
+from archimedes.symbolic.core.indexing import read_table
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.table_reads import read_table
 from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.numpy_functions.sorting import count_below
 

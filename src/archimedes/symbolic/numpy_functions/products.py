@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.references import literal_zeros, scalar_ids
 from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.references import literal_zeros, scalar_ids
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.references import scalar_ids
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.casting import cast_ids
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.batch_loop import (
+from archimedes.backends.llvm.lowering.batches.batch_loop import (
     BATCH,
     Leaf,
     TileIn,

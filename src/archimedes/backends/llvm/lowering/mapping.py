@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.scope import FrameReach
-from archimedes.backends.llvm.lowering.tiles import (
+from archimedes.backends.llvm.lowering.batches.tiles import (
     Rows,
     gather,
     load_tile,
@@ -14,6 +13,7 @@ from archimedes.backends.llvm.lowering.tiles import (
     scatter,
     store_tile,
 )
+from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.graph.regions import Map

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.graph.blocks import add_values, loops, pack
+from archimedes.graph.blocks.building import add_values, loops, pack
 from archimedes.graph.derivatives.bodies import Pair, pairs_of, split
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.multibody.algorithms.coriolis import check_constant
-from archimedes.multibody.algorithms.joint_frames import in_joint_frames
-from archimedes.multibody.algorithms.link_motions import (
+from archimedes.multibody.algorithms.derivatives.link_motions import (
     Motions,
     bias_of,
     bias_sum,
@@ -34,6 +33,7 @@ from archimedes.multibody.algorithms.link_motions import (
     motions_of,
     pair,
 )
+from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import Forces, external_forces, speeds_of
 from archimedes.multibody.algorithms.mass_matrix import add_pair, filled
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of

@@ -12,12 +12,8 @@ from functools import partial
 from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
-from archimedes.backends.llvm.lowering.guards import add_guarded
-from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
-from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
-from archimedes.backends.llvm.lowering.streams import fence, may_stream, passes_by, stream
-from archimedes.backends.llvm.lowering.tiles import (
+from archimedes.backends.llvm.lowering.batches.streams import fence, may_stream, passes_by, stream
+from archimedes.backends.llvm.lowering.batches.tiles import (
     Rows,
     announce_store,
     gather,
@@ -26,6 +22,10 @@ from archimedes.backends.llvm.lowering.tiles import (
     scatter,
     store_tile,
 )
+from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
+from archimedes.backends.llvm.lowering.guards import add_guarded
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
+from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
 from archimedes.backends.lowering import Place
 from archimedes.graph.dtypes import F64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archimedes.graph.blocks import pack, scalar_loop, total
+from archimedes.graph.blocks.building import pack, scalar_loop, total
 from archimedes.graph.derivatives.bodies import pairs_of
 from archimedes.graph.dtypes import I64, item_type, length_of
 from archimedes.graph.program import Graph

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from archimedes.graph.blocks import loops
+from archimedes.graph.blocks.building import loops
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.passes import copy_into

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from archimedes.graph.blocks import add_values
+from archimedes.graph.blocks.building import add_values
 from archimedes.graph.derivatives.bodies import (
     Pair,
     adjoint_body,

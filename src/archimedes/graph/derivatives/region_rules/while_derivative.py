@@ -12,7 +12,7 @@ from archimedes.graph.derivatives.bodies import (
     split,
     tangent_body,
 )
-from archimedes.graph.derivatives.scan_derivative import scan_record, scan_reverse
+from archimedes.graph.derivatives.region_rules.scan_derivative import scan_record, scan_reverse
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph

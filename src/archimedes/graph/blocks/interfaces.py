@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archimedes.graph.blocks import pack
+from archimedes.graph.blocks.building import pack
 from archimedes.graph.dtypes import I64, block_type, length_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph

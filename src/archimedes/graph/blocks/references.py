@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archimedes.graph.blocks import loops, pack
+from archimedes.graph.blocks.building import loops, pack
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.ops import BLOCK
 from archimedes.graph.program import FIRST_REFERENCE as FIRST

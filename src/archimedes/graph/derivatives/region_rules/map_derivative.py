@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from archimedes.graph.blocks import add_values
+from archimedes.graph.blocks.building import add_values
 from archimedes.graph.derivatives.bodies import (
     adjoint_body,
     beside,

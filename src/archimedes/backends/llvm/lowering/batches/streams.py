@@ -9,8 +9,8 @@ fence makes them so for other threads).
 from __future__ import annotations
 
 from archimedes.backends.llvm.lowering.assembler import Function
+from archimedes.backends.llvm.lowering.batches.tiles import LINE, Rows
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
-from archimedes.backends.llvm.lowering.tiles import LINE, Rows
 
 __all__ = ["fence", "may_stream", "passes_by", "stream"]
 

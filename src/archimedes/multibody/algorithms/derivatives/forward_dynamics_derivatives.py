@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import vmap
+from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
+    derivative_entries,
+)
 from archimedes.multibody.algorithms.factorization import (
     Factors,
     factorized,
@@ -20,7 +23,6 @@ from archimedes.multibody.algorithms.factorization import (
     solved,
 )
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
-from archimedes.multibody.algorithms.inverse_dynamics_derivatives import derivative_entries
 from archimedes.multibody.algorithms.links import Forces, joined, speeds_of
 from archimedes.multibody.algorithms.mass_matrix import filled, mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives

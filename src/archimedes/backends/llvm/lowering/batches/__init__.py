@@ -1,0 +1,1 @@
+"""Loops over a batch: instances in lanes, their rows in tiles, results streamed to memory."""

@@ -1,0 +1,1 @@
+"""Blocks: values of many elements, built, referred to, handed over and fused."""

@@ -1,0 +1,1 @@
+"""Derivatives of regions: one file for each kind of region."""
