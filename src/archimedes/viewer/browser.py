@@ -33,9 +33,11 @@ OPTIONS = (
     ),
     *("--disable-component-update", "--disable-sync", "--disable-default-apps", "--mute-audio"),
     *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars"),
-    *("--remote-debugging-pipe", "--disable-dev-shm-usage"),
+    *("--remote-debugging-pipe", "--disable-dev-shm-usage", "--disable-gpu-compositing"),
 )
 
+#: How the browser says that it waits for its own copies of canvases, where no graphics card helps.
+OWN_NOTES = "GL Driver Message (OpenGL, Performance"
 
 #: The browser expects its pipes to be descriptors 3 and 4: moved away first, then there.
 LAUNCHER = """
@@ -218,7 +220,7 @@ class Browser:
         return base64.b64decode(found["data"])
 
     def complaints(self) -> list[str]:
-        """Return errors and warnings that the page reported."""
+        """Return errors and warnings of the page, without what the browser notes of itself."""
         self.evaluate("0")  # what has happened up to now has arrived
         found = []
         for event in self.events:
@@ -229,7 +231,7 @@ class Browser:
                 found.append(json.dumps(params["args"])[:500])
             elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
                 found.append(params["entry"]["text"])
-        return found
+        return [text for text in found if OWN_NOTES not in text]
 
     def requests(self) -> list[str]:
         """Return the addresses that the page asked for."""

@@ -21,8 +21,8 @@ function backdrop(view, lensing, sun) {
   if (scene.ground) {
     const cell = scene.ground.cell, whole = cell * 100, height = view.eye[2] - scene.ground.height;
     Object.assign(common, {
-      uHeight: height, uCell: cell, uHere: [view.eye[0] % whole, view.eye[1] % whole],
-      uFar: Math.max(scene.extent * 2.6, camera.distance * 5, height * 4),
+      uHeight: height, uPerCell: 1 / cell, uHere: [(view.eye[0] % whole) / cell, (view.eye[1] % whole) / cell],
+      uPerFar: 1 / Math.max(scene.extent * 2.6, camera.distance * 5, height * 4),
     });
   } else if (scene.earth) {
     const R = scene.earth.radius, h = size(view.eye) / R - 1;
@@ -130,7 +130,8 @@ function trails(t, common, view) {
     if (made.curtain) {
       use(programs.thin, { ...common, uMove: move, uNow: t, uAhead: 0.0, uTint: [...tint, theme === "dark" ? 0.22 : 0.20] });
       gl.bindVertexArray(made.curtain);
-      gl.drawArrays(gl.TRIANGLE_STRIP, 0, made.count);
+      // Up to the next point: what lies further ahead would be thrown away point by point.
+      gl.drawArrays(gl.TRIANGLE_STRIP, 0, Math.min(made.count, 2 * place(body.times, t)[0] + 4));
     }
     use(programs.trail, { ...common, uMove: move, uNow: t, uAhead: 0.28, uDash: 0, uWidth: 2.6 * (canvas.width / canvas.clientWidth), uTint: [...tint, 0.95] });
     gl.bindVertexArray(made.vao);

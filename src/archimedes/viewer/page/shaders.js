@@ -5,8 +5,12 @@ vec3 lit(vec3 base, vec3 n, vec3 eye) {
   float sky = 0.5 + 0.5 * dot(n, uUp);
   float sun = max(dot(n, uSun), 0.0);
   vec3 h = normalize(uSun + eye);
-  float shine = pow(max(dot(n, h), 0.0), 40.0) * 0.28;
-  float rim = pow(1.0 - max(dot(n, eye), 0.0), 3.0) * 0.16 * sky;
+  // Powers by squaring: without a graphics card, pow costs more than all the rest.
+  float g = max(dot(n, h), 0.0), g8 = g * g; g8 *= g8; g8 *= g8;
+  float g32 = g8 * g8; g32 *= g32;
+  float shine = g32 * g8 * 0.28;
+  float away = 1.0 - max(dot(n, eye), 0.0);
+  float rim = away * away * away * 0.16 * sky;
   vec3 c = base * (mix(vec3(0.30, 0.29, 0.30), vec3(0.52, 0.57, 0.64), sky) + sun * vec3(0.78, 0.74, 0.66));
   return c + shine * sun * vec3(1.0) + rim * vec3(0.8, 0.9, 1.0);
 }`;
@@ -104,24 +108,28 @@ vec3 sky(vec3 ray) {
 SHADERS.plain = [RAYS, SKY + `
 void main() { color = vec4(sky(normalize(vRay)), 1.0); }`];
 SHADERS.ground = [RAYS, SKY + `
-uniform vec3 uGround, uGrid; uniform float uHeight, uCell, uFar; uniform vec2 uHere;
-// How much of a point is covered by lines a cell apart, given how much of a cell a point spans.
-float lines(vec2 at, vec2 wide, float width) {
-  vec2 l = clamp(width + 0.5 - abs(fract(at - 0.5) - 0.5) / wide, 0.0, 1.0);
+uniform vec3 uGround, uGrid; uniform float uHeight, uPerCell, uPerFar; uniform vec2 uHere;
+// How much of a point is covered by lines a cell apart, given how many points a cell spans.
+float lines(vec2 at, vec2 points, float width) {
+  vec2 l = clamp(width + 0.5 - abs(fract(at - 0.5) - 0.5) * points, 0.0, 1.0);
   return max(l.x, l.y);
 }
 void main() {
-  vec3 ray = normalize(vRay);
-  if (ray.z > -1e-4 || uHeight <= 0.0) { color = vec4(mix(uSkyLow, sky(ray), clamp(ray.z * 50.0, 0.0, 1.0)), 1.0); return; }
-  float far = uHeight / -ray.z;
-  vec2 at = (uHere + ray.xy * far) / uCell;
-  vec2 wide = max(fwidth(at), 1e-6);
+  if (vRay.z > -1e-4 || uHeight <= 0.0) {
+    vec3 ray = normalize(vRay);
+    color = vec4(mix(uSkyLow, sky(ray), clamp(ray.z * 50.0, 0.0, 1.0)), 1.0);
+    return;
+  }
+  // The ray is as long as it comes: where it meets the ground, its length is no matter.
+  vec3 reach = vRay * (uHeight / -vRay.z);
+  vec2 at = uHere + reach.xy * uPerCell;
+  vec2 wide = max(fwidth(at), 1e-6), points = 1.0 / wide;
   float w = max(wide.x, wide.y);
-  float fine = lines(at, wide, 0.5) * 0.5 * clamp(1.25 - 3.0 * w, 0.0, 1.0);
-  float main_ = lines(at * 0.1, wide * 0.1, 0.9) * 0.9 * clamp(1.25 - 0.3 * w, 0.0, 1.0);
-  float haze = far / uFar;
-  haze = haze * haze / (1.0 + haze * haze);
-  color = vec4(mix(mix(uGround, uGrid, max(fine, main_)), uSkyLow, haze), 1.0);
+  float fine = lines(at, points, 0.5) * 0.5 * clamp(1.25 - 3.0 * w, 0.0, 1.0);
+  float main_ = lines(at * 0.1, points * 10.0, 0.9) * 0.9 * clamp(1.25 - 0.3 * w, 0.0, 1.0);
+  vec3 off = reach * uPerFar;
+  float haze = dot(off, off);
+  color = vec4(mix(mix(uGround, uGrid, max(fine, main_)), uSkyLow, haze / (1.0 + haze)), 1.0);
 }`];
 SHADERS.planet = [RAYS, `
 in vec3 vRay; out vec4 color;
@@ -155,8 +163,9 @@ void main() {
   float day = smoothstep(-0.12, 0.25, dot(n, uSun)), view = max(dot(n, -ray), 0.0);
   vec3 sea = mix(vec3(0.045, 0.14, 0.30), vec3(0.07, 0.26, 0.47), view);
   vec3 g = mix(sea, vec3(0.55, 0.75, 0.95), max(max(gl, gm) * 0.34, main_ * 0.85));
-  float shine = pow(max(dot(reflect(ray, n), uSun), 0.0), 24.0) * 0.22;
+  float s = max(dot(reflect(ray, n), uSun), 0.0), s8 = s * s, rim = 1.0 - view; s8 *= s8; s8 *= s8;
+  float shine = s8 * s8 * s8 * 0.22;
   g = g * mix(0.16, 1.15, day) + shine * day * vec3(1.0, 0.95, 0.85);
-  color = vec4(g + vec3(0.22, 0.45, 0.9) * pow(1.0 - view, 3.5) * mix(0.12, 0.9, day), 1.0);
+  color = vec4(g + vec3(0.22, 0.45, 0.9) * (rim * rim * rim * sqrt(rim)) * mix(0.12, 0.9, day), 1.0);
   gl_FragDepth = clamp(uDeep * (1.0 - 1.0 / max(far * dot(ray, uRayAhead) * uScaleDeep, 1.0)), 0.0, 1.0);
 }`];
