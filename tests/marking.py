@@ -14,6 +14,7 @@ __all__ = ["LONG", "is_long", "long_after", "long_but"]
 #: which [ and ] are plain characters.
 LONG = (
     "tests/backends/test_every_program.py::test_llvm_in_parts*",
+    "tests/blocks/test_code_size.py::test_programs*",
     "tests/blocks/test_forms_as_loops.py::*",
     "tests/blocks/test_wide_arrays.py::*[products]",
     "tests/blocks/test_wide_arrays.py::test_gradients*[*e*",

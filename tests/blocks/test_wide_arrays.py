@@ -56,7 +56,20 @@ def _chosen(x):
     return arc.cond(x[2] > 0.0, lambda u: u * np.sum(u), lambda u: np.cos(u)[::-1], x)
 
 
+GRID, VALUES = np.sort(RNG.standard_normal(9)), RNG.standard_normal(9)
+TABLE = arc.interpolant([np.linspace(-3.0, 3.0, 12)], RNG.standard_normal(12), method="cubic")
+
+
+def _search(x):
+    rising = np.arange(len(x)) * 0.1 + np.sin(x)
+    return np.interp(x * 5.0, np.arange(len(x)) * 0.1 + x**2 * 1e-3, rising) * np.searchsorted(
+        rising[::9], x, side="right"
+    )
+
+
 FUNCTIONS = {
+    "interp": lambda x: np.interp(x, GRID, VALUES) + TABLE(x) * np.searchsorted(GRID, x),
+    "search": _search,
     "sum": lambda x: np.sum(np.sin(x) * x),
     "moments": lambda x: np.mean(x) + np.std(x) + np.linalg.norm(x) + x @ x,
     "stencil": lambda x: np.roll(x, 1) - 2.0 * x + np.roll(x, -1),
@@ -132,7 +145,7 @@ def test_hessians():
     np.testing.assert_allclose(arc.hess(energy)(x), elements, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["sum", "stencil", "where", "stepped", "in place"])
+@pytest.mark.parametrize("name", ["sum", "stencil", "where", "stepped", "in place", "interp"])
 def test_graphs_do_not_grow_with_arrays(name):
     f = arc.compile(FUNCTIONS[name])
     small, large = (len(f.recording(np.ones(n)).blocks) for n in (100, 5_000))

@@ -23,7 +23,7 @@ from archimedes.graph.regions.reads import row_major
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.wide import Column, elementwise, in_loops, is_wide, put_in, taken
+from archimedes.symbolic.core.wide import Column, each, in_loops, put_in, taken
 
 __all__ = ["put", "read_table", "static_key", "take"]
 
@@ -130,6 +130,11 @@ class _Places:
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return zip(*(column.tolist() for column in self.columns))
 
+    def in_loops(self, g: Graph, ids: np.ndarray) -> bool:
+        """Tell whether so many elements are read, or of so many, that it is done by a loop."""
+        traced = [self.columns[axis] for axis in self.traced_axes]
+        return in_loops(g, ids.size, ids) or in_loops(g, math.prod(self.shape), *traced)
+
     def flat(self, sizes: Sequence[int]) -> tuple[np.ndarray, list[Column]]:
         """Return static positions in C order, and what traced coordinates add to them."""
         strides = row_major(sizes)
@@ -150,18 +155,15 @@ def _wrapped(trace: Trace, index: TracedValue, size: int) -> np.ndarray:
         below = g.emit(_LT, i, g.const(0, I64))
         return g.emit(_SELECT, below, g.emit(_ADD, i, g.const(size, I64)), i)
 
-    if is_wide(index.size):
-        ids = trace.elements_of(index).ravel()
-        return elementwise(trace.graph, [ids], [I64], ids.shape, wrapped)[0]
-    flat = [wrapped(trace.graph, i) for i in trace.ids_of(index).ravel().tolist()]
-    return np.array(flat, dtype=np.int64)
+    ids = trace.elements_of(index).ravel()
+    return each(trace.graph, [ids], [I64], ids.shape, wrapped)
 
 
 def take(x: TracedValue, key: Any) -> Any:
     """Read at traced integer positions; positions outside the array are clamped to its ends."""
     trace = current_trace()
     places = _Places(x, key, trace)
-    if in_loops(trace.graph, x.size, trace.elements_of(x)):
+    if places.in_loops(trace.graph, trace.elements_of(x)):
         static, moving = places.flat(x.shape)
         made = taken(trace.graph, trace.elements_of(x), x.code, static, moving)
         return wrap(made.reshape(places.shape), x.code, trace)
@@ -236,22 +238,16 @@ def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray
         )
     tests = np.broadcast_to(trace.elements_of(mask).reshape(mask.shape + (1,) * len(rows)), x.shape)
     values = np.broadcast_to(ids.reshape(ids.shape[-len(rows) :] if rows else ()), x.shape)
-    if in_loops(trace.graph, x.size, tests, x.ids):
-        given = [tests, values, x.ids]
-        x.ids[...] = elementwise(
-            trace.graph, given, [B8, x.code, x.code], x.shape, lambda g, *ids: g.emit(_SELECT, *ids)
-        )[0]
-        return
-    columns = (a.ravel().tolist() for a in (tests, values, x.ids))
-    flat = [trace.graph.emit(_SELECT, t, value, old) for t, value, old in zip(*columns)]
-    x.ids[...] = np.array(flat, dtype=np.int64).reshape(x.shape)
+    given, codes = [tests, values, x.ids], [B8, x.code, x.code]
+    x.ids[...] = each(trace.graph, given, codes, x.shape, lambda g, *ids: g.emit(_SELECT, *ids))
 
 
 def read_table(table: np.ndarray, index: TracedValue) -> TracedValue:
     """Read a constant 1-D array at traced positions, clamped to its range."""
     trace = current_trace()
     index = lift(index)
-    flat = [trace.graph.lookup(table, i) for i in trace.ids_of(index).ravel().tolist()]
     code = code_of(table.dtype)
     assert code is not None
-    return wrap(np.array(flat, dtype=np.int64).reshape(index.shape), code, trace)
+    ids = trace.elements_of(index)
+    read = each(trace.graph, [ids], [I64], ids.shape, lambda g, i: g.lookup(table, i))
+    return wrap(read, code, trace)

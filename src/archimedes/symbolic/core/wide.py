@@ -6,6 +6,7 @@ stand for (``graph/references.py``); what they return are references again.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from archimedes.graph.regions.reads import Affine, Read, row_major
 __all__ = [
     "Column",
     "constant_ids",
+    "each",
+    "each_with",
     "elementwise",
     "in_loops",
     "is_wide",
@@ -163,6 +166,40 @@ def elementwise(
     reads.body.outputs = [made] if isinstance(made, int) else list(made)
     blocks = loops(g, reads.ids, reads.reads, reads.body, shape)
     return [references(g, block).reshape(shape) for block in blocks]
+
+
+def each(
+    g: Graph,
+    operands: Sequence[np.ndarray],
+    dtypes: Sequence[int],
+    shape: tuple[int, ...],
+    make: Callable[..., int],
+) -> np.ndarray:
+    """Return ids of ``make(graph, *elements)`` for the elements of arrays of ids that broadcast.
+
+    A loop where they are wide, nodes where they are not.
+    """
+    return each_with(g, operands, dtypes, (), shape, make)
+
+
+def each_with(
+    g: Graph,
+    operands: Sequence[np.ndarray],
+    dtypes: Sequence[int],
+    blocks: Sequence[int],
+    shape: tuple[int, ...],
+    make: Callable[..., int],
+) -> np.ndarray:
+    """Return the same where ``make`` also gets blocks, whose elements it reads itself."""
+    if not in_loops(g, math.prod(shape), *operands):
+        columns = [_nodes(g, np.broadcast_to(ids, shape)) for ids in operands]
+        flat = [make(g, *row, *blocks) for row in zip(*columns)]
+        return np.array(flat, dtype=np.int64).reshape(shape)
+    reads = _Reads(g, shape)
+    inputs = [reads.operand(ids, code) for ids, code in zip(operands, dtypes)]
+    inputs += [reads.whole(block) for block in blocks]
+    reads.body.outputs = [make(reads.body, *inputs)]
+    return references(g, loops(g, reads.ids, reads.reads, reads.body, shape)[0]).reshape(shape)
 
 
 def reduction(

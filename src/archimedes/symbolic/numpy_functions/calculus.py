@@ -13,6 +13,7 @@ from archimedes.symbolic.core.dispatch import as_float, laid_like, lift, lift_ma
 from archimedes.symbolic.core.indexing import read_table
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.traced_content import known
+from archimedes.symbolic.core.wide import is_wide
 from archimedes.symbolic.numpy_functions.sorting import count_below
 
 __all__: list[str] = []
@@ -205,17 +206,26 @@ def _segment(x: Any, xp: Any, fp: Any) -> Any:
             at = count_below(points[1:-1], x, "right")
             slope, start, value = (read_table(t, at) for t in (slopes, points[:-1], values[:-1]))
             return slope * (x - start) + value
-    x0, x1, f0, f1 = (np.broadcast_to(v, x.shape) for v in (xp[0], xp[1], fp[0], fp[1]))
-    for k in range(1, xp.size - 1):
-        later = x >= xp[k]
-        x0, x1 = np.where(later, xp[k], x0), np.where(later, xp[k + 1], x1)
-        f0, f1 = np.where(later, fp[k], f0), np.where(later, fp[k + 1], f1)
+    x0, x1, f0, f1 = _ends_of_segment(x, xp, fp)
     slope = (f1 - f0) / (x1 - x0)
     result = slope * (x - x0) + f0
     # With infinite values NumPy tries the other end, then a level segment, before it gives nan.
     other = slope * (x - x1) + f1
     other = np.where(np.isnan(other) & (f0 == f1), f0, other)
     return np.where(np.isnan(result), np.where(x == x0, f0, other), result)
+
+
+def _ends_of_segment(x: Any, xp: Any, fp: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the two points, and the values there, between which each x lies."""
+    if is_wide(xp.size):
+        at = np.searchsorted(xp[1:-1], x, side="right")
+        return xp[at], xp[at + 1], fp[at], fp[at + 1]
+    x0, x1, f0, f1 = (np.broadcast_to(v, x.shape) for v in (xp[0], xp[1], fp[0], fp[1]))
+    for k in range(1, xp.size - 1):
+        later = x >= xp[k]
+        x0, x1 = np.where(later, xp[k], x0), np.where(later, xp[k + 1], x1)
+        f0, f1 = np.where(later, fp[k], f0), np.where(later, fp[k + 1], f1)
+    return x0, x1, f0, f1
 
 
 # ---- convolution -------------------------------------------------------------------------------

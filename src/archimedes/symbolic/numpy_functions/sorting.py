@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.references import as_block
 from archimedes.graph.dtypes import I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
@@ -21,6 +22,7 @@ from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_content import known
+from archimedes.symbolic.core.wide import each, each_with, in_loops
 
 __all__ = ["count_below", "exchanges", "sort_keys"]
 
@@ -155,14 +157,13 @@ def count_below(table: np.ndarray, v: Any, side: str) -> Any:
     A nan counts as larger than every entry; the table itself must hold none.
     """
     trace = current_trace()
-    g = trace.graph
     n = len(table)
     levels = n.bit_length()
     top = np.inf if table.dtype.kind == "f" else np.iinfo(np.int64).max
     # Entry 0 stands before the table: a search position p says that p entries are below.
     padded = np.concatenate([table[:1], table, np.full(2**levels - 1 - n, top, table.dtype)])
-    flat = []
-    for x in trace.ids_of(v).ravel().tolist():
+
+    def search(g: Graph, x: int) -> int:
         at = g.const(0, I64)
         for level in reversed(range(levels)):
             further = g.emit(_ADD, at, g.const(1 << level, I64))
@@ -170,26 +171,55 @@ def count_below(table: np.ndarray, v: Any, side: str) -> Any:
             stop = g.emit(_LE, x, entry) if side == "left" else g.emit(_LT, x, entry)
             at = g.emit(_SELECT, stop, at, further)
         # Only x beyond every entry (inf, nan) can run into the padding.
-        flat.append(g.emit(CODES["min"], at, g.const(n, I64)))
-    return wrap(np.array(flat, dtype=np.int64).reshape(v.shape), I64, trace)
+        return g.emit(CODES["min"], at, g.const(n, I64))
+
+    ids = trace.elements_of(v)
+    return wrap(each(trace.graph, [ids], [v.code], v.shape, search), I64, trace)
+
+
+def _is_below(g: Graph, entry: int, x: int, side: str) -> int:
+    """Emit whether an entry of a sorted table is to be counted."""
+    if side == "left":
+        return _precedes(g, entry, x)
+    return g.emit(_NOT, _precedes(g, x, entry))
 
 
 def _count_traced(a: Any, v: Any, side: str) -> Any:
     """Count as ``count_below`` does, in a traced table, one comparison per entry."""
     trace = current_trace()
-    g = trace.graph
+    if in_loops(trace.graph, a.size, trace.elements_of(a)):
+        return _count_in_block(a, v, side)
     table = trace.ids_of(a).tolist()
-    flat = []
-    for x in trace.ids_of(v).ravel().tolist():
+
+    def count(g: Graph, x: int, *entries: int) -> int:
         at = g.const(0, I64)
-        for k, entry in enumerate(table):
-            if side == "left":
-                below = _precedes(g, entry, x)
-            else:
-                below = g.emit(_NOT, _precedes(g, x, entry))
-            at = g.emit(_SELECT, below, g.const(k + 1, I64), at)
-        flat.append(at)
-    return wrap(np.array(flat, dtype=np.int64).reshape(v.shape), I64, trace)
+        for k, entry in enumerate(entries):
+            at = g.emit(_SELECT, _is_below(g, entry, x, side), g.const(k + 1, I64), at)
+        return at
+
+    given = [trace.elements_of(v), *(np.array(i) for i in table)]
+    made = each(trace.graph, given, [v.code] * len(given), v.shape, count)
+    return wrap(made, I64, trace)
+
+
+def _count_in_block(a: Any, v: Any, side: str) -> Any:
+    """Count by binary search in a wide traced table."""
+    trace = current_trace()
+    g, n = trace.graph, a.size
+    block = as_block(g, trace.elements_of(a), a.code)
+
+    def search(body: Graph, x: int, table: int) -> int:
+        at, least = body.const(0, I64), body.const(n, I64)
+        for level in reversed(range(n.bit_length())):
+            further = body.emit(_ADD, at, body.const(1 << level, I64))
+            entry = body.element(table, body.emit(_ADD, further, body.const(-1, I64)))
+            inside = body.emit(_LE, further, least)
+            ahead = body.emit(_AND, inside, _is_below(body, entry, x, side))
+            at = body.emit(_SELECT, ahead, further, at)
+        return at
+
+    ids = trace.elements_of(v)
+    return wrap(each_with(g, [ids], [v.code], [block], v.shape, search), I64, trace)
 
 
 @implements(np.searchsorted)
