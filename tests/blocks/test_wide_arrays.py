@@ -61,7 +61,7 @@ TABLE = arc.interpolant([np.linspace(-3.0, 3.0, 12)], RNG.standard_normal(12), m
 
 
 def _search(x):
-    rising = np.arange(len(x)) * 0.1 + np.sin(x)
+    rising = np.arange(len(x)) * 0.1 + 0.01 * np.sin(x)
     return np.interp(x * 5.0, np.arange(len(x)) * 0.1 + x**2 * 1e-3, rising) * np.searchsorted(
         rising[::9], x, side="right"
     )
