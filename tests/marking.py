@@ -45,6 +45,7 @@ LONG = (
     "tests/control/test_schedules_and_allocation.py::test_the_same_bits*[allocator]",
     "tests/cuda/test_nvrtc.py::test_every_op*",
     "tests/cuda/test_nvrtc.py::test_every_region*",
+    "tests/derivatives/test_as_loops.py::*",
     "tests/derivatives/test_hessians_at_equal_values.py::test_five_by_five*",
     "tests/derivatives/test_hessians_at_equal_values.py::test_functions_of_singular*4 by 4]",
     "tests/derivatives/test_second.py::test_forward_over_reverse[expm*",

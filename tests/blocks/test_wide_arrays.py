@@ -92,6 +92,8 @@ FUNCTIONS = {
     "repeated": _repeated,
     "chosen": _chosen,
     "mapped": lambda x: arc.vmap(lambda a, b: a * np.sin(b))(x, x[::-1]),
+    "held": lambda x: arc.stop_gradient(np.cos(x)) * x,
+    "special": lambda x: arc.special.erf(x) + arc.special.gammaln(2.0 + x**2),
     "float32": lambda x: x.astype(np.float32) * np.float32(3),
     "integers": lambda x: (x * 10).astype(int) // 3 + np.arange(len(x)),
     "bools": lambda x: np.array([np.any(x > 3.0), np.all(x < 4.0)]),
@@ -145,7 +147,9 @@ def test_hessians():
     np.testing.assert_allclose(arc.hess(energy)(x), elements, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["sum", "stencil", "where", "stepped", "in place", "interp"])
+@pytest.mark.parametrize(
+    "name", ["sum", "stencil", "where", "stepped", "in place", "interp", "held", "special"]
+)
 def test_graphs_do_not_grow_with_arrays(name):
     f = arc.compile(FUNCTIONS[name])
     small, large = (len(f.recording(np.ones(n)).blocks) for n in (100, 5_000))

@@ -19,9 +19,14 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, DerivativeRule
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
+from archimedes.symbolic.core.casting import applied
 from archimedes.symbolic.core.traced_content import traced_or_same
 
 __all__ = ["CustomFunction", "custom_jvp", "custom_vjp", "stop_gradient"]
+
+
+def _stopped(g: Graph, i: int) -> int:
+    return g.emit(CODES["stop"], i)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -36,8 +41,7 @@ def stop_gradient(x: Any) -> Any:
         if not isinstance(leaf, SymbolicArray) or not is_float(leaf.code):
             return leaf
         trace = current_trace()
-        flat = [trace.graph.emit(CODES["stop"], i) for i in trace.ids_of(leaf).ravel().tolist()]
-        ids = np.array(flat, dtype=np.int64).reshape(leaf.shape)
+        ids = applied(trace.graph, trace.elements_of(leaf), leaf.code, _stopped)
         return wrap(ids, leaf.code, weak=leaf.weak)
 
     return tree.map(stop, x)

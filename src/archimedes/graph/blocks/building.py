@@ -19,6 +19,7 @@ __all__ = [
     "LONG_SUM",
     "add_blocks",
     "add_values",
+    "each",
     "loops",
     "one_hot",
     "pack",
@@ -38,6 +39,17 @@ def partials_of(reduced: int, kept: int) -> int:
     Products of matrices, which have two, are summed in order.
     """
     return PARTIALS if reduced >= LONG_SUM and kept < 2 else 1
+
+
+def each(g: Graph, code: int, i: int) -> int:
+    """Apply an op of one operand to a number, or to each element of a block."""
+    kind = g.dtype[i]
+    if not length_of(kind):
+        return g.emit(code, i)
+    body = Graph()
+    body.outputs = [body.emit(code, body.input(item_type(kind)))]
+    (made,) = loops(g, [i], [Affine(0, (1,))], body, (length_of(kind),))
+    return made
 
 
 def loops(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from archimedes.graph.blocks.building import each
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.quotients import GAUSS, Limit, Quotients, Turn
 from archimedes.graph.derivatives.sparsity import region_size
@@ -220,7 +221,7 @@ class Values:
         """
         e, n = Emit(g, self.quotients.e.dtype), len(self.quotients.values)
         number, *rest = g.inputs
-        gap, *rest = [e("stop", i) if is_float(g.dtype[i]) else i for i in rest]
+        gap, *rest = [each(g, CODES["stop"], i) if is_float(g.dtype[i]) else i for i in rest]
         _, values = self._moved(g, turns, number, e.neg(gap), rest[:n])
         vectors, others = rest[n : n + len(self.vectors)], rest[n + len(self.vectors) :]
         first = self.rates(g, number, values, vectors)

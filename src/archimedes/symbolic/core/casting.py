@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from archimedes.graph.blocks.references import scalar_ids
@@ -10,7 +12,7 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.wide import elementwise, in_loops
 
-__all__ = ["cast", "cast_ids", "laid_out"]
+__all__ = ["applied", "cast", "cast_ids", "laid_out"]
 
 # NumPy's own, also while names in its module are replaced (``creation.py``).
 _array = np.array
@@ -35,11 +37,16 @@ def cast_ids(g: Graph, ids: np.ndarray, source: int, target: int) -> np.ndarray:
     """Convert an array of ids from one dtype to another."""
     if source == target:
         return ids
+    return applied(g, ids, source, lambda body, x: cast(body, x, target))
+
+
+def applied(g: Graph, ids: np.ndarray, code: int, make: Callable[[Graph, int], int]) -> np.ndarray:
+    """Append ``make(graph, id)`` for each of an array of ids: one by one, or in a loop if wide."""
     if in_loops(g, ids.size, ids):
-        (made,) = elementwise(g, [ids], [source], ids.shape, lambda body, x: cast(body, x, target))
+        (made,) = elementwise(g, [ids], [code], ids.shape, make)
         return laid_out(made, ids)
     ids = scalar_ids(g, ids)
-    flat = [cast(g, i, target) for i in ids.ravel().tolist()]
+    flat = [make(g, i) for i in ids.ravel().tolist()]
     return laid_out(_array(flat, dtype=_ID).reshape(ids.shape), ids)
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.ops import CODES
 from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import ADOPTERS
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.ufunc_formulas import Loop
 from archimedes.symbolic.core.ufuncs import UFUNCS
+from archimedes.symbolic.core.wide import elementwise, in_loops
 
 __all__ = ["record"]
 
@@ -21,10 +23,16 @@ def record(name: str, *operands: Any) -> Any:
     """Record an op of that name for each element; ints become float64, float32 alone stays."""
     arrays = floats(*operands)
     trace = current_trace()
-    ids = np.broadcast_arrays(*(trace.ids_of(x) for x in arrays))
-    emit, code = trace.graph.emit, CODES[name]
-    made = [emit(code, *row) for row in zip(*(x.ravel().tolist() for x in ids))]
-    return wrap(np.array(made, dtype=np.int64).reshape(ids[0].shape), arrays[0].code, trace)
+    g, code, dtype = trace.graph, CODES[name], arrays[0].code
+    ids = np.broadcast_arrays(*(trace.elements_of(x) for x in arrays))
+    shape = ids[0].shape
+    if in_loops(g, ids[0].size, *ids):
+        dtypes = [dtype] * len(ids)
+        (made,) = elementwise(g, ids, dtypes, shape, lambda body, *row: body.emit(code, *row))
+        return wrap(made, dtype, trace)
+    rows = zip(*(scalar_ids(g, x).ravel().tolist() for x in ids))
+    flat = [g.emit(code, *row) for row in rows]
+    return wrap(np.array(flat, dtype=np.int64).reshape(shape), dtype, trace)
 
 
 def _beta_logarithm(e: Loop, a: int, b: int) -> int:
