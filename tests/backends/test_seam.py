@@ -315,12 +315,14 @@ def test_unknown_backends_of_solves():
 
 def test_solvers_say_how_to_use_a_device():
     x0, f = FarArray([1.0, 2.0]), lambda t, x, *more: -x
-    message = "holds a far array, and solvers take NumPy's: move it here and say backend='far'"
+    message = "holds a far array, and a single solve takes NumPy's: move it here, or give a batch"
     for solve in (arc.solve_ode, arc.odeint):
         with pytest.raises(ValueError, match=f"x0 {message}"):
             solve(f, (0.0, 1.0), x0)
         with pytest.raises(ValueError, match=f"args {message}"):
             solve(f, (0.0, 1.0), [1.0, 2.0], args=(x0,))
+    with pytest.raises(ValueError, match=r"far arrays, and solvers take NumPy's.*backend='far'"):
+        arc.solve_ode(f, (0.0, 1.0), x0, in_axes=0)
 
 
 def test_chunks_of_campaigns_are_the_backends_choice(monkeypatch, tmp_path):

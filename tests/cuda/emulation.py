@@ -10,6 +10,7 @@ import ctypes
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +29,7 @@ _BEFORE = """\
 #undef UINT32_C
 #undef INT64_MAX
 #undef INT64_MIN
+#define atomicAdd(place, n) __atomic_fetch_add(place, n, __ATOMIC_RELAXED)
 #define __device__
 #define __global__
 #define __shared__
@@ -107,6 +109,9 @@ extern "C" void launch_{name}(void **p, unsigned long long count, unsigned threa
 _HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\((.*)\)$', re.M)
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 class Emulated:
     """A file of CUDA C as a library of the CPU."""
 
@@ -137,4 +142,5 @@ class Emulated:
         """Run a kernel on NumPy's arrays."""
         pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
         run = getattr(self._library, f"launch_{name}")
-        run(pointers, ctypes.c_ulonglong(count), ctypes.c_uint(threads), ctypes.c_uint(blocks))
+        with _ONE_AT_A_TIME:  # where the threads of a block meet is one place
+            run(pointers, ctypes.c_ulonglong(count), ctypes.c_uint(threads), ctypes.c_uint(blocks))

@@ -14,18 +14,64 @@ from unittest import mock
 
 import numpy as np
 
-from archimedes.backends.cuda import cuda_kernel, device
+from archimedes.backends.cuda import cuda_kernel, device, repeated_kernel
 
 from .emulation import Emulated
 
 __all__ = ["Tensor", "installed", "ndarray"]
 
 
-class ndarray:
-    """An array on the device: NumPy cannot look into it."""
+def there(value: Any) -> Any:
+    """Put NumPy's results behind the wall; CuPy's scalars are arrays too."""
+    if isinstance(value, tuple):
+        return tuple(map(there, value))
+    return ndarray(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def held_in(value: Any) -> Any:
+    """Look behind the wall; arrays of NumPy's are not taken, as CuPy does not take them."""
+    if isinstance(value, ndarray):
+        return value.held
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(held_in, value))
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    return value
+
+
+class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array on the device: NumPy cannot look into it, but its functions compute with it."""
 
     def __init__(self, held: Any) -> None:
         self.held, self.device = held, types.SimpleNamespace(id=0)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **kwargs: Any):
+        if out:
+            kwargs["out"] = held_in(out)
+        result = getattr(ufunc, method)(*map(held_in, inputs), **kwargs)
+        return out[0] if out else there(result)
+
+    def __array_function__(self, func: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        return there(func(*held_in(args), **{k: held_in(v) for k, v in kwargs.items()}))
+
+    def __bool__(self) -> bool:
+        return bool(self.held)
+
+    def __int__(self) -> int:
+        return int(self.held)
+
+    def __float__(self) -> float:
+        return float(self.held)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def _reduced(name: str) -> Any:
+        return lambda self, *args, **kwargs: there(getattr(self.held, name)(*args, **kwargs))
+
+    any, all, sum, max, min, mean = map(_reduced, ("any", "all", "sum", "max", "min", "mean"))
+    astype, copy, nonzero = map(_reduced, ("astype", "copy", "nonzero"))
+    strides = property(lambda self: self.held.strides)
 
     shape = property(lambda self: self.held.shape)
     dtype = property(lambda self: self.held.dtype)
@@ -43,10 +89,10 @@ class ndarray:
         return 2, 0
 
     def __getitem__(self, k: Any) -> ndarray:
-        return ndarray(self.held[k])
+        return ndarray(np.asarray(self.held[held_in(k)]))
 
-    def __setitem__(self, k: Any, value: ndarray) -> None:
-        self.held[k] = value.held
+    def __setitem__(self, k: Any, value: Any) -> None:
+        self.held[held_in(k)] = held_in(value)
 
     def reshape(self, *shape: Any) -> ndarray:
         return ndarray(self.held.reshape(*shape))
@@ -76,10 +122,28 @@ class Tensor:
         raise TypeError("can't convert cuda:0 device type tensor to numpy")
 
 
-def asarray(value: Any) -> ndarray:
+def asarray(value: Any, dtype: Any = None) -> ndarray:
     if isinstance(value, Tensor):
         return ndarray(value.held)
-    return value if isinstance(value, ndarray) else ndarray(np.array(value))
+    return value if isinstance(value, ndarray) else ndarray(np.array(value, dtype))
+
+
+def _of_numpy(name: str) -> Any:
+    function = getattr(np, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        kwargs = {k: held_in(v) for k, v in kwargs.items()}
+        if out is not None:
+            kwargs["out"] = out.held
+        result = function(*held_in(args), **kwargs)
+        return there(result) if out is None else out
+
+    return call
+
+
+#: Functions of NumPy's that solves use.
+_SAME = ("arange", "zeros", "full", "array", "flatnonzero", "minimum", "where", "broadcast_to")
 
 
 class _Module:
@@ -111,6 +175,9 @@ class _Stream:
     def synchronize(self) -> None:
         pass
 
+    def record(self) -> _Stream:
+        return self
+
 
 def _space(**names: Any) -> Any:
     return types.SimpleNamespace(**names)
@@ -124,7 +191,7 @@ class OutOfMemoryError(MemoryError):
     pass
 
 
-def empty(shape: Any, dtype: Any) -> ndarray:
+def empty(shape: Any, dtype: Any = np.float64) -> ndarray:
     """A small device."""
     if np.prod(shape) > 10**7:
         raise OutOfMemoryError(f"Out of memory allocating {np.prod(shape)} numbers")
@@ -146,6 +213,7 @@ def _module() -> types.ModuleType:
         Device=lambda: _space(id=0, compute_capability="90"),
         memory=_space(OutOfMemoryError=OutOfMemoryError),
         Stream=_Stream,
+        alloc_pinned_memory=bytearray,
         get_current_stream=_Stream,
     )
     made.__dict__.update(
@@ -158,6 +226,7 @@ def _module() -> types.ModuleType:
         moveaxis=lambda x, a, b: ndarray(np.moveaxis(x.held, a, b)),
         may_share_memory=lambda a, b: np.may_share_memory(a.held, b.held),
         asnumpy=lambda x: x.get(),
+        **{name: _of_numpy(name) for name in _SAME},
     )
     return made
 
@@ -166,13 +235,16 @@ def _module() -> types.ModuleType:
 def installed() -> Iterator[types.ModuleType]:
     """Put it in the place of CuPy, and text in the place of machine code."""
     made = _module()
-    as_text = mock.patch.object(cuda_kernel, "compile_cubin", lambda text, *rest: text.encode())
+    as_text = [
+        mock.patch.object(module, "compile_cubin", lambda text, *rest: text.encode())
+        for module in (cuda_kernel, repeated_kernel)
+    ]
     # Only these: modules that are imported meanwhile stay.
     before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}
     _forget()
     try:
         sys.modules.update({"cupy": made, "cupy.cuda": made.cuda})
-        with as_text:
+        with as_text[0], as_text[1]:
             yield made
     finally:
         for name, module in before.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,32 @@ class Arrays(ABC):
     def may_overlap(self, a: Any, b: Any) -> bool:
         """Tell whether two arrays may share memory."""
 
+    def module(self) -> Any:
+        """Return what has NumPy's functions for these arrays, or None.
+
+        Solves of many instances keep all they need on devices whose arrays have one; kernels of
+        such a backend must have ``repeating_batch``. Elsewhere arrays are moved for each call.
+        """
+        return None
+
+    def own(self, array: Any) -> Any:
+        """Return an array of this kind, of whatever package, as the module's, without a copy.
+
+        Other values stay what they are.
+        """
+        return array
+
+    def fetch(self, array: Any, place: np.ndarray) -> None:
+        """Copy an array of this kind into one of NumPy's."""
+        place[...] = self.to_host(array)
+
+    def working(self, apart: bool) -> AbstractContextManager[Any]:
+        """Return a context for work that says what helps where memory does not suffice.
+
+        ``apart``: work of this thread waits for no other thread's.
+        """
+        return nullcontext()
+
     def first(self, batch: Any) -> Any:
         """Return the first instance of a batch."""
         return batch[0]
@@ -75,6 +102,10 @@ class HostArrays(Arrays):
     """NumPy's."""
 
     kind = "NumPy"
+
+    def module(self) -> Any:
+        """Return NumPy."""
+        return np
 
     def owns(self, value: Any) -> bool:
         """Tell whether a value is a NumPy array."""

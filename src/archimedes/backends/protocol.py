@@ -156,6 +156,19 @@ class Kernel(ABC):
 
         return run
 
+    def repeating_batch(
+        self, at: Kernel, carry: int, batched: Sequence[bool], key: int
+    ) -> Callable[..., None] | None:
+        """Return what repeats the kernel for many instances, or None where there is no such thing.
+
+        The kernel's program is that of ``repeating`` with one more input, the next item; ``at`` is
+        one of this backend's for ``(row, item) -> numbers``; ``batched`` says what has a row per
+        instance of the inputs between state and item. It is called with arrays of the backend's,
+        ``(state, given, items, sign, places, done, results)``, and repeats each instance until it
+        need not go on, or has all items behind it (see ``function.batching.repeated_batches``).
+        """
+        return None
+
     def source(self, kind: str) -> str:
         """Return the code as text; ``kind`` is one of ``sources``."""
         raise NotImplementedError(kind)

@@ -23,6 +23,8 @@ from archimedes.backends.cuda.device import (
 from archimedes.backends.cuda.device_text import OPTIONS
 from archimedes.backends.cuda.kernel_source import KERNEL, Layout, file_of, kernel_text, layout
 from archimedes.backends.cuda.nvrtc import compile_cubin
+from archimedes.backends.cuda.repeated_kernel import CudaRepeated
+from archimedes.backends.cuda.repeated_source import RepeatedProgram
 from archimedes.backends.protocol import Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
 from archimedes.errors import DeviceError
@@ -152,6 +154,14 @@ class CudaProgram(Kernel):
         for stream in streams:
             stream.synchronize()
         return True
+
+    def repeating_batch(
+        self, at: Kernel, carry: int, batched: Sequence[bool], key: int
+    ) -> CudaRepeated:
+        """Return a kernel whose threads repeat the program for one instance after the other."""
+        assert isinstance(at, CudaProgram)
+        whole = RepeatedProgram(self.program, at.program, carry, tuple(map(bool, batched)), key)
+        return CudaRepeated(whole)
 
     def source(self, kind: str) -> str:
         """Return the CUDA C of a batch whose inputs all have a row per instance."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.array_kinds import Arrays
+from archimedes.backends.cuda.copies import fetch
 from archimedes.backends.cuda.device import cupy
 from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
@@ -85,6 +86,25 @@ class CupyArrays(Arrays):
     def to_host(self, array: Any) -> np.ndarray:
         """Copy to NumPy's, when all before on the current stream is done."""
         return as_cupy(array).get()
+
+    def module(self) -> Any:
+        """Return CuPy."""
+        return cupy()
+
+    def own(self, array: Any) -> Any:
+        """Return an array on a GPU as CuPy's."""
+        return as_cupy(array) if _is_on_gpu(array) else array
+
+    def fetch(self, array: Any, place: np.ndarray) -> None:
+        """Copy to NumPy's memory through memory that the GPU writes to by itself."""
+        fetch(as_cupy(array), place)
+
+    @contextmanager
+    def working(self, apart: bool) -> Iterator[None]:
+        """Watch the memory; ``apart``: on a stream of its own."""
+        stream = cupy().cuda.Stream(non_blocking=True) if apart else nullcontext()
+        with _enough_memory(), stream:
+            yield
 
     def move_axis(self, array: Any, source: int, destination: int) -> Any:
         """Return a view."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import backend_of
+from archimedes.backends.protocol import Backend
+from archimedes.backends.registry import AUTO, backend_of, home_of
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.symbolic import is_traced
@@ -22,6 +23,7 @@ __all__ = [
     "check_state",
     "check_step",
     "check_times",
+    "home_of_arrays",
     "in_order",
     "refuse_device_arrays",
     "refuse_traced",
@@ -48,7 +50,7 @@ def refuse_traced(*values: Any) -> None:
 
 
 def refuse_device_arrays(**given: Any) -> None:
-    """Raise for arrays of a device: a solve is driven from here, with NumPy's."""
+    """Raise for arrays of a device: a single solve is driven from here, with NumPy's."""
     for name, value in given.items():
         if type(value) is np.ndarray or value is None or (type(value) is tuple and not value):
             continue  # most of the time
@@ -56,9 +58,35 @@ def refuse_device_arrays(**given: Any) -> None:
             home = None if isinstance(leaf, _PLAIN) else backend_of(leaf)
             if home is not None:
                 raise ShapeDtypeError(
-                    f"{name} holds a {home.arrays.kind} array, and solvers take NumPy's: move it "
-                    f"here and say backend={home.name!r}, which runs the solve there"
+                    f"{name} holds a {home.arrays.kind} array, and a single solve takes NumPy's: "
+                    "move it here, or give a batch (in_axes=0), which is solved where it lies"
                 )
+
+
+def home_of_arrays(backend: str | None, **given: Any) -> Backend | None:
+    """Return the backend whose arrays a batch is given in, None for NumPy's.
+
+    ``backend`` is what the user asked for.
+    """
+    leaves, names = [], []
+    for name, value in given.items():
+        found, treedef = tree.flatten(value)
+        leaves += found
+        names += treedef.paths(name)
+    if not any(backend_of(leaf) for leaf in leaves if not isinstance(leaf, _PLAIN)):
+        return None
+    home = home_of(leaves, names)
+    if home is not None and home.arrays.module() is None:
+        raise ShapeDtypeError(
+            f"the batch lies in {home.arrays.kind} arrays, and solvers take NumPy's: move them "
+            f"here and say backend={home.name!r}, which runs the solves there"
+        )
+    if home is not None and backend not in (None, AUTO, home.name):
+        raise ShapeDtypeError(
+            f"backend={backend!r}, but the batch lies in {home.arrays.kind} arrays, which backend "
+            f"{home.name!r} takes: {home.arrays.remedy or 'move them'}, or leave backend= out"
+        )
+    return home
 
 
 def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:

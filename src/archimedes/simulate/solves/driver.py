@@ -10,11 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from archimedes.backends.array_kinds import HOST
+from archimedes.graph.dtypes import F64
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Collector, FinalStates, OutputTimes, Result
+from archimedes.simulate.solves.device_outputs import OutputsThere
 from archimedes.simulate.solves.event_logs import EventLog
 from archimedes.simulate.solves.every_step import EveryStep
 from archimedes.simulate.solves.instances import Instances
@@ -24,8 +28,10 @@ from archimedes.simulate.stepping.solve_kernels import Kernels
 
 __all__ = ["FIRST_CALL", "Task", "drive"]
 
-#: Trial steps in the first call of a kernel, and the seconds that later calls should take.
+#: Trial steps in the first call of a kernel, and the seconds that later calls should take; on a
+#: device a call is one of very many runs.
 FIRST_CALL, SECONDS = 10_000, 0.1
+FIRST_THERE = 512
 
 
 @dataclass(slots=True)
@@ -63,7 +69,7 @@ class Task:
     dense: bool = False
     final: bool = False
     threads: int | None = None
-    place: tuple[np.ndarray, np.ndarray] | None = None
+    place: tuple[Any, Any] | None = None
 
     def runs(self) -> Runs:
         """Return the runs, before they begin."""
@@ -71,13 +77,17 @@ class Task:
             return OneRun(self.kernels, self.setup, self.instances, self.max_steps)
         return ManyRuns(self.kernels, self.setup, self.instances, self.max_steps, self.threads)
 
-    def outputs(self) -> tuple[np.ndarray, np.ndarray]:
+    def outputs(self) -> tuple[Any, Any]:
         """Return arrays for the times (N, m) and states (N, m, n) that are put out."""
         assert self.times is not None
         shape = (self.instances.count, len(self.times))
         # The times of a single solve are those that were given.
+        size = self.kernels.plan.layout.size
+        if not isinstance(self.instances.x0, np.ndarray):
+            # Times that all instances share are no array of their own there.
+            return None, self.kernels.backend.arrays.empty(F64, (*shape, size))
         t = self.times[None] if self.instances.alone else np.empty(shape)
-        return t, np.empty((*shape, self.kernels.plan.layout.size))
+        return t, np.empty((*shape, size))
 
     def collector(self, runs: Runs) -> Collector:
         """Return what calls the kernels and keeps what they put out."""
@@ -86,6 +96,8 @@ class Task:
         if self.times is None or self.dense:
             keep = self.dense or self.kernels.plan.events is not None
             return EveryStep(runs, keep, self.times)
+        if runs.arrays is not HOST:
+            return OutputsThere(runs, self.times, None if self.place is None else self.place[1])
         return OutputTimes(runs, self.times, *(self.place or self.outputs()))
 
 
@@ -101,7 +113,7 @@ def drive(
     collect = task.collector(runs)
     runs.begin(collect.dense)
     log = None if task.kernels.plan.events is None else EventLog(runs)
-    pace = Pace()
+    pace = Pace(FIRST_CALL if runs.arrays is HOST else FIRST_THERE)
     try:
         # Whatever is done here holds up other threads: the less the better.
         while runs.going(collect.waiting):

@@ -46,11 +46,13 @@ class EveryStep(Collector):
             self.made[0] += made
         elif self.tries:
             kept = rows[rows[..., START] != rows[..., END]]
-            self.made[runs.places] += made
         else:
-            kept = rows[np.arange(self.count) < made[:, None]]
-            self.made[runs.places] += made
-        self.blocks.append((kept, runs.places, made))
+            kept = rows[runs.xp.arange(self.count) < made[:, None]]
+        places = runs.places
+        if not runs.one:
+            kept, places, made = map(runs.arrays.to_host, (kept, places, made))
+            self.made[places] += made
+        self.blocks.append((kept, places, made))
 
     def cut(self, instances: np.ndarray, before: np.ndarray) -> None:
         """Take note of the states (k, n) right before events, which get samples of their own."""
@@ -110,7 +112,8 @@ class EveryStep(Collector):
                 return self._at_times(self.times, dense, run, status)
         t = np.empty((len(rows), rows.shape[1] + 1))
         t[:, 0], t[:, 1:] = self.runs.setup.t_start, rows[:, :, END]
-        x = np.concatenate([self.runs.instances.x0[:, None], self.parts.x(rows)], axis=1)
+        x0 = self.runs.arrays.to_host(self.runs.instances.x0)
+        x = np.concatenate([x0[:, None], self.parts.x(rows)], axis=1)
         lengths = [n + 1 for n in made]
         if self.cuts:
             t, x = self._with_cuts(t, x, lengths)

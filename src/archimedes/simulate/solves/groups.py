@@ -14,9 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.array_kinds import HOST
 from archimedes.backends.cpus import check_threads, cpu_count
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import FEW, Result
+from archimedes.simulate.solves.device_batches import drive_there
 from archimedes.simulate.solves.driver import Task, drive
 
 __all__ = ["drive_groups"]
@@ -26,13 +28,17 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
     """Solve all instances of a batch, in groups that go to threads of their own."""
     count = task.instances.count
     whole = None
-    if task.times is not None and not task.dense:
+    if task.times is not None and not task.dense and not task.final:
         whole = task.outputs()
+    arrays = task.kernels.backend.arrays
+    there = arrays is not HOST and arrays.module() is not None
     workers = check_threads("solve_ode", task.threads) or cpu_count()
     sizes = task.kernels.backend.sizes
-    size = sizes.group if whole is not None and whole[0].shape[1] < FEW else sizes.keeping
+    size = sizes.group if whole is not None and whole[1].shape[1] < FEW else sizes.keeping
     if count > size:
         size = min(size, max(sizes.least, -(-count // (sizes.shares * workers))))
+    if there:
+        return _joined(drive_there(replace(task, place=whole), monitor, size), whole)
     firsts = range(0, count, size)
     if len(firsts) == 1:
         return drive(replace(task, place=whole), monitor)
@@ -65,6 +71,8 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
 
 def _joined(results: Sequence[Result], whole: tuple[np.ndarray, np.ndarray] | None) -> Result:
     """Put groups together; shorter ones are filled up with nan. ``whole``: t and x of all."""
+    if len(results) == 1:
+        return results[0]
     most = max(r.t.shape[1] for r in results)
 
     def filled(array: np.ndarray) -> np.ndarray:
@@ -74,7 +82,9 @@ def _joined(results: Sequence[Result], whole: tuple[np.ndarray, np.ndarray] | No
         )
 
     kept = [r.dense for r in results]
-    t, x = whole or (np.concatenate([filled(getattr(r, k)) for r in results]) for k in "tx")
+    t, x = whole or (None, None)
+    t = np.concatenate([filled(r.t) for r in results]) if t is None else t
+    x = np.concatenate([filled(r.x) for r in results]) if x is None else x
     return Result(
         t,
         x,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.function.batching.batch_axes import instance
 from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.methods.stiffness import is_stiff
@@ -112,16 +113,22 @@ class Problem:
         if plan.events is not None:
             table = batch_table(found.events, found.starts, plan.layout, len(found.status))
             signals = found.run.signals
-            events = {**table, "count": signals.count, "last": signals.last}
+            count, last = map(self._here, (signals.count, signals.last))
+            events = {**table, "count": count, "last": last}
         return Trajectory(
             found.t,
             plan.layout.unpack(found.x, found.t.shape),
             status=found.status,
             message=self._message(found),
-            stats=_statistics(plan.method, found.run, np.asarray),
+            stats=_statistics(plan.method, found.run, self._here),
             dense=None if found.dense is None else BatchDense(found.dense),
             events=events,
         )
+
+    def _here(self, array: Any) -> np.ndarray:
+        """Return an array as NumPy's."""
+        host = isinstance(array, np.ndarray)
+        return array if host else self.kernels.backend.arrays.to_host(array)
 
     def _message(self, found: Result) -> str:
         """Say how many instances ended well, and what became of the first that did not."""
@@ -169,7 +176,13 @@ def prepare(
     in_axes: Any = None,
 ) -> Problem:
     """Check and flatten what a user gave; ``in_axes``: for a batch, as in ``instances_of``."""
-    argument_checks.refuse_device_arrays(x0=x0, args=args)
+    if in_axes is None:
+        argument_checks.refuse_device_arrays(x0=x0, args=args)
+    else:
+        home = argument_checks.home_of_arrays(options.backend, x0=x0, args=args)
+        options.backend = options.backend if home is None else home.name
+        if home is not None:
+            x0, args = tree.map(home.arrays.own, x0), tree.map(home.arrays.own, args)
     start, end = argument_checks.check_span(t_span, x0)
     if in_axes is None:
         state = as_state(x0)
@@ -203,7 +216,7 @@ def _batch(
     if len(axes) == 1 + len(given):
         axes = (axes[0], *(a for k, a in enumerate(axes[1:]) if k not in fixed))
     count, states, leaves, many = instances_of(as_state(x0), moving, axes)
-    layout = layout_of(tree.map(lambda leaf: np.asarray(leaf)[0], states))
+    layout = layout_of(tree.map(instance, states))
     argument_checks.check_state(states, layout)
     own = tree.leaves(model.args[: len(model.args) - len(moving)])
     flat = [np.reshape(leaf, (count, -1)) for leaf in tree.leaves(states)]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import backend_of
+from archimedes.function.batching.batch_axes import to_front
 
 __all__ = ["Instances", "instances_of", "one_instance"]
 
@@ -70,8 +72,11 @@ def instances_of(
     axes = [axis for value, axis in zip(everything, given) for axis in _spread(value, axis)]
     count = _fronted(leaves, axes, treedef)
     own = len(tree.leaves(x0))
+    # Where nothing of x0 is mapped, what is shared goes to where the other arrays lie.
+    homes = [home for leaf in leaves if (home := backend_of(leaf)) is not None]
+    xp = homes[0].arrays.module() if homes else np
     states = [
-        leaf if axis is not None else np.broadcast_to(leaf, (count, *np.shape(leaf)))
+        leaf if axis is not None else xp.broadcast_to(xp.asarray(leaf), (count, *np.shape(leaf)))
         for leaf, axis in zip(leaves[:own], axes)
     ]
     many = [axis is not None for axis in axes[own:]]
@@ -90,7 +95,7 @@ def _fronted(leaves: list[Any], axes: Sequence[int | None], treedef: Any) -> int
                 f"in_axes asks for axis {axis} of a leaf of {name} of shape {np.shape(leaves[k])}, "
                 "which has no such axis: use None for what all instances share"
             )
-        leaves[k] = np.moveaxis(np.asarray(leaves[k]), axis, 0)
+        leaves[k] = to_front(leaves[k], axis)
         sizes[path] = len(leaves[k])
     if not sizes:
         raise ValueError("in_axes is None for everything: there is nothing to batch over")

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.array_kinds import HOST
 from archimedes.function import Compiled, vmap
+from archimedes.function.batching.repeated_batches import Items
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
@@ -28,12 +30,15 @@ __all__ = ["ManyRuns", "OneRun", "Runs"]
 FIRST_ROWS, FEW_STEPS = 32, 16
 HERE = np.zeros(1, dtype=np.int64)
 _SETUP_AXES = Setup(None, None, None, None, None, None, 0)
+_SETUP_MANY = [False] * 6 + [True]
 
 
 class OneRun:
     """A single run; ``run`` is where it stands, ``most`` how many trial steps it may make."""
 
     one = True
+    #: Where its arrays lie, and NumPy's functions for them.
+    arrays, xp = HOST, np
     #: Steps and outputs in one kernel call, at most, and numbers in the rows of steps, which are
     #: no part of a kernel here.
     most_steps, most_outputs, most_numbers = 512, 1024, 65_536
@@ -135,13 +140,17 @@ class ManyRuns:
         self.threads, self.axes = threads, instances.axes()
         self.key = (tree.structure(self.axes), threads)
         self.given = setup
-        self._choose(np.arange(instances.count))
+        device = kernels.backend.arrays
+        #: Where their arrays lie, and NumPy's functions for them.
+        self.arrays = HOST if isinstance(instances.x0, np.ndarray) else device
+        self.xp = self.arrays.module()
+        self._choose(self.xp.arange(instances.count))
 
-    def _choose(self, places: np.ndarray) -> None:
+    def _choose(self, places: Any) -> None:
         """Call kernels for the instances at these places; it lasts until one of them is done."""
         self.places = places
         self.args = self.instances.args_of(places)
-        self.setup = tree.replace(self.given, pause=np.zeros(len(places), dtype=np.int64))
+        self.setup = tree.replace(self.given, pause=self.xp.zeros(len(places), dtype=np.int64))
 
     def begin(self, dense: bool) -> None:
         """Stand at the start; ``dense``: runs carry interpolants."""
@@ -149,11 +158,11 @@ class ManyRuns:
         mapped = self._mapped(("begin", dense), lambda: self.kernels.begin(dense), in_axes)
         self.run = self.all = mapped(setup, setup.t_start, self.instances.x0, self.args)
         argument_checks.refuse_traced(self.run.status)
-        self.status = np.array(self.run.status)
+        self.status = self.xp.array(self.run.status)
 
     def going(self, waiting: Any) -> bool:
         """Tell whether there is something to do for instances that are ``waiting`` (N,)."""
-        going = np.flatnonzero((self.status == RUNNING) & waiting)
+        going = self.xp.flatnonzero((self.status == RUNNING) & waiting)
         if len(going) not in (0, len(self.places)):
             self._choose(going)
             self.run = tree.map(lambda leaf: leaf[going], self.all)
@@ -162,7 +171,7 @@ class ManyRuns:
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
         self.made = self.run.accepted + self.run.rejected
-        np.minimum(self.made + budget, self.most, out=self.setup.pause)
+        self.xp.minimum(self.made + budget, self.most, out=self.setup.pause)
 
     def _mapped(self, kind: Any, kernel: Callable[[], Compiled], in_axes: Any) -> Any:
         return self.kernels.keep(
@@ -176,6 +185,17 @@ class ManyRuns:
         mapped = self._mapped(("outputs", together), self.kernels.outputs, in_axes)
         self.run, states = mapped(self.setup, self.args, self.run, times)
         return states
+
+    def to_outputs(self, times: np.ndarray, sign: float, done: Any, x: Any) -> Any:
+        """Go on, each run for itself, and put the states at times (m,) into ``x`` (N, m, n).
+
+        ``done``: how many of them each run has behind it. Returns how many there are then.
+        """
+        items = Items(times, sign, self.places, done, x)
+        given, many = (self.setup, self.args), [*_SETUP_MANY, *self.instances.many]
+        kernel = self.kernels.to_outputs(self.run.dense is not None)
+        self.run = kernel(self.run, given, many, items)
+        return done
 
     def steps(self, count: int) -> np.ndarray:
         """Make ``count`` steps; return their rows (N, count, width)."""
@@ -215,7 +235,7 @@ class ManyRuns:
         """Return the part of the span that is done, and the time, on average."""
         t, setup = self.all.t, self.setup
         gone = (t - setup.t_start) / (setup.t_end - setup.t_start)
-        return float(np.mean(gone)), float(np.mean(t))
+        return float(gone.mean()), float(t.mean())
 
     def interrupt(self, waiting: Any) -> None:
         """End those that still go on."""
@@ -224,7 +244,7 @@ class ManyRuns:
     def ended(self) -> tuple[Run, Sequence[int]]:
         """Return all runs, and how each of them ended."""
         self.status[self.status == RUNNING] = FINISHED
-        return self.all, self.status  # type: ignore[return-value]
+        return self.all, self.status
 
 
 Runs = OneRun | ManyRuns

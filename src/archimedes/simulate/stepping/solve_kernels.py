@@ -16,6 +16,7 @@ from archimedes.backends.registry import (
     resolved,
 )
 from archimedes.function import Compiled, jac, vmap
+from archimedes.function.batching.repeated_batches import RepeatedBatch
 from archimedes.function.batching.repeats import Repeated
 from archimedes.function.batching.sorted_runs import over_runs
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
@@ -181,6 +182,32 @@ class Kernels:
             ("one", carried), lambda: Repeated(self._native(one, self.watched, step.__name__))
         )
 
+    def to_outputs(self, carried: bool) -> RepeatedBatch:
+        """Steps of many runs with the outputs within them, each run for itself; see ``Items``.
+
+        ``(run, (setup, args), many, items) -> run``; for devices. ``carried`` as above.
+        """
+        step = one_attempt if carried else one_try
+
+        def one(run: Run, setup: Setup, args: Any, time: Any) -> tuple[Any, ...]:
+            return step(self.current(), setup, args, run, time)
+
+        def build() -> RepeatedBatch:
+            stepped = self._native(one, self.watched, step.__name__)
+            return RepeatedBatch(
+                stepped,
+                self._native(self._state, name="state"),
+                self.rows().width,
+                END,
+                self.backend,
+            )
+
+        return self.keep(("to outputs", carried), build)
+
+    def _state(self, row: Any, t: Any) -> Any:
+        """Return the state at t in the step of a row."""
+        return state_in(self.rows(), row, t, self.plan.project)
+
     @property
     def plain(self) -> bool:
         """Whether runs go on without events and sampled parts."""
@@ -188,11 +215,9 @@ class Kernels:
 
     def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
         """``(rows, places, done)``: outputs of steps into x, see ``over_runs``."""
-
-        def state(row: Any, t: Any) -> Any:
-            return state_in(self.rows(), row, t, self.plan.project)
-
-        over = self.keep("fill", lambda: over_runs(self._native(state), self.rows().width))
+        over = self.keep(
+            "fill", lambda: over_runs(self._native(self._state, name="state"), self.rows().width)
+        )
         return over.bound(END, times, sign, x)
 
     def final(self) -> Compiled:

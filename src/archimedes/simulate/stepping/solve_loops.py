@@ -141,15 +141,18 @@ def try_steps(
     return scan(one, run, length=count)
 
 
-def one_try(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
+def one_try(
+    plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, time: Any = None
+) -> tuple[Any, ...]:
     """Try a step; return the run, its row, whether it was made, and whether to go on.
 
-    One round of ``try_steps``, for a loop of native code around it.
+    One round of ``try_steps``, for a loop of native code around it. ``time``: the next output, so
+    that steps before it need no interpolant.
     """
     f, method = plan.derivative(args), plan.method
     new, step, h, accepted = attempt(plan, setup, args, run, None)
     dense = cond(
-        accepted,
+        accepted & _reached(setup, new.t, time),
         lambda: method.dense(f, run.t, run.x, h, step),
         lambda: np.zeros((method.dense_degree, plan.layout.size)),
     )
@@ -157,9 +160,19 @@ def one_try(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> tuple[
     return new, row, accepted, _running(setup, new)
 
 
-def one_attempt(plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
+def _reached(setup: Setup, t_new: Any, time: Any) -> Any:
+    """Tell whether a step to ``t_new`` has an output, the next of which is at ``time`` if any."""
+    return True if time is None else direction_of(setup) * (time - t_new) <= 0.0
+
+
+def one_attempt(
+    plan: Plan, setup: Setup, args: tuple[Any, ...], run: Run, time: Any = None
+) -> tuple[Any, ...]:
     """Try a step of a run that may have events: one round of ``make_steps``, as ``one_try``."""
-    wanted = None if run.dense is None else lambda t_new: t_new == t_new
+
+    def wanted(t_new: Any) -> Any:
+        return t_new == t_new if time is None else _reached(setup, t_new, time)
+
     new = attempt(plan, setup, args, run, wanted).run
     row = row_of(new.t_old, new.t, new.x_old, new.x, new.dense)
     return new, row, new.accepted > run.accepted, _running(setup, new)
