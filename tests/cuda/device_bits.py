@@ -10,9 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import archimedes
+from archimedes.graph import Graph
+from archimedes.graph.regions.blocks import has_blocks
+from archimedes.symbolic.core.wide import wide_from
+
+from ..fuzz.programs import generate
+from ..fuzz.runner import copies, load
 from ..programs.catalogue import programs
 from ..programs.ops import OPS, op_program
 from ..programs.program import Program, program
+from ..programs.random_blocks import random_blocks
 from ..programs.random_graphs import random_graph
 from ..programs.values import bits_equal, samples
 from .cases import Case
@@ -43,17 +51,32 @@ class Part(NamedTuple):
     error: str = ""
 
 
-def _random(seed: int) -> Program:
-    graph, rng = random_graph(seed), np.random.default_rng(seed)
+def written(seed: int) -> Graph:
+    """A random function in NumPy, recorded with its arrays as loops."""
+    made = generate(seed)
+    with wide_from(2, 1):
+        found = archimedes.compile(load(made.source, archimedes))
+        return found.recording(*copies(made.inputs)).graph
+
+
+#: Random programs by group, and their part of all.
+MAKERS = {"random": random_graph, "blocks": random_blocks, "written": written}
+PARTS = {"random": 0.5, "blocks": 0.4, "written": 0.1}
+
+
+def _random(group: str, seed: int) -> Program:
+    graph, rng = MAKERS[group](seed), np.random.default_rng(seed)
+    # The interpreter takes blocks one instance at a time.
+    rows = 37 if has_blocks(graph) else ROWS
     return program(
-        f"random{seed}", graph, None, [samples(d, ROWS, rng) for d in graph.input_dtypes]
+        f"{group}{seed}", graph, None, [samples(d, rows, rng) for d in graph.input_dtypes]
     )
 
 
 def _members(job: Job) -> list[Program]:
     numbers = range(job.begin, job.end)
-    if job.group == "random":
-        return [_random(seed) for seed in numbers]
+    if job.group in MAKERS:
+        return [_random(job.group, seed) for seed in numbers]
     every = programs() if job.group == "regions" else [op_program(*op) for op in OPS]
     return list(every[job.begin : job.end])
 
@@ -90,8 +113,15 @@ def jobs(count: int) -> list[Job]:
         *cut("regions", len(programs()), shared=True),
         *cut("regions", len(programs()), single=True),
     ]
-    double, single = cut("random", count), cut("random", count, single=True)
-    return fixed + [job for pair in zip(double, single) for job in pair]
+    kinds = [
+        cut(group, round(part * count), single=single)
+        for group, part in PARTS.items()
+        for single in (False, True)
+    ]
+    # In turn, so that a run that ends early has some of each.
+    return fixed + sorted(
+        (job for kind in kinds for job in kind), key=lambda job: job.end / PARTS[job.group]
+    )
 
 
 def check(part: Part) -> list[str]:

@@ -39,6 +39,7 @@ _BEFORE = """\
 #define __launch_bounds__(n)
 namespace gpu {
 struct Dim { unsigned x; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
 static thread_local Dim threadIdx, blockIdx;
 static pthread_barrier_t meeting;
 alignas(16) unsigned char arc_shared[49152];
@@ -124,7 +125,8 @@ class Emulated:
                 [*(f"({kind})p[{k}]" for k, kind in enumerate(kinds)), "given->count"]
             )
             # Threads that never meet can run one after the other.
-            meets = "__syncthreads" in text[found.end() : text.index("\n}\n", found.end())]
+            body = text[found.end() : text.index("\n}\n", found.end())]
+            meets = "__syncthreads" in body or "arc_arrived" in body
             launches.append(_LAUNCH.format(name=name, arguments=given, meets=str(meets).lower()))
         whole = "\n".join([_BEFORE, text, *launches, "}"])
         with tempfile.TemporaryDirectory() as folder:

@@ -204,6 +204,7 @@ def _module() -> types.ModuleType:
     cuda.__dict__.update(
         runtime=_space(
             getDeviceCount=lambda: 1,
+            getDevice=lambda: 0,
             runtimeGetVersion=lambda: 13000,
             CUDARuntimeError=CUDARuntimeError,
         ),

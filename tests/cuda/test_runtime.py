@@ -80,6 +80,61 @@ def test_results_may_go_where_arguments_lie(cupy):
     assert arrays.may_overlap(long[:, 1], long) and not arrays.may_overlap(long, there)
 
 
+def test_repeated_calls_take_the_short_way(cupy, monkeypatch):
+    """Arguments are looked at once; what is new goes the long way and gives the same."""
+    gain = {"a": 2.0}
+
+    def f(x, y):
+        return {"s": x["v"] * y * gain["a"], "t": (x["v"][0], np.sum(y))}
+
+    run = arc.vmap(f, in_axes=(0, None))
+    x = {"v": np.linspace(0.0, 1.0, 15).reshape(5, 3)}
+    y = np.arange(3.0)
+    there, shared = {"v": cupy.asarray(x["v"])}, cupy.asarray(y)
+    want = run(x, y)
+
+    def same(got, want):
+        assert [a.get().tobytes() for a in arc.tree.leaves(got)] == [
+            b.tobytes() for b in arc.tree.leaves(want)
+        ]
+
+    for _ in range(8):
+        same(run(there, shared), want)
+    plain = arc.vmap(lambda a, b: a * b[0], in_axes=(0, None))
+    a = cupy.asarray(x["v"])
+    for _ in range(8):
+        same(plain(a, shared), plain(x["v"], y))
+    long, launches = CudaProgram.call_batch, []
+    monkeypatch.setattr(
+        CudaProgram, "call_batch", lambda *given: launches.append(1) or long(*given)
+    )
+    out = plain(a, shared)
+    assert not launches, "the short way"
+    same(plain(cupy.asarray(x["v"][:2]), shared), plain(x["v"][:2], y))
+    assert not launches, "for any number of instances"
+    for _ in range(8):
+        assert plain(a, shared, out=out) is out
+    launches.clear()
+    assert plain(a, shared, out=out) is out and not launches
+    same(out, plain(x["v"], y))
+    assert plain(a, shared, out=a) is a and launches, "overlapping results are copied"
+    launches.clear()
+    same(plain(Tensor(x["v"]), shared), plain(x["v"], y))
+    assert launches, "arrays of others"
+    with pytest.raises(ValueError, match=r"different lengths|shape"):
+        plain(a, cupy.asarray(np.ones((2, 2, 2))))
+
+
+def test_the_short_way_sees_what_a_function_read_change(cupy):
+    gain = np.array([2.0])
+    run = arc.vmap(lambda x: x * gain[0])
+    x = cupy.asarray(np.arange(4.0))
+    for _ in range(8):
+        assert run(x).get().tolist() == [0.0, 2.0, 4.0, 6.0]
+    gain[0] = 3.0
+    assert run(x).get().tolist() == [0.0, 3.0, 6.0, 9.0]
+
+
 def test_mixing_says_how_to_move(cupy):
     f = arc.vmap(lambda x, y: x + y)
     message = (

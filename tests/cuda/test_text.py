@@ -44,7 +44,7 @@ uint64_t count)
     double *const tile_in0 = (double *)(arc_shared + 0);
     double *const tile_out0 = (double *)(arc_shared + 3072);
     arc_fetch<double, 2, 3, 128>(tile_in0, in0 + first * 2, n);
-    __syncthreads();
+    arc_arrived();
     if (threadIdx.x < n) {
         archimedes_kernel_instance(tile_in0 + threadIdx.x * 3, in1, tile_out0 + threadIdx.x * 3);
     }

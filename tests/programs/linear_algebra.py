@@ -1,12 +1,13 @@
-"""Linear equations, and tables that are read at computed indices."""
+"""Linear equations, quotients, and tables that are read at computed indices."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from archimedes.graph import DTYPES, F32, F64, I64, Graph, Solve
+from archimedes.graph import CODES, DTYPES, F32, F64, I64, Graph, Solve
 
 from .program import Program, program
+from .values import SPECIAL_FLOATS
 
 SIZES = [(1, 1, F64), (2, 1, F32), (3, 1, F64), (3, 2, F64), (4, 2, F32), (6, 6, F64), (9, 4, F64)]
 
@@ -47,5 +48,22 @@ def lookups() -> Program:
     return program("lookups", g, plain, [np.array(indices)])
 
 
+def quotients() -> Program:
+    """Numerators of all sizes by constants, which backends may take as products."""
+    g, rng = Graph(), np.random.default_rng(5)
+    x = g.input(F64)
+    divisors = [10.0, -7.158800752782445, 3.25, 1e-3, 4.0, -0.5, 1e300, 1e-300, 5e-324, np.inf]
+    g.outputs = [g.emit(CODES["div"], x, g.const(c, F64)) for c in divisors]
+    tiny = [s * 2.0**k for k in range(-1074, -960, 5) for s in (1.0, -1.0)]
+    usual = rng.normal(size=40) * 10.0 ** rng.integers(-310, 300, 40)
+    columns = np.concatenate([SPECIAL_FLOATS, tiny, usual, rng.normal(size=200)])
+    return program("quotients", g, lambda v: [_quotient(v, c) for c in divisors], [columns])
+
+
+def _quotient(a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(a) / np.float64(b))
+
+
 def linear_algebra() -> list[Program]:
-    return [*(solve(*size) for size in SIZES), lookups()]
+    return [*(solve(*size) for size in SIZES), lookups(), quotients()]

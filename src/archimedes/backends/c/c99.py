@@ -62,6 +62,10 @@ class C99(StatementDialect):
         """Return what writes a node as a statement."""
         return NodeWriter(self, scope, order, last).write
 
+    def spell(self, g: Graph, i: int, operands: Sequence[str]) -> str:
+        """Write a node in a way of the dialect's own ("": as all do)."""
+        return ""
+
     def note(self, f: Function, g: Graph, i: int) -> None:
         """Write a comment where the user's line changes."""
         note = self.annotate(g, i) if self.annotate is not None else ""

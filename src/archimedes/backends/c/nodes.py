@@ -81,6 +81,9 @@ class NodeWriter:
             table = g.tables[g.b[i]]
             base = self.c.tables.place(table, g.dtype[i]).array.base
             return f"{base}[arc_index({operands[0]}, INT64_C({len(table) - 1}))]"
+        own = self.c.spell(g, i, operands)
+        if own:
+            return own
         row = TABLE[code]
         if row.elementary:
             return spell_elementary(row.name, g.dtype[i], operands)

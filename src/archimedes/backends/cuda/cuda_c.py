@@ -11,18 +11,39 @@ from archimedes.backends.c.rendering import render
 from archimedes.backends.c.source import Argument
 from archimedes.backends.c.support import with_dependencies
 from archimedes.backends.cuda.device_text import all_helpers, on_device
+from archimedes.backends.exact_division import factors_of
 from archimedes.backends.lowering import Lowering, Scope
 from archimedes.errors import CodegenError
+from archimedes.graph.dtypes import F64
+from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 
 __all__ = ["CudaC", "DeviceFunction", "device_function"]
 
+_DIV = CODES["div"]
 _POINTER = re.compile(r"\*(\w+)")
 
 
 class CudaC(C99):
     """C for a device."""
+
+    def spell(self, g: Graph, i: int, operands: Sequence[str]) -> str:
+        """Write quotients by constants as two multiplications: a GPU divides in eight of them.
+
+        Numerators so small that the proven factors do not hold are divided.
+        """
+        divisor = g.b[i]
+        if g.op[i] != _DIV or g.dtype[i] != F64 or divisor not in g.value:
+            return ""
+        factors = factors_of(g.value[divisor])
+        if factors is None:
+            return ""
+        high, low = (self.literal(x, F64) for x in (factors.high, factors.low))
+        if factors.low == 0.0:
+            return f"{operands[0]} * {high}"
+        limit = ((factors.least + 1023) << 53) - 1
+        return f"arc_divided({', '.join([*operands, high, low])}, UINT64_C({limit}))"
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
         """Refuse: a GPU has no Python."""

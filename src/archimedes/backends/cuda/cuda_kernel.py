@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from archimedes.backends.cuda.device import (
     toolkit,
 )
 from archimedes.backends.cuda.device_text import OPTIONS
+from archimedes.backends.cuda.direct_calls import batch_entry
 from archimedes.backends.cuda.kernel_source import KERNEL, Layout, file_of, kernel_text, layout
 from archimedes.backends.cuda.nvrtc import compile_cubin
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated
@@ -28,6 +29,9 @@ from archimedes.backends.cuda.repeated_source import RepeatedProgram
 from archimedes.backends.protocol import Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
 from archimedes.errors import DeviceError
+
+if TYPE_CHECKING:
+    from archimedes.backends.entry_forms import EntryRequest
 
 __all__ = ["CHUNK_BYTES", "CudaProgram"]
 
@@ -57,11 +61,14 @@ class _Compiled:
         """Start it for ``count`` instances."""
         given = [as_cupy(x) for x in (*inputs, *outputs)]
         self._check_device(given)
-        pointers = [x for x, a in zip(given, self.plan.arrays, strict=True) if a.row]
-        blocks = -(-count // self.plan.threads)
-        self.loaded.launch(
-            blocks, self.plan.threads, [*pointers, np.uint64(count)], self.plan.shared
-        )
+        self.start(given, count)
+
+    def start(self, given: Sequence[Any], count: int) -> None:
+        """Start it for arrays of this device."""
+        plan = self.plan
+        pointers = [x for x, a in zip(given, plan.arrays) if a.row]
+        blocks = -(-count // plan.threads)
+        self.loaded.launch(blocks, plan.threads, (*pointers, np.uint64(count)), plan.shared)
 
     def _check_device(self, given: Sequence[Any]) -> None:
         """Refuse arrays of another device: a kernel would fail there and take the context along."""
@@ -100,13 +107,16 @@ class CudaProgram(Kernel):
         self._made: dict[tuple[int, tuple[bool, ...]], _Compiled] = {}
         self._lock = threading.Lock()
 
-    def _compiled(self, batched: Sequence[bool]) -> _Compiled:
-        key = (int(cupy().cuda.Device().id), tuple(map(bool, batched)))
-        if key not in self._made:
+    def compiled(self, batched: tuple[bool, ...], device: int) -> _Compiled:
+        """Return the kernel for certain batched inputs on the current device."""
+        key = (device, batched)
+        found = self._made.get(key)
+        if found is None:
             with self._lock:
-                if key not in self._made:
-                    self._made[key] = _Compiled(self.program, key[1], key[0])
-        return self._made[key]
+                found = self._made.get(key)
+                if found is None:
+                    found = self._made[key] = _Compiled(self.program, batched, device)
+        return found
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Compute one instance: a batch of one."""
@@ -122,7 +132,12 @@ class CudaProgram(Kernel):
     ) -> None:
         """Start ``count`` instances on the current stream; ``threads`` of the CPU are not used."""
         if count and self._has_results:
-            self._compiled(batched).launch(inputs, outputs, count)
+            device = int(cupy().cuda.runtime.getDevice())
+            self.compiled(tuple(map(bool, batched)), device).launch(inputs, outputs, count)
+
+    def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
+        """Return a short way to a launch, for batches of CuPy's arrays."""
+        return batch_entry(self, request) if self._has_results else None
 
     def call_batch_from_host(
         self,

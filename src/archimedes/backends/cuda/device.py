@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -71,9 +70,9 @@ class LoadedKernel:
         self._module.load(cubin)
         self._function = self._module.get_function(name)
 
-    def launch(self, blocks: int, threads: int, arguments: Sequence[Any], shared: int) -> None:
+    def launch(self, blocks: int, threads: int, arguments: tuple[Any, ...], shared: int) -> None:
         """Start it on the current stream."""
-        self._function((blocks,), (threads,), tuple(arguments), shared)
+        self._function((blocks,), (threads,), arguments, shared)
 
     def attributes(self) -> tuple[int, int]:
         """Return registers per thread, and bytes of local memory per thread."""

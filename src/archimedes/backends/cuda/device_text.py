@@ -91,8 +91,23 @@ def _instructions() -> dict[str, str]:
     return made
 
 
-#: Helpers that are instructions of a GPU, by name.
-HELPERS_OF_GPU: Mapping[str, str] = _instructions()
+#: A quotient by a constant c with 1 / c about high + low (``exact_division.py``); numerators other
+#: than 0 whose bits without the sign, twice, are at most ``limit`` are divided.
+_DIVIDED = """\
+__device__ static inline double arc_divided(double x, double c, double high, double low, \
+uint64_t limit)
+{
+    const uint64_t bits = (uint64_t)__double_as_longlong(x);
+    double quotient = __fma_rn(x, high, x * low);
+    if (bits + bits - 1 < limit) {
+        quotient = x / c;
+    }
+    return quotient;
+}
+"""
+
+#: Helpers that are a GPU's own, by name.
+HELPERS_OF_GPU: Mapping[str, str] = {**_instructions(), "arc_divided": _DIVIDED}
 
 
 @cache
