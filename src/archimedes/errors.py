@@ -17,35 +17,95 @@ __all__ = [
 
 
 class ArchimedesError(Exception):
-    """Base class of every error raised by this package on purpose."""
+    """Base class of every error raised by this package on purpose.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.compile(lambda x: float(x))(1.0)
+    ... except arc.ArchimedesError as error:
+    ...     print(type(error).__name__)
+    TraceError
+    """
 
 
 class TraceError(ArchimedesError, TypeError):
-    """A NumPy program did something that cannot be recorded as a graph."""
+    """A NumPy program did something that cannot be recorded as a graph.
+
+    >>> import archimedes as arc
+    >>> sign = arc.compile(lambda x: 1.0 if x > 0.0 else -1.0)
+    >>> try:
+    ...     sign(2.0)
+    ... except arc.TraceError as error:
+    ...     print(str(error).split(", at")[0])
+    bool(x) needs the value of a traced bool
+    """
 
 
 class IntegerRangeError(TraceError, OverflowError):
-    """A Python integer is outside the range of int64, which recorded integers are."""
+    """A Python integer is outside the range of int64, which recorded integers are.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.compile(lambda n: n + 2**70)(1)
+    ... except arc.errors.IntegerRangeError as error:
+    ...     print(str(error).split(",")[0])
+    the Python integer 1180591620717411303424 does not fit into int64
+    """
 
 
 class ShapeDtypeError(TraceError, ValueError):
-    """Values have another shape, dtype or structure than a recorded function can take or give."""
+    """Values have another shape, dtype or structure than a recorded function can take or give.
+
+    >>> import numpy as np
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.grad(lambda x: x)(np.ones(2))
+    ... except arc.errors.ShapeDtypeError as error:
+    ...     print(str(error).split(":")[0])
+    grad needs a function with one scalar result, this one returns 1 of shape [(2,)]
+    """
 
 
 class GraphError(ArchimedesError, ValueError):
-    """A graph breaks the rules of ``archimedes.graph.spec``."""
+    """A graph breaks the rules of ``archimedes.graph.spec``.
+
+    >>> import archimedes as arc
+    >>> issubclass(arc.GraphError, arc.ArchimedesError)
+    True
+    """
 
 
 class StructError(ArchimedesError, TypeError, ValueError):
-    """A struct definition or a tree does not have the form that is needed."""
+    """A struct definition or a tree does not have the form that is needed.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.tree.map(lambda a, b: a + b, {"x": 1.0}, {"y": 1.0})
+    ... except arc.StructError as error:
+    ...     print(str(error).split(",")[0])
+    map: tree number 2 has another structure than the first
+    """
 
 
 class CodegenError(ArchimedesError, ValueError):
-    """A function cannot be written as C, or its C project cannot be written as asked."""
+    """A function cannot be written as C, or its C project cannot be written as asked.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.codegen(lambda x: "text", (1.0,))
+    ... except arc.CodegenError as error:
+    ...     print(str(error).split(":")[1].strip())
+    result is a str, which has no form in C
+    """
 
 
 class DeviceError(ArchimedesError, RuntimeError):
-    """A device, or what is needed to use it, is missing or failed."""
+    """A device, or what is needed to use it, is missing or failed.
+
+    >>> import archimedes as arc
+    >>> issubclass(arc.errors.DeviceError, arc.ArchimedesError)
+    True
+    """
 
 
 #: Kinds of mistakes, and the sections of the documentation that explain them. The sections make

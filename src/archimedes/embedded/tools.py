@@ -29,7 +29,12 @@ PACKAGES = {
 
 
 class ToolError(ArchimedesError, RuntimeError):
-    """A compiler or emulator is missing, or it failed; the text says which and what it printed."""
+    """A compiler or emulator is missing, or it failed; the text says which and what it printed.
+
+    >>> from archimedes.embedded import ToolError
+    >>> issubclass(ToolError, Exception)
+    True
+    """
 
 
 def missing_tools(programs: Sequence[str]) -> list[str]:

@@ -111,6 +111,17 @@ def read_magnetic_coefficients(path: Any) -> MagneticField:
     """Read a coefficient file of the World Magnetic Model (``WMM.COF``).
 
     The first line has the epoch; each other line has n, m, g, h, dg, dh; a line of nines ends it.
+
+    >>> import pathlib, tempfile
+    >>> from archimedes.environment import read_magnetic_coefficients
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "dipole.cof")
+    ...     lines = ["2025.0 dipole 01/01/2025", "1 0 -29351.8 0.0 12.0 0.0",
+    ...              "1 1 -1410.8 4545.4 9.7 -21.5", "999999999"]
+    ...     _ = file.write_text("\\n".join(lines))
+    ...     field = read_magnetic_coefficients(file)
+    >>> field.epoch, float(field.g[1, 0])
+    (2025.0, -29351.8)
     """
     lines = [line for line in Path(path).read_text().splitlines() if line.strip(" 9\t")]
     try:

@@ -48,7 +48,15 @@ _WORDS = {
 
 
 class ConvergenceError(ArchimedesError, RuntimeError):
-    """A solver stopped without reaching its tolerance."""
+    """A solver stopped without reaching its tolerance.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.root(lambda x: x**2 + 1.0, 3.0)
+    ... except arc.ConvergenceError as error:
+    ...     print(str(error)[:70])
+    <lambda>: Newton's method did not converge: after 50 steps the largest
+    """
 
 
 @struct

@@ -41,6 +41,12 @@ class Prediction:
 
     ``cross`` (n, n) is the covariance of the errors before and after the step, which smoothers
     need.
+
+    >>> from archimedes.observers import KalmanFilter
+    >>> filter = KalmanFilter(A=[[0.5]], C=[[1.0]], Q=[[1.0]], R=[[1.0]])
+    >>> ahead = filter.predict(0.0, [2.0], [[4.0]])
+    >>> ahead.x, ahead.P, ahead.cross
+    (array([1.]), array([[2.]]), array([[2.]]))
     """
 
     x: Any
@@ -56,6 +62,12 @@ class Estimate:
     covariance (the identity where missing), ``nis`` the normalised innovation squared, which is
     chi-square distributed with as many degrees of freedom as there were measurements. P is a
     factor of the covariance in filters with ``square_root=True``; S never is.
+
+    >>> from archimedes.observers import KalmanFilter
+    >>> filter = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
+    >>> x, P, innovation = filter.correct(0.0, [0.0], [2.0], [[1.0]])
+    >>> x, P, innovation
+    (array([1.]), array([[0.5]]), array([2.]))
     """
 
     x: Any

@@ -37,7 +37,15 @@ SMALL = 32
 
 
 class InconsistentStart(ArchimedesError, ValueError):
-    """The initial values of a DAE do not satisfy its equations."""
+    """The initial values of a DAE do not satisfy its equations.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.solve_dae(lambda t, x, xdot: x - 1.0, (0.0, 1.0), 2.0)
+    ... except arc.InconsistentStart as error:
+    ...     print(type(error).__name__)
+    InconsistentStart
+    """
 
 
 def _solved(residual: Residual, t: float, x: Any, xdot: Any, correct: bool) -> tuple[Any, Any]:

@@ -120,6 +120,13 @@ class SimulationError(ArchimedesError, RuntimeError):
     """A solve failed where only arrays can be returned.
 
     ``trajectory`` is the part that was computed, with status and message.
+
+    >>> import archimedes as arc
+    >>> try:
+    ...     arc.odeint(lambda t, x: x**2, (0.0, 2.0), [1.0])
+    ... except arc.SimulationError as error:
+    ...     print(error.trajectory.success, round(float(error.trajectory.t[-1]), 6))
+    False 1.0
     """
 
     def __init__(self, message: str, trajectory: Any = None) -> None:

@@ -22,6 +22,16 @@ class Fit:
     on a bound, or whose bounds are equal, has no variance of its own: 0. ``x0`` is the state at
     the first sample. ``residuals`` (p, N) are measured less predicted outputs, ``predicted``;
     nan where missing. ``success`` and ``message`` tell how the search ended.
+
+    >>> import numpy as np
+    >>> from archimedes.sysid import Timeseries, output_error
+    >>> ts = np.linspace(0.0, 2.0, 41)
+    >>> data = Timeseries(ts, np.ones(41), 2.0 * (1.0 - np.exp(-3.0 * ts)))
+    >>> lag = lambda t, x, u, p: p["rate"] * (p["gain"] * u - x)
+    >>> guess = {"gain": 1.0, "rate": 1.0}
+    >>> found = output_error(lag, lambda t, x, u, p: x, data, guess, np.zeros(1))
+    >>> found.names, found.covariance.shape, found.residuals.shape
+    (('gain', 'rate'), (2, 2), (1, 41))
     """
 
     p: Any

@@ -53,6 +53,16 @@ def output_error(
     With several ``segments``, ``states`` (nx, N) is a guess of the states along the data.
 
     The covariance holds for errors of measurement that are white (`Fit.tests` tells).
+
+    >>> import numpy as np
+    >>> from archimedes.sysid import Timeseries, output_error
+    >>> ts = np.linspace(0.0, 2.0, 41)
+    >>> data = Timeseries(ts, np.ones(41), 2.0 * (1.0 - np.exp(-3.0 * ts)))
+    >>> lag = lambda t, x, u, p: p["rate"] * (p["gain"] * u - x)
+    >>> guess = {"gain": 1.0, "rate": 1.0}
+    >>> found = output_error(lag, lambda t, x, u, p: x, data, guess, np.zeros(1))
+    >>> round(float(found.p["rate"]), 4)
+    3.0
     """
     check_given(data, p_guess, x0)
     _check_settings(data, hold, substeps, segments)
@@ -127,6 +137,16 @@ def multiple_shooting(
 
     For models that are unstable or chaotic, or a guess far from the data. ``more`` are the
     keywords of `output_error`.
+
+    >>> import numpy as np
+    >>> from archimedes.sysid import Timeseries, multiple_shooting
+    >>> ts = np.linspace(0.0, 2.0, 41)
+    >>> data = Timeseries(ts, np.ones(41), 2.0 * (1.0 - np.exp(-3.0 * ts)))
+    >>> lag = lambda t, x, u, p: p["rate"] * (p["gain"] * u - x)
+    >>> model = lag, lambda t, x, u, p: x
+    >>> found = multiple_shooting(*model, data, {"gain": 1.0, "rate": 1.0}, np.zeros(1), segments=4)
+    >>> round(float(found.p["rate"]), 4)
+    3.0
     """
     return output_error(dynamics, outputs, data, p_guess, x0, segments=segments, **more)
 

@@ -23,6 +23,12 @@ class ResidualTests:
     ``auto`` (p, L) are autocorrelations at lags 1 to L, ``cross`` (p, m, 2 L + 1) correlations
     with inputs at lags -L to L; each is within ``bound`` with probability ``level``.
     ``whiteness`` (p,) are p-values of Ljung and Box: small where residuals are not white.
+
+    >>> import numpy as np
+    >>> from archimedes.sysid import residual_tests
+    >>> found = residual_tests(np.random.default_rng(0).normal(size=(1, 500)), lags=10)
+    >>> found.auto.shape, bool(np.abs(found.auto).max() < 2 * found.bound)
+    ((1, 10), True)
     """
 
     auto: np.ndarray

@@ -37,7 +37,12 @@ class FlightCase:
 
 
 class FlightRecord(NamedTuple):
-    """A flight that was flown: times, states in the terms of flight, and the trajectory."""
+    """A flight that was flown: times, states in the terms of flight, and the trajectory.
+
+    >>> from archimedes.vehicles import FlightRecord
+    >>> FlightRecord._fields  # as `fly` returns them
+    ('t', 'flight', 'trajectory')
+    """
 
     t: np.ndarray
     flight: FlightState

@@ -32,6 +32,15 @@ class Stage:
 
     `thrust` in N and `specific_impulse` in s are those in a vacuum, `exit_area` in m^2 takes the
     pressure of the air off; `max_gimbal` in rad.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import Stage
+    >>> from archimedes.vehicles.parts import MassProperties, Tank
+    >>> tank = Tank(capacity=9000.0, bottom=np.zeros(3), length=4.0, radius=0.5)
+    >>> dry = MassProperties(900.0, np.array([3.0, 0.0, 0.0]), np.diag([200.0, 4e3, 4e3]))
+    >>> stage = Stage(dry, tank, thrust=2e5, specific_impulse=300.0)
+    >>> round(float(stage.flow(1.0)), 2)
+    67.98
     """
 
     structure: MassProperties = field()

@@ -30,7 +30,16 @@ TIGHTENING = 6
 
 @struct
 class Trim:
-    """A steady condition: state, controls, and how well they hold it."""
+    """A steady condition: state, controls, and how well they hold it.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16, FlightState, load, trim
+    >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
+    >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
+    >>> steady = trim(load("f16"), level, F16.Input(0.15, -0.03), {"power": 10.0})
+    >>> bool(np.abs(steady.residual).max() < 1e-8), round(float(steady.flight.rpy[1]), 3)
+    (True, 0.048)
+    """
 
     state: Any = field()
     input: Any = field()
@@ -171,6 +180,14 @@ def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> St
     """Return the linear system of the flight state and inner states about a condition.
 
     Latitude and longitude are left out: nothing depends on them over the times modes take.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16, FlightState, linearize, load
+    >>> v_NED, rpy = np.array([170.0, 0.0, 0.0]), np.array([0, 0.05, 0])
+    >>> level = FlightState(0.6, -1.3, 3000.0, v_NED, rpy, np.zeros(3))
+    >>> small = linearize(load("f16"), level, F16.Input(0.21, -0.03), {"power": 13.0})
+    >>> small.A.shape, small.inputs
+    ((11, 11), ('throttle', 'elevator', 'aileron', 'rudder'))
     """
     rest = {} if rest is None else rest
     held = {"lat": flight.lat, "lon": flight.lon}

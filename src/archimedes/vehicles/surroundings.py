@@ -41,6 +41,14 @@ class Surroundings:
 
     `v_air_B` is the velocity of the vehicle through the air (wind taken off), `w_air_B` its angular
     velocity relative to the Earth, `g_B` the attraction of the Earth.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import FlatEarth, FlightState
+    >>> level = FlightState(0, 0, 0.0, np.array([100.0, 0, 0]), np.zeros(3), np.zeros(3))
+    >>> world = FlatEarth()
+    >>> around = world.surroundings(0.0, world.state(level))
+    >>> float(around.airspeed), round(float(around.mach), 3), round(float(around.dynamic_pressure))
+    (100.0, 0.294, 6125)
     """
 
     air: Air = field()

@@ -16,7 +16,12 @@ X, Y, Z = np.eye(3)
 
 
 def moved(mesh: Mesh, position: Any = (0.0, 0.0, 0.0), rotation: Any = None) -> Mesh:
-    """Return a mesh that is turned by a matrix (3, 3), then shifted by (3,)."""
+    """Return a mesh that is turned by a matrix (3, 3), then shifted by (3,).
+
+    >>> from archimedes.viewer import box, moved
+    >>> moved(box([1, 1, 1]), position=[2, 0, 0]).vertices[:, 0].min()
+    np.float64(1.5)
+    """
     R = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
     return replace(mesh, vertices=mesh.vertices @ R.T + np.asarray(position, dtype=float))
 
@@ -55,7 +60,14 @@ def rings(k: int, n: int) -> Any:
 
 
 def loft(sections: Any, **look: Any) -> Mesh:
-    """Return the skin over closed sections (k, n, 3), both ends shut."""
+    """Return the skin over closed sections (k, n, 3), both ends shut.
+
+    >>> import numpy as np
+    >>> from archimedes.viewer import loft
+    >>> square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1]])
+    >>> loft([square, square + [3, 0, 0]]).vertices.max(axis=0)
+    array([3., 1., 1.])
+    """
     sections = np.asarray(sections, dtype=float)
     k, n, _ = sections.shape
     ends = np.stack([sections[0].mean(axis=0), sections[-1].mean(axis=0)])
@@ -101,7 +113,12 @@ def along(axis: Any) -> Any:
 
 
 def cylinder(radius: float, length: float, axis: Any = Z, n: int = 24, **look: Any) -> Mesh:
-    """Return a cylinder with its middle at the origin, along an axis."""
+    """Return a cylinder with its middle at the origin, along an axis.
+
+    >>> from archimedes.viewer import cylinder
+    >>> cylinder(0.1, 1.0, axis=[1, 0, 0]).vertices.max(axis=0).round(6)
+    array([0.5, 0.1, 0.1])
+    """
     solid = revolve([[-0.5 * length, radius], [0.5 * length, radius]], n, **look)
     return moved(solid, rotation=along(axis))
 
@@ -117,7 +134,12 @@ def sphere(radius: float, n: int = 24, **look: Any) -> Mesh:
 
 
 def capsule(radius: float, length: float, axis: Any = Z, n: int = 20, **look: Any) -> Mesh:
-    """Return a cylinder with round ends about the origin; `length` is that of the cylinder."""
+    """Return a cylinder with round ends about the origin; `length` is that of the cylinder.
+
+    >>> from archimedes.viewer import capsule
+    >>> float(capsule(0.1, 1.0).vertices[:, 2].max().round(6))
+    0.6
+    """
     angle = np.linspace(0.0, 0.5 * np.pi, n // 4 + 1)
     cap = radius * np.stack([np.sin(angle), np.cos(angle)], axis=1) + [0.5 * length, 0.0]
     return moved(
@@ -126,7 +148,12 @@ def capsule(radius: float, length: float, axis: Any = Z, n: int = 20, **look: An
 
 
 def arrow(length: float = 1.0, radius: float = 0.035, n: int = 14, **look: Any) -> Mesh:
-    """Return an arrow along x from the origin."""
+    """Return an arrow along x from the origin.
+
+    >>> from archimedes.viewer import arrow
+    >>> arrow(2.0).vertices[:, 0].max()
+    np.float64(2.0)
+    """
     neck = length - min(5.0 * radius, 0.4 * length)
     profile = [[0, radius], [neck, radius], [neck, 2.4 * radius], [length, 0.0]]
     return revolve(profile, n, **look)
@@ -141,6 +168,11 @@ def panel(root: Any, tip: Any, thickness: Any = (0.05, 0.03), **look: Any) -> Me
 
     Each end is (x of the leading edge, y, z, chord); the trailing edge lies behind, towards -x. Up
     is across x and the span. `thickness` is that of both ends in parts of their chords.
+
+    >>> from archimedes.viewer import panel
+    >>> wing = panel(root=(0.0, 0.0, 0.0, 2.0), tip=(-1.0, 5.0, 0.0, 0.8))
+    >>> wing.vertices.max(axis=0).round(3), wing.vertices.min(axis=0).round(3)
+    (array([0.  , 5.  , 0.05]), array([-2.  ,  0.  , -0.05]))
     """
     span = np.asarray(tip[1:3], dtype=float) - np.asarray(root[1:3], dtype=float)
     up = np.array([0.0, -span[1], span[0]]) / np.linalg.norm(span)

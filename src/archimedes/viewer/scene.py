@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import TraceError
-from archimedes.spatial.validation import concrete
+from archimedes.viewer.given_values import check_color, known, numbers, rows, times
 
 __all__ = [
     "Arrow",
@@ -52,7 +51,7 @@ class Mesh:
 
     def __post_init__(self) -> None:
         """Check the shapes and which vertices are named."""
-        vertices = _numbers(self.vertices, "Mesh.vertices", (None, 3))
+        vertices = numbers(self.vertices, "Mesh.vertices", (None, 3))
         triangles = np.asarray(self.triangles)
         if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
             raise ValueError(
@@ -65,7 +64,7 @@ class Mesh:
             )
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "triangles", triangles.astype(np.int64))
-        _color(self.color, "Mesh.color")
+        check_color(self.color, "Mesh.color")
 
 
 @dataclass(eq=False)
@@ -76,6 +75,12 @@ class Body:
     it. `trail` draws where it has been, `curtain` joins that to the ground. `least_pixels` is the
     size on the screen below which it is drawn larger than it is, so that a satellite can be seen
     beside its planet. `reach` in m is the size of the whole that it is part of, 0 for its own.
+
+    >>> from archimedes.viewer import Body, sphere
+    >>> ball = Body("ball", [sphere(0.5)], t=[0.0, 1.0], position=[[0, 0, 2], [1, 0, 1]],
+    ...             attitude=[1, 0, 0, 0], trail=True)
+    >>> ball.position.shape, ball.attitude.shape, round(ball.radius, 6)
+    ((2, 3), (2, 4), 0.5)
     """
 
     name: str
@@ -95,12 +100,12 @@ class Body:
     def __post_init__(self) -> None:
         """Check the shapes against the times."""
         what = f"Body {self.name!r}"
-        self.t = _times(self.t, what)
-        self.position = _rows(self.position, self.t, 3, f"{what}: position")
+        self.t = times(self.t, what)
+        self.position = rows(self.position, self.t, 3, f"{what}: position")
         attitude = getattr(self.attitude, "array", self.attitude)
-        self.attitude = _rows(attitude, self.t, 4, f"{what}: attitude")
+        self.attitude = rows(attitude, self.t, 4, f"{what}: attitude")
         if self.color is not None:
-            _color(self.color, f"{what}: color")
+            check_color(self.color, f"{what}: color")
 
     @property
     def radius(self) -> float:
@@ -111,7 +116,12 @@ class Body:
 
 @dataclass(eq=False)
 class Path:
-    """A line that stands still: `points` (m, 3) in m; a dashed one is a plan, not a flight."""
+    """A line that stands still: `points` (m, 3) in m; a dashed one is a plan, not a flight.
+
+    >>> from archimedes.viewer import Path
+    >>> Path("plan", points=[[0, 0, 0], [100, 0, 50]], dashed=True).points.shape
+    (2, 3)
+    """
 
     name: str
     points: Any
@@ -120,8 +130,8 @@ class Path:
 
     def __post_init__(self) -> None:
         """Check the shape."""
-        self.points = _numbers(self.points, f"Path {self.name!r}: points", (None, 3))
-        _color(self.color, f"Path {self.name!r}: color")
+        self.points = numbers(self.points, f"Path {self.name!r}: points", (None, 3))
+        check_color(self.color, f"Path {self.name!r}: color")
 
 
 @dataclass(eq=False)
@@ -129,6 +139,13 @@ class Arrow:
     """A vector at a body over time: `values` (m, 3) in the axes of the scene, in `units`.
 
     `scale` is the length in m of one unit; `origin` (3,) is in the body's axes.
+
+    >>> import numpy as np
+    >>> from archimedes.viewer import Arrow
+    >>> lift = Arrow("lift", "glider", t=[0.0, 1.0], values=np.array([[0, 0, 3.0], [0, 0, 4.0]]),
+    ...              units="kN", scale=0.5)
+    >>> lift.values.shape
+    (2, 3)
     """
 
     name: str
@@ -142,10 +159,10 @@ class Arrow:
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        self.t = _times(self.t, f"Arrow {self.name!r}")
-        self.values = _rows(self.values, self.t, 3, f"Arrow {self.name!r}: values")
-        self.origin = _numbers(self.origin, f"Arrow {self.name!r}: origin", (3,))
-        _color(self.color, f"Arrow {self.name!r}: color")
+        self.t = times(self.t, f"Arrow {self.name!r}")
+        self.values = rows(self.values, self.t, 3, f"Arrow {self.name!r}: values")
+        self.origin = numbers(self.origin, f"Arrow {self.name!r}: origin", (3,))
+        check_color(self.color, f"Arrow {self.name!r}: color")
 
 
 @dataclass(eq=False)
@@ -153,6 +170,11 @@ class Ghosts:
     """The flights of a batch: `position` (n, m, 3), `attitude` (n, m, 4) or None, times `t` (m,).
 
     They are drawn small and faint. Where an instance has nan it is not drawn.
+
+    >>> import numpy as np
+    >>> from archimedes.viewer import Ghosts
+    >>> Ghosts("100 flights", t=[0.0, 1.0], position=np.zeros((100, 2, 3)), size=2.0).position.shape
+    (100, 2, 3)
     """
 
     name: str
@@ -165,14 +187,14 @@ class Ghosts:
     def __post_init__(self) -> None:
         """Check the shapes."""
         what = f"Ghosts {self.name!r}"
-        self.t = _times(self.t, what)
+        self.t = times(self.t, what)
         m = len(self.t)
-        self.position = _numbers(self.position, f"{what}: position", (None, m, 3), nan=True)
+        self.position = numbers(self.position, f"{what}: position", (None, m, 3), nan=True)
         if self.attitude is not None:
             raw = getattr(self.attitude, "array", self.attitude)
             wanted = (len(self.position), m, 4)
-            self.attitude = _numbers(raw, f"{what}: attitude", wanted, nan=True)
-        _color(self.color, f"{what}: color")
+            self.attitude = numbers(raw, f"{what}: attitude", wanted, nan=True)
+        check_color(self.color, f"{what}: color")
 
 
 @dataclass(eq=False)
@@ -180,6 +202,10 @@ class Chart:
     """Lines over time that follow the cursor: `values` (k, m) at `t` (m,), a label for each of k.
 
     `low` and `high` (k, m), where given, are a band about each line at times `band_t`.
+
+    >>> from archimedes.viewer import Chart
+    >>> Chart("height", t=[0.0, 1.0], values=[[10.0, 5.1]], labels=["ball"], units="m").values.shape
+    (1, 2)
     """
 
     title: str
@@ -194,25 +220,30 @@ class Chart:
     def __post_init__(self) -> None:
         """Check the shapes."""
         what = f"Chart {self.title!r}"
-        self.t = _times(self.t, what)
+        self.t = times(self.t, what)
         values = np.atleast_2d(np.asarray(known(self.values, f"{what}: values"), dtype=float))
-        self.values = _numbers(values, f"{what}: values", (None, len(self.t)), nan=True)
+        self.values = numbers(values, f"{what}: values", (None, len(self.t)), nan=True)
         self.labels = list(self.labels) or [""] * len(self.values)
         if len(self.labels) != len(self.values):
             raise ValueError(f"{what}: {len(self.labels)} labels for {len(self.values)} lines")
         if (self.low is None) != (self.high is None):
             raise ValueError(f"{what}: a band needs both low and high")
         if self.low is not None:
-            self.band_t = self.t if self.band_t is None else _times(self.band_t, what)
+            self.band_t = self.t if self.band_t is None else times(self.band_t, what)
             for side in ("low", "high"):
-                rows = np.atleast_2d(np.asarray(getattr(self, side), dtype=float))
+                edge = np.atleast_2d(np.asarray(getattr(self, side), dtype=float))
                 wanted = (len(self.values), len(self.band_t))
-                setattr(self, side, _numbers(rows, f"{what}: {side}", wanted, nan=True))
+                setattr(self, side, numbers(edge, f"{what}: {side}", wanted, nan=True))
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happens: a tick at a time in s on the slider, with a name."""
+    """Something that happens: a tick at a time in s on the slider, with a name.
+
+    >>> from archimedes.viewer import Mark
+    >>> Mark(46.0, "gust").name
+    'gust'
+    """
 
     t: float
     name: str
@@ -220,7 +251,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class Ground:
-    """A level plane with a grid, at a height in m; `cell` in m, 0 for one that suits the scene."""
+    """A level plane with a grid, at a height in m; `cell` in m, 0 for one that suits the scene.
+
+    >>> from archimedes.viewer import Ground
+    >>> Ground(height=-1.0, cell=10.0).cell
+    10.0
+    """
 
     height: float = 0.0
     cell: float = 0.0
@@ -231,6 +267,10 @@ class Earth:
     """A planet at the origin with its graticule; `rate` in rad/s turns it about z, `angle` first.
 
     In Earth-fixed axes the rate is zero.
+
+    >>> from archimedes.viewer import Earth
+    >>> Earth(rate=7.292e-5).radius
+    6378137.0
     """
 
     radius: float = 6378137.0
@@ -244,6 +284,10 @@ class Camera:
 
     `mode` is "chase" (turns with the body's course), "follow" (moves with the body), "overview"
     (the whole scene) or "free". Zero distance: as far away as shows the body, or the scene.
+
+    >>> from archimedes.viewer import Camera
+    >>> Camera(mode="chase", body="glider", distance=20.0).elevation
+    18.0
     """
 
     mode: str = "follow"
@@ -308,58 +352,14 @@ class Scene:
         """Raise where names do not fit together: two bodies of one name, a parent not yet there."""
         if not self.bodies:
             raise ValueError("this scene has no body: there is nothing to see")
-        known: set[str] = set()
+        seen: set[str] = set()
         for body in self.bodies:
-            if body.name in known:
+            if body.name in seen:
                 raise ValueError(f"two bodies of this scene are called {body.name!r}")
-            if body.parent is not None and body.parent not in known:
+            if body.parent is not None and body.parent not in seen:
                 raise ValueError(
                     f"the parent of {body.name!r} is {body.parent!r}, which must come before it"
                 )
-            known.add(body.name)
+            seen.add(body.name)
         for name in [a.body for a in self.arrows] + [self.camera.body or self.bodies[0].name]:
             self.body(name)
-
-
-def _numbers(values: Any, what: str, shape: tuple[int | None, ...], nan: bool = False) -> Any:
-    """Return an array of a shape (None: any length), finite unless `nan` is allowed."""
-    array = np.asarray(known(values, what), dtype=np.float64)
-    fits = array.ndim == len(shape) and all(n is None or n == k for n, k in zip(shape, array.shape))
-    if not fits:
-        wanted = str(tuple("any" if n is None else n for n in shape)).replace("'", "")
-        raise ValueError(f"{what} must have shape {wanted}, got {array.shape}")
-    if not nan and not np.all(np.isfinite(array)):
-        raise ValueError(f"{what} holds nan or inf: leave out what is not known")
-    return array
-
-
-def known(values: Any, what: str) -> Any:
-    """Return numbers that are there as an array; inside a recorded function there are none yet."""
-    array = np.asarray(values)
-    if concrete(array) is None and array.dtype != object:
-        raise TraceError(
-            f"{what} has no numbers yet: the function around it is being recorded. Return it from "
-            "that function, and draw what the call gives"
-        )
-    return array
-
-
-def _times(t: Any, what: str) -> Any:
-    array = _numbers(np.atleast_1d(np.asarray(t, dtype=np.float64)), f"{what}: t", (None,))
-    if not len(array) or np.any(np.diff(array) < 0.0):
-        raise ValueError(f"{what}: t must have one time at least, none before the one in front")
-    return array
-
-
-def _rows(values: Any, t: Any, width: int, what: str) -> Any:
-    """Return a row for each time; a single row holds for all."""
-    array = np.asarray(known(values, what), dtype=np.float64)
-    if array.shape == (width,):
-        array = np.broadcast_to(array, (len(t), width))
-    return _numbers(array, what, (len(t), width))
-
-
-def _color(text: str, what: str) -> None:
-    if not (isinstance(text, str) and len(text) == 7 and text[0] == "#"):
-        raise ValueError(f'{what} must be written "#rrggbb", got {text!r}')
-    int(text[1:], 16)

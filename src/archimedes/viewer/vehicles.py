@@ -34,7 +34,19 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 @dataclass(eq=False)
 class Flight:
-    """A trajectory on its way into a scene: times, states, inputs (or None), a batch, a name."""
+    """A trajectory on its way into a scene: times, states, inputs (or None), a batch, a name.
+
+    >>> import numpy as np
+    >>> from archimedes.simulate import Trajectory
+    >>> from archimedes.spatial import Quaternion, RigidBody
+    >>> from archimedes.viewer import Flight
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> x = RigidBody.State(np.outer(t, [10.0, 0, 0]), Quaternion(np.eye(4)[np.zeros(5, int)]),
+    ...                     np.zeros((5, 3)), np.zeros((5, 3)))
+    >>> flight = Flight(Trajectory(t, x), name="glider")
+    >>> flight.t[-1], flight.motion.pos[-1]
+    (np.float64(1.0), array([10.,  0.,  0.]))
+    """
 
     trajectory: Trajectory
     inputs: Any = None
@@ -133,7 +145,24 @@ def band(batch_t: Any, values: Any) -> dict[str, Any]:
 
 @functools.singledispatch
 def add_actor(vehicle: Any, scene: Scene, flight: Flight) -> None:
-    """Add what a vehicle looks like and does; by default a block with its mass and inertia."""
+    """Add what a vehicle looks like and does; by default a block with its mass and inertia.
+
+    >>> import numpy as np
+    >>> from archimedes.simulate import Trajectory
+    >>> from archimedes.spatial import Quaternion, RigidBody
+    >>> from archimedes.viewer import add_actor, box, view
+    >>> class Glider:
+    ...     pass
+    >>> @add_actor.register
+    ... def _(glider: Glider, scene, flight):
+    ...     flight.place(None, scene)
+    ...     scene.bodies.append(flight.body([box([1, 6, 0.2])]))
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> x = RigidBody.State(np.outer(t, [10.0, 0, 0]), Quaternion(np.eye(4)[np.zeros(5, int)]),
+    ...                     np.zeros((5, 3)), np.zeros((5, 3)))
+    >>> view(Glider(), Trajectory(t, x)).scene.bodies[0].radius > 3.0
+    True
+    """
     place = flight.place(getattr(vehicle, "world", None), scene)
     mass, inertia = getattr(vehicle, "mass", None), getattr(vehicle, "inertia", None)
     body = flight.body(small_vehicles.plain_body(inertia, mass), least_pixels=30.0)

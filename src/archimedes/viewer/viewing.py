@@ -14,8 +14,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.simulate import Trajectory
+from archimedes.viewer.given_values import known
 from archimedes.viewer.html import page
-from archimedes.viewer.scene import Mark, Scene, known
+from archimedes.viewer.scene import Mark, Scene
 
 __all__ = ["View", "view"]
 
@@ -34,6 +35,12 @@ class View:
     opens it; in a notebook the last line of a cell is shown in place; ``view.live()`` shows it
     through viser; ``view.screenshot("a.png")`` and ``view.video("a.mp4")`` need Chromium (and
     ffmpeg) on this machine.
+
+    >>> from archimedes.viewer import Body, Scene, View, box
+    >>> still = Body("box", [box([1, 1, 1])], t=0.0, position=[0, 0, 0], attitude=[1, 0, 0, 0])
+    >>> page = View(Scene("a box", [still]), theme="dark").html()
+    >>> page[:15], len(page) < 100_000
+    ('<!doctype html>', True)
     """
 
     def __init__(self, scene: Scene, theme: str = "auto", height: int = 560) -> None:

@@ -79,6 +79,17 @@ def plot_campaign(
 
     `names` chooses results by name. Histograms show median and the range of 90 %; sensitivities
     are rank correlations, strongest first. Runs that failed are left out, and counted.
+
+    >>> import tempfile
+    >>> import archimedes as arc
+    >>> from archimedes.simulate import Normal
+    >>> from archimedes.viz import plot_campaign
+    >>> far = lambda p: {"range": p["v"] ** 2 / 9.81}
+    >>> runs = arc.monte_carlo(far, {"v": Normal(20.0, 1.0)}, n=50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     figure = plot_campaign(runs, kind="scatter", file=f"{folder}/range.png")
+    >>> len(figure.axes)
+    1
     """
     if kind not in KINDS:
         raise ValueError(f"plot: kind must be one of {KINDS}, got {kind!r}")

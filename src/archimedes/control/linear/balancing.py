@@ -92,6 +92,12 @@ class Reduced(NamedTuple):
     ``hankel`` (n,) are the Hankel singular values; twice the sum of those left out bounds the
     largest error of the frequency response, ``error_bound``. x_reduced = ``left`` @ x, and
     x is near ``right`` @ x_reduced.
+
+    >>> from archimedes.control import StateSpace, balanced_truncation
+    >>> two = StateSpace([[-1.0, 0.0], [0.0, -9.0]], [[1.0], [0.1]], [[1.0, 0.1]], [[0.0]])
+    >>> small = balanced_truncation(two, 1)
+    >>> small.left.shape, small.right.shape, bool(small.hankel[0] > 100 * small.hankel[1])
+    ((1, 2), (2, 1), True)
     """
 
     system: StateSpace

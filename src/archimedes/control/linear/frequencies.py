@@ -24,6 +24,11 @@ class FrequencyResponse:
     """G(j w) at frequencies ``omega`` (N,): ``real`` and ``imag`` (p, m, N), frequencies last.
 
     ``real`` and ``imag`` are Nyquist's curve, ``magnitude``, ``decibels`` and ``phase`` Bode's.
+
+    >>> from archimedes.control import StateSpace, frequency_response
+    >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+    >>> frequency_response(lag, [0.1, 1.0, 10.0]).decibels[0, 0].round(2)
+    array([ -0.04,  -3.01, -20.04])
     """
 
     omega: Any = field(units="rad/s")

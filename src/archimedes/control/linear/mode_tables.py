@@ -29,6 +29,11 @@ class Mode:
     size, ``damping`` the cosine (1: no oscillation, negative: unstable), ``time_constant`` (s) the
     time to fall by e (negative: to grow), ``participation`` the share of each state, largest
     first, summing to one.
+
+    >>> from archimedes.control import modes
+    >>> slow, fast = modes([[-1.0, 0.0], [0.0, -4.0]])
+    >>> slow.pole, slow.time_constant, fast.frequency, fast.damping
+    ((-1+0j), 1.0, 4.0, 1.0)
     """
 
     pole: complex
@@ -68,7 +73,13 @@ class Mode:
 
 @dataclass(frozen=True)
 class ModeTable:
-    """Modes, slowest first: iterate, index, or print them."""
+    """Modes, slowest first: iterate, index, or print them.
+
+    >>> from archimedes.control import modes
+    >>> found = modes([[0.0, 1.0], [-4.0, -0.4]])
+    >>> len(found), round(found[0].frequency, 6), round(found[0].damping, 6)
+    (1, 2.0, 0.1)
+    """
 
     modes: tuple[Mode, ...]
 

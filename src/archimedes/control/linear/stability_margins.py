@@ -30,6 +30,12 @@ class Margins:
     ``gain`` is the factor (above or below 1) nearest to 1 at which the loop would become unstable,
     at ``gain_frequency``; ``phase`` (rad) the least lag that does, at ``phase_frequency``;
     ``delay`` (s) the least delay; infinite, with a frequency of nan, where nothing does.
+
+    >>> from archimedes.control import StateSpace, margins
+    >>> loop = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
+    >>> found = margins(loop)
+    >>> found.gain, round(found.delay, 4)
+    (inf, 1.1506)
     """
 
     gain: float

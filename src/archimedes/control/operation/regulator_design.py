@@ -20,6 +20,13 @@ class LQRDesign:
     """A regulator about an operating point: u = u0 - K (x - x0).
 
     ``system`` is what it was designed for, ``X`` (n, n) the cost of its states.
+
+    >>> import numpy as np
+    >>> from archimedes import control
+    >>> swing = lambda t, x, u: np.array([x[1], u[0] - np.sin(x[0])])
+    >>> design = control.lqr_design(swing, np.zeros(2), np.zeros(1), Q=np.eye(2), R=np.eye(1))
+    >>> design.K.round(4), design.system.A.round(4).tolist()
+    (array([[0.4142, 1.3522]]), [[0.0, 1.0], [-1.0, 0.0]])
     """
 
     K: Any

@@ -35,6 +35,13 @@ class OperatingPoint:
     ``x``, ``u``, ``rates`` (dx/dt) and ``outputs`` are trees as they were given. ``residuals`` is
     what is left of each prescribed rate ("rate of NAME") and output, by name; ``at_bounds`` tells
     which unknowns are at a bound, ``message`` what cannot be balanced.
+
+    >>> import numpy as np
+    >>> from archimedes import control
+    >>> swing = lambda t, x, u: np.array([x[1], u[0] - np.sin(x[0])])
+    >>> held = control.trim(swing, np.array([0.5, 0.0]), np.zeros(1), free=["u[0]"])
+    >>> held.success, held.u.round(6), held.rates.round(9)
+    (True, array([0.479426]), array([ 0., -0.]))
     """
 
     x: Any

@@ -29,6 +29,11 @@ class EmulatedRun:
     ``outputs`` has one result per call, of the form that the Python function returns; the run
     itself is a sequence of them. ``instructions`` counts those of each ``_step``, arithmetic in
     software included; ``stack_bytes`` is the most stack that a call used (128 or more).
+
+    >>> from archimedes.embedded import EmulatedRun
+    >>> run = EmulatedRun("cortex-m4", outputs=(0.5, 0.25), instructions=(120, 9), stack_bytes=256)
+    >>> len(run), run[1], max(run.instructions)
+    (2, 0.25, 120)
     """
 
     board: str

@@ -34,6 +34,13 @@ class SparsePattern:
     """Where a sparse matrix has entries: number k lies at (``rows[k]``, ``columns[k]``).
 
     Entries go down the columns, one column after the other (the order of SciPy's CSC format).
+
+    >>> import numpy as np
+    >>> import archimedes as arc
+    >>> slope = arc.jac(lambda x: np.stack([x[0] * x[1], x[1] ** 2]), sparse=True)
+    >>> pattern = slope.pattern(np.ones(2))
+    >>> pattern.shape, pattern.rows, pattern.columns
+    ((2, 2), array([0, 0, 1]), array([0, 1, 1]))
     """
 
     rows: np.ndarray

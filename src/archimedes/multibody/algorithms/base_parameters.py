@@ -32,6 +32,15 @@ class BaseParameters(NamedTuple):
 
     ``torque_regressor(...)[:, columns] @ (combinations @ inertial_parameters(model))`` are the
     torques; `names` say what each is the sum of.
+
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    >>> arm = b.build()
+    >>> found = mb.base_parameters(arm)
+    >>> found.columns.shape, (found.combinations @ mb.inertial_parameters(arm)).round(3)
+    ((3,), array([1. , 0. , 0.6]))
     """
 
     columns: np.ndarray

@@ -38,6 +38,18 @@ class KinematicsResult:
 
     `error` (6,) per target is the twist still missing; `success` says whether all of it, weighted,
     is below the tolerance.
+
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bar", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bar", joint="hinge")
+    >>> b.add_frame("tip", "bar", position=[1.0, 0.0, 0.0])
+    >>> arm = b.build()
+    >>> goal = mb.frame_pose(arm, np.array([0.4]), "tip")
+    >>> found = mb.inverse_kinematics(arm, "tip", goal, q0=[0.1])
+    >>> bool(found.success), found.q.round(6)
+    (True, array([0.4]))
     """
 
     q: Any = field()

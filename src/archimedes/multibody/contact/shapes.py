@@ -75,6 +75,11 @@ class Contacts:
     `sphere`, `capsule`, `box` and `half_space` make solids of them, of which other shapes touch
     more than the spheres: `kind` says which, `rotation` (3, 3) and `position` (3,) place the solid
     in the frame, `size` (3,) are the sides of a box.
+
+    >>> from archimedes import multibody as mb
+    >>> foot = mb.Contacts("foot", centers=[[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]], radius=0.02)
+    >>> foot.kind, len(foot.centers)
+    ('points', 2)
     """
 
     frame: str = field(static=True)

@@ -23,6 +23,15 @@ class Motor:
 
     `stall_torque` in N m and `no_load_speed` in rad/s are the shaft's, unlimited unless given;
     `rotor_inertia` in kg m^2 counts by the square of `gear`, see `with_rotors`.
+
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> motor = mb.Motor("hinge", gear=10.0, stall_torque=0.5)
+    >>> mb.actuator_torque(b.build(), [motor], np.zeros(1), np.zeros(1), np.array([0.2]))
+    array([2.])
     """
 
     joint: str = field(static=True)
@@ -54,6 +63,15 @@ class Servo:
     """A servo on a joint of one coordinate; its command is where the joint should be.
 
     ``stiffness (command - q) - damping v``, between plus and minus `effort_limit`.
+
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> servo = mb.Servo("hinge", stiffness=50.0, damping=2.0, effort_limit=5.0)
+    >>> mb.actuator_torque(b.build(), [servo], np.zeros(1), np.array([1.0]), np.array([0.1]))
+    array([3.])
     """
 
     joint: str = field(static=True)
@@ -85,6 +103,15 @@ class Drive:
     ``force = (gain . s) command + bias . s`` with s = (1, length, speed); `gain` and `bias` are
     (3,), command and force are kept within their ranges (2,). A position servo has gain (k, 0, 0)
     and bias (0, -k, -d); its length is a joint's coordinate or that of a tendon.
+
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> servo = mb.Drive(("hinge",), [1.0], gain=[50.0, 0.0, 0.0], bias=[0.0, -50.0, -2.0])
+    >>> mb.actuator_torque(b.build(), [servo], np.array([0.1]), np.zeros(1), np.array([0.3]))
+    array([10.])
     """
 
     joints: tuple[str, ...] = field(static=True)

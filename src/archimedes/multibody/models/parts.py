@@ -50,7 +50,17 @@ class Body:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint follows another: ``q = multiplier * q_other + offset``."""
+    """A joint follows another: ``q = multiplier * q_other + offset``.
+
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> for name in ("left", "right"):
+    ...     b.add_body(name, mass=0.1, inertia=[1e-4, 1e-4, 1e-4])
+    >>> b.attach("left", joint="left", kind="prismatic")
+    >>> b.attach("right", joint="right", kind="prismatic", mimic=mb.Mimic("left", multiplier=-1.0))
+    >>> b.build().nq
+    1
+    """
 
     joint: str
     multiplier: float = 1.0

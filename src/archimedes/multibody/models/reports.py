@@ -13,6 +13,10 @@ class Report:
 
     `used` counts elements by name. `approximated` and `ignored` are texts "file:line: ...";
     ``load(..., strict=True)`` raises where there are any.
+
+    >>> from archimedes import multibody as mb
+    >>> mb.Report(used={"joint": 2}, ignored=["arm.urdf:7: <gazebo>: for a simulator"]).ignored
+    ['arm.urdf:7: <gazebo>: for a simulator']
     """
 
     used: dict[str, int] = field(default_factory=dict)

@@ -18,6 +18,14 @@ class Shape(NamedTuple):
     (x, y) of a plane, 0 for no end, or the scale of a mesh, whose `file` is a path, None where it
     was not found; `rotation` (3, 3), from the shape to the body, and `position` (3,) are in the
     body. ``frame_pose(model, q, shape.body)`` says where that is.
+
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.add_shape("bob", "sphere", [0.2], "visual")
+    >>> shape = b.build(base="floating").geometry[0]
+    >>> shape.kind, shape.size, shape.position
+    ('sphere', (0.2,), (0.0, 0.0, 0.0))
     """
 
     body: str

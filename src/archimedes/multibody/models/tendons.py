@@ -18,6 +18,16 @@ class Tendons:
 
     `arms` (t, n), `stiffness` and `damping` (t,); within `rest` (t, 2), from and to, a tendon is
     slack.
+
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> b.add_tendon("spring", {"hinge": 0.5}, stiffness=8.0)
+    >>> arm = b.build()
+    >>> arm.tendons.names, mb.passive_torque(arm, np.array([0.1]), np.zeros(1))
+    (('spring',), array([-0.2]))
     """
 
     names: tuple[str, ...] = field(static=True)

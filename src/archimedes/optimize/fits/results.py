@@ -12,7 +12,13 @@ __all__ = ["LMResult", "LMStatus"]
 
 
 class LMStatus(enum.IntEnum):
-    """Why the iteration ended; 1 to 4 are minima, as in MINPACK."""
+    """Why the iteration ended; 1 to 4 are minima, as in MINPACK.
+
+    >>> from archimedes.optimize import LMStatus, lm_solve
+    >>> found = lm_solve(lambda x: x - 1.0, [0.0])
+    >>> found.status is LMStatus(found.status.value), found.status.value in (1, 2, 3, 4)
+    (True, True)
+    """
 
     NON_FINITE = -1
     FTOL_REACHED = 1
@@ -60,6 +66,12 @@ class LMResult:
     (m, n) and ``grad`` (n,) are taken at x in the order of ``tree.ravel``; ``active_mask`` is
     -1 or 1 where x is on its lower or upper bound, else 0. ``history`` has the cost after each
     accepted step.
+
+    >>> import numpy as np
+    >>> from archimedes.optimize import lm_solve
+    >>> found = lm_solve(lambda x: np.stack([x[0] - 1.0, 2.0 * x[0] - 2.0]), [0.0])
+    >>> found.success, found.x, round(found.cost, 12), found.jac.tolist()
+    (True, array([1.]), 0.0, [[1.0], [2.0]])
     """
 
     x: Any

@@ -238,6 +238,15 @@ class PhasesSolution:
 
     It is a sequence of them; ``fun``, ``success``, ``status``, ``message``, ``iterations`` and
     ``violation`` are those of the whole.
+
+    >>> from archimedes.optimize import OptimalControl, Phases
+    >>> half = dict(running_cost=lambda t, x, u: u**2)
+    >>> up = OptimalControl(lambda t, x, u: u, initial=0.0, tf=0.5, **half)
+    >>> on = OptimalControl(lambda t, x, u: u, final=1.0, t0=0.5, tf=1.0, **half)
+    >>> jump = lambda tf, xf, t0, x0: x0 - xf - 0.5
+    >>> found = Phases(up, on, links=[jump]).solve([{"x": 0.0, "u": 0.0}] * 2, intervals=4)
+    >>> len(found), found[1].t.tolist()[0], found.success
+    (2, 0.5, True)
     """
 
     def __init__(self, phases: list[ControlSolution], task: Task, answer: Answer) -> None:

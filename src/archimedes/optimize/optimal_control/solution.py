@@ -26,6 +26,13 @@ class ControlSolution:
     a leading axis for time; ``p`` the parameters. ``at(t)`` returns (x, u) at any times, on the
     interpolants of the scheme. ``success``, ``status``, ``message``, ``fun``, ``iterations``,
     ``violation``, ``evaluations`` and ``times`` are those of ``OptimizeResult``.
+
+    >>> from archimedes.optimize import OptimalControl
+    >>> found = OptimalControl(lambda t, x, u: u, running_cost=lambda t, x, u: u**2,
+    ...                        initial=0.0, final=1.0).solve({"x": 0.0, "u": 0.0}, intervals=2)
+    >>> x, u = found.at(0.25)
+    >>> round(float(x), 6), round(float(u), 6), round(found.fun, 6)
+    (0.25, 1.0, 1.0)
     """
 
     def __init__(

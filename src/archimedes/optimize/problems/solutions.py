@@ -18,6 +18,11 @@ class Multipliers:
     solution grad f + A^T constr + bounds = 0, where A is the Jacobian of the constraints:
     positive where an upper limit holds, negative where a lower one does. A limit that moves up
     by d changes the minimum by -multiplier * d.
+
+    >>> from archimedes.optimize import minimize
+    >>> found = minimize(lambda x: (x - 3.0) ** 2, 0.0, bounds=(None, 1.0))
+    >>> round(float(found.multipliers.bounds), 4)
+    4.0
     """
 
     constr: Any
@@ -26,7 +31,14 @@ class Multipliers:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback is told after each iteration; ``x`` has the structure of x0."""
+    """What a callback is told after each iteration; ``x`` has the structure of x0.
+
+    >>> from archimedes.optimize import minimize
+    >>> seen = []
+    >>> _ = minimize(lambda x: (x - 1.0) ** 2, 0.0, callback=seen.append)
+    >>> seen[-1].number > 0, round(float(seen[-1].x), 6)
+    (True, 1.0)
+    """
 
     number: int
     x: Any

@@ -8,7 +8,12 @@ __all__ = ["Status"]
 
 
 class Status(enum.IntEnum):
-    """Why a solver stopped; below 10 it found what was asked for."""
+    """Why a solver stopped; below 10 it found what was asked for.
+
+    >>> from archimedes.optimize import Status, minimize
+    >>> minimize(lambda x: (x - 1.0) ** 2, 0.0).status.name, Status.SOLVED < 10
+    ('SOLVED', True)
+    """
 
     SOLVED = 0
     ACCEPTABLE = 1

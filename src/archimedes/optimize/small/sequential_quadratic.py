@@ -36,7 +36,15 @@ _HALVINGS, _QP_ITERATIONS, _SHIFTS = 14, 30, 24
 
 @struct
 class SQPSolution:
-    """The solution of a nonlinear program; ``status`` is a number of :class:`Status`."""
+    """The solution of a nonlinear program; ``status`` is a number of :class:`Status`.
+
+    >>> import numpy as np
+    >>> from archimedes.optimize import Status, solve_nlp
+    >>> free, none = np.full(1, np.inf), np.zeros(0)
+    >>> found = solve_nlp(lambda x: (x - 1.0) ** 2, np.zeros(1), (-free, free, none, none))
+    >>> found.x.round(6), Status(int(found.status)).name
+    (array([1.]), 'SOLVED')
+    """
 
     x: Any
     lam_g: Any

@@ -51,7 +51,19 @@ IDENTITY = {
 
 
 class CampaignError(ArchimedesError, RuntimeError):
-    """A campaign cannot go on: other settings than on disk, a damaged file, a run that failed."""
+    """A campaign cannot go on: other settings than on disk, a damaged file, a run that failed.
+
+    >>> import tempfile
+    >>> import archimedes as arc
+    >>> from archimedes.simulate import CampaignError, Normal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = arc.monte_carlo(lambda p: p["a"], {"a": Normal()}, n=2, folder=folder)
+    ...     try:
+    ...         arc.monte_carlo(lambda p: p["a"], {"a": Normal()}, n=2, seed=7, folder=folder)
+    ...     except CampaignError as error:
+    ...         print(type(error).__name__)
+    CampaignError
+    """
 
 
 class Chunk(NamedTuple):

@@ -67,6 +67,11 @@ class Method:
     x(t + theta h) = x + sum over k of theta^k c[k-1], of order ``dense_order``; may evaluate f
     (it is called for steps that contain outputs only).
     ``norm(error, scale) -> scalar`` measures the error; a step is accepted where it is <= 1.
+
+    >>> from archimedes.simulate import METHODS, solve_ode
+    >>> _ = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, method="tsit5")
+    >>> METHODS["tsit5"].order, METHODS["tsit5"].error_order
+    (5, 4)
     """
 
     name: str

@@ -35,7 +35,12 @@ FORMAT = {"format": "archimedes-trajectory", "version": 1}
 
 
 class MissingExtra(ArchimedesError, ImportError):
-    """An optional package is needed that is not installed."""
+    """An optional package is needed that is not installed.
+
+    >>> from archimedes.simulate import MissingExtra
+    >>> issubclass(MissingExtra, ImportError)
+    True
+    """
 
 
 def require(module: str, extra: str | None, purpose: str) -> Any:

@@ -77,7 +77,14 @@ def mean(attitudes: Any, weights: Any = None) -> Quaternion:
 
 
 class Alignment(NamedTuple):
-    """What `align_vectors` returns: attitude, residual and covariance."""
+    """What `align_vectors` returns: attitude, residual and covariance.
+
+    >>> import numpy as np
+    >>> from archimedes.spatial import align_vectors
+    >>> attitude, rssd, covariance = align_vectors(np.eye(3), np.eye(3))
+    >>> attitude, round(float(rssd), 9)
+    (Quaternion([1. 0. 0. 0.]), 0.0)
+    """
 
     attitude: Quaternion
     rssd: Any

@@ -56,6 +56,20 @@ class DaveModel:
     traced values. `inputs` must be given unless they have an initial value; constants may be
     replaced in the same way. Tables hold their outermost values or go on, minValue and maxValue
     limit a variable, as the file says.
+
+    >>> import pathlib, tempfile
+    >>> from archimedes.vehicles import dave_ml
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "half.dml")
+    ...     _ = file.write_text(
+    ...         '<DAVEfunc><variableDef varID="x" name="given" units="m" initialValue="3"/>'
+    ...         '<variableDef varID="z" name="half" units="m"><calculation><math>'
+    ...         '<apply><divide/><ci>x</ci><cn>2</cn></apply>'
+    ...         '</math></calculation></variableDef></DAVEfunc>'
+    ...     )
+    ...     model = dave_ml.read(file)
+    >>> [float(model(**given)["z"]) for given in ({}, {"x": 1.0})]
+    [1.5, 0.5]
     """
 
     def __init__(self, definitions: Definitions) -> None:

@@ -14,7 +14,12 @@ __all__ = ["CheckReport", "CheckRow", "ImportReport", "import_report", "run_shot
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One value of one check case; `note` says what else is to be known."""
+    """One value of one check case; `note` says what else is to be known.
+
+    >>> from archimedes.vehicles.dave_ml import CheckRow
+    >>> print(CheckRow("cruise", "lift", 1.0, 1.5, 1e-6, ok=False, internal=False))
+    cruise: lift: expected 1.0, got 1.5, tolerance 1e-06: FAILED
+    """
 
     shot: str
     signal: str
@@ -36,7 +41,16 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All values of all check cases; `ok` if every output is within its tolerance."""
+    """All values of all check cases; `ok` if every output is within its tolerance.
+
+    >>> from archimedes.vehicles.dave_ml import CheckReport, CheckRow
+    >>> row = CheckRow("cruise", "lift", 1.0, 1.0, 1e-6, ok=True, internal=False)
+    >>> report = CheckReport((row,), shots=1)
+    >>> print(report)
+    1 shots: 1 of 1 values agree
+    >>> report.ok, report.failures
+    (True, ())
+    """
 
     rows: tuple[CheckRow, ...]
     shots: int
@@ -98,7 +112,12 @@ def _row(
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What of a file is used, what is approximated, and what is ignored, one line each."""
+    """What of a file is used, what is approximated, and what is ignored, one line each.
+
+    >>> from archimedes.vehicles.dave_ml import ImportReport
+    >>> ImportReport(used=("2 tables",), approximated=(), ignored=("provenance",)).ignored
+    ('provenance',)
+    """
 
     used: tuple[str, ...]
     approximated: tuple[str, ...]

@@ -46,6 +46,15 @@ class F16Aerodynamics:
 
     Beyond the tables their outermost slopes are carried on. `area` in m^2, `span` and `chord` in m;
     `reference` is the place of the moment reference point in parts of the chord.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16Aerodynamics, FlatEarth, FlightState
+    >>> level = FlightState(0, 0, 0.0, np.array([100.0, 0, 0]), np.array([0, 0.1, 0]), np.zeros(3))
+    >>> world = FlatEarth()
+    >>> around = world.surroundings(0.0, world.state(level))
+    >>> force, moment = F16Aerodynamics().coefficients(around, 0.0, 0.0, 0.0, xcg=0.3)
+    >>> force.round(3)
+    array([ 0.001,  0.   , -0.462])
     """
 
     area: float = field(units="m^2", default=27.870912)

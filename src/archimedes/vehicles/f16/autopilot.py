@@ -73,6 +73,11 @@ class F16Autopilot:
     integral into aileron and rudder. `per_load` in rad is the angle of attack that carries one more
     weight. Errors of altitude beyond `max_altitude_error` in m and banks beyond `max_bank` in rad
     are not asked for.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles import F16Autopilot
+    >>> F16Autopilot.Target(alt=1500.0, course=np.deg2rad(90.0), airspeed=170.0).bank
+    0.0
     """
 
     along: Any = field()

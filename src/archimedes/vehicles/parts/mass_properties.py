@@ -80,6 +80,13 @@ class Tank:
 
     `bottom` (3,) is the centre of its floor, `axis` (3,) points from floor to roof, `length` and
     `radius` in m; `capacity` in kg fills it. A negative content counts as none.
+
+    >>> import numpy as np
+    >>> from archimedes.vehicles.parts import Tank
+    >>> tank = Tank(capacity=1000.0, bottom=np.zeros(3), length=4.0, radius=0.5)
+    >>> half = tank.contents(500.0)
+    >>> float(half.mass), half.com
+    (500.0, array([1., 0., 0.]))
     """
 
     capacity: Any = field(units="kg")
