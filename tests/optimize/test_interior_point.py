@@ -8,7 +8,7 @@ import pytest
 from archimedes.optimize import AtPlaces, OptimalControl, Status, minimize
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care
 from archimedes.optimize.solvers.interior_point.chains import chain_of
 from tests.marking import long_but
 from tests.optimize.hock_schittkowski import PROBLEMS
@@ -72,8 +72,8 @@ def test_banded_systems_against_dense_ones(touching):
         K = np.block([[H + np.diag(diagonal), A.T], [A, -np.diag(D)]])
         negative = int(np.sum(np.linalg.eigvalsh(K) < 0))
         assert system.factor(diagonal, D) == (negative == structure.m)
-    for exact in (False, True):
-        dx, dlam, left = system.solve(r, rc, exact)
+    for care in (Care.REFINED, Care.EXACT):
+        dx, dlam, left = system.solve(r, rc, care)
         assert left < 1e-6
         np.testing.assert_allclose(
             np.concatenate([dx, dlam]), np.linalg.solve(K, np.concatenate([r, rc])), atol=1e-7

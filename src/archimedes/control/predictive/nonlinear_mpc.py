@@ -133,7 +133,15 @@ class _Iteration:
         self.mpc, self.args, problem = mpc, tuple(args), mpc.problem
         zero = [tree.ravel(v)[0] * 0.0 for v in (mpc.x, mpc.u)]
         t0, tf = float(problem.t0), float(problem.tf)
-        still = Guess(lambda s: zero[0], lambda s: zero[1], mpc.x, mpc.u, None, t0, tf)
+        still = Guess(
+            lambda s: np.tile(zero[0], (s.size, 1)),
+            lambda s: np.tile(zero[1], (s.size, 1)),
+            mpc.x,
+            mpc.u,
+            None,
+            t0,
+            tf,
+        )
         self.equations = Equations(problem, scheme_of("multiple-shooting"), still)
         self.nx, self.nu, self.N = self.equations.nx, self.equations.nu, mpc.intervals
         self.length = tf - t0

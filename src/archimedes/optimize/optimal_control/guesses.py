@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ __all__ = ["Guess"]
 class Guess:
     """States and controls along the way, s from 0 to 1; times and parameters.
 
-    ``x`` and ``u`` are functions of s that return vectors, ``x_like`` and ``u_like`` trees.
+    ``x`` and ``u`` are functions of many s (N,) that return matrices, a row for each; ``x_like``
+    and ``u_like`` are trees.
     """
 
-    x: Callable[[float], np.ndarray]
-    u: Callable[[float], np.ndarray]
+    x: Callable[[np.ndarray], np.ndarray]
+    u: Callable[[np.ndarray], np.ndarray]
     x_like: Any
     u_like: Any
     p: Any
@@ -54,21 +56,27 @@ class Guess:
         return treedef, tuple(np.shape(leaf) for leaf in leaves)
 
 
-def _along(given: Any, what: str) -> tuple[Callable[[float], np.ndarray], Any]:
+def _along(given: Any, what: str) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
     if callable(given):
         like = as_unknowns(given(0.0), what)
+
+        size = tree.ravel(like)[0].size
 
         def along(s: float) -> np.ndarray:
             value = given(s)
             plain = type(value) is np.ndarray and value.ndim == 1 and value.dtype == np.float64
-            if plain and np.isfinite(value).all():
-                return value
-            return tree.ravel(as_unknowns(value, what))[0] * 1.0
+            if not (plain and isfinite(value.sum())):
+                value = tree.ravel(as_unknowns(value, what))[0] * 1.0
+            if value.size != size:
+                raise ValueError(
+                    f"{what} returns {size} numbers at s = 0, but {value.size} at s = {s:.6g}"
+                )
+            return value
 
-        return along, like
+        return lambda many: np.array([along(s) for s in many.tolist()]), like
     like = as_unknowns(given, what)
     flat = tree.ravel(like)[0] * 1.0
-    return lambda s: flat, like
+    return lambda many: np.tile(flat, (many.size, 1)), like
 
 
 def _time(name: str, given: Mapping[str, Any], problem: Any) -> float:

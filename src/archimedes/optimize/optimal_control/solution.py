@@ -186,11 +186,11 @@ class ControlSolution:
 
         made = self._made.equations
 
-        def states(s: float) -> np.ndarray:
-            return self._along(np.array([s]))[0][0]
+        def states(s: np.ndarray) -> np.ndarray:
+            return self._along(s)[0]
 
-        def controls(s: float) -> np.ndarray:
-            return self._along(np.array([s]))[2][0]
+        def controls(s: np.ndarray) -> np.ndarray:
+            return self._along(s)[2]
 
         return Guess(states, controls, made.x_like, made.u_like, self.p, self.t0, self.tf)
 
@@ -200,7 +200,7 @@ class ControlSolution:
         off = np.maximum(np.maximum(self._task.low - g, g - self._task.high), 0.0)
         found = {}
         for block in self._task.evaluator.blocks:
-            rows = block.rows[:, block.constraints].ravel()
+            rows = block.constraints.of(block.rows)
             found[block.name] = float(np.max(off[rows], initial=0.0))
         return found
 

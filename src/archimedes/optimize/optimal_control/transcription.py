@@ -174,11 +174,10 @@ class Transcription:
     def _start(self, mesh: np.ndarray, layout: Layout, guess: Guess) -> np.ndarray:
         p = np.zeros(0) if guess.p is None else tree.ravel(guess.p)[0] * 1.0
         X = np.zeros((layout.state_count, self.equations.nx))
-        for row, s in zip(X, layout.state_times(mesh)):
-            state = guess.x(float(s))
-            row[: state.size] = state
-        U = [guess.u(float(s)) for s in layout.control_times(mesh)]
-        return np.concatenate([[guess.t0, guess.tf], p, X.ravel(), *U])
+        states = guess.x(layout.state_times(mesh))
+        X[:, : states.shape[1]] = states
+        U = guess.u(layout.control_times(mesh))
+        return np.concatenate([[guess.t0, guess.tf], p, X.ravel(), U.ravel()])
 
     def _scale(self, layout: Layout, start: np.ndarray, lower: Any, upper: Any) -> np.ndarray:
         """Return a power of two near the size of each unknown, the same all along."""

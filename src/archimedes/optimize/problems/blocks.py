@@ -31,6 +31,22 @@ def with_arguments(func: Callable[..., Any], count: int) -> Callable[..., Any]:
     return made
 
 
+class Columns:
+    """Some columns of matrices with the same number of them, taken row after row."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers, self.size = numbers, numbers.size
+        first = int(numbers[0]) if numbers.size else 0
+        together = np.array_equal(numbers, np.arange(first, first + numbers.size))
+        self._slice = slice(first, first + numbers.size) if together else None
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Return the columns as one vector; all of them without a copy."""
+        if self._slice is not None:
+            return values[:, self._slice].ravel()
+        return values.take(self.numbers, axis=1).ravel()
+
+
 @dataclass(eq=False)
 class Block:
     """A function and the places where it is used; see the module's text.
@@ -60,14 +76,14 @@ class Block:
         return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
 
     @cached_property
-    def summands(self) -> np.ndarray:
+    def summands(self) -> Columns:
         """Numbers of y that are summands of the objective; the same at all places."""
-        return np.flatnonzero(self.rows[0] < 0)
+        return Columns(np.flatnonzero(self.rows[0] < 0))
 
     @cached_property
-    def constraints(self) -> np.ndarray:
+    def constraints(self) -> Columns:
         """Numbers of y that are constraints."""
-        return np.flatnonzero(self.rows[0] >= 0)
+        return Columns(np.flatnonzero(self.rows[0] >= 0))
 
     def _kept(self, what: str, count: int, make: Callable[[], Any]) -> Any:
         """Return what is kept for this many arguments; blocks of one function share it."""
@@ -150,12 +166,12 @@ class Block:
         z = np.zeros(self.index.shape[1])
         data = tuple(a[0] for a in self.data)
         count = len(data) + len(args)
-        first = self._slope(count).pattern(z, *data, *args)
-        second = self._curvature(count).pattern(z, np.zeros(self.rows.shape[1]), *data, *args)
+        recording = self._value(count).recording(z, *data, *args)
         known = self._patterns
-        # A function that was recorded anew brings other arrays.
-        if known is None or first is not known.first or second is not known.second:
-            known = self._patterns = BlockPatterns(self, first, second)
+        if known is None or known.recording is not recording:
+            first = self._slope(count).pattern(z, *data, *args)
+            second = self._curvature(count).pattern(z, np.zeros(self.rows.shape[1]), *data, *args)
+            known = self._patterns = BlockPatterns(self, recording, first, second)
         return known
 
 
@@ -164,6 +180,8 @@ class BlockPatterns:
     """Rows and columns, in the whole problem, of the entries of a block's derivatives."""
 
     block: Block
+    #: That of the block's function: another one may have other patterns.
+    recording: Any
     first: SparsePattern
     second: SparsePattern
 
@@ -172,6 +190,8 @@ class BlockPatterns:
         #: Which entries of a row of ``slopes`` belong to the gradient of the objective.
         self.of_objective = np.flatnonzero(block.rows[0, first.rows] < 0)
         self.of_constraints = np.flatnonzero(block.rows[0, first.rows] >= 0)
+        self.objective_columns = Columns(self.of_objective)
+        self.constraint_columns = Columns(self.of_constraints)
         self.gradient_at = block.index[:, first.columns[self.of_objective]].ravel()
         self.rows = block.rows[:, first.rows[self.of_constraints]].ravel()
         self.columns = block.index[:, first.columns[self.of_constraints]].ravel()

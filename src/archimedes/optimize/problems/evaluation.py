@@ -71,14 +71,18 @@ class Evaluator:
         self._values: tuple[float, np.ndarray] | None = None
         self._slopes: tuple[np.ndarray, np.ndarray] | None = None
         # Rows that only one number belongs to need no summing.
-        rows = [block.rows[:, block.constraints].ravel() for block in blocks]
+        rows = [block.constraints.of(block.rows) for block in blocks]
         every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         self._rows = every
         self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
 
     def _move(self, x: np.ndarray) -> np.ndarray:
+        if x is self._x:
+            return x
         if self._x is None or not np.array_equal(x, self._x):
-            self._x, self._values, self._slopes = x.copy(), None, None
+            # What nobody can change need not be copied.
+            self._x = x.copy() if x.flags.writeable else x
+            self._values = self._slopes = None
         return self._x
 
     def values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -89,8 +93,8 @@ class Evaluator:
             total, parts = 0.0, []
             for block in self.blocks:
                 y = block.values(x, self.args)
-                total += float(_columns(y, block.summands).sum())
-                parts.append(_columns(y, block.constraints))
+                total += float(block.summands.of(y).sum())
+                parts.append(block.constraints.of(y))
             flat = _joined(parts)
             if not self._single:
                 flat = np.bincount(self._rows, flat, minlength=self.structure.m)
@@ -106,8 +110,8 @@ class Evaluator:
             gradient, entries = [], []
             for block, pattern in zip(self.blocks, self.structure.patterns):
                 made = block.slopes(x, self.args)
-                gradient.append(_columns(made, pattern.of_objective))
-                entries.append(_columns(made, pattern.of_constraints))
+                gradient.append(pattern.objective_columns.of(made))
+                entries.append(pattern.constraint_columns.of(made))
             at, n = self.structure.gradient_at, self.structure.n
             whole = np.bincount(at, _joined(gradient), minlength=n)
             self._slopes = whole, _joined(entries)
@@ -128,13 +132,6 @@ class Evaluator:
         count = self.counts[what]
         count.calls += 1
         count.seconds += time.perf_counter() - start
-
-
-def _columns(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Return some columns (ascending), one row after the other; all of them without a copy."""
-    if kept.size == values.shape[1]:
-        return values.ravel()
-    return values.take(kept, axis=1).ravel() if kept.size else values[:0].ravel()
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

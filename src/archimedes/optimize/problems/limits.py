@@ -62,10 +62,12 @@ def _by_name(given: Any, like: Any, what: str, default: tuple[float, float]) -> 
 
 def vector_like(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
     """Return numbers or a tree, whose leaves may be broader or None, as a vector like ``like``."""
+    numbers = (int, float, np.ndarray, np.generic)
+    if given is None:
+        return np.full(sum(int(np.size(leaf)) for leaf in tree.leaves(like)), missing)
     leaves, treedef = tree.flatten(like)
     parts: list[Any]
-    numbers = (int, float, np.ndarray, np.generic)
-    if given is None or (isinstance(given, numbers) and np.ndim(given) == 0):
+    if isinstance(given, numbers) and np.ndim(given) == 0:
         parts = [given] * len(leaves)
     elif len(leaves) == 1 and tree.is_leaf(like):
         parts = [given]
@@ -99,6 +101,8 @@ def vector_like(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
 
 
 def _check_order(lower: np.ndarray, upper: np.ndarray, like: Any, what: str) -> None:
+    if not np.any((lower > upper) | (lower == np.inf) | (upper == -np.inf)):
+        return
     crossed = np.flatnonzero(lower > upper)
     if crossed.size:
         k = int(crossed[0])

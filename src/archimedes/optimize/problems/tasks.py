@@ -131,6 +131,7 @@ class Monitor:
         if self.callback is None:
             return False
         try:
-            return self.callback(Iteration(number, self.unravel(x), fun, violation)) is True
+            now = Iteration(number, self.unravel(x.copy()), fun, violation)
+            return self.callback(now) is True
         except StopIteration:
             return True

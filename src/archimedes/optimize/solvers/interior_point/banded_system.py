@@ -20,6 +20,7 @@ convex quadratic programs", Math. Program. Comput. 4, 2012.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 
 import numpy as np
 
@@ -27,11 +28,23 @@ from archimedes.optimize.problems.blocks import BlockPatterns
 from archimedes.optimize.problems.evaluation import Structure
 from archimedes.optimize.solvers.interior_point.chains import Chain, gram_pairs
 
-__all__ = ["BandedSystem"]
+__all__ = ["BandedSystem", "Care"]
 
 #: Rows of A are scaled to sizes between 1 and 100.
 DELTA = 1e-9
 REFINEMENTS, RESIDUAL = 8, 1e-10
+
+
+class Care(Enum):
+    """How a system is solved: the effect of delta and of rounding is left, or taken away.
+
+    PLAIN leaves them, REFINED takes them away but for equations that are almost dependent, EXACT
+    from these, too.
+    """
+
+    PLAIN = auto()
+    REFINED = auto()
+    EXACT = auto()
 
 
 class _Products:
@@ -147,28 +160,31 @@ class BandedSystem:
     def take_jacobian(self, jacobian: np.ndarray) -> None:
         """Take the entries of A, as a structure lists them."""
         self._entries, self._base = jacobian, None
-        np.take(jacobian, self._jac_order, out=self._jac)
+        # All places exist: the mode saves a copy.
+        np.take(jacobian, self._jac_order, out=self._jac, mode="clip")
         if self.nt:
             self._Ab = np.zeros((self.m, self.nt))
-            self._Ab.ravel()[self._border_places] = self._jac[self._border_entries]
+            self._Ab.ravel()[self._border_places] = self._jac.take(self._border_entries)
 
     def load(self, hessian: np.ndarray | None) -> None:
         """Take the entries of H, as a structure lists them; None: H is zero."""
         self._base = None
         band, border = self._sizes
-        flat: np.ndarray = np.zeros(band + border)
-        if hessian is not None:
+        if hessian is None:
+            flat = np.zeros(band + border)
+        else:
             flat = np.bincount(self._hess_at, hessian, minlength=band + border + 1)
         self._H = flat[:band].reshape(self.nb, self.width + 1).T
-        corner = flat[band : band + border].reshape(self.n, self.nt)
-        self._Hb, self._corner = corner[: self.nb], corner[self.nb :]
-        self._corner = np.triu(self._corner) + np.triu(self._corner, 1).T
+        if self.nt:
+            corner = flat[band : band + border].reshape(self.n, self.nt)
+            self._Hb, upper = corner[: self.nb], corner[self.nb :]
+            self._corner = upper + upper.T
+            self._corner.flat[:: self.nt + 1] *= 0.5
 
     def factor(self, diagonal: np.ndarray, D: np.ndarray) -> bool:
         """Factor with ``diagonal`` (n,) added to H; returns whether the inertia is right."""
         self._diagonal = diagonal
         self._given_D, self._D = D, np.maximum(D, DELTA)
-        self._over = 1.0 / self._D
         K = self._together().copy(order="F")
         K[0] += diagonal[: self.nb]
         self._factor, info = self._lapack.dpbtrf(K, lower=1, overwrite_ab=1)
@@ -177,8 +193,9 @@ class BandedSystem:
         return self._factor_border() if self.nt else True
 
     def _together(self) -> np.ndarray:
-        """Return the band of H + A^T D^-1 A, kept for trials with other diagonals."""
+        """Return the band of M = H + A^T D^-1 A, kept for trials with other diagonals."""
         if self._base is None or not np.array_equal(self._D, self._base[0]):
+            self._over = 1.0 / self._D
             K = self._H
             if self.products:
                 parts = [p.entries(self._entries, self._over) for p in self.products]
@@ -186,17 +203,24 @@ class BandedSystem:
                 flat = np.bincount(self._targets, weights, minlength=self._sizes[0] + 1)
                 K = K + flat[:-1].reshape(self.nb, self.width + 1).T
             self._base = self._D, K
+            if self.nt:
+                self._border_of_M()
         return self._base[1]
 
-    def _factor_border(self) -> bool:
+    def _border_of_M(self) -> None:
+        """Find the columns of M beside the band, without the diagonal."""
+        weighted = self._over[:, None] * self._Ab
         # Products column by column: there are few.
-        pulled = [self.At @ (self._over * column) for column in self._Ab.T]
-        self._X = self._band_solve(self._Hb + np.stack(pulled, axis=1)[: self.nb])
-        none = np.zeros(self.nt)
-        pushed = [self.A @ np.concatenate([column, none]) for column in self._X.T]
-        self._Y = self._over[:, None] * (np.stack(pushed, axis=1) - self._Ab)
-        S = self._corner + np.diag(self._diagonal[self.nb :])
-        S = S - self._Hb.T @ self._X - self._Ab.T @ self._Y
+        columns = [self.At @ np.ascontiguousarray(column) for column in weighted.T]
+        M = np.stack(columns, axis=1)
+        self._M_beside = self._Hb + M[: self.nb]
+        self._M_corner = self._corner + M[self.nb :]
+
+    def _factor_border(self) -> bool:
+        """Factor the Schur complement of the border."""
+        self._X = self._band_solve(self._M_beside)
+        S = self._M_corner - self._M_beside.T @ self._X
+        S.flat[:: self.nt + 1] += self._diagonal[self.nb :]
         self._S, info = self._lapack.dpotrf(0.5 * (S + S.T), lower=1)
         return bool(info == 0)
 
@@ -205,27 +229,28 @@ class BandedSystem:
 
     def _times(self, x: np.ndarray) -> np.ndarray:
         """Return H x, its diagonal included."""
-        found = self._diagonal * x
+        if not self.nt:
+            start = self._diagonal * x
+            return self._blas.dsbmv(
+                self.width, 1.0, self._H, x, beta=1.0, y=start, lower=1, overwrite_y=1
+            )
         top = x[: self.nb]
+        found = self._diagonal * x
         found[: self.nb] += self._blas.dsbmv(self.width, 1.0, self._H, top, lower=1)
-        if self.nt:
-            found[: self.nb] += self._Hb @ x[self.nb :]
-            found[self.nb :] += self._Hb.T @ top + self._corner @ x[self.nb :]
+        found[: self.nb] += self._Hb @ x[self.nb :]
+        found[self.nb :] += self._Hb.T @ top + self._corner @ x[self.nb :]
         return found
 
     def _once(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve with the factors."""
-        pulled = r + self.At @ (self._over * rc) if self.m else r
-        x = np.empty(self.n)
-        x[: self.nb] = self._band_solve(pulled[: self.nb])
+        right = r + self.At @ (self._over * rc) if self.m else r
         if self.nt:
-            x[self.nb :] = 0.0
-            lam = self._over * (self.A @ x - rc)
-            rest = r[self.nb :] - self._Hb.T @ x[: self.nb] - self._Ab.T @ lam
+            top = self._band_solve(right[: self.nb])
+            rest = right[self.nb :] - self._M_beside.T @ top
             t = self._lapack.dpotrs(self._S, rest, lower=1)[0]
-            x[: self.nb] -= self._X @ t
-            x[self.nb :] = t
-            return x, lam - self._Y @ t
+            x = np.concatenate([top - self._X @ t, t])
+        else:
+            x = self._band_solve(right)
         return x, self._over * (self.A @ x - rc)
 
     def _rest(self, v: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -237,15 +262,16 @@ class BandedSystem:
         return np.concatenate(self._once(right[: self.n], right[self.n :]))
 
     def solve(
-        self, r: np.ndarray, rc: np.ndarray, exact: bool
+        self, r: np.ndarray, rc: np.ndarray, care: Care = Care.REFINED
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return dx, dlam and what is left of the equations, relative to their size.
 
-        The effect of delta is taken away but for equations that are almost dependent, unless
-        ``exact`` says from these, too.
+        With ``Care.PLAIN`` nobody looks at what is left: 0 is returned for it.
         """
         x, lam = self._once(r, rc)
-        if exact:
+        if care is Care.PLAIN:
+            return x, lam, 0.0
+        if care is Care.EXACT:
             v, right = np.concatenate([x, lam]), np.concatenate([r, rc])
             size = max(_largest(right), 1e-300)
             v, left = self._accelerated(v, self._rest(v, right), right, size)

@@ -5,17 +5,19 @@ Section numbers: Waechter, Biegler, Math. Program. 106, 2006.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from archimedes.optimize.problems.tasks import Task
+from archimedes.optimize.solvers.interior_point.barrier import longest as longest_step
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.newton_steps import (
     LineSearchFailed,
     NewtonSteps,
     Point,
+    Trial,
 )
 
 __all__ = ["LineSearch"]
@@ -35,20 +37,17 @@ class LineSearch(NewtonSteps):
         self.nothing = 1e-2 * task.settings.tol
         self.prices: np.ndarray | None = None
 
-    def theta(self, c: np.ndarray) -> float:
+    def theta(self, trial: Trial) -> float:
         """Return the violation as the filter counts it: zero if it is far below the tolerance.
 
         Where equations are almost dependent, what is left would keep the multipliers moving. Its
         price is counted in the barrier function instead.
         """
-        if not c.size:
-            return 0.0
-        size = np.abs(c)
-        return float(size.sum()) if size.max() > self.nothing else 0.0
+        return trial.total if trial.most > self.nothing else 0.0
 
     def moved(self, at: Point, sigma: np.ndarray, part: float, search: Filter) -> Any:
-        """Return the step (dw, dlam), the next w and how much of the step leads there."""
-        c, none = at.c, self.theta(at.c) == 0.0
+        """Return the step (dw, dlam), the next trial and how much of the step leads there."""
+        c, none = at.trial.c, self.theta(at.trial) == 0.0
         if none:
             c = np.zeros_like(c)
             # Not to be left again for little.
@@ -57,39 +56,37 @@ class LineSearch(NewtonSteps):
         self.prices = at.lam + dlam if none else None
         return dw, dlam, *self.search(at, sigma, dw, part, search)
 
-    def measure(self, w: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """Return the violation, the barrier function and the constraints at a trial point."""
-        f, c = self.values(w)
-        theta, phi = self.theta(c), f + self.mu * self.bounds.barrier(w)
-        if self.prices is not None:
-            phi += float(self.prices @ c)
-        if not (np.isfinite(theta) and np.isfinite(phi)):
-            return np.inf, np.inf, c
-        return theta, phi, c
+    def phi(self, trial: Trial) -> float:
+        """Return the barrier function."""
+        phi = trial.f + self.mu * trial.barrier
+        return phi if self.prices is None else phi + float(self.prices @ trial.c)
+
+    def measure(self, trial: Trial) -> tuple[float, float]:
+        """Return the violation and the barrier function of a trial, infinite where not finite."""
+        theta, phi = self.theta(trial), self.phi(trial)
+        good = isfinite(trial.total) and isfinite(phi)
+        return (theta, phi) if good else (np.inf, np.inf)
 
     def search(
         self, at: Point, sigma: np.ndarray, dw: np.ndarray, part: float, search: Filter
-    ) -> tuple[np.ndarray, float]:
-        """Return the next w and the step's length (2.3, 2.4)."""
-        bounds, s, mu = self.bounds, at.sides, self.mu
-        theta = self.theta(at.c)
-        phi = at.f + mu * bounds.barrier(at.w)
-        if self.prices is not None:
-            phi += float(self.prices @ at.c)
+    ) -> tuple[Trial, float]:
+        """Return the next trial and the step's length (2.3, 2.4)."""
+        here, mu = at.trial, self.mu
+        theta, phi = self.theta(here), self.phi(here)
         slope = float((at.gradient + self.barrier_slope(at, mu)) @ dw)
-        longest = alpha = bounds.longest(s, dw, part)
-        if np.max(np.abs(dw) / (1.0 + np.abs(at.w))) < 10 * 2.2e-16:
-            return at.w + alpha * dw, alpha
+        longest = alpha = longest_step(here.d, self.bounds.towards(dw), part)
+        if np.max(np.abs(dw) / (1.0 + np.abs(here.w))) < 10 * 2.2e-16:
+            return self.trial(here.w + alpha * dw), alpha
         shortest = search.shortest(theta, slope)
         while alpha > shortest:
-            w = at.w + alpha * dw
-            *new, c = self.measure(w)
-            if search.accepts(theta, phi, slope, alpha, (new[0], new[1])):
+            trial = self.trial(here.w + alpha * dw)
+            new = self.measure(trial)
+            if search.accepts(theta, phi, slope, alpha, new):
                 break
             if alpha == longest and new[0] >= theta and np.isfinite(new[0]):
-                found = self.corrected(at, sigma, alpha, c, part, search, (theta, phi, slope))
+                found = self.corrected(at, sigma, alpha, trial, part, search, (theta, phi, slope))
                 if found is not None:
-                    w, new = found
+                    trial, new = found
                     break
             alpha *= 0.5
         else:
@@ -97,31 +94,32 @@ class LineSearch(NewtonSteps):
         armijo = new[1] - phi <= 1e-8 * alpha * slope + 2.2e-15 * abs(phi)
         if not (search.switching(theta, slope, alpha) and armijo):
             search.add(theta, phi)
-        return w, alpha
+        return trial, alpha
 
     def corrected(
         self,
         at: Point,
         sigma: np.ndarray,
         alpha: float,
-        c: np.ndarray,
+        trial: Trial,
         part: float,
         search: Filter,
         now: tuple[float, float, float],
-    ) -> Any:
+    ) -> tuple[Trial, tuple[float, float]] | None:
         """Try steps corrected for the curvature of the constraints (2.4)."""
         theta, phi, slope = now
-        total, before = alpha * at.c + c, theta
+        here = at.trial
+        total, before = alpha * here.c + trial.c, theta
         for _ in range(CORRECTIONS):
             dw, _ = self.direction(at, sigma, self.mu, total)
-            length = self.bounds.longest(at.sides, dw, part)
-            w = at.w + length * dw
-            *new, c = self.measure(w)
-            if search.accepts(theta, phi, slope, alpha, (new[0], new[1])):
-                return w, new
+            length = longest_step(here.d, self.bounds.towards(dw), part)
+            trial = self.trial(here.w + length * dw)
+            new = self.measure(trial)
+            if search.accepts(theta, phi, slope, alpha, new):
+                return trial, new
             if not new[0] <= 0.99 * before:
                 return None
-            before, total = new[0], length * total + c
+            before, total = new[0], length * total + trial.c
         return None
 
     def restored(self, at: Point, search: Filter) -> Point:
@@ -129,15 +127,14 @@ class LineSearch(NewtonSteps):
 
         The method's own phase of restoration (3.3) is replaced by Gauss-Newton steps.
         """
-        before = self.theta(at.c)
-        search.add(before, at.f + self.mu * self.bounds.barrier(at.w))
         self.prices = None
+        before = self.theta(at.trial)
+        search.add(before, self.phi(at.trial))
         for _ in range(RESTORATIONS):
             at = self.towards_feasible(at)
-            theta, phi, _ = self.measure(at.w)
+            theta, phi = self.measure(at.trial)
             if theta <= ENOUGH * before and not search.dominates(theta, phi):
-                s = at.sides
-                at.sides, at.parts = replace(s, zl=self.mu / s.dl, zh=self.mu / s.dh), None
+                at.z, at.parts = self.mu / at.trial.d, None
                 at.lam = self._least_squares(at)
                 at.pull = at.gradient + self.transposed(at.lam)
                 return at
@@ -145,19 +142,19 @@ class LineSearch(NewtonSteps):
 
     def towards_feasible(self, at: Point) -> Point:
         """Make a step that is short where bounds are near; the violation falls."""
-        s, theta = at.sides, self.theta(at.c)
-        near = 1.0 + self.bounds.spread(1e-2 / s.dl**2, 1e-2 / s.dh**2)
+        here, theta = at.trial, self.theta(at.trial)
+        near = 1.0 + self.bounds.spread(1e-2 / here.d**2)
         self.system.load(None)
         D = np.zeros(self.structure.m)
         D[self.inequalities] = 1.0 / near[self.n :]
         if not self.system.factor(near[: self.n], D):
             raise LineSearchFailed
-        dx, dlam, _ = self.system.solve(np.zeros(self.n), -at.c, False)
+        dx, dlam, _ = self.system.solve(np.zeros(self.n), -here.c)
         dw = np.concatenate([dx, dlam[self.inequalities] / near[self.n :]])
-        alpha = self.bounds.longest(s, dw, 0.99)
+        alpha = longest_step(here.d, self.bounds.towards(dw), 0.99)
         for _ in range(20):
-            w = at.w + alpha * dw
-            if self.measure(w)[0] <= (1.0 - 1e-4 * alpha) * theta:
-                return self.point(w, at.lam, s.zl, s.zh)
+            trial = self.trial(here.w + alpha * dw)
+            if self.measure(trial)[0] <= (1.0 - 1e-4 * alpha) * theta:
+                return self.point(trial, at.lam, at.z)
             alpha *= 0.5
         raise LineSearchFailed

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.solvers.interior_point.barrier import longest_dual
+from archimedes.optimize.solvers.interior_point.barrier import longest
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.line_search import LineSearch
 from archimedes.optimize.solvers.interior_point.newton_steps import LineSearchFailed, Point
@@ -36,7 +36,7 @@ class InteriorPoint(LineSearch):
         """Iterate to the end."""
         settings, monitor = self.task.settings, self.task.monitor
         at = self.first()
-        search = Filter(float(np.abs(at.c).sum()))
+        search = Filter(at.trial.total)
         least = min(settings.tol, 1e-4) / (KAPPA_EPS + 1.0)
         limit = settings.maxiter or MAX_ITERATIONS
         self.at, good = at, 0
@@ -51,7 +51,7 @@ class InteriorPoint(LineSearch):
                 return self.answer(at, Status.ACCEPTABLE)
             if self.iterations >= limit:
                 return self.answer(at, Status.ITERATION_LIMIT)
-            if np.max(np.abs(at.w), initial=0.0) > 1e20:
+            if np.abs(at.trial.w).max(initial=0.0) > 1e20:
                 return self.answer(at, Status.UNBOUNDED)
             if self.stuck >= STUCK:
                 return self.answer(at, Status.INFEASIBLE)
@@ -63,34 +63,31 @@ class InteriorPoint(LineSearch):
 
     def step(self, at: Point, search: Filter) -> Point:
         """Make one iteration."""
-        mu, bounds, s = self.mu, self.bounds, at.sides
-        if self.crawling >= CRAWLING and self.theta(at.c) > 0.0:
+        mu, bounds, d, z = self.mu, self.bounds, at.trial.d, at.z
+        if self.crawling >= CRAWLING and self.theta(at.trial) > 0.0:
             # Multipliers only grow meanwhile.
             self.crawling = 0
             return self.restored(at, search)
         sigma = self.factored(at)
         part = max(0.99, 1.0 - mu)
         try:
-            dw, dlam, w, alpha = self.moved(at, sigma, part, search)
+            dw, dlam, trial, alpha = self.moved(at, sigma, part, search)
         except LineSearchFailed:
             if not self.exact:
                 return self.restored(at, search)
             self.exact, self.slow = False, -10
-            dw, dlam, w, alpha = self.moved(at, sigma, part, search)
-        dzl = mu / s.dl - s.zl - s.zl / s.dl * dw[bounds.at_low]
-        dzh = mu / s.dh - s.zh + s.zh / s.dh * dw[bounds.at_high]
-        beta = min(longest_dual(s.zl, dzl, part), longest_dual(s.zh, dzh, part))
-        lam = at.lam + alpha * dlam
-        dl, dh = bounds.distances(w)
-        zl = np.clip(s.zl + beta * dzl, mu / (KAPPA_SIGMA * dl), KAPPA_SIGMA * mu / dl)
-        zh = np.clip(s.zh + beta * dzh, mu / (KAPPA_SIGMA * dh), KAPPA_SIGMA * mu / dh)
-        new = self.point(w, lam, zl, zh)
+            dw, dlam, trial, alpha = self.moved(at, sigma, part, search)
+        dz = mu / d - z - z / d * bounds.towards(dw)
+        moved = z + longest(z, dz, part) * dz
+        least = mu / (KAPPA_SIGMA * trial.d)
+        moved = np.minimum(np.maximum(moved, least), KAPPA_SIGMA**2 * least)
+        new = self.point(trial, at.lam + alpha * dlam, moved)
         self.watch(at, new, alpha)
         return new
 
     def watch(self, at: Point, new: Point, alpha: float) -> None:
         """Full steps that gain little are a sign of equations that are almost dependent."""
-        before, after = self.theta(at.c), self.theta(new.c)
+        before, after = self.theta(at.trial), self.theta(new.trial)
         idle = self.error(new, self.mu) > 0.8 * self.error(at, self.mu) and self.shift_now == 0.0
         idle = alpha == 1.0 and (idle or (before > 0.0 and after > 0.5 * before))
         self.slow = self.slow + 1 if idle else min(self.slow, 0)
@@ -100,24 +97,25 @@ class InteriorPoint(LineSearch):
 
     def hopeless(self, at: Point) -> bool:
         """Whether no small step within the bounds reduces the violation."""
-        size = np.max(np.abs(at.c), initial=0.0)
-        if size <= 1e2 * self.task.settings.tol:
+        here, bounds = at.trial, self.bounds
+        if here.most <= 1e2 * self.task.settings.tol:
             return False
-        fall = -self.transposed(at.c)
-        s = at.sides
-        fall[self.bounds.at_low] = np.maximum(fall[self.bounds.at_low], -s.dl)
-        fall[self.bounds.at_high] = np.minimum(fall[self.bounds.at_high], s.dh)
-        return bool(np.max(np.abs(fall), initial=0.0) <= 1e-4 * size)
+        fall = -self.transposed(here.c)
+        # Along the way to a side no further than to it.
+        beyond = np.maximum(-bounds.towards(fall) - here.d, 0.0)
+        fall += bounds.spread(bounds.away * beyond)
+        return bool(np.max(np.abs(fall), initial=0.0) <= 1e-4 * here.most)
 
     def told(self, at: Point) -> bool:
         """Note the iteration; returns whether to stop."""
-        x, f = self.full(at.w), at.f / self.f_scale
-        return not self.task.monitor.after(self.iterations, x, f, self.violation(at))
+        here, off = at.trial, self.violation(at)
+        return not self.task.monitor.after(self.iterations, here.x, here.f / self.f_scale, off)
 
     def violation(self, at: Point) -> float:
         """Return the largest violation of an unscaled constraint."""
-        return float((np.abs(at.c) / self.row_scale).max()) if at.c.size else 0.0
+        c = at.trial.c
+        return float((np.abs(c) / self.row_scale).max()) if c.size else 0.0
 
     def answer(self, at: Point, status: Status) -> Answer:
         """Return a point in the task's terms."""
-        return self.answer_at(at.w, at.lam, (at.sides.zl, at.sides.zh), status)
+        return self.answer_at(at.trial.x, at.lam, at.z, status)

@@ -40,14 +40,16 @@ class ScaledProblem:
         self.n = self.kept.size
         self.equal = task.low == task.high
         self.inequalities = np.flatnonzero(~self.equal)
+        self.slacks = self.inequalities.size
         self.fixed = np.where(free, 0.0, task.lower)
         self.iterations = 0
         self._scale(task.start)
 
     def full(self, w: np.ndarray) -> np.ndarray:
-        """Return all unknowns of the task."""
+        """Return all unknowns of the task; nobody may change them, so that nobody copies them."""
         x = self.fixed.copy()
         x[self.kept] = w[: self.n]
+        x.setflags(write=False)
         return x
 
     def _scale(self, x: np.ndarray) -> None:
@@ -70,30 +72,33 @@ class ScaledProblem:
         high_w += np.where(np.isfinite(high_w), RELAXED * np.maximum(1.0, np.abs(high_w)), 0.0)
         self.bounds = Bounds(low_w, high_w)
 
-    def values(self, w: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the scaled objective and what is left of the constraints."""
-        f, g = self.evaluator.values(self.full(w))
-        c = g * self.row_scale - self.target
-        c[self.inequalities] -= w[self.n :]
+    def values(self, w: np.ndarray, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the scaled objective and what is left of the constraints; x is full(w)."""
+        f, g = self.evaluator.values(x)
+        c = g * self.row_scale
+        c -= self.target
+        if self.slacks:
+            c[self.inequalities] -= w[self.n :]
         return f * self.f_scale, c
 
-    def slopes(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient in w and the entries of the Jacobian, scaled."""
-        gradient, entries = self.evaluator.slopes(self.full(w))
-        found = np.zeros(w.size)
-        found[: self.n] = gradient[self.kept] * self.f_scale
+        gradient, entries = self.evaluator.slopes(x)
+        found = np.zeros(self.n + self.slacks)
+        np.multiply(gradient.take(self.kept), self.f_scale, out=found[: self.n])
         return found, entries * self.entry_scale
 
     def transposed(self, lam: np.ndarray) -> np.ndarray:
         """Return the product of the Jacobian's transpose and lam, slacks included."""
-        return np.concatenate([self.system.At @ lam, -lam[self.inequalities]])
+        own = self.system.At @ lam
+        return np.concatenate([own, -lam[self.inequalities]]) if self.slacks else own
 
     def multipliers(
-        self, x: np.ndarray, lam: np.ndarray, zl: np.ndarray, zh: np.ndarray
+        self, x: np.ndarray, lam: np.ndarray, z: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers of the task's constraints and bounds."""
         lam_g = lam * self.row_scale / self.f_scale
-        both = self.bounds.spread(-zl, zh) / self.f_scale
+        both = self.bounds.pull(z) / self.f_scale
         lam_x = np.zeros(x.size)
         lam_x[self.kept] = both[: self.n]
         held = ~(self.task.lower < self.task.upper)
@@ -104,12 +109,10 @@ class ScaledProblem:
             lam_x[held] = -(gradient + every)[held]
         return lam_g, lam_x
 
-    def answer_at(
-        self, w: np.ndarray, lam: np.ndarray, z: tuple[np.ndarray, np.ndarray], status: Status
-    ) -> Answer:
+    def answer_at(self, x: np.ndarray, lam: np.ndarray, z: np.ndarray, status: Status) -> Answer:
         """Return a point in the task's terms; where it was interrupted, the best one."""
-        x, best = self.full(w), self.task.monitor.best
-        lam_g, lam_x = self.multipliers(x, lam, *z)
+        best = self.task.monitor.best
+        lam_g, lam_x = self.multipliers(x, lam, z)
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT) and best is not None:
             x = best
         x = np.clip(x, self.task.lower, self.task.upper)

@@ -37,7 +37,7 @@ def solve(task: Task) -> Answer:
 
 
 def _handed_over(task: Task, made: InteriorPoint) -> Answer:
-    start = made.full(made.at.w)
+    start = made.at.trial.x.copy()
     settings = replace(task.settings, more={})
     if settings.maxiter is not None:
         settings = replace(settings, maxiter=max(1, settings.maxiter - made.iterations))
