@@ -60,23 +60,26 @@ def _along(given: Any, what: str) -> tuple[Callable[[np.ndarray], np.ndarray], A
     if callable(given):
         like = as_unknowns(given(0.0), what)
 
-        size = tree.ravel(like)[0].size
-
-        def along(s: float) -> np.ndarray:
-            value = given(s)
-            plain = type(value) is np.ndarray and value.ndim == 1 and value.dtype == np.float64
-            if not (plain and isfinite(value.sum())):
-                value = tree.ravel(as_unknowns(value, what))[0] * 1.0
-            if value.size != size:
-                raise ValueError(
-                    f"{what} returns {size} numbers at s = 0, but {value.size} at s = {s:.6g}"
-                )
-            return value
-
-        return lambda many: np.array([along(s) for s in many.tolist()]), like
+        return lambda many: _at_each(given, many, tree.ravel(like)[0].size, what), like
     like = as_unknowns(given, what)
     flat = tree.ravel(like)[0] * 1.0
     return lambda many: np.tile(flat, (many.size, 1)), like
+
+
+def _at_each(given: Any, many: np.ndarray, size: int, what: str) -> np.ndarray:
+    """Call the function for each s; vectors of finite numbers are taken as they are."""
+    found = [given(s) for s in many.tolist()]
+    if all(type(v) is np.ndarray and v.shape == (size,) for v in found):
+        plain = np.array(found)
+        if plain.dtype == np.float64 and isfinite(plain.sum()):
+            return plain
+    flat = [tree.ravel(as_unknowns(value, what))[0] * 1.0 for value in found]
+    for s, value in zip(many, flat):
+        if value.size != size:
+            raise ValueError(
+                f"{what} returns {size} numbers at s = 0, but {value.size} at s = {s:.6g}"
+            )
+    return np.array(flat)
 
 
 def _time(name: str, given: Mapping[str, Any], problem: Any) -> float:

@@ -122,9 +122,10 @@ class Evaluator:
         """Return the entries of the lower triangle of the Lagrangian's Hessian."""
         start = time.perf_counter()
         parts = []
-        weights = np.append(lam, sigma)  # row -1 is the objective
-        for block in self.blocks:
-            parts.append(block.curvatures(x, weights[block.rows], self.args).ravel())
+        weights = np.concatenate([lam, [sigma]])  # row -1 is the objective
+        for block, pattern in zip(self.blocks, self.structure.patterns):
+            if pattern.second.nnz:
+                parts.append(block.curvatures(x, weights[block.rows], self.args).ravel())
         self._count("curvature", start)
         return _joined(parts)
 
@@ -137,4 +138,6 @@ class Evaluator:
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
     """Return vectors as one; where only one has numbers, without a copy."""
     full = [part for part in parts if part.size]
-    return full[0] if len(full) == 1 else np.concatenate(parts)
+    if len(full) == 1:
+        return full[0]
+    return np.concatenate(full) if full else np.zeros(0)

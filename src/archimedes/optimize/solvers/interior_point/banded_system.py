@@ -209,10 +209,7 @@ class BandedSystem:
 
     def _border_of_M(self) -> None:
         """Find the columns of M beside the band, without the diagonal."""
-        weighted = self._over[:, None] * self._Ab
-        # Products column by column: there are few.
-        columns = [self.At @ np.ascontiguousarray(column) for column in weighted.T]
-        M = np.stack(columns, axis=1)
+        M = self.At @ (self._over[:, None] * self._Ab)
         self._M_beside = self._Hb + M[: self.nb]
         self._M_corner = self._corner + M[self.nb :]
 
@@ -221,7 +218,9 @@ class BandedSystem:
         self._X = self._band_solve(self._M_beside)
         S = self._M_corner - self._M_beside.T @ self._X
         S.flat[:: self.nt + 1] += self._diagonal[self.nb :]
-        self._S, info = self._lapack.dpotrf(0.5 * (S + S.T), lower=1)
+        factor, info = self._lapack.dpotrf(0.5 * (S + S.T), lower=1)
+        if info == 0:
+            self._S = factor
         return bool(info == 0)
 
     def _band_solve(self, right: np.ndarray) -> np.ndarray:

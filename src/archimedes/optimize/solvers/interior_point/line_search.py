@@ -25,6 +25,8 @@ __all__ = ["LineSearch"]
 CORRECTIONS, RESTORATIONS = 4, 30
 #: Restoration ends when this part of the violation is left.
 ENOUGH = 0.1
+#: Steps this small, relative to the unknowns, are not searched along.
+TINY = 10 * 2.2e-16
 
 
 class LineSearch(NewtonSteps):
@@ -75,7 +77,9 @@ class LineSearch(NewtonSteps):
         theta, phi = self.theta(here), self.phi(here)
         slope = float((at.gradient + self.barrier_slope(at, mu)) @ dw)
         longest = alpha = longest_step(here.d, self.bounds.towards(dw), part)
-        if np.max(np.abs(dw) / (1.0 + np.abs(here.w))) < 10 * 2.2e-16:
+        if float(np.abs(dw).max()) < TINY * (1.0 + float(np.abs(here.w).max())) and np.all(
+            np.abs(dw) < TINY * (1.0 + np.abs(here.w))
+        ):
             return self.trial(here.w + alpha * dw), alpha
         shortest = search.shortest(theta, slope)
         while alpha > shortest:
