@@ -1,7 +1,7 @@
-"""``python -m benchmarks [module ...]``: measure, and write benchmarks/RESULTS.md.
+"""``python -m benchmarks [--write] [module ...]``: measure, and write benchmarks/RESULTS.md.
 
 Without names all modules are measured and the page is written; with names their tables are
-printed only.
+printed, and with ``--write`` take the place of the old ones on the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pkgutil
 import sys
 
 import benchmarks
-from benchmarks.report import RESULTS, page
+from benchmarks.report import RESULTS, page, replaced
 
 
 def collect(names: list[str]) -> list[benchmarks.report.Table]:
@@ -29,11 +29,16 @@ def collect(names: list[str]) -> list[benchmarks.report.Table]:
 
 
 def main(names: list[str]) -> None:
-    """Measure; print, and write the page unless only some modules were asked for."""
-    text = page(collect(names))
+    """Measure; print, and write the page, or the tables of the modules that were asked for."""
+    write = "--write" in names
+    names = [name for name in names if name != "--write"]
+    tables = collect(names)
+    text = page(tables)
     print(text)
     if not names:
         RESULTS.write_text(text, encoding="utf-8")
+    elif write:
+        RESULTS.write_text(replaced(RESULTS.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

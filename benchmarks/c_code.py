@@ -47,8 +47,8 @@ class Code:
     batch: str
 
 
-def our_code(case: Case) -> Code:
-    project: CProject = codegen(case.function, case.args, name="model")
+def our_code(case: Case, **options: Any) -> Code:
+    project: CProject = codegen(case.function, case.args, name="model", **options)
     batch = """
 #include "model.h"
 void batch(const model_in_t *in, model_out_t *out, long n);
@@ -66,48 +66,52 @@ _CASADI_HEADER = """
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdint.h>
-int model(const double **arg, double **res, long long *iw, double *w, int mem);
+int model(const REAL **arg, REAL **res, long long *iw, REAL *w, int mem);
 #endif
 """
 
 
-def casadi_code(function: Any) -> Code:
+def casadi_code(function: Any, real: str = "double") -> Code:
+    """CasADi's C of a function, whose arguments and results lie one behind the other."""
     import casadi as ca
 
-    generator = ca.CodeGenerator("model.c", {"with_header": False})
+    generator = ca.CodeGenerator("model.c", {"with_header": False, "casadi_real": real})
     generator.add(function)
     text = generator.dump()
     inputs = [function.nnz_in(k) for k in range(function.n_in())]
-    outputs = function.nnz_out(0)
+    each = [function.nnz_out(k) for k in range(function.n_out())]
+    outputs = sum(each)
     pointers = "\n".join(f"    arg[{k}] = x + {sum(inputs[:k])};" for k in range(len(inputs)))
+    results = "\n".join(f"    res[{k}] = y + {sum(each[:k])};" for k in range(len(each)))
     call = f"""
-static void call(const double *x, double *y)
+static void call(const {real} *x, {real} *y)
 {{
-    const double *arg[{function.sz_arg()}];
-    double *res[{function.sz_res()}], w[{max(function.sz_w(), 1)}];
+    const {real} *arg[{function.sz_arg()}];
+    {real} *res[{function.sz_res()}], w[{max(function.sz_w(), 1)}];
     long long iw[{max(function.sz_iw(), 1)}];
 {pointers}
-    res[0] = y;
+{results}
     model(arg, res, iw, w, 0);
 }}
 """
     batch = f"""
 #include "model.h"
 {call}
-void batch(const double *in, double *out, long n);
-void batch(const double *in, double *out, long n)
+void batch(const {real} *in, {real} *out, long n);
+void batch(const {real} *in, {real} *out, long n)
 {{
     for (long i = 0; i < n; i++) call(in + i * {sum(inputs)}, out + i * {outputs});
 }}
 """
+    size = {"double": 8, "float": 4}[real]
     harness = Harness(
         header="model.h",
-        variables=f"static double x[{sum(inputs)}], y[{outputs}];\n{call}",
+        variables=f"static {real} x[{sum(inputs)}], y[{outputs}];\n{call}",
         call="call(x, y);",
-        inputs=[Slot("x", 8 * sum(inputs))],
-        outputs=[Slot("y", 8 * outputs)],
+        inputs=[Slot("x", size * sum(inputs))],
+        outputs=[Slot("y", size * outputs)],
     )
-    files = {"model.c": text, "model.h": _CASADI_HEADER}
+    files = {"model.c": text, "model.h": _CASADI_HEADER.replace("REAL", real)}
     return Code(files, "model", harness, ("-lm", "-lc", "-lgcc"), batch)
 
 
@@ -120,7 +124,7 @@ def _write(folder: Path, files: dict[str, str]) -> list[str]:
     return [name for name in files if name.endswith(".c")]
 
 
-def flash_bytes(code: Code, board_name: str) -> int:
+def flash_bytes(code: Code, board_name: str, optimize: str = OPTIMIZE) -> int:
     """Code and constants on a board, all that the function calls included."""
     board = board_named(board_name)
     with tempfile.TemporaryDirectory() as name:
@@ -129,7 +133,7 @@ def flash_bytes(code: Code, board_name: str) -> int:
         command = [
             f"{board.tools}gcc",
             *board.flags,
-            *(OPTIMIZE, "-ffp-contract=off", "-w", "-ffunction-sections", "-fdata-sections"),
+            *(optimize, "-ffp-contract=off", "-w", "-ffunction-sections", "-fdata-sections"),
             *("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", f"-Wl,-e,{code.root}"),
             *sources,
             str(FOLDER / "memory.c"),  # GCC makes calls of memcpy out of loops that copy
@@ -148,16 +152,22 @@ def flash_bytes(code: Code, board_name: str) -> int:
     return sum(int(r[1]) for r in rows if r and r[0].split(".")[1:2] in (["text"], ["rodata"]))
 
 
-def instructions(code: Code, args: Sequence[Any]) -> tuple[int, np.ndarray]:
+def instructions(
+    code: Code,
+    args: Sequence[Any],
+    board_name: str = TIME_BOARD,
+    optimize: str = OPTIMIZE,
+    dtype: Any = float,
+) -> tuple[int, np.ndarray]:
     """Instructions of one call on the emulated board, and the result."""
-    data = np.concatenate([np.ravel(a) for a in args]).astype(float).tobytes()
+    data = np.concatenate([np.ravel(a) for a in args]).astype(dtype).tobytes()
     with tempfile.TemporaryDirectory() as name:
-        board = board_named(TIME_BOARD)
+        board = board_named(board_name)
         firmware = build(
-            code.files, code.harness, board, Path(name), OPTIMIZE, libraries=code.libraries
+            code.files, code.harness, board, Path(name), optimize, libraries=code.libraries
         )
         run = execute(firmware, [data, data])
-    return run.instructions[1], np.frombuffer(run.outputs[1], float)
+    return run.instructions[1], np.frombuffer(run.outputs[1], dtype)
 
 
 def _on_host(code: Code, inputs: np.ndarray) -> Callable[[], None]:

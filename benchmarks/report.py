@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Table", "environment", "in_processes", "medians", "page"]
+__all__ = ["Table", "environment", "in_processes", "medians", "page", "replaced"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
@@ -114,3 +114,21 @@ def page(tables: Sequence[Table]) -> str:
     """All tables as one page."""
     head = "# Measurements\n\nWritten by `python -m benchmarks`.\n"
     return "\n".join([head, *(t.markdown() for t in (environment(), *tables))])
+
+
+def replaced(text: str, tables: Sequence[Table]) -> str:
+    """Return a page with these tables in the place of those of the same title, or at its end.
+
+    >>> old = "# Page\\n\\n" + Table("One", ["what"], [["1"]]).markdown()
+    >>> print(replaced(old, [Table("One", ["what"], [["2"]])]).splitlines()[-1])
+    | 2 |
+    """
+    parts = text.split("\n## ")
+    titles = [part.partition("\n")[0] for part in parts]
+    for table in tables:
+        new = table.markdown().removeprefix("## ")
+        if table.title in titles:
+            parts[titles.index(table.title)] = new
+        else:
+            parts.append(new)
+    return "\n## ".join(parts)

@@ -59,6 +59,8 @@ LONG = (
     "tests/derivatives/test_second.py::test_hess[expm*",
     "tests/derivatives/test_second.py::test_reverse_over_reverse*",
     "tests/elementary/test_special_functions.py::test_same_bits[llvm-float32]",
+    "tests/embedded/test_short_code.py::test_filter_has*[speed]",
+    "tests/embedded/test_short_code.py::test_filter_is_short*",
     "tests/function/test_recordings.py::test_native_code_goes_with_its_function",
     "tests/function/test_threads.py::test_different_functions_of_each_other",
     "tests/function/test_threads.py::test_the_same_function[numbers-interpreter]",

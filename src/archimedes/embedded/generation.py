@@ -40,6 +40,7 @@ def codegen(
     parameters: str | Sequence[str] = (),
     state: str | Sequence[str] | Mapping[str, str] | None = None,
     template: str | Path | None = None,
+    optimize: str = "speed",
 ) -> CProject:
     """Write a function and its structs as a small C project with the same bits as in Python.
 
@@ -49,6 +50,10 @@ def codegen(
     them in the next step (``<name>_carry``). ``target`` is "c", "arduino" or "cortex-m";
     ``template`` is a folder of more templates. ``verify`` compiles the code here and compares it
     with Python.
+
+    What is computed of arrays of 64 elements or more is loops, with ``optimize="size"`` of 16
+    or more (`compile` has ``loops_from`` for other numbers); products with sparse matrices are
+    loops that write out once what is not zero. Bits are the same.
     ``options`` are those of :class:`archimedes.embedded.settings.Options`. Without
     ``output_dir`` nothing is written: the files are in the result.
 
@@ -76,6 +81,7 @@ def codegen(
         static_argnames=static_argnames,
         name=name,
         options=settings,
+        optimize=optimize,
     )
     original = settings.layout == "original"
     if original:

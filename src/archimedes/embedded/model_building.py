@@ -152,15 +152,16 @@ def _kernel(
         )
         for k, leaf in enumerate(out_leaves)
     ]
+    graph = prepared.recording.blocks
     source = render(
-        prepared.recording.graph,
+        graph,
         kernel,
         inputs=given,
         outputs=wanted,
         float_type=types.c_type(F64),
         int_type=types.c_type(I64),
         scratch=options.scratch,
-        lines=LineNotes(prepared.recording.graph) if options.traceability else None,
+        lines=LineNotes(graph) if options.traceability else None,
     )
     # Only init, step and carry are seen from outside.
     own = source.text.replace(f"{source.prototype}\n{{", f"static {source.prototype}\n{{")

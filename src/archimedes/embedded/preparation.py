@@ -25,9 +25,15 @@ from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
+from archimedes.symbolic.core.wide import sparse_loops, wide_from
+from archimedes.symbolic.numpy_functions.products import SHORTEST
 from archimedes.symbolic.source_lines import recording_lines
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["LOOPS_FROM", "Prepared", "prepare"]
+
+#: What ``optimize`` may be, and from how many elements on arrays are loops then (None: as
+#: everywhere).
+LOOPS_FROM = {"speed": None, "size": SHORTEST}
 
 
 @dataclass(frozen=True)
@@ -56,12 +62,19 @@ def prepare(
     static_argnames: Any,
     name: str | None,
     options: Options,
+    optimize: str = "speed",
 ) -> Prepared:
     """Record ``func`` on the example arguments and check that C can do all of it.
 
-    With the option ``traceability`` the graph knows which line of Python each node comes from.
+    ``optimize`` says from which size on arrays are loops. With the option ``traceability`` the
+    graph knows which line of Python each node comes from.
     """
     lines = options.traceability
+    if optimize not in LOOPS_FROM:
+        raise CodegenError(
+            f"codegen: optimize={optimize!r} is not one of {', '.join(map(repr, LOOPS_FROM))} "
+            "(flags of the compiler are the build's: CFLAGS)"
+        )
     compiled = _compiled(func, static_argnums, static_argnames)
     title = name or compiled.name
     if not isinstance(args, (tuple, list)):
@@ -78,7 +91,12 @@ def prepare(
         fixed = compiled.signature.fixed(values)
         dynamic = {key: value for key, value in values.items() if key not in fixed}
         _check_arguments(dynamic)
-        with recording_lines() if lines else nullcontext():
+        wide = LOOPS_FROM[optimize]
+        with (
+            recording_lines() if lines else nullcontext(),
+            sparse_loops(),
+            nullcontext() if wide is None else wide_from(wide),
+        ):
             recording = compiled.recording(*args, **(kwargs or {}))
         if recording.captured:
             raise CodegenError(

@@ -58,7 +58,8 @@ def _describe(lines: tuple[SourceLine, ...]) -> str:
 class LineNotes:
     """Comments for the nodes of a graph that was recorded with its lines, and of its bodies.
 
-    A body that was not (a solver's, shared by all who call it) is where its first region is.
+    A body that was not (a solver's, shared by all who call it) is where its first region is. What
+    the backend adds of itself (how values of a loop are combined) has no line of its own.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -79,7 +80,7 @@ class LineNotes:
     def __call__(self, graph: Graph, node: int) -> str:
         """Return the comment for a node."""
         lines = graph.lines[node] if graph.lines is not None else None
-        return _describe(lines) if lines else self._shared[id(graph)]
+        return _describe(lines) if lines else self._shared.get(id(graph), "")
 
 
 def traceability_table(project: CProject) -> tuple[TracedLines, ...]:
@@ -92,7 +93,7 @@ def traceability_table(project: CProject) -> tuple[TracedLines, ...]:
         return ()
     c_file = project.files[project.c_file]
     offset = c_file[: c_file.index(source.text)].count("\n")
-    known = LineNotes(project.prepared.recording.graph).lines
+    known = LineNotes(project.prepared.recording.blocks).lines
     length = source.text.count("\n")
     starts = [line for line, _ in source.trace]
     return tuple(

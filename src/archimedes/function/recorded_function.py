@@ -24,7 +24,7 @@ from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.program import origins
 from archimedes.symbolic import is_tracing
-from archimedes.symbolic.core.wide import wide_from
+from archimedes.symbolic.core.wide import loop_rules, wide_from
 from archimedes.tree.content import content_key
 
 __all__ = ["RecordedFunction"]
@@ -102,7 +102,7 @@ class RecordedFunction(ShortcutHolder):
         fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
         state = self.identity.current(changing_statics(values, static, specs, treedef))
         # A recording made inside a trace may hold its values: those are not kept.
-        key = (treedef, specs, tuple(values), fixed, state.key)
+        key = (treedef, specs, tuple(values), fixed, state.key, loop_rules())
         # Nor is one that was made to know its lines, which costs more.
         found = self._cache.get(key) if origins.find is None else None
         if found is None:

@@ -18,7 +18,7 @@ def reason_to_record(name: str, key: Any, earlier: list[Any], names: list[str], 
 
     ``read`` is what differs among what the function reads.
     """
-    treedef, specs, _, fixed, state = key
+    treedef, specs, _, fixed, state, rules = key
     text = f"{name}({', '.join(_describe(treedef, specs, names))})"
     if not earlier:
         return f"{text}: first call"
@@ -30,6 +30,8 @@ def reason_to_record(name: str, key: Any, earlier: list[Any], names: list[str], 
         if mine != old:
             position, _, rest = path[1:].partition("]")
             return f"{text}: {names[int(position)]}{rest} was {old}, now {mine}"
+    if all(k[5] != rules for k in same_tree):
+        return f"{text}: loops are made by other rules: {rules}, not {nearest[5]}"
     if read and any(k[3] == fixed and k[4] != state for k in same_tree):
         return f"{text}: {read} has changed"
     return f"{text}: another value of a static argument"

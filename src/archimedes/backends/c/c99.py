@@ -39,6 +39,8 @@ class C99(StatementDialect):
 
     shared: Mapping[type[Region], int] = {Call: 1, Switch: 24}
     reuses_scratch = True
+    boxes = True
+    written_out = 8
     #: Counters are unsigned.
     walks_back = False
 

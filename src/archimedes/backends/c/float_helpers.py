@@ -127,39 +127,45 @@ static void arc_solve@(T *w, size_t n, size_t m)
 {
     const size_t width = n + m;
     for (size_t k = 0; k < n; ++k) {
-        size_t pivot = k;
-        T best = arc_fabs@(w[k * width + k]);
+        T *const first = w + k * width;
+        T *pivot = first;
+        T best = arc_fabs@(first[k]);
         for (size_t row = k + 1; row < n; ++row) {
             const T size = arc_fabs@(w[row * width + k]);
             if (size > best) {
                 best = size;
-                pivot = row;
+                pivot = w + row * width;
             }
         }
-        if (pivot != k) {
+        if (pivot != first) {
             for (size_t c = 0; c < width; ++c) {
-                const T held = w[k * width + c];
-                w[k * width + c] = w[pivot * width + c];
-                w[pivot * width + c] = held;
+                const T held = first[c];
+                first[c] = pivot[c];
+                pivot[c] = held;
             }
         }
         for (size_t row = k + 1; row < n; ++row) {
-            const T factor = w[row * width + k] / w[k * width + k];
+            T *const other = w + row * width;
+            const T factor = other[k] / first[k];
             for (size_t c = k + 1; c < width; ++c) {
-                const T product = factor * w[k * width + c];
-                w[row * width + c] -= product;
+                const T product = factor * first[c];
+                other[c] -= product;
             }
         }
     }
     for (size_t k = n; k-- > 0;) {
+        T *const row = w + k * width;
         for (size_t j = k + 1; j < n; ++j) {
+            const T *const known = w + j * width;
+            const T factor = row[j];
             for (size_t c = n; c < width; ++c) {
-                const T product = w[k * width + j] * w[j * width + c];
-                w[k * width + c] -= product;
+                const T product = factor * known[c];
+                row[c] -= product;
             }
         }
+        const T diagonal = row[k];
         for (size_t c = n; c < width; ++c) {
-            w[k * width + c] /= w[k * width + k];
+            row[c] /= diagonal;
         }
     }
 }

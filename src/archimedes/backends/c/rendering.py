@@ -17,6 +17,7 @@ from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.lowering import Binding, Lowering, Place, Store
 from archimedes.errors import CodegenError
+from archimedes.graph.blocks.fusion import fused
 from archimedes.graph.dtypes import F32, F64, I64, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.retyping import retype
@@ -80,7 +81,7 @@ def render(
     origin: dict[int, Origin] = {}
     if float_type == "float":
         graph = retype(graph, origin)
-    trimmed = trim(graph)
+    trimmed = trim(fused(graph, origin))
     origin |= trimmed.origin
     narrow = int_type == "int32_t"
     c = dialect(name, workspace=scratch == "workspace", annotate=_annotation(origin, lines))

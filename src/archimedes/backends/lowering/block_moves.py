@@ -29,13 +29,16 @@ def lower_pack(low: Lowering, scope: Scope, region: Pack, outs: Sequence[int]) -
     """Copy boxes into a block."""
     d, f = low.dialect, scope.f
     (i,) = outs
-    to = scope.new_block(i)
+    # Loops whose results are part of it may have been written into it already.
+    to = scope.block(i) if i in scope.bound else scope.new_block(i)
     if not _covers(region):
         d.fill_run(f, to, d.literal(0, region.dtype), region.length)
     single: list[tuple[Place, Binding]] = []
     ids = region.inputs.tolist()
     for move in region.moves:
         value = scope.binding(ids[move.source])
+        if ids[move.source] in scope.homes:
+            continue
         if math.prod(move.shape) == 1:
             if move.start is not None and value.place is not None:
                 value = Binding(place=value.place.at(move.start.offset))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from archimedes.backends.lowering.boxes import Box, box_at
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place
@@ -58,6 +59,12 @@ def copy_all(d: Dialect, f: Any, copies: Sequence[Copy]) -> None:
     """Store each binding at its place; runs from array to array are loops."""
     k = written = 0
     while k < len(copies):
+        if d.boxes:
+            box = box_at(copies, k)
+            if box.count >= d.run:
+                _copy_box(d, f, *copies[k], box)
+                k += box.count
+                continue
         end = k + 1
         while end < len(copies) and _follows(copies[end - 1], copies[end]):
             end += 1
@@ -71,6 +78,17 @@ def copy_all(d: Dialect, f: Any, copies: Sequence[Copy]) -> None:
                 d.interrupt(f)
                 written = 0
         k = end
+
+
+def _copy_box(d: Dialect, f: Any, to: Place, source: Binding, box: Box) -> None:
+    """Write two loops over rows that are so far apart where they go to, and where they are."""
+    start = source.place
+    assert start is not None
+    with d.counted(f, box.rows, ()) as outer, d.counted(f, box.columns, ()) as inner:
+        first = d.moving(f, start, outer.counter, box.apart[1])
+        second = d.moving(f, to, outer.counter, box.apart[0])
+        value = d.load(f, d.moving(f, first, inner.counter, box.steps[1]))
+        d.store(f, d.moving(f, second, inner.counter, box.steps[0]), value)
 
 
 def _copy_run(d: Dialect, f: Any, run: Sequence[Copy]) -> None:

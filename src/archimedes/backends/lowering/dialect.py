@@ -89,6 +89,10 @@ class Dialect:
     large_bodies_are_functions = True
     #: Shorter runs of copies are written out.
     run = 8
+    #: Sums of so few terms are written out, where they are the innermost loop.
+    written_out = 1
+    #: Whether copies that are rows of equal length are written as two loops.
+    boxes = False
     #: Copies that are written out are interrupted after so many (0: never).
     longest_block = 0
     #: Whether arrays can be walked from their end.

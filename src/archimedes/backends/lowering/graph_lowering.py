@@ -12,6 +12,7 @@ from typing import Any
 
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import Dialect
+from archimedes.backends.lowering.homes import homes
 from archimedes.backends.lowering.lifetimes import Lifetimes, stays_in_place
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes, inputs_read, shared_slots
 from archimedes.backends.lowering.regions import lower_region
@@ -106,7 +107,8 @@ class Lowering:
         if whole:
             waiting = places_by_id(g, stores)
             lifetimes = _lifetimes(g, plan, [*ids, *waiting], given)
-            scope = d.scope(d, f, g, given, plan.outs, dict(known), waiting, lifetimes)
+            inside = homes(g, plan.order, [*ids, *waiting])
+            scope = d.scope(d, f, g, given, plan.outs, dict(known), waiting, lifetimes, inside)
             self._spine(scope, plan.order, {}, ids)
         else:
             scope = self._in_parts(f, g, plan, given, ids, stores, known)

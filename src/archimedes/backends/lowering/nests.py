@@ -70,12 +70,12 @@ class NestWriter:
             d.store(f, place, value)
         return values
 
-    def index(self, counter: str) -> Index:
-        """Return the index of a counter."""
+    def index(self, counter: str, known: int = 0) -> Index:
+        """Return the index of a counter, or a known one."""
         if not self.region.indexed:
             return None, counter
         if not counter:
-            return Binding(constant=(0, I64)), counter
+            return Binding(constant=(known, I64)), counter
         return Binding(operand=self.d.number(self.f, counter)), counter
 
     def reads(self) -> list[Walk]:
@@ -146,8 +146,13 @@ class NestWriter:
             values = self._values(reads, indices)
             return [self._combined(*x) for x in zip(carried, values, self.dtypes)]
         length = region.shape[axis]
-        if length == 1:
-            return self._chain(reads, [*indices, self.index("")], carried)
+        if length == 1 or (axis + 1 == len(region.shape) and length <= d.written_out):
+            for k in range(length):
+                here = [
+                    walk._replace(place=walk.place.at(k * walk.strides[axis])) for walk in reads
+                ]
+                carried = self._chain(here, [*indices, self.index("", k)], carried)
+            return carried
         with d.counted(f, length, list(zip(self.dtypes, carried))) as loop:
             moved = moved_along(d, f, length, reads, axis, loop.counter)
             loop.next = self._chain(moved, [*indices, self.index(loop.counter)], loop.carried)

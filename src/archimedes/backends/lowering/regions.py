@@ -103,11 +103,10 @@ def _solve(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> N
     else:
         work = d.array(f, region.dtype, n * width)
     given = scope.bindings(region.inputs.tolist())
-    rows = [
-        given[r * n : (r + 1) * n] + given[n * n + r * m : n * n + (r + 1) * m] for r in range(n)
-    ]
-    values = [b for row in rows for b in row]
-    copy_all(d, f, [(work.at(k), b) for k, b in enumerate(values)])
+    # The matrix, and beside it the right-hand sides.
+    for first, count, values in ((0, n, given[: n * n]), (n, m, given[n * n :])):
+        places = [work.at(r * width + first + c) for r in range(n) for c in range(count)]
+        copy_all(d, f, list(zip(places, values)))
     d.solve(f, region, work)
     for i, number in zip(outs, scope.numbers(outs)):
         r, c = divmod(number, m)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from archimedes.backends.lowering.homes import Home
 from archimedes.backends.lowering.lifetimes import Lifetimes
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import item_type, length_of
@@ -16,14 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Scope"]
 
+NOWHERE: Mapping[int, Home] = MappingProxyType({})
+
 
 class Scope:
     """A graph being written in a function ``f``.
 
     ``given`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is what
     is known of nodes computed so far (wherever that was), ``waiting`` are the places that want a
-    node's value, ``lifetimes`` tells when blocks are done with, ``names`` are the operands that
-    only this function can use.
+    node's value, ``lifetimes`` tells when blocks are done with, ``homes`` which blocks are made
+    inside another, ``names`` are the operands that only this function can use.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Scope:
         bound: dict[int, Binding],
         waiting: dict[int, list[Place]],
         lifetimes: Lifetimes,
+        homes: Mapping[int, Home] = NOWHERE,
     ) -> None:
         self.dialect = dialect
         self.f = f
@@ -45,6 +50,7 @@ class Scope:
         self.bound = bound
         self.waiting = waiting
         self.lifetimes = lifetimes
+        self.homes = homes
         self.names: dict[int, str] = {}
 
     def operand(self, i: int) -> str:
@@ -101,7 +107,13 @@ class Scope:
         return None
 
     def new_block(self, i: int) -> Place:
-        """Bind a node that is a block to an array: one that waits for it, or its own."""
+        """Bind a node that is a block to an array: where it is wanted, or its own."""
+        home = self.homes.get(i)
+        if home is not None:
+            whole = self.bound[home.whole].place if home.whole in self.bound else None
+            place = (whole or self.new_block(home.whole)).at(home.offset)
+            self.bound[i] = Binding(place=place)
+            return place
         kind, place = self.graph.dtype[i], self.destination(i)
         if place is None:
             place = self.dialect.block(self.f, item_type(kind), length_of(kind))

@@ -13,6 +13,8 @@ from archimedes.embedded.checking.host_library import HostLibrary
 from archimedes.embedded.model import Model
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import B8, I64
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.blocks import has_blocks
 
 __all__ = ["Verification", "same_bits", "sample_leaf", "verify_model"]
 
@@ -112,7 +114,7 @@ def _check_defaults(library: HostLibrary) -> None:
 
 
 def _interpret(model: Model, given: dict[int, np.ndarray], count: int) -> dict[int, np.ndarray]:
-    """Evaluate the graph on all samples at once; returns the output leaves by number."""
+    """Evaluate the graph on all samples; returns the output leaves by number."""
     columns: list[Any] = []
     for number, leaf in enumerate(model.leaves):
         stored = given.get(number)
@@ -122,7 +124,7 @@ def _interpret(model: Model, given: dict[int, np.ndarray], count: int) -> dict[i
         else:
             flat = stored.astype(model.graph_dtype(leaf.code)).reshape(count, -1)
             columns.extend(np.ascontiguousarray(column) for column in flat.T)
-    results = interpreter.run(model.graph, columns)
+    results = _results(model.graph, columns, count)
     found, at = {}, 0
     for number, leaf in enumerate(model.out_leaves):
         block = np.empty((count, leaf.size), model.graph_dtype(leaf.code))
@@ -131,6 +133,16 @@ def _interpret(model: Model, given: dict[int, np.ndarray], count: int) -> dict[i
         at += leaf.size
         found[number] = block.astype(model.types.dtype(leaf.code)).reshape(count, *leaf.shape)
     return found
+
+
+def _results(graph: Graph, columns: list[Any], count: int) -> list[Any]:
+    """Return each output on all samples: at once, or one after the other where there are blocks."""
+    if not has_blocks(graph):
+        return interpreter.run(graph, columns)
+    rows = [
+        interpreter.run(graph, [x[k] if np.ndim(x) else x for x in columns]) for k in range(count)
+    ]
+    return [np.array(column) for column in zip(*rows)]
 
 
 def _difference(

@@ -17,6 +17,9 @@ from archimedes.errors import CodegenError
 
 __all__ = ["ResourceReport", "report"]
 
+#: The compiler's flags for what ``codegen`` may optimize.
+FLAGS_FOR = {"speed": "-O2", "size": "-Os"}
+
 
 @dataclass(frozen=True)
 class ResourceReport:
@@ -149,7 +152,8 @@ def report(
     are those of codegen). Lines are traced where the project was generated with
     ``options={"traceability": True}``, as it is here for a function. ``board`` is one of those of
     :func:`run_in_qemu`, or "host" for the compiler of this machine. ``emulate`` also runs the
-    example on the board.
+    example on the board. ``optimize`` is a flag of the compiler, or "size" or "speed" for the flag
+    that goes with that (of a function, generated so).
 
     >>> import numpy as np
     >>> from archimedes.embedded.tools import missing_tools
@@ -170,7 +174,10 @@ def report(
         if args is None:
             raise CodegenError("report: a function needs example arguments: report(f, (x, u))")
         chosen = {"traceability": True, **dict(options.pop("options", None) or {})}
+        if optimize in FLAGS_FOR:
+            options["optimize"] = optimize
         project = codegen(code, args, options=chosen, **options)
+    optimize = FLAGS_FOR.get(optimize, optimize)
     with tempfile.TemporaryDirectory(prefix="archimedes-") as folder:
         measured = measure_sizes(project.model, board, optimize, Path(folder))
     run = None

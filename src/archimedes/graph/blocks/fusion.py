@@ -22,7 +22,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 from archimedes.graph.regions.nest import Nest
 from archimedes.graph.regions.reads import Affine, Gather, Read, row_major
-from archimedes.graph.walk import Outputs, Walk
+from archimedes.graph.walk import Origin, Outputs, Walk
 
 __all__ = ["collapsed", "fused"]
 
@@ -32,22 +32,28 @@ FEW = 3
 LARGEST_BODY = 300
 
 
-def fused(graph: Graph) -> Graph:
-    """Return an equal graph in which loops over blocks that can be one are one."""
-    return _fused(graph, {})
+def fused(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
+    """Return an equal graph in which loops over blocks that can be one are one.
+
+    ``origin`` gets an entry for each new graph: where its nodes come from (those in the bodies of
+    loops that became one come from nowhere in particular).
+    """
+    return _fused(graph, {}, {} if origin is None else origin)
 
 
-def _fused(src: Graph, known: dict[str, Graph]) -> Graph:
+def _fused(src: Graph, known: dict[str, Graph], origin: dict[int, Origin]) -> Graph:
     if not _has_nests(src):
         return src
     found = known.get(src.digest())
     if found is not None:
         return found
-    walk = _Fusing(src, known)
+    walk = _Fusing(src, known, origin)
     walk.run(src.live())
     dst = walk.dst
     dst.outputs = walk.outputs()
     dst.input_names, dst.output_names = src.input_names, src.output_names
+    assert walk.source is not None
+    origin[id(dst)] = (src, walk.source)
     known[src.digest()] = dst
     return dst
 
@@ -60,10 +66,10 @@ def _has_nests(g: Graph) -> bool:
 
 
 class _Fusing(Walk):
-    def __init__(self, src: Graph, known: dict[str, Graph]) -> None:
+    def __init__(self, src: Graph, known: dict[str, Graph], origin: dict[int, Origin]) -> None:
         dst = Graph()
-        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes])
-        self.known = known
+        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes], sources=True)
+        self.known, self.origin = known, origin
         #: How often each node of ``src`` is read.
         self.readers: Counter[int] = Counter(src.outputs)
         for i in src.live():
@@ -76,7 +82,7 @@ class _Fusing(Walk):
             # Over fewer axes it may not be seen which elements of another loop it reads.
             found = [(x, _plans(self.dst, x, once)) for x in (collapsed(moved), moved)]
             return _place(self.dst, *max(found, key=lambda pair: sum(map(bool, pair[1]))))
-        bodies = [_fused(body, self.known) for body in region.bodies]
+        bodies = [_fused(body, self.known, self.origin) for body in region.bodies]
         changed = any(a is not b for a, b in zip(bodies, region.bodies))
         return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
 

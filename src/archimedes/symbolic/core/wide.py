@@ -23,14 +23,18 @@ from archimedes.graph.regions.reads import Affine, Read, row_major
 
 __all__ = [
     "Column",
+    "LoopRules",
+    "Reads",
     "constant_ids",
     "each",
     "each_with",
     "elementwise",
     "in_loops",
     "is_wide",
+    "loop_rules",
     "put_in",
     "reduction",
+    "sparse_loops",
     "taken",
     "threshold",
     "wide_from",
@@ -50,6 +54,7 @@ ANYWAY = 64
 class _Threshold(threading.local):
     elements = WIDE
     anyway = ANYWAY
+    sparse = False
 
 
 _threshold = _Threshold()
@@ -58,6 +63,21 @@ _threshold = _Threshold()
 def threshold() -> int:
     """Return the number of elements from which arrays are recorded as loops."""
     return _threshold.elements
+
+
+class LoopRules(NamedTuple):
+    """What is recorded as loops: arrays of so many elements, any of so many times that, sparse
+    products.
+    """
+
+    elements: int
+    anyway: int
+    sparse: bool
+
+
+def loop_rules() -> LoopRules:
+    """Return what is recorded as loops in this thread."""
+    return LoopRules(_threshold.elements, _threshold.anyway, _threshold.sparse)
 
 
 def is_wide(size: int) -> bool:
@@ -78,6 +98,16 @@ def in_loops(g: Graph, size: int, *arrays: np.ndarray) -> bool:
 
 
 @contextmanager
+def sparse_loops() -> Iterator[None]:
+    """Record products with sparse matrices as loops, in this thread: for short code."""
+    before, _threshold.sparse = _threshold.sparse, True
+    try:
+        yield
+    finally:
+        _threshold.sparse = before
+
+
+@contextmanager
 def wide_from(elements: int, anyway: int = ANYWAY) -> Iterator[None]:
     """Record arrays as loops from another number of elements on, in this thread."""
     before = _threshold.elements, _threshold.anyway
@@ -95,7 +125,7 @@ def constant_ids(g: Graph, array: np.ndarray) -> np.ndarray:
     return references(g, g.block(np.ascontiguousarray(array).reshape(-1))).reshape(array.shape)
 
 
-class _Reads:
+class Reads:
     """What a loop reads: ids and reads of its inputs, and the inputs of its body."""
 
     def __init__(self, g: Graph, shape: tuple[int, ...]) -> None:
@@ -115,7 +145,7 @@ class _Reads:
             axes = range(len(self.shape) - ids.ndim, len(self.shape))
         low, high = int(ids.min()), int(ids.max())
         if low == high:
-            return self._scalar(g.node_of(low))
+            return self.scalar(g.node_of(low))
         part = strided(g, ids) if low >= FIRST else None
         if part is None:
             block, read = as_block(g, ids, dtype), Affine(0, row_major(ids.shape))
@@ -135,7 +165,8 @@ class _Reads:
         """Return the body's input for a block that it reads element by element."""
         return self._input(block, None, self.g.dtype[block])
 
-    def _scalar(self, i: int) -> int:
+    def scalar(self, i: int) -> int:
+        """Return the body's input (or constant) for a node, the same at every point."""
         if i in self.g.value:
             return self.body.const(self.g.value[i], self.g.dtype[i])
         return self._input(i, None, self.g.dtype[i])
@@ -160,7 +191,7 @@ def elementwise(
 
     Returns references to the results, in the given shape.
     """
-    reads = _Reads(g, shape)
+    reads = Reads(g, shape)
     inputs = [reads.operand(ids, code) for ids, code in zip(operands, dtypes)]
     made = make(reads.body, *inputs)
     reads.body.outputs = [made] if isinstance(made, int) else list(made)
@@ -195,7 +226,7 @@ def each_with(
         columns = [_nodes(g, np.broadcast_to(ids, shape)) for ids in operands]
         flat = [make(g, *row, *blocks) for row in zip(*columns)]
         return np.array(flat, dtype=np.int64).reshape(shape)
-    reads = _Reads(g, shape)
+    reads = Reads(g, shape)
     inputs = [reads.operand(ids, code) for ids, code in zip(operands, dtypes)]
     inputs += [reads.whole(block) for block in blocks]
     reads.body.outputs = [make(reads.body, *inputs)]
@@ -215,7 +246,7 @@ def reduction(
     Operands are ids, their dtype, and for each of their axes the axis of the index space.
     Returns ids in the shape of the kept axes.
     """
-    reads = _Reads(g, shape)
+    reads = Reads(g, shape)
     inputs = [reads.operand(ids, code, axes) for ids, code, axes in operands]
     reads.body.outputs = [make(reads.body, *inputs)]
     (made,) = loops(g, reads.ids, reads.reads, reads.body, shape, kept, combine)
@@ -250,7 +281,7 @@ def taken(
             for start, *row in zip(static.tolist(), *(_nodes(g, c.ids) for c in columns))
         ]
         return np.array(flat, dtype=np.int64)
-    reads = _Reads(g, static.shape)
+    reads = Reads(g, static.shape)
     source = reads.whole(block)
     start = reads.operand(constant_ids(g, static), I64)
     coordinates = [reads.operand(column.ids, I64) for column in columns]
@@ -291,7 +322,7 @@ def put_in(
 
 
 def _with_one(g: Graph, flat: np.ndarray, code: int, at: int, value: int) -> np.ndarray:
-    reads = _Reads(g, flat.shape)
+    reads = Reads(g, flat.shape)
     place, new, old = (
         reads.operand(np.array(at), I64),
         reads.operand(np.array(value), code),

@@ -15,9 +15,10 @@ from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.ufunc_methods import finish
-from archimedes.symbolic.core.wide import in_loops, reduction, threshold
+from archimedes.symbolic.core.wide import in_loops, loop_rules, reduction, threshold
+from archimedes.symbolic.numpy_functions.sparse_products import sparse_product
 
-__all__ = ["einsum", "matmul"]
+__all__ = ["SHORTEST", "einsum", "matmul"]
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
@@ -50,7 +51,7 @@ def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[li
 #: Products of matrices with so many multiplications (times the elements from which arrays are
 #: loops) are loops, unless most are by literal zeros.
 PRODUCTS = 16
-#: Who wants loops for so few elements wants short code: zeros are multiplied too.
+#: Who wants loops for so few elements wants short code: sparse products are loops too.
 SHORTEST = 16
 #: From here on, also then: the code would be too long.
 MANY_PRODUCTS = 20_000
@@ -104,6 +105,10 @@ def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.nd
     if dense < least or not in_loops(g, max(left.size, right.size, dense // 16), left, right):
         return None
     used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
+    if loop_rules().sparse or threshold() <= SHORTEST:
+        made = sparse_product(g, left, right, code) if left.ndim == right.ndim == 2 else None
+        if made is not None:
+            return made
     if threshold() <= SHORTEST:
         used = dense
     if used < least or (2 * used <= dense and used < MANY_PRODUCTS):

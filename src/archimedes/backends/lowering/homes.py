@@ -1,0 +1,70 @@
+"""Blocks that are made where they are wanted: inside the block that they would be copied to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from archimedes.graph.dtypes import length_of
+from archimedes.graph.ops import OUT, REGION
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Nest, Pack
+from archimedes.graph.regions.reads import Affine, positions
+
+__all__ = ["Home", "homes"]
+
+
+class Home(NamedTuple):
+    """The block that another is part of, and where in it."""
+
+    whole: int
+    offset: int
+
+
+def homes(g: Graph, order: Sequence[int], kept: Iterable[int]) -> dict[int, Home]:
+    """Return which results of loops are made inside the ``Pack`` that alone reads them.
+
+    ``order`` are the nodes of a function, ``kept`` those that are needed for something else.
+    """
+    packs = [i for i in order if g.op[i] == REGION and isinstance(g.regions[i], Pack)]
+    if not packs:
+        return {}
+    read = Counter(kept)
+    wholes = {}
+    for i in order:
+        if g.op[i] == OUT:
+            wholes[g.a[i]] = i
+        else:
+            read.update(set(g.operands(i)))
+    found: dict[int, Home] = {}
+    for i in packs:
+        region = g.regions[i]
+        assert isinstance(region, Pack)
+        if i in wholes:
+            found |= _parts(g, region, wholes[i], read)
+    return found
+
+
+def _parts(g: Graph, region: Pack, whole: int, read: Counter[int]) -> dict[int, Home]:
+    """Return the blocks that lie in the one as they are, and that no later box overwrites."""
+    found = {}
+    covered = np.zeros(region.length, dtype=np.int64)
+    for move in region.moves:
+        covered[positions(move.to, move.shape)] += 1
+    if not covered.all():
+        return {}
+    sources = Counter(move.source for move in region.moves)
+    for source, shape, to, start in region.moves:
+        i = int(region.inputs[source])
+        if g.op[i] != OUT or not isinstance(g.regions[g.a[i]], Nest):
+            continue
+        (length,) = shape if len(shape) == 1 else (0,)
+        straight = start == Affine(0, (1,)) and to.strides == (1,)
+        if not straight or length != length_of(g.dtype[i]) or read[i] != 1 or sources[source] != 1:
+            continue
+        if (covered[to.offset : to.offset + length] == 1).all():
+            found[i] = Home(whole, to.offset)
+    return found
