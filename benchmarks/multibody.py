@@ -85,7 +85,7 @@ def _one(robot: str, name: str) -> dict[str, float]:
     single = [x[0] for x in used]
     shapes = [np.zeros(np.shape(x)) for x in _parts(compiled(*single))]
     first = loading + time.process_time() - begin
-    batch, idle = arc.vmap(compiled), _idle(shapes, len(single))
+    batch, idle = arc.vmap(compiled, threads=1), _idle(shapes, len(single))
     made = batch(*used)
     calls: dict[str, Callable[[], Any]] = {
         "batch": lambda: batch(*used, out=made),

@@ -16,6 +16,7 @@ from archimedes.backends.llvm.runtime.kernel import build as build_native
 from archimedes.backends.lowering import Binding, Dialect, Place
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes
 from archimedes.backends.lowering.regions import REGIONS
+from archimedes.backends.lowering.schedule import nearer, schedule
 from archimedes.backends.lowering.statements import StatementDialect
 from archimedes.graph import CODES, F64, I64, Call, Graph, Switch
 from archimedes.graph.ops import OUT, REGION
@@ -103,6 +104,33 @@ def test_cuts_keep_regions_and_their_outputs_together(seed: int):
 
 
 # ---- storage -------------------------------------------------------------------------------------
+
+
+def chains(count: int, length: int, interleaved: bool) -> Graph:
+    """Chains of operations on one input each, written one after the other or in turn."""
+    g = Graph()
+    ends = [g.input(F64) for _ in range(count)]
+    pairs = [(k, n) for k in range(count) for n in range(length)]
+    for k, _ in sorted(pairs, key=lambda x: x[1]) if interleaved else pairs:
+        ends[k] = g.emit(CODES["sin"], ends[k])
+    g.outputs = ends
+    return g
+
+
+def test_the_order_as_written_is_kept_where_operands_are_near():
+    """Chains in turn use what was made ``count`` nodes before: near for a few chains only."""
+    for count, written in ((8, True), (40, False)):
+        g = chains(count, 5, interleaved=True)
+        first = schedule(g, g.outputs)
+        found = nearer(g, first, g.outputs, registers=16)
+        assert (found.order == sorted(first.order)) == written
+        assert found.order == first.order or written
+
+
+def test_parts_have_about_the_same_length():
+    g = chains(1, 2300, interleaved=False)
+    chunks = Sizes([g], 1500, SHARED).cut(g, schedule(g, g.outputs).order)
+    assert list(map(len, chunks)) == [1150, 1150]
 
 
 def test_values_are_told_apart_by_their_bits():

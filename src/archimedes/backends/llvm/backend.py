@@ -64,9 +64,9 @@ class NativeProgram(Kernel):
 
     def _alone(self, threads: int | None) -> int:
         """Return how many instances one thread takes on before others help (0: none)."""
-        if threads is None:
+        if threads is None and cpu_count() > 1:
             return THREADING // self._work if self._work else EVERYTHING
-        return EVERYTHING if threads == 1 else 0
+        return EVERYTHING if threads in (None, 1) else 0
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin that CPython calls directly."""

@@ -71,17 +71,23 @@ class Sizes:
 
     def cut(self, g: Graph, order: Sequence[int]) -> list[list[int]]:
         """Cut a schedule into pieces of about equal size; outputs stay with their region."""
+        total = sum(self._price(g, i) for i in order)
+        size = -(-total // max(1, -(-total // self.part)))
         chunks: list[list[int]] = []
-        room = 0
+        done = 0
         for i in order:
-            if g.op[i] != OUT:
-                price = 1 + self._blocks(g.regions[i]) if g.op[i] == REGION else 1
-                if price > room:
-                    chunks.append([])
-                    room = self.part
-                room -= price
+            price = self._price(g, i)
+            if price and done >= size * len(chunks):
+                chunks.append([])
             chunks[-1].append(i)
+            done += price
         return chunks
+
+    def _price(self, g: Graph, i: int) -> int:
+        """Return the operations that stand where a node is written."""
+        if g.op[i] == OUT:
+            return 0
+        return 1 + self._blocks(g.regions[i]) if g.op[i] == REGION else 1
 
 
 def crossing_nodes(

@@ -48,7 +48,7 @@ from archimedes.backends.lowering import (
     Scope,
 )
 from archimedes.backends.lowering.copies import arrays, copy_all
-from archimedes.backends.lowering.schedule import has_host, schedule
+from archimedes.backends.lowering.schedule import has_host, nearer, schedule
 from archimedes.graph.dtypes import B8, I64, item_type, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
@@ -109,7 +109,11 @@ class Llvm(Dialect):
 
         In parts, values that live longer would go through the frame.
         """
-        return schedule(g, [*stored, *wanted], known, spread=whole)
+        asked = [*stored, *wanted]
+        found = schedule(g, asked, known, spread=whole)
+        if whole and not g.regions:
+            return found
+        return nearer(g, found, asked, self.module.target.registers)
 
     def nodes(
         self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
