@@ -169,6 +169,13 @@ class Kernel(ABC):
         """
         return None
 
+    def finish(self) -> None:
+        """Make a draft (``Backend.draft``) as good as what ``build`` gives; calls may be running.
+
+        What was taken from the kernel before, such as direct entries, stays a draft.
+        """
+        return
+
     def source(self, kind: str) -> str:
         """Return the code as text; ``kind`` is one of ``sources``."""
         raise NotImplementedError(kind)
@@ -191,6 +198,13 @@ class Backend(ABC):
     @abstractmethod
     def build(self, program: Program) -> Kernel:
         """Make a program ready to run, or take it from the cache."""
+
+    def draft(self, program: Program) -> Kernel:
+        """Return a kernel with the same bits, sooner where that can be had for less speed.
+
+        ``Kernel.finish`` is called for those that turn out to be run for long.
+        """
+        return self.build(program)
 
     def block_factors(self) -> Any:
         """Return what factorises and solves systems of ``simulate.sparse.block_factors``, or None.

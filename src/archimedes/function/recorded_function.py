@@ -79,6 +79,8 @@ class RecordedFunction(ShortcutHolder):
         self.identity = Identity((function,) if watch is None else watch, freeze)
         #: Whether it may change what it reads, though not keep traced values there.
         self.lenient = freeze
+        #: Whether kernels are made in a hurry at first: for those whose first calls are short.
+        self.drafts = False
         self._cache: OrderedDict[Any, tuple[Recording, Tiers]] = OrderedDict()
         self._lock = threading.Lock()
         self._log: list[str] = []
@@ -173,7 +175,9 @@ class RecordedFunction(ShortcutHolder):
                 why = reason_to_record(self.name, key, list(self._cache), names, state.reason)
                 self._log = [*self._log[-LOGGED:], why]
                 graph = in_mode(recording.blocks, self.numerics)
-                tiers = Tiers(recording, self.backend, graph, state, label=self.name)
+                tiers = Tiers(
+                    recording, self.backend, graph, state, label=self.name, drafts=self.drafts
+                )
                 self._cache[key] = (recording, tiers)
                 while len(self._cache) > RECORDINGS:
                     self._withdraw(self._cache.popitem(last=False)[1][1])

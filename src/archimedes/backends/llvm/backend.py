@@ -37,13 +37,13 @@ class NativeProgram(Kernel):
 
     sources = ("llvm", "asm")
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, draft: bool = False) -> None:
         from archimedes.backends.llvm.runtime.kernel import build
 
         self.program = program
         self._work = operations(program.graph)
         sizes = [[(int(np.prod(shape)), code) for code, shape in types] for types in program[1:3]]
-        self.kernel: NativeKernel = build(program.graph, *sizes, name=program.name)
+        self.kernel: NativeKernel = build(program.graph, *sizes, name=program.name, draft=draft)
 
     def call(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Compute one instance."""
@@ -104,6 +104,10 @@ class NativeProgram(Kernel):
 
         return repeating(self.kernel, inputs, outputs, carry)
 
+    def finish(self) -> None:
+        """Compile with all of LLVM's effort what was compiled in a hurry."""
+        self.kernel.finish()
+
     def source(self, kind: str) -> str:
         """Return the scalar kernel as LLVM IR or assembly."""
         return self.kernel.llvm_ir if kind == "llvm" else self.kernel.asm
@@ -130,6 +134,10 @@ class LLVM(Backend):
     def build(self, program: Program) -> Kernel:
         """Compile, or read from the cache."""
         return NativeProgram(program)
+
+    def draft(self, program: Program) -> Kernel:
+        """Compile in a hurry, or read from the cache what was compiled before."""
+        return NativeProgram(program, draft=True)
 
     def block_factors(self) -> Any:
         """Return the native factorisation."""

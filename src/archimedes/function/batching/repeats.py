@@ -7,6 +7,7 @@ them: the rows lie in an array of the caller, not in the program, which is that 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from archimedes.graph.dtypes import DTYPES
 
 __all__ = ["Repeated"]
 
+#: Calls, or seconds in them, after which a kernel made in a hurry is made well.
+FEW, LONG = 10, 0.05
 #: Types that say all of a number; arrays have more to say, and other leaves are their content.
 _NUMBERS = {float, int, np.ndarray, *(dtype.type for dtype in DTYPES)}
 
@@ -112,7 +115,9 @@ class _OneKind:
         #: Which leaves of ``given`` are numbers.
         self.traced = [spec.traced for spec in recording.leaves[self.carry :]]
         self.inputs = inputs
-        self.kernel = tiers.kernel()
+        self.tiers, self.kernel = tiers, tiers.kernel()
+        #: Calls so far, and seconds that they took, until the kernel need not be a draft any more.
+        self.calls, self.seconds = 0, 0.0
         #: Memory that no thread is using.
         self.free: list[_Rooms] = []
 
@@ -124,10 +129,20 @@ class _OneKind:
             rooms = _Rooms(self.kernel, self.carry, self.inputs)
         rooms.here.fill(leaves[: self.carry])
         rooms.given.fill(list(itertools.compress(leaves[self.carry :], self.traced)))
+        begin = time.perf_counter()
         calls, filled = rooms.run(rows)
+        if self.calls <= FEW:
+            self._count(time.perf_counter() - begin)
         last = (rooms.there if calls % 2 else rooms.here).leaves()
         self.free.append(rooms)
         return self.tree.unflatten(last), filled
+
+    def _count(self, seconds: float) -> None:
+        """Take note of a call; what is run often or for long is worth compiling well."""
+        self.calls, self.seconds = self.calls + 1, self.seconds + seconds
+        if self.calls == FEW or self.seconds > LONG:
+            self.calls = FEW + 1
+            self.tiers.complete()
 
 
 def _kinds(leaves: Sequence[Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ShapeDtypeError, explained
+from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import (
     align,
     any_traced,
@@ -18,6 +19,7 @@ from archimedes.function.region_bodies import (
     static_out_graph,
     with_output_codes,
 )
+from archimedes.graph.blocks.references import references
 from archimedes.graph.dtypes import I64
 from archimedes.graph.regions import Switch
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
@@ -58,8 +60,36 @@ def switch(
     recordings = [
         static_out_graph(record_body(lambda a, f=branch: f(*a), [given])) for branch in branches
     ]
+    codes = _result_codes(recordings)
     first = recordings[0]
-    codes = first.graph.output_dtypes
+    # What is a block to one of the branches is one to all of them.
+    ins = [any(forms) for forms in zip(*([f.block for f in r.forms()] for r in recordings))]
+    outs = [any(forms) for forms in zip(*([f.block for f in r.out_forms()] for r in recordings))]
+    inputs = given.values(ins)
+    bodies = [(r.in_forms(ins, outs), r.captured) for r in recordings]
+    graphs, shared = align(bodies, len(inputs))
+    widths = [1 if block else out.stop - out.start for out, block in zip(first.outs, outs)]
+    each = [code for code, width in zip(codes, widths) for _ in range(width)]
+    trace = current_trace()
+    region = Switch(
+        np.array([int(trace.ids_of(which)[()]), *inputs, *shared], dtype=np.int64),
+        tuple(with_output_codes(g, each) for g in graphs),
+    )
+    made = trace.graph.region(region).tolist()
+    leaves, at = [], 0
+    for k, (out, block, width) in enumerate(zip(first.outs, outs, widths)):
+        ids = references(trace.graph, made[at]) if block else np.array(made[at : at + width])
+        weak = all(recording.outs[k].spec.weak for recording in recordings)
+        shaped = ids.astype(np.int64).reshape(out.spec.shape)
+        leaves.append(wrap(shaped, codes[k], weak=weak))
+        at += width
+    return first.out_tree.unflatten(leaves)
+
+
+def _result_codes(recordings: Sequence[Recording]) -> list[int]:
+    """Return a dtype for each leaf of the result that holds those of all branches."""
+    first = recordings[0]
+    codes = [out.spec.code for out in first.outs]
     for k, other in enumerate(recordings[1:], start=1):
         difference = first.out_tree.difference(other.out_tree, "result", ordered=True)
         if difference is not None:
@@ -79,22 +109,8 @@ def switch(
                         f"branch {k}; make them equal, for example with np.broadcast_to",
                     )
                 )
-        codes = [promoted_code(a, b) for a, b in zip(codes, other.graph.output_dtypes)]
-    own = sum(a.size for a in given.arrays)
-    graphs, shared = align([(r.graph, r.captured) for r in recordings], own)
-    trace = current_trace()
-    inputs = [int(trace.ids_of(which)[()]), *given.ids(), *shared]
-    region = Switch(
-        np.array(inputs, dtype=np.int64), tuple(with_output_codes(g, codes) for g in graphs)
-    )
-    outs = trace.graph.region(region)
-    leaves = []
-    for k, out in enumerate(first.outs):
-        ids = outs[out.start : out.stop].reshape(out.spec.shape)
-        code = codes[out.start] if out.stop > out.start else out.spec.code
-        weak = all(recording.outs[k].spec.weak for recording in recordings)
-        leaves.append(wrap(ids, code, weak=weak))
-    return first.out_tree.unflatten(leaves)
+        codes = [promoted_code(a, b.spec.code) for a, b in zip(codes, other.outs)]
+    return codes
 
 
 def _not_an_index(dtype: Any) -> TypeError:

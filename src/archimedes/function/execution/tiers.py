@@ -9,6 +9,8 @@ tier        what runs                                 when a kind of call moves 
 interpreted the graph, node by node, by the reference at once, where ``backend="auto"``
 kernel      code of the backend, on arrays            after ``WARM_UP`` operations of the
                                                       recording; at once where a backend was named
+                                                      (with ``drafts``: made in a hurry, until it
+                                                      was called ``FIRST_CALLS`` times)
 entry       the kernel, behind a builtin that takes   after ``FIRST_CALLS`` calls of the kernel,
             the leaves themselves                     where the backend makes entries
 shortcut    generated Python: structs to the entry    with the entry, where arguments and results
@@ -76,7 +78,7 @@ class Tiers:
     """
 
     __slots__ = (
-        *("__weakref__", "_calls", "_entries", "_kernel", "_lock", "_operations"),
+        *("__weakref__", "_calls", "_drafts", "_entries", "_kernel", "_lock", "_operations"),
         *("_others", "_reference", "_work", "backend", "calls", "finished", "graph", "name"),
         *("number", "program", "recording", "state"),
     )
@@ -89,6 +91,7 @@ class Tiers:
         state: State | None = None,
         stays: bool = False,
         label: str = "",
+        drafts: bool = False,
     ) -> None:
         self.recording, self.name, self.graph = recording, backend, graph
         self.backend = get_backend(backend)
@@ -107,6 +110,7 @@ class Tiers:
         self.calls = KernelCalls(recording.leaves, self.program, arrays, stays or arrays is HOST)
         self._operations = operations(graph)
         self._work = self._calls = 0
+        self._drafts = drafts
         self._lock = threading.Lock()
         self._kernel: Kernel | None = None
         self._entries: dict[CallForm, Callable[..., Any] | None] = {}
@@ -154,14 +158,24 @@ class Tiers:
             if self._work <= WARM_UP:
                 return self._reference
         self._calls += 1
-        return self.kernel()
+        kernel = self.kernel()
+        if self._drafts and (instances > 1 or self.often):
+            self.complete()
+        return kernel
+
+    def complete(self) -> None:
+        """Have the kernel made as well as it can be, which may have been made in a hurry."""
+        self._drafts = False
+        self.kernel().finish()
 
     def kernel(self) -> Kernel:
         """Return the compiled kernel, making it if needed."""
         if self._kernel is None:
             with self._lock:
                 if self._kernel is None:
-                    self._kernel = self.backend.build(self.program)
+                    backend = self.backend
+                    make = backend.draft if self._drafts else backend.build
+                    self._kernel = make(self.program)
         return self._kernel
 
     @property
@@ -177,6 +191,8 @@ class Tiers:
         """
         if form not in self._entries:
             kernel = self.kernel()
+            if self._drafts:
+                self.complete()
             with self._lock:
                 # Made once: another thread may be running the one that is there.
                 if form not in self._entries:

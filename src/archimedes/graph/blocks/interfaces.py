@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archimedes.graph.blocks.building import pack
+import numpy as np
+
+from archimedes.graph.blocks.references import as_block
 from archimedes.graph.dtypes import I64, block_type, length_of
 from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.pack import Move
-from archimedes.graph.regions.reads import Affine
 
 __all__ = ["Form", "forms_of", "with_forms"]
 
@@ -76,5 +76,4 @@ def _converted(g: Graph, form: Form, ids: list[int], block: bool) -> list[int]:
         return ids
     if not form.block:
         return [g.element(ids[0], g.const(k, I64)) for k in range(form.size)]
-    moves = [Move(k, (), Affine(k, ()), None) for k in range(form.size)]
-    return [pack(g, form.size, form.dtype, ids, moves)]
+    return [as_block(g, np.array(ids, dtype=np.int64), form.dtype)]

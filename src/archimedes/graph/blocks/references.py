@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.graph.blocks.building import loops, pack
-from archimedes.graph.dtypes import item_type, length_of
+from archimedes.graph.dtypes import DTYPES, item_type, length_of
 from archimedes.graph.ops import BLOCK
 from archimedes.graph.program import FIRST_REFERENCE as FIRST
 from archimedes.graph.program import Graph
@@ -165,6 +165,9 @@ def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
     whole = part is not None and length_of(g.dtype[part.block]) == flat.size
     if part is not None and whole and part.read == Affine(0, (1,)):
         return part.block
+    known = constant_values(g, flat, DTYPES[dtype])
+    if known is not None:
+        return g.block(known)
     runs = _runs(g, flat)
     if len(runs) <= _MANY_BOXES or not any_reference(flat):
         return _packed(g, flat, runs, dtype)

@@ -1,4 +1,4 @@
-"""Sums and products of vectors that steps are made of."""
+"""Products with matrices, in steps of implicit methods."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ from typing import Any
 
 from archimedes.function import vmap
 
-__all__ = ["product", "weighted"]
+__all__ = ["product"]
 
 #: Vectors of more numbers than this are multiplied by a matrix in a loop.
 WRITTEN_OUT = 12
-
-
-def weighted(weights: Any, vectors: Any, start: Any = None) -> Any:
-    """Return ``start`` plus the sum of weights times vectors, in order, without the zero weights.
-
-    >>> import numpy as np
-    >>> weighted((2.0, 0.0, 1.0), [np.array([1.0]), np.array([5.0]), np.array([3.0])])
-    array([5.])
-    """
-    total = start
-    for weight, vector in zip(weights, vectors):
-        if weight:
-            term = vector if weight == 1.0 else weight * vector
-            total = term if total is None else total + term
-    return total
 
 
 def product(matrix: Any, vector: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.simulate.methods.combinations import weighted
+from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.linear_systems import linearised
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.methods.newton import simplified_newton
@@ -66,7 +66,7 @@ class Esdirk:
         slopes = [memory]
         state, left = x, np.zeros_like(x)
         for c, row in zip(self.c[1:], self.a[1:]):
-            base = weighted(row, slopes, np.zeros_like(x)) * h + x
+            base = weighted(row, slopes, np.zeros_like(x), h, x)
             guess = base + gh * slopes[-1]
             residual = partial(_residual, f, t + c * h, base, gh)
             state, change = simplified_newton(residual, base, guess, solve, NEWTON_STEPS)
@@ -75,11 +75,13 @@ class Esdirk:
             slopes.append((state - base) / gh)
         last = (*self.a[-1], self.gamma)
         difference = [b - e for b, e in zip(last, self.embedded)]
-        return Step(state, np.stack([h * weighted(difference, slopes), left]), slopes[-1], slopes)
+        return Step(
+            state, np.stack([weighted(difference, slopes, None, h), left]), slopes[-1], slopes
+        )
 
     def dense_coefficients(self, f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
         """Return the coefficients of the interpolant."""
-        return np.stack([h * weighted(row, step.stages) for row in self.dense])
+        return np.stack([weighted(row, step.stages, None, h) for row in self.dense])
 
 
 # ARK4(3)6L[2]SA, implicit part (Kennedy & Carpenter 2003, p. 176).

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import stop_gradient
-from archimedes.simulate.methods.combinations import weighted
+from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.methods.pieces import piece
 from archimedes.simulate.methods.stiffness import estimate
@@ -20,9 +20,9 @@ from archimedes.simulate.methods.tableaus import TABLEAUS, Row, Tableau
 __all__ = ["method_of"]
 
 
-def _weigh(row: Row, k: Sequence[Any]) -> Any:
-    """Sum of the stages with the weights of a row, in the order of the stages."""
-    return weighted([row[i] for i in sorted(row)], [k[i] for i in sorted(row)])
+def _weigh(row: Row, k: Sequence[Any], h: Any, x: Any = None) -> Any:
+    """x + h times the sum of the stages with the weights of a row, in the order of the stages."""
+    return weighted([row[i] for i in sorted(row)], [k[i] for i in sorted(row)], None, h, x)
 
 
 @piece()
@@ -45,9 +45,9 @@ def method_of(tableau: Tableau) -> Method:
         k = [memory]
         new = before = x
         for node, row in zip(tableau.nodes[1:], tableau.stages[1:]):
-            new, before = x + h * _weigh(row, k), new
+            new, before = _weigh(row, k, h, x), new
             k.append(f(t + node * h, new))
-        errors = [h * _weigh(row, k) for row in tableau.errors]
+        errors = [_weigh(row, k, h) for row in tableau.errors]
         error = None if not errors else errors[0] if len(errors) == 1 else np.stack(errors)
         if tableau.stability is None:
             return Step(new, error, k[-1], k)
@@ -57,8 +57,8 @@ def method_of(tableau: Tableau) -> Method:
     def dense(f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
         k = list(step.stages)
         for node, row in tableau.more:
-            k.append(f(t + node * h, x + h * _weigh(row, k)))
-        return np.stack([h * _weigh(row, k) for row in tableau.dense])
+            k.append(f(t + node * h, _weigh(row, k, h, x)))
+        return np.stack([_weigh(row, k, h) for row in tableau.dense])
 
     return Method(
         name=tableau.name,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.simulate.methods.combinations import weighted
+from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.linear_systems import linearised
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.methods.newton import simplified_newton

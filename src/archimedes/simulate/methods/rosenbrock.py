@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import stop_gradient
-from archimedes.simulate.methods.combinations import product, weighted
+from archimedes.function.linear_combinations import weighted
+from archimedes.simulate.methods.combinations import product
 from archimedes.simulate.methods.linear_systems import linearised
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
 

@@ -33,7 +33,7 @@ from archimedes.simulate.stepping.stepwise import Stepwise
 
 __all__ = ["Kernels", "kernels_for", "native"]
 
-#: From this many numbers in a state on, single runs are stepped in Python.
+#: From this many numbers in a state on systems are sparse, where steps are made in Python.
 STEPWISE = 64
 
 #: Plans whose kernels are kept; the oldest is forgotten.
@@ -43,22 +43,29 @@ _kept: OrderedDict[Hashable, Kernels] = OrderedDict()
 _lock = threading.Lock()
 
 
+def in_python(plan: Plan) -> bool:
+    """Tell whether single runs are stepped in Python: large ones of methods with linear systems."""
+    return plan.method.stiff and plan.layout.size >= STEPWISE
+
+
 def native(
     function: Callable[..., Any],
     name: str,
     watch: Sequence[Any] = (),
     backend: str | None = None,
     early: bool = False,
+    drafts: bool = True,
 ) -> Compiled:
     """Compile at the first call: a loop is never short enough to interpret it first (``early``).
 
-    Whoever keeps it knows by fingerprints when it is out of date. ``watch`` are functions of users
-    that it calls: they must not change state while they are recorded.
+    With ``drafts`` the first calls, which are short, run on code made in a hurry. Whoever keeps it
+    knows by fingerprints when it is out of date. ``watch`` are functions of users that it calls:
+    they must not change state while they are recorded.
     """
     backend = check_backend("solve_ode", backend)
     backend = backend if early else resolved(backend)
     made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
-    made.lenient = False
+    made.lenient, made.drafts = False, drafts
     return made
 
 
@@ -91,10 +98,11 @@ class Kernels:
         watch: Sequence[Any] = (),
         name: str = "",
         early: bool = False,
+        drafts: bool = True,
     ) -> Compiled:
         """``early``: it is interpreted until compiling is worth it, as other functions are."""
         backend = AUTO if early and self.backend is default_backend() else self.backend.name
-        return native(function, name or function.__name__, watch, backend, early)
+        return native(function, name or function.__name__, watch, backend, early, drafts)
 
     def renew(self, plan: Callable[[], Plan], sources: Any) -> None:
         """Record from now on what other functions, of the same content, are."""
@@ -155,7 +163,7 @@ class Kernels:
     @property
     def single(self) -> Kernels | Stepwise:
         """What makes the steps of a single run."""
-        if self.plan.layout.size < STEPWISE or self.backend.arrays is not HOST:
+        if self.backend.arrays is not HOST or not in_python(self.plan):
             return self
         return self.keep("stepwise", lambda: Stepwise(self))
 
@@ -163,7 +171,7 @@ class Kernels:
         self, function: Callable[..., Any], name: str, watch: Sequence[Any] = ()
     ) -> Compiled:
         """Compile a part of the plan that is called on its own."""
-        return self._native(function, watch, name, early=True)
+        return self._native(function, watch, name, early=True, drafts=False)
 
     def one_after_another(self, carried: bool) -> Repeated | None:
         """``(run, (setup, args), rows) -> run, count``: steps of a single run into rows.
@@ -234,7 +242,7 @@ class Kernels:
         def derivative(t: Any, x: Any, args: Any) -> Any:
             return self.current().derivative(args)(t, x)
 
-        return self.keep("derivative", lambda: self._native(derivative, early=True))
+        return self.keep("derivative", lambda: self._native(derivative, early=True, drafts=False))
 
     def jacobian(self) -> Compiled:
         """``(t, x, args) -> df/dx``, shape (n, n)."""

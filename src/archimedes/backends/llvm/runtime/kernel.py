@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
-from archimedes.backends.leaves import leaf_values, listed_kinds
+from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.lowering.entries import (
     BATCH,
     NO_MEMORY,
@@ -29,18 +29,17 @@ from archimedes.backends.llvm.lowering.entries import (
 )
 from archimedes.backends.llvm.lowering.llvm_dialect import PART
 from archimedes.backends.llvm.runtime.hosting import Hosting
+from archimedes.backends.llvm.runtime.lane_counts import lanes_for
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
-from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
+from archimedes.backends.llvm.runtime.pointers import check_leaves, checked_pointers, data_pointer
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
-from archimedes.errors import GraphError
-from archimedes.graph.dtypes import DTYPES, length_of, type_name
+from archimedes.graph.dtypes import DTYPES, length_of
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Nest, Scan, While
 from archimedes.graph.table_data import data_form, data_tables, table_key
 from archimedes.waiting import reported
 
@@ -48,8 +47,6 @@ __all__ = ["Kernel", "Statistics", "build"]
 
 #: The sources of this backend.
 _OWN = Path(__file__).parents[1]
-#: Loops of this many steps count as long.
-LONG_LOOP = 16
 # Tables of pointers are passed as bytes, the quickest way through ctypes.
 _SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 _BATCH_TYPE = ctypes.CFUNCTYPE(
@@ -82,6 +79,7 @@ def build(
     target_features: str | None = None,
     part: int = PART,
     name: str = "",
+    draft: bool = False,
 ) -> Kernel:
     """Compile a graph for this machine.
 
@@ -89,7 +87,8 @@ def build(
     graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
     at once (default: what the CPU's registers hold, twice that in long loops);
     ``target_features`` turns CPU features on or off; ``part`` is the number of operations a
-    native function may have; ``name`` is for messages.
+    native function may have; ``name`` is for messages; a ``draft`` is compiled in a hurry, until
+    ``Kernel.finish``.
 
     Example::
 
@@ -100,57 +99,14 @@ def build(
         raise ValueError(f"lanes={lanes}: give a power of two, or None for what the CPU has")
     inputs = [Leaf(*leaf) for leaf in in_leaves]
     outputs = [Leaf(*leaf) for leaf in out_leaves]
-    _check_leaves("in_leaves", inputs, graph.input_dtypes)
-    _check_leaves("out_leaves", outputs, graph.output_dtypes)
+    check_leaves("in_leaves", inputs, graph.input_dtypes)
+    check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
     if has_host(graph) or any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
         # Callbacks take one instance at a time; so do arrays, whose elements go in lanes.
         lanes = 1
-    many = lanes or _lanes_for(graph, target)
-    return Kernel(graph, inputs, outputs, target, many, part, name)
-
-
-def _lanes_for(graph: Graph, target: Target) -> int:
-    """Return how many instances to compute at once.
-
-    As many as a register holds; twice that for long loops, whose steps wait for each other and
-    leave the CPU with little to do meanwhile, and for matrix products, which then load half as
-    often. Where instances leave a loop at different times, more of them would wait for the last;
-    and a loop with many values, which the registers cannot hold twice, would wait for memory.
-    """
-    most = target.registers**2
-    return target.lanes * (2 if _steps_in_sequence(graph, most) else 1)
-
-
-def _steps_in_sequence(graph: Graph, most: int) -> bool:
-    regions = graph.regions.values()
-    loops = [r for r in regions if isinstance(r, Scan) and r.length >= LONG_LOOP]
-    if any(not _waits(r.body) and cost(r.body, {}) <= most for r in loops):
-        return True
-    if any(isinstance(r, Nest) and r.kept and r.reduced >= LONG_LOOP for r in regions):
-        return True
-    return any(_steps_in_sequence(body, most) for r in regions for body in r.bodies)
-
-
-def _waits(graph: Graph) -> bool:
-    """Tell whether some instances may wait for others."""
-    regions = graph.regions.values()
-    return any(isinstance(r, While) or any(map(_waits, r.bodies)) for r in regions)
-
-
-def _check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
-    listed = listed_kinds(dtypes, leaves)
-    if len(listed) != len(dtypes):
-        raise GraphError(
-            f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
-            "array with its number of items"
-        )
-    for k, (mine, other) in enumerate(zip(listed, dtypes)):
-        if mine != other:
-            raise GraphError(
-                f"{name}: value {k} is listed as {type_name(mine)}, but the graph has "
-                f"{type_name(other)} there"
-            )
+    many = lanes or lanes_for(graph, target)
+    return Kernel(graph, inputs, outputs, target, many, part, name, draft)
 
 
 class Kernel:
@@ -172,6 +128,7 @@ class Kernel:
         lanes: int,
         part: int,
         name: str = "",
+        draft: bool = False,
     ) -> None:
         self.source, self.name = graph, name
         self.inputs, self.outputs = list(inputs), list(outputs)
@@ -181,6 +138,7 @@ class Kernel:
         self._codes: list[NativeCode] = []
         self._hosting: Hosting | None = None
         self._batches: dict[tuple[bool, ...], _Batch] = {}
+        self._finishing = threading.Lock()
         #: Longer tables, which lie beside the code, and their names in it.
         self._tables = data_tables(graph)
         self._names: dict[str, str] = {}
@@ -188,11 +146,24 @@ class Kernel:
             self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
         #: Whether it calls back into Python.
         self.has_host = has_host(graph)
-        code = self._make(SCALAR, ())
-        self.address = code.address
-        self._call = _SCALAR_TYPE(code.address)
+        #: Whether the scalar entry is made in a hurry, and its text while that may be compiled
+        #: again.
+        self.draft = draft and not self.has_host
+        self._text: Program | None = None
+        self._use(self._make(SCALAR, ()))
         self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
         self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
+
+    def _use(self, code: NativeCode) -> None:
+        self.address = code.address
+        self._call = _SCALAR_TYPE(code.address)
+
+    def finish(self) -> None:
+        """Compile a draft as other kernels are; calls under way may still run the draft."""
+        with self._finishing:
+            if self.draft:
+                self.draft = False
+                self._use(self._make(SCALAR, ()))
 
     @cached_property
     def graph(self) -> Graph:
@@ -216,11 +187,9 @@ class Kernel:
         varies = [flag for count, flag in zip(counts, batched) for _ in range(count)]
         return fixed_nodes(self.graph, varies)
 
-    @in_default_environment
-    def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
-        begin = time.perf_counter()
-        hosted = self.has_host
-        key = cache.cache_key(
+    def _key(self, entry: str, batched: tuple[bool, ...], target: Target) -> str:
+        """Return the name of code on disk."""
+        return cache.cache_key(
             self.source.form_digest(),
             data_form(self._tables),
             self.inputs,
@@ -229,24 +198,44 @@ class Kernel:
             batched,
             self.lanes,
             self.part,
-            self.target,
-            self.target.triple,
+            target,
+            target.triple,
             f"{llvmlite.__version__} {cache.sources_digest(_OWN)}",
         )
-        code = None if hosted else (self._recent(key) or cache.read(key))
+
+    def _found(self, entry: str, batched: tuple[bool, ...]) -> tuple[Target, str, bytes | None]:
+        """Return code that exists, the best there is, or for what and as what to make it."""
+        key = self._key(entry, batched, self.target)
+        code = self._recent(key) or cache.read(key)
+        hurry = self.draft and entry == SCALAR
+        if code is not None or not hurry:
+            self.draft = self.draft and not hurry
+            return self.target, key, code
+        target = replace(self.target, effort=0)
+        key = self._key(entry, batched, target)
+        return target, key, self._recent(key) or cache.read(key)
+
+    @in_default_environment
+    def _make(self, entry: str, batched: tuple[bool, ...]) -> NativeCode:
+        begin = time.perf_counter()
+        hosted = self.has_host
+        target, key, code = (self.target, "", None) if hosted else self._found(entry, batched)
         imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
         if code is not None:
             self._cached += 1
         else:
             with reported(f"compiling {self.name or 'a program'}", self._slow):
-                program = self._program(entry, batched)
-                code = self.target.compile(program.text, program.fused)
+                kept = self._text if entry == SCALAR else None
+                program = kept or self._program(entry, batched)
+                code = target.compile(program.text, program.fused)
             if hosted:
                 # Both entries lower the same regions in the same order.
                 self._hosting = self._hosting or Hosting(program.hosts)
                 imports["arc_host"] = self._hosting.address
             else:
                 cache.write(key, code)
+            if entry == SCALAR:
+                self._text = program if self.draft else None
         if self._tables and not hosted:
             _remember(key, code)
         native = NativeCode(code, entry, imports)

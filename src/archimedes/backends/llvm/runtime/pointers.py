@@ -7,7 +7,28 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-__all__ = ["checked_pointers", "data_pointer"]
+from archimedes.backends.leaves import listed_kinds
+from archimedes.backends.llvm.lowering.entries import Leaf
+from archimedes.errors import GraphError
+from archimedes.graph.dtypes import type_name
+
+__all__ = ["check_leaves", "checked_pointers", "data_pointer"]
+
+
+def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
+    """Raise where the arrays described do not hold inputs or outputs of these types."""
+    listed = listed_kinds(dtypes, leaves)
+    if len(listed) != len(dtypes):
+        raise GraphError(
+            f"{name} describe {len(listed)} values, but the graph has {len(dtypes)}; list every "
+            "array with its number of items"
+        )
+    for k, (mine, other) in enumerate(zip(listed, dtypes)):
+        if mine != other:
+            raise GraphError(
+                f"{name}: value {k} is listed as {type_name(mine)}, but the graph has "
+                f"{type_name(other)} there"
+            )
 
 
 def _public(array: np.ndarray) -> int:

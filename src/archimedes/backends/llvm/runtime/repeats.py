@@ -105,14 +105,14 @@ def repeating(
     written = np.array([*state, 0, *flags], np.uint64)
     # Those that native code changes.
     reads, writes, counts = read.copy(), written.copy(), np.zeros(2, np.int64)
-    address, *tables = kernel.address, *map(data_pointer, (reads, writes, counts))
+    tables = [*map(data_pointer, (reads, writes, counts))]
     # Held: the memory that pointers lead to.
     held = (code, kernel, inputs, outputs)
 
     def run(rows: np.ndarray, _: object = held) -> tuple[int, int]:
         reads[:], writes[:] = read, written
         writes[carry] = data_pointer(rows)
-        status = function(address, *tables, carry, len(rows), rows.strides[0])
+        status = function(kernel.address, *tables, carry, len(rows), rows.strides[0])
         if status:
             kernel._finish(status)
         calls, filled = counts.tolist()

@@ -1,0 +1,88 @@
+"""Linear combinations of vectors with known weights, recorded in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archimedes.graph.dtypes import F64
+from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
+from archimedes.symbolic.core.wide import elementwise, in_loops
+
+__all__ = ["weighted"]
+
+_ADD, _MUL = CODES["add"], CODES["mul"]
+
+
+def weighted(
+    weights: Sequence[float],
+    vectors: Sequence[Any],
+    start: Any = None,
+    scale: Any = None,
+    base: Any = None,
+) -> Any:
+    """Return ``base + scale * (start + sum of weights * vectors)``, in order, without zero weights.
+
+    Vectors are float64, of one shape; ``scale`` is a number; what is None is left out. A step of a
+    Runge-Kutta method is made of dozens of these: recorded, one is a loop of its own, or so many
+    nodes, at once and not ufunc by ufunc. The operations and their order are the same.
+
+    >>> weighted((2.0, 0.0, 1.0), [np.array([1.0]), np.array([5.0]), np.array([3.0])])
+    array([5.])
+    """
+    terms = [(float(w), v) for w, v in zip(weights, vectors) if w]
+    made = _Combination([w for w, _ in terms], *(v is not None for v in (start, scale, base)))
+    given = [v for v in (*(v for _, v in terms), start, scale, base) if v is not None]
+    if any(isinstance(v, SymbolicArray) for v in given):
+        arrays = [lift(v) for v in given]
+        if all(a.code == F64 for a in arrays):
+            return wrap(_emitted(arrays, made), F64)
+    return made.of(given, lambda a, b: a * b, lambda a, b: a + b, lambda w: w)
+
+
+class _Combination(NamedTuple):
+    """A linear combination, by the weights of its terms and which of the others there are."""
+
+    factors: Sequence[float]
+    start: bool
+    scale: bool
+    base: bool
+
+    def of(self, values: Sequence[Any], mul: Any, add: Any, number: Any) -> Any:
+        """Return it for values in order: the terms, start, scale, base; None of nothing."""
+        rest = iter(values[len(self.factors) :])
+        total = next(rest) if self.start else None
+        for factor, value in zip(self.factors, values):
+            term = value if factor == 1.0 else mul(number(factor), value)
+            total = term if total is None else add(total, term)
+        scale = next(rest) if self.scale else None
+        if scale is not None and total is not None:
+            total = mul(scale, total)
+        base = next(rest) if self.base else None
+        return total if base is None else base if total is None else add(base, total)
+
+    def __call__(self, g: Graph, *ids: int) -> int:
+        """Append it for one element; returns its id."""
+        emit = g.emit
+        return self.of(
+            ids,
+            lambda a, b: emit(_MUL, a, b),
+            lambda a, b: emit(_ADD, a, b),
+            lambda w: g.const(w, F64),
+        )
+
+
+def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
+    """Return the ids of a combination for every element of arrays."""
+    trace = current_trace()
+    g, operands = trace.graph, [trace.elements_of(a) for a in arrays]
+    shape = np.broadcast(*operands).shape
+    if in_loops(g, int(np.prod(shape)), *operands):
+        return elementwise(g, operands, [F64] * len(operands), shape, make)[0]
+    columns = [np.broadcast_to(trace.ids_of(a), shape).ravel().tolist() for a in arrays]
+    flat = [make(g, *ids) for ids in zip(*columns)]
+    return np.array(flat, dtype=np.int64).reshape(shape)

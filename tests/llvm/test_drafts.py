@@ -1,0 +1,87 @@
+"""Code made in a hurry: the same bits, and replaced by better code where it is run for long."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.backends.llvm.runtime import kernel as kernels
+from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.function.batching.repeats import FEW, Repeated
+
+from ..programs.values import assert_bits
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARCHIMEDES_CACHE", "1")
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "kernels"))
+
+
+def body(x):
+    for _ in range(4):
+        x = np.sin(x) * x[::-1] + np.exp(-(x**2)) / (1.0 + x @ x)
+    return x
+
+
+def program(n):
+    recording = arc.compile(body).lookup((np.ones(n),), {})[1]
+    return recording.blocks, [(n, 0)], [(n, 0)]
+
+
+def called(kernel, x):
+    out = np.empty_like(x)
+    kernel.call([x], [out])
+    return out
+
+
+@pytest.mark.parametrize("n", [5, 100])
+def test_drafts_have_the_same_bits(n, folder):
+    x = np.linspace(-2.0, 2.0, n)
+    draft = build(*program(n), draft=True)
+    assert draft.draft
+    quick, first = called(draft, x), draft.address
+    draft.finish()
+    assert not draft.draft
+    assert draft.address != first
+    whole = build(*program(n))
+    assert_bits(quick, called(whole, x))
+    assert_bits(called(draft, x), quick)
+    assert_bits(quick, arc.compile(body, backend="interpreter")(x))
+
+
+def test_code_on_disk_is_taken_where_it_is_better(folder):
+    x = np.linspace(-2.0, 2.0, 7)
+    draft = build(*program(7), draft=True)
+    again = build(*program(7), draft=True)
+    assert again.draft
+    assert again.stats.cached == 1
+    draft.finish()
+    better = build(*program(7), draft=True)
+    assert not better.draft
+    assert better.stats.cached == 1
+    assert_bits(called(again, x), called(better, x))
+
+
+def test_a_loop_that_runs_often_is_made_well(folder, monkeypatch):
+    made = []
+    compiled = kernels.Target.compile
+
+    def noted(self, *args):
+        made.append(self.effort)
+        return compiled(self, *args)
+
+    monkeypatch.setattr(kernels.Target, "compile", noted)
+
+    def halve(x, least):
+        return x / 2.0, np.sin(x), x < 4.0, np.all(x / 2.0 > least)
+
+    function = arc.compile(halve, backend="llvm")
+    function.drafts = True
+    repeated, rows = Repeated(function), np.empty((8, 3))
+    results = [repeated(np.full(3, 8.0), (1.0,), rows)[0] for _ in range(FEW + 1)]
+    assert made.count(0) == 1
+    assert made.index(0) == 0
+    assert len(made) > 1
+    assert all(np.array_equal(x, results[0]) for x in results)
