@@ -250,7 +250,7 @@ class Kernels:
         def jacobian(t: Any, x: Any, args: Any) -> Any:
             return jac(self.current().derivative(args), argnums=1)(t, x)
 
-        return self.keep("jacobian", lambda: self._native(jacobian))
+        return self.keep("jacobian", lambda: self._native(jacobian, drafts=False))
 
     def project(self) -> Callable[[Any], Any] | None:
         """The projection over rows (m, n)."""
