@@ -116,7 +116,7 @@ class RecordedFunction(ShortcutHolder):
                 return leaves, recording, None
             if self.identity.learn(hosts):
                 state = self.identity.current(state.statics)
-                key = (*key[:-1], state.key)
+                key = (*key[:4], state.key, key[5])
             found = self._keep(key, recording, list(dynamic), state)
         elif len(self._cache) > RECORDINGS // 2:
             with self._lock:

@@ -21,7 +21,7 @@ class Box(NamedTuple):
     apart: tuple[int, int]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Number of copies; none where it is no box, or a single row of neighbours."""
         return self.rows * self.columns
 

@@ -61,9 +61,9 @@ def copy_all(d: Dialect, f: Any, copies: Sequence[Copy]) -> None:
     while k < len(copies):
         if d.boxes:
             box = box_at(copies, k)
-            if box.count >= d.run:
+            if box.size >= d.run:
                 _copy_box(d, f, *copies[k], box)
-                k += box.count
+                k += box.size
                 continue
         end = k + 1
         while end < len(copies) and _follows(copies[end - 1], copies[end]):

@@ -110,10 +110,10 @@ class Scope:
         """Bind a node that is a block to an array: where it is wanted, or its own."""
         home = self.homes.get(i)
         if home is not None:
-            whole = self.bound[home.whole].place if home.whole in self.bound else None
-            place = (whole or self.new_block(home.whole)).at(home.offset)
-            self.bound[i] = Binding(place=place)
-            return place
+            known = home.whole in self.bound
+            whole = self.block(home.whole) if known else self.new_block(home.whole)
+            self.bound[i] = Binding(place=whole.at(home.offset))
+            return whole.at(home.offset)
         kind, place = self.graph.dtype[i], self.destination(i)
         if place is None:
             place = self.dialect.block(self.f, item_type(kind), length_of(kind))
