@@ -12,26 +12,13 @@ from typing import Any
 import numpy as np
 
 from archimedes.simulate.trajectory.exports import require
+from archimedes.viewer.live_parts import LiveArrow, LiveChart, at_time, rgb
 from archimedes.viewer.packing import bounds, round_number
 from archimedes.viewer.scene import Body, Scene
 
 __all__ = ["Live", "serve"]
 
 SPEEDS = ("0.1", "0.5", "1", "2", "5", "10", "100", "1000")
-
-
-def at_time(t_all: Any, rows: Any, t: float, turning: bool = False) -> np.ndarray:
-    """Return the row at a time: straight between two, quaternions the short way and unit."""
-    k = int(np.clip(np.searchsorted(t_all, t, side="right") - 1, 0, max(len(t_all) - 2, 0)))
-    after = min(k + 1, len(t_all) - 1)
-    step = t_all[after] - t_all[k]
-    part = float(np.clip((t - t_all[k]) / step, 0.0, 1.0)) if step > 0.0 else 0.0
-    a, b = rows[..., k, :], rows[..., after, :]
-    if not turning:
-        return a + part * (b - a)
-    sign = np.where(np.sum(a * b, axis=-1, keepdims=True) < 0.0, -1.0, 1.0)
-    q = a + part * (sign * b - a)
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
 class Live:
@@ -46,8 +33,14 @@ class Live:
         self._over = threading.Event()
         self._handles = [self._add_body(k, body) for k, body in enumerate(scene.bodies)]
         self._ghosts = [self._add_ghosts(k) for k in range(len(scene.ghosts))]
+        self._arrows = [
+            LiveArrow(self.server, scene, arrow, f"/arrow{k}")
+            for k, arrow in enumerate(scene.arrows)
+        ]
         self._add_world()
         self._add_controls()
+        self._charts = [LiveChart(self.server, chart) for chart in scene.charts]
+        self._told = 0.0
         self.go(self.now)
         self._thread = threading.Thread(target=self._play, daemon=True)
         self._thread.start()
@@ -66,12 +59,11 @@ class Live:
             path, show_axes=body.framed, axes_length=length, axes_radius=0.02 * length
         )
         for j, mesh in enumerate(body.meshes):
-            rgb = tuple(int(mesh.color[i : i + 2], 16) for i in (1, 3, 5))
             draw.add_mesh_simple(
                 f"{path}/mesh{j}",
                 mesh.vertices.astype(np.float32),
                 mesh.triangles.astype(np.uint32),
-                color=rgb,
+                color=rgb(mesh.color),
                 opacity=None if mesh.opacity >= 1.0 else mesh.opacity,
                 side="double",
             )
@@ -80,17 +72,16 @@ class Live:
         return handle
 
     def _add_line(self, name: str, points: Any, color: str, width: float) -> None:
-        rgb = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
         pairs = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
-        colors = np.broadcast_to(np.array(rgb, dtype=np.uint8), pairs.shape)
-        self.server.scene.add_line_segments(name, pairs, colors, line_width=width)
+        self.server.scene.add_line_segments(
+            name, pairs, rgb(color), thickness=width, thickness_units="screen"
+        )
 
     def _add_ghosts(self, k: int) -> Any:
         ghosts = self.scene.ghosts[k]
-        rgb = tuple(int(ghosts.color[i : i + 2], 16) for i in (1, 3, 5))
         places = np.nan_to_num(ghosts.position[:, 0]).astype(np.float32)
         return self.server.scene.add_point_cloud(
-            f"/ghosts{k}", places, colors=rgb, point_size=0.25 * ghosts.size
+            f"/ghosts{k}", places, colors=rgb(ghosts.color), point_size=0.25 * ghosts.size
         )
 
     def _add_world(self) -> None:
@@ -98,12 +89,32 @@ class Live:
         draw.set_up_direction("+z")
         for k, path in enumerate(self.scene.paths):
             self._add_line(f"/path{k}", path.points, path.color, 1.5)
+        self._look(centre, extent)
         if self.scene.ground is not None:
             cell = self.scene.ground.cell or round_number(extent / 12.0)
             place = (float(centre[0]), float(centre[1]), self.scene.ground.height)
             draw.add_grid("/ground", 4 * extent, 4 * extent, position=place, cell_size=cell)
         if self.scene.earth is not None:
             draw.add_icosphere("/earth", self.scene.earth.radius, color=(30, 80, 140))
+
+    def _look(self, centre: Any, extent: float) -> None:
+        """Let those who come see what the scene's camera sees first."""
+        camera = self.scene.camera
+        body = self.scene.body(camera.body or self.scene.bodies[0].name)
+        near = camera.mode in ("chase", "follow") and body.parent is None
+        at = body.position[0] if near else centre
+        size = body.reach or body.radius
+        distance = camera.distance or (4.2 * size if near else 2.2 * extent)
+        azimuth, elevation = np.deg2rad(camera.azimuth), np.deg2rad(camera.elevation)
+        if camera.mode == "chase":
+            w, x, y, z = body.attitude[0]
+            azimuth += np.arctan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+        level = np.cos(elevation)
+        out = [level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)]
+        seen = self.server.initial_camera
+        seen.up, seen.look_at = (0.0, 0.0, 1.0), tuple(map(float, at))
+        seen.position = tuple(map(float, at + distance * np.array(out)))
+        seen.near, seen.far = 0.01 * distance, 20.0 * (extent + distance)
 
     # ---- time ----------------------------------------------------------------------------
 
@@ -116,17 +127,42 @@ class Live:
         )
         self._playing = gui.add_checkbox("play", initial_value=False)
         self._speed = gui.add_dropdown("speed", options=SPEEDS, initial_value="1")
-        self._slider.on_update(lambda _: self.go(self._slider.value))
+        self._follow = gui.add_checkbox("follow", initial_value=self.scene.earth is None)
+        self._slider.on_update(lambda _: self._slid())
+
+    def _slid(self) -> None:
+        if abs(self._slider.value - self.now) > 1e-9:
+            self.go(self._slider.value)
+
+    def _followed(self) -> np.ndarray:
+        """Where what cameras follow is now."""
+        body = self.scene.body(self.scene.camera.body or self.scene.bodies[0].name)
+        return at_time(body.t, body.position, self.now) if body.parent is None else np.zeros(3)
 
     def go(self, t: float) -> None:
         """Show the scene at a time in s."""
+        before = self._followed()
         self.now = float(t)
+        self._slider.value = self.now
+        if self._follow.value:
+            shift = self._followed() - before
+            for client in self.server.get_clients().values():
+                if client.camera.update_timestamp:  # of those that have looked already
+                    client.camera.position = client.camera.position + shift
         for body, handle in zip(self.scene.bodies, self._handles):
             handle.position = at_time(body.t, body.position, self.now)
             handle.wxyz = at_time(body.t, body.attitude, self.now, turning=True)
         for ghosts, handle in zip(self.scene.ghosts, self._ghosts):
             here = np.nan_to_num(at_time(ghosts.t, ghosts.position, self.now))
             handle.points = here.astype(np.float32)
+        for arrow in self._arrows:
+            arrow.go(self.now)
+        # Lines of charts are sent anew with every change: a few times a second are enough.
+        stamp = time.monotonic()
+        if not self._playing.value or stamp - self._told > 0.2:
+            self._told = stamp
+            for chart in self._charts:
+                chart.go(self.now)
 
     def _play(self) -> None:
         before = time.monotonic()
@@ -135,8 +171,7 @@ class Live:
             if self._playing.value:
                 t = self.now + (stamp - before) * float(self._speed.value)
                 first, last = self.scene.span
-                self._slider.value = first if t > last else t
-                self.go(self._slider.value)
+                self.go(first if t > last else t)
             before = stamp
 
     def stop(self) -> None:

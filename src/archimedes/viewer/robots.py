@@ -41,7 +41,8 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
     scene.ground = scene.ground or place.ground
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)
     reach = float(np.linalg.norm(p - p[:, :1], axis=2).max()) + 0.2
-    for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model))):
+    left_out: list[str] = []
+    for k, (link, meshes) in enumerate(zip(model.links, link_meshes(model, left_out))):
         scene.bodies.append(
             Body(
                 f"{flight.name}: {link.body or link.joint}",
@@ -54,6 +55,9 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
                 framed=True,
             )
         )
+    if left_out:
+        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        scene.note = f"{scene.note} Not shown: {left_out[0]}{more}".strip()
     seen = model.links[0 if _floats(model) else len(model.links) // 2]
     name = f"{flight.name}: {seen.body or seen.joint}"
     scene.camera = Camera("follow", name, azimuth=-55.0, elevation=16.0, distance=2.4 * reach)

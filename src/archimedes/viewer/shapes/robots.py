@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.shapes import Shape
+from archimedes.viewer.mesh_files import MeshFileError, read_mesh
 from archimedes.viewer.meshes import box, capsule, cylinder, moved, sphere
 from archimedes.viewer.scene import COLORS, Mesh
 from archimedes.viewer.shapes.spacecraft import rod
@@ -17,9 +19,12 @@ __all__ = ["link_meshes"]
 JOINT = "#2f353d"
 
 
-def link_meshes(model: Model) -> list[list[Mesh]]:
-    """Return the meshes of each link, in its axes: of the file, or rods to what it carries."""
-    shapes = shape_meshes(model)
+def link_meshes(model: Model, left_out: list[str]) -> list[list[Mesh]]:
+    """Return the meshes of each link, in its axes: of the file, or rods to what it carries.
+
+    `left_out` gets a line for each mesh whose file cannot be shown.
+    """
+    shapes = shape_meshes(model, left_out)
     if any(link >= 0 for link in shapes):
         return [shapes.get(k, []) for k in range(len(model.links))]
     positions, centers = np.asarray(model.positions), np.asarray(model.centers)
@@ -73,23 +78,37 @@ def _reach(model: Model) -> float:
     return float(np.median(some)) if some.size else 0.5
 
 
-def shape_meshes(model: Model) -> dict[int, list[Mesh]]:
+def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
     """Return the shapes to look at that the robot's file has, by link, in the link's axes.
 
-    Bodies that are welded to others are frames of these. Meshes in files of their own are left
-    out: they are not read here.
+    Bodies that are welded to others are frames of these. Meshes whose file cannot be shown are
+    left out, and named in `left_out`.
     """
     places = {frame.name: k for k, frame in enumerate(model.frames)}
     found: dict[int, list[Mesh]] = {}
     for shape in model.geometry:
-        make = SOLIDS.get(shape.kind)
-        if make is None or shape.role != "visual" or shape.body not in places:
+        if shape.role != "visual" or shape.body not in places:
+            continue
+        try:
+            made = solid_of(shape)
+        except MeshFileError as error:
+            left_out.append(str(error))
+            continue
+        if made is None:
             continue
         k = places[shape.body]
-        solid = moved(make(shape.size), shape.position, shape.rotation)
+        solid = moved(made, shape.position, shape.rotation)
         R, p = np.asarray(model.frame_rotations)[k], np.asarray(model.frame_positions)[k]
         found.setdefault(model.frames[k].link, []).append(moved(solid, p, R))
     return found
+
+
+def solid_of(shape: Shape) -> Mesh | None:
+    """Return a shape as a mesh about its own origin; None for what has no solid, as a plane."""
+    if shape.kind == "mesh":
+        return read_mesh(shape.file, shape.size) if shape.file else None
+    make = SOLIDS.get(shape.kind)
+    return make(shape.size) if make else None
 
 
 def stretched(mesh: Mesh, factors: Any) -> Mesh:
