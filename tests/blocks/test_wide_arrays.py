@@ -174,3 +174,13 @@ def test_batches_of_wide_programs():
     x = RNG.standard_normal((3, 100))
     f = arc.vmap(FUNCTIONS["stencil"])
     np.testing.assert_allclose(f(x), [FUNCTIONS["stencil"](row) for row in x], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.tanh(x * x[:, None]), lambda x: np.hypot(x, x[:, None])]
+)
+def test_short_vectors_may_make_wide_arrays(f):
+    x = np.linspace(0.1, 1.0, 40)
+    compiled = arc.compile(f)
+    assert len(compiled.recording(x).blocks) < 60
+    np.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)

@@ -17,6 +17,8 @@ import numpy as np
 
 from archimedes.graph.blocks.references import scalar_ids
 from archimedes.graph.dtypes import B8, DTYPES, F64, I64, code_of, is_float
+from archimedes.graph.elementary.table import PROGRAMS
+from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.casting import cast_ids, laid_out
 from archimedes.symbolic.core.subclasses import refuse_subclass
@@ -271,6 +273,11 @@ def apply_ufunc(
     )
 
 
+#: What an elementary function costs, which is a program, and what a formula does, in operations.
+_HEAVY, _FORMULA = 16, 4
+_ELEMENTARY = frozenset(CODES[name] for name in PROGRAMS)
+
+
 def _in_loops(
     what: Any,
     operands: Sequence[np.ndarray],
@@ -287,7 +294,11 @@ def _in_loops(
     shape = np.broadcast(*operands).shape
     if what is int_power and operands[1].size > 1:
         return None
-    if not in_loops(trace.graph, math.prod(shape), *operands):
+    size = math.prod(shape)
+    weight = (_HEAVY if what in _ELEMENTARY else 1) if isinstance(what, int) else _FORMULA
+    # An outer product has many more elements than what it is made of: no literals among them.
+    spread = size // max(1, sum(map(_size, operands)))
+    if not in_loops(trace.graph, size, *operands, weight=max(weight, min(spread, _HEAVY))):
         return None
 
     def make(body: Graph, *inputs: int) -> Any:

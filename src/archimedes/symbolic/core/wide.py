@@ -85,14 +85,15 @@ def is_wide(size: int) -> bool:
     return size >= _threshold.elements
 
 
-def in_loops(g: Graph, size: int, *arrays: np.ndarray) -> bool:
+def in_loops(g: Graph, size: int, *arrays: np.ndarray, weight: int = 1) -> bool:
     """Tell whether what has so many elements, made of arrays of ids, is computed by a loop.
 
     It is where that many are wide, and where half of the elements of an array lie in a block.
+    ``weight`` is what an element costs, in operations.
     """
     if size < _threshold.elements:
         return False
-    if size >= _threshold.elements * _threshold.anyway:
+    if size * weight >= _threshold.elements * _threshold.anyway:
         return True
     return any(2 * ids.size >= _threshold.elements and is_block_like(g, ids) for ids in arrays)
 
