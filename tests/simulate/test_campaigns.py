@@ -17,6 +17,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import tree
+from archimedes.errors import DeviceError
 from archimedes.simulate import (
     CampaignError,
     Integers,
@@ -117,6 +118,14 @@ def test_dask_cluster_of_two_workers(whole, tmp_path, dask_client):
     found = monte_carlo(shoot, DISPERSED, N, 5, **options)
     assert part.executed == 120 and found.executed == N - 120
     assert_same(found, whole)
+
+
+def test_the_backend_travels_to_dask_workers(whole, dask_client):
+    """Each worker computes on what it has: with a device, on its own."""
+    found = monte_carlo(shoot, DISPERSED, 60, 5, executor=dask_client, chunk=30, backend="llvm")
+    assert found.results.range.tobytes() == whole.results.range[:60].tobytes()
+    with pytest.raises(DeviceError, match="install CuPy"):
+        monte_carlo(shoot, DISPERSED, 60, 5, executor=dask_client, backend="cuda")
 
 
 @pytest.mark.long

@@ -23,6 +23,10 @@ __all__ = ["CudaC", "DeviceFunction", "device_function"]
 
 _DIV = CODES["div"]
 _POINTER = re.compile(r"\*(\w+)")
+#: A function that calls share, with its body.
+_CALL = re.compile(r"^__device__ static (void \w+_call\d+\(.*?^\}\n)", re.MULTILINE | re.DOTALL)
+#: Lines from which on such a function stays one.
+LONG_CALL = 300
 
 
 class CudaC(C99):
@@ -81,4 +85,21 @@ def device_function(
     text = source.text.replace(
         f"{source.prototype}\n{{", f"__device__ static __forceinline__ {head}\n{{"
     )
-    return DeviceFunction(name, on_device(text), with_dependencies(text, all_helpers()))
+    return DeviceFunction(
+        name, _kept_apart(on_device(text)), with_dependencies(text, all_helpers())
+    )
+
+
+def _kept_apart(text: str) -> str:
+    """Keep long functions that are called from several places functions.
+
+    The compiler would copy them to each: the dynamics of an aircraft seven times into a step of a
+    solve, which takes four times as long to compile, needs more registers, and overflows what a
+    device keeps of a program's instructions.
+    """
+
+    def marked(found: re.Match[str]) -> str:
+        short = found.group(0).count("\n") < LONG_CALL
+        return found.group(0) if short else f"__device__ static __noinline__ {found.group(1)}"
+
+    return _CALL.sub(marked, text)

@@ -52,6 +52,7 @@ def monte_carlo(
     threads: int | None = None,
     vectorize: bool = True,
     progress: bool | Callable[[int, int], None] = False,
+    backend: str | None = None,
 ) -> Campaign:
     """Run ``model(params) -> results`` for `n` parameter trees drawn from `distributions`.
 
@@ -59,11 +60,13 @@ def monte_carlo(
     a value varies; everything else passes through. Run i has the same parameters and results for
     any n, chunk, executor and number of threads. The model is recorded once and runs natively for
     a chunk of runs at a time (default: as many as suit the backend); with ``vectorize=False`` it
-    is called as plain Python instead.
+    is called as plain Python instead. ``backend`` is that of :func:`compile`: on a device such as
+    "cuda" the parameters are drawn there too, the same numbers.
 
     With a `folder` each chunk is on disk as soon as it is done. The same call on the same folder
     goes on after an interruption, or with a larger n, and refuses to if seed, distributions or
-    model have changed. `executor` is any `concurrent.futures.Executor` or a Dask client.
+    model have changed. `executor` is any `concurrent.futures.Executor` or a Dask client, whose
+    workers may have a device each.
     `progress` shows a bar, or is called with (runs done, n). Ctrl-C returns what is there.
 
     Runs that fail (nan in a result, or an ArithmeticError, LinAlgError or SimulationError of a
@@ -79,16 +82,16 @@ def monte_carlo(
     (1000,)
     """
     n = check_count("n", n, 0)
+    backend = check_backend("monte_carlo", backend)
     if chunk is None:
-        chunk = get_backend(check_backend("monte_carlo", None)).sizes.chunk
+        chunk = get_backend(backend).sizes.chunk
     chunk = check_count("chunk", chunk, 1)
     check_model(model, distributions)
     check_folder(folder)
     check_progress(progress)
     threads = check_threads("monte_carlo", threads)
-    task = Task(
-        uuid.uuid4().hex, model, distributions, check_count("seed", seed, 0), vectorize, threads
-    )
+    seed = check_count("seed", seed, 0)
+    task = Task(uuid.uuid4().hex, model, distributions, seed, vectorize, threads, backend)
     check_portable(task, executor)
     store = nullcontext() if folder is None else ChunkStore(folder, worker_of(task).identity())
     try:

@@ -16,8 +16,9 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import StructError
 from archimedes.function import vmap
+from archimedes.random import fold_in
 from archimedes.simulate.campaigns.distributions import Distribution
-from archimedes.simulate.campaigns.random_streams import GENERATOR, run_keys
+from archimedes.simulate.campaigns.random_streams import GENERATOR, place_key, run_keys
 from archimedes.simulate.trajectory.columns import label_leaves
 
 __all__ = ["Sampler", "disperse"]
@@ -44,6 +45,13 @@ class Sampler:
         """Draw runs `start` to `stop` (not included)."""
         blocks = self._source(start, stop)
         return self._draw(*blocks) if blocks else []
+
+    def one(self, run: Any) -> list[Any]:
+        """Draw the run of a number, which may be traced: what a call gives it, bit for bit."""
+        keys = [fold_in(place_key(self.seed, self.names[k]), run) for k in self.places]
+        return self._draw_one(
+            *(self.leaves[k].source(key[None])[0] for k, key in zip(self.places, keys))
+        )
 
     def _source(self, start: int, stop: int) -> list[np.ndarray]:
         """Return what the distributions make their values of."""

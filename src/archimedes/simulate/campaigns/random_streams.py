@@ -10,7 +10,7 @@ from archimedes.random import fold_in, key
 from archimedes.random.keys import DRAW
 from archimedes.random.threefry import shift_right, threefry
 
-__all__ = ["GENERATOR", "run_keys", "uniform_numbers"]
+__all__ = ["GENERATOR", "place_key", "run_keys", "uniform_numbers"]
 
 #: Part of what a campaign is: another generator would draw other runs.
 GENERATOR = "threefry2x64-20"
@@ -23,8 +23,12 @@ def run_keys(seed: int, name: str, start: int, stop: int) -> np.ndarray:
     >>> bool((run_keys(7, "mass", 4, 6) == whole[4:6]).all())
     True
     """
-    place = fold_in(key(seed), zlib.crc32(name.encode()))
-    return fold_in(place, np.arange(start, stop))
+    return fold_in(place_key(seed, name), np.arange(start, stop))
+
+
+def place_key(seed: int, name: str) -> np.ndarray:
+    """Return the key (2,) of the place of a name, below which every run has one."""
+    return fold_in(key(seed), zlib.crc32(name.encode()))
 
 
 def uniform_numbers(keys: np.ndarray, count: int) -> np.ndarray:

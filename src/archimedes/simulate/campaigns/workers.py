@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.array_kinds import HOST
+from archimedes.backends.registry import AUTO, get_backend
 from archimedes.errors import TraceError
 from archimedes.function import Compiled, vmap
 from archimedes.function.identity.lasting import lasting_digest
@@ -40,6 +42,7 @@ class Task:
     seed: int
     vectorize: bool
     threads: int | None
+    backend: str = AUTO
 
 
 class Outcome(NamedTuple):
@@ -62,12 +65,22 @@ class Worker:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.sampler = Sampler(task.distributions, task.seed)
-        self.many = vmap(Compiled(self.one, watch=(task.model,)), threads=task.threads)
+        compiled = Compiled(self.one, watch=(task.model,), backend=task.backend)
+        self.many = vmap(compiled, threads=task.threads)
+        # On a device all that goes there are the numbers of the runs.
+        there = get_backend(task.backend).arrays is not HOST
+        drawing = Compiled(self.drawn_there, watch=(task.model,), backend=task.backend)
+        self.drawn = vmap(drawing) if there else None
         self._state = fingerprint(task.model)
 
     def one(self, drawn: list[Any]) -> Any:
         """Run the model for what was drawn for one run."""
         return self.task.model(self.sampler.params(drawn))
+
+    def drawn_there(self, run: Any) -> tuple[list[Any], Any]:
+        """Draw for the run of a number, and run the model."""
+        drawn = self.sampler.one(run)
+        return drawn, self.one(drawn)
 
     def identity(self) -> dict[str, Any]:
         """Return what the manifest of the campaign says."""
@@ -120,14 +133,24 @@ class Worker:
     def run(self, start: int, stop: int) -> Outcome:
         """Make some runs."""
         self.check_model()
-        drawn = self.sampler(start, stop)
         messages: dict[int, str] = {}
+        if self.drawn is not None and self.task.vectorize and self.sampler.places:
+            runs, many = np.arange(start, stop), self.drawn
+            drawn, results = recorded(lambda: many(runs))
+            return self.outcome(start, stop, drawn, results, messages)
+        drawn = self.sampler(start, stop)
         if not self.task.vectorize:
             results, messages = self.in_turn(drawn, start, stop)
         elif drawn:
             results = recorded(lambda: self.many(drawn))
         else:  # every run is the same
             results = repeat(recorded(lambda: self.many.compiled(drawn)), stop - start)
+        return self.outcome(start, stop, drawn, results, messages)
+
+    def outcome(
+        self, start: int, stop: int, drawn: list[Any], results: Any, messages: dict[int, str]
+    ) -> Outcome:
+        """Return what some runs gave, with the status of each."""
         if results is not None or not messages:
             check_result(self.task.model, results)
         status = statuses_of(results, stop - start)
