@@ -62,7 +62,7 @@ def main() -> None:
             from .fake_cupy import installed
 
             stack.enter_context(installed())
-        from . import device_arrays, device_bits, device_speed
+        from . import device_arrays, device_bits, device_solves, device_speed
 
         begin = time.perf_counter()
         if not small:
@@ -93,6 +93,7 @@ def main() -> None:
             section("streams", lambda: device_arrays.streams(say))
             section("packages", lambda: device_arrays.packages(say))
         section("solves", lambda: device_arrays.solves(8 if small else 100_000, say))
+        section("tests of solves", lambda: device_solves.check_all(say))
         print(f"all: {time.perf_counter() - begin:.0f} s")
 
 

@@ -23,7 +23,11 @@ def cupy():
 
 @pytest.fixture
 def launches(monkeypatch):
-    """How many instances each repeated kernel was started for."""
+    return counted_launches(monkeypatch)
+
+
+def counted_launches(monkeypatch):
+    """Return a list that gets how many instances each repeated kernel was started for."""
     made, launch = [], CudaRepeated.__call__
 
     def count(self, state, given, items, sign, places, done, results):

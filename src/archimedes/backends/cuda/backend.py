@@ -19,7 +19,7 @@ class Cuda(Backend):
 
     name = "cuda"
     arrays = CupyArrays()
-    sizes = GroupSizes(group=2**18, keeping=2**16, shares=1, least=2**12, chunk=2**16)
+    sizes = GroupSizes(group=2**18, keeping=2**16, shares=1, least=2**12, chunk=2**18)
 
     def build(self, program: Program) -> Kernel:
         """Check that there is a device; code is made for the arrays that come."""

@@ -24,7 +24,7 @@ from archimedes.simulate.stepping.run_state import Run, Setup
 __all__ = ["drive_there", "lies_there"]
 
 #: Groups that are moved and computed at the same time.
-AT_ONCE = 3
+AT_ONCE = 4
 #: Instances that go together where they lie on the device.
 TOGETHER = 2**22
 
@@ -116,7 +116,8 @@ def fetched(found: Result, arrays: Arrays, place: tuple[Any, Any] | None) -> Res
         return replace(found, run=run, status=here(found.status))
     if place is None:
         place = np.empty(found.t.shape), np.empty(found.x.shape)
-    place[0][...] = here(found.t)
+    # Times that all share need not travel more than once.
+    place[0][...] = here(found.t[:1] if found.t.strides[0] == 0 else found.t)
     arrays.fetch(found.x, place[1])
     lengths = found.lengths if isinstance(found.lengths, list) else here(found.lengths)
     return replace(
