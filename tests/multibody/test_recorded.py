@@ -133,3 +133,30 @@ def test_large_matrices_stay_in_lanes():
     model = b.build()
     f, q = arc.compile(lambda q: mb.crba(model, q)), np.zeros(33)
     assert len(f.lookup((q,), {})[1].graph.outputs) == 33 * 33
+
+
+def test_a_model_keeps_its_numbers():
+    """What it is given is copied; what it has cannot be written to, and calls need not look."""
+    masses = np.array(MODEL.masses)
+    other = MODEL.replace(masses=masses)
+    f = arc.compile(lambda q: mb.crba(other, q))
+    q = STATE[0]
+    first = f(q)
+    masses *= 2.0
+    assert np.array_equal(f(q), first) and not np.array_equal(other.masses, masses)
+    for name in ("masses", "inertias", "gravity", "armature"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(other, name)[...] = 0.0
+    identity = f.lookup((q,), {})[2].state
+    watched = [type(p).__name__ for p in identity.places]
+    assert "ArrayPlace" not in watched
+
+
+def test_functions_see_another_model():
+    heavy = MODEL.replace(masses=2.0 * MODEL.masses)
+    q = STATE[0]
+    held = {"model": MODEL}
+    f = arc.compile(lambda q: mb.crba(held["model"], q), backend="llvm")
+    for model in (MODEL, heavy) * 6:
+        held["model"] = model
+        np.testing.assert_allclose(f(q), mb.crba(model, q), atol=1e-11)

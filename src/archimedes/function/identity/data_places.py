@@ -26,6 +26,7 @@ __all__ = [
     "IteratorPlace",
     "ListPlace",
     "MovingPlace",
+    "is_fixed",
 ]
 
 
@@ -96,13 +97,13 @@ class ArrayPlace(Place):
 
     def __init__(self, path: str, value: np.ndarray, content: bytes) -> None:
         self.path, self.value, self.content = path, value, content
-        self.form, self.fixed = _form(value), _is_fixed(value)
+        self.form, self.fixed = _form(value), is_fixed(value)
 
     def same(self) -> bool:
         if _form(self.value) != self.form:
             return False
         if self.fixed:
-            return _is_fixed(self.value)
+            return is_fixed(self.value)
         return self.value.tobytes() == self.content
 
     def watch(self, words: Words) -> None:
@@ -127,7 +128,7 @@ def _form(value: np.ndarray) -> tuple[np.dtype, tuple[int, ...], tuple[int, ...]
     return value.dtype, value.shape, value.strides
 
 
-def _is_fixed(value: Any) -> bool:
+def is_fixed(value: Any) -> bool:
     """Tell whether nobody can write to an array: read-only, and so is all it is a view of."""
     while isinstance(value, np.ndarray):
         if value.flags.writeable:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from archimedes.errors import explained
+from archimedes.function.identity.data_places import is_fixed
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw
@@ -121,6 +122,8 @@ class Model:
                     f"{self.name!r} has {n} links, {k} frames, nq={self.nq} and nv={self.nv}"
                 )
             self.__dict__[name] = array
+        for name in (*wanted, "gravity"):
+            self.__dict__[name] = kept(self.__dict__[name])
 
     # ---- sizes and names -----------------------------------------------------------------
 
@@ -192,6 +195,28 @@ class Model:
     def __str__(self) -> str:
         return tree_text(self)
 
+
+def kept(array: Any) -> Any:
+    """Return an array that nobody can write to: a copy where somebody could."""
+    if type(array) is np.ndarray and not is_fixed(array):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def content_of_model(model: Model) -> tuple[Any, ...]:
+    """Return what a model holds, arrays that nobody can write to as bytes.
+
+    Calls of a recorded function look whether what it reads has changed. What is bytes here cannot,
+    and of a robot that is all but what is traced: a thousand words less to look at.
+    """
+    return tuple(
+        (str(x.dtype), x.shape, x.tobytes()) if type(x) is np.ndarray and is_fixed(x) else x
+        for x in model.__dict__.values()
+    )
+
+
+PARTS[Model] = content_of_model
 
 PER_VELOCITY = (
     "armature",

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function.identity.object_parts import PARTS
+
 __all__ = ["Shape", "shape_at"]
 
 
@@ -35,6 +37,10 @@ class Shape(NamedTuple):
     rotation: tuple[tuple[float, ...], ...]
     position: tuple[float, ...]
     file: str | None = None
+
+
+# Tuples of a class of their own: known by what they hold.
+PARTS[Shape] = tuple
 
 
 def shape_at(
