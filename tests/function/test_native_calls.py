@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import threading
 from typing import Any
@@ -276,3 +277,76 @@ def test_a_batch_with_a_shared_array_of_another_memory_order_is_another_recordin
     for _ in range(5):
         assert f(x, m, **options).tolist() == [2.0, 2.0]
     assert f(x, np.asfortranarray(m), **options).tolist() == [3.0, 3.0]
+
+
+# ---- the call itself ---------------------------------------------------------------------
+
+
+def often(f, *args, calls=40):
+    for _ in range(calls):
+        result = f(*args)
+    return result
+
+
+def test_no_python_between_caller_and_entry():
+    """Calls of compiled functions and of batches are native methods once one has an entry."""
+    f = arc.compile(lambda x, k=2.0: k * np.sin(x), backend="llvm")
+    x = np.linspace(0.0, 1.0, 5)
+    often(f, x)
+    batch = arc.vmap(f)
+    often(batch, np.stack([x, x]))
+    for made in (f, batch):
+        assert type(type(made).__call__).__name__ == "method_descriptor"
+        assert "Evaluate" in type(made).__call__.__doc__
+    frames = []
+
+    def asked(v):
+        frames.extend(frame.function for frame in inspect.stack())
+        return v
+
+    g = arc.compile(lambda v: arc.callback(asked, v, v) + x)
+    often(g, x)
+    assert "__call__" in frames  # what no entry takes goes through Python as ever
+
+
+def test_native_calls_take_what_others_take():
+    f = arc.compile(lambda x, k=2.0: k * np.sin(x), backend="llvm")
+    x = np.linspace(0.0, 1.0, 5)
+    expected = often(f, x)
+    assert np.array_equal(f(x, k=2.0), expected) and np.array_equal(f(k=2.0, x=x), expected)
+    assert np.array_equal(f(list(x)), expected) and np.array_equal(f(x.astype("f4")).shape, (5,))
+    out = np.empty(5)
+    assert f(x, out=out) is out and np.array_equal(out, expected)
+    with pytest.raises(TypeError, match="argument"):
+        f()
+    with pytest.raises(TypeError, match="argument"):
+        f(x, 1.0, 2.0)
+    with pytest.raises(TypeError, match="nonsense"):
+        f(x, nonsense=1.0)
+    many = arc.compile(lambda *xs: sum(xs), backend="llvm")
+    assert often(many, *range(200), calls=5) == sum(range(200))
+
+
+def test_native_calls_keep_no_reference():
+    f = arc.compile(lambda x: 2.0 * x, backend="llvm")
+    x = np.ones(3)
+    often(f, x)
+    before = sys.getrefcount(x), sys.getrefcount(f), sys.getrefcount(f._shortcuts)
+    for _ in range(100):
+        f(x)
+        f(x=x)
+        with pytest.raises(TypeError):
+            f()
+    assert (sys.getrefcount(x), sys.getrefcount(f), sys.getrefcount(f._shortcuts)) == before
+
+
+def test_classes_may_have_a_call_of_their_own():
+    class Counted(type(arc.compile(np.sin))):
+        count = 0
+
+        def __call__(self, *args):
+            Counted.count += 1
+            return super().__call__(*args)
+
+    f = Counted(lambda x: 2.0 * x, backend="llvm")
+    assert often(f, 3.0) == 6.0 and Counted.count == 40

@@ -27,7 +27,7 @@ THREADING = 2_000_000
 #: Larger values that the instances of a batch share do not go on a thread's stack.
 SHARED_BYTES = 65_536
 #: Kernels of fewer operations keep the GIL: giving it away takes longer than they do.
-BRIEF = 1_000
+BRIEF = 3_000
 #: Operations that count as floating-point work.
 _FLOPS = ("add", "sub", "mul", "div", "neg", "sqrt", "min", "max", "abs")
 
@@ -144,6 +144,16 @@ class LLVM(Backend):
         from archimedes.backends.llvm.runtime import block_factors
 
         return block_factors
+
+    def calling_method(self, cls: type, paths: str, anything: str, doc: str) -> Any:
+        """Return a method that CPython calls directly."""
+        from archimedes.backends.memory_guard import known_layout
+
+        if not known_layout():
+            return None
+        from archimedes.backends.llvm.python_entry.method import calling_method
+
+        return calling_method(cls, paths, anything, doc)
 
     def cache_folder(self) -> Path | None:
         """Return the folder of object code."""
