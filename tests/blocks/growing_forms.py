@@ -5,11 +5,8 @@ from __future__ import annotations
 __all__ = ["GROWING"]
 
 _PYTHON = "Python itself takes the elements one by one"
-_SORT = "sorting networks are recorded exchange by exchange"
-_STEPS = "a step is recorded for each element"
 _MATRIX = "factorisations are recorded element by element"
 _SPECTRAL = "eigenvalues and singular values of at most 16 columns are recorded"
-_PARTS = "an array is put together of so many parts"
 
 GROWING: dict[str, str] = {
     "x.tolist()": _PYTHON,
@@ -17,30 +14,10 @@ GROWING: dict[str, str] = {
     "unpack_rest": _PYTHON,
     "iterate_*": _PYTHON,
     "np.vectorize(*": _PYTHON,
-    "np.unstack(T, axis=1)": _PYTHON,
-    "*sort*": _SORT,
-    "*partition(*": _SORT,
-    "*median(*": _SORT,
-    "np.percentile(*": _SORT,
-    "np.quantile(*": _SORT,
-    "*.argm*": _STEPS,
-    "*cum*": _STEPS,
-    "*accumulate*": _STEPS,
-    "*prod(*": _STEPS,
-    "np.unwrap(x)": _STEPS,
-    "np.nanmax(*": _STEPS,
-    "np.nanmin(*": _STEPS,
-    "*polyval(*": _STEPS,
-    "*.reduce(x)": _STEPS,
-    "np.polymul(*": _PARTS,
-    "np.convolve(*": _PARTS,
-    "np.correlate(*": _PARTS,
-    "np.diag(*": _PARTS,
-    "np.diagflat(*": _PARTS,
-    "np.fliplr(np.diag(a))": _PARTS,
-    "np.tril(A, -1)": _PARTS,
-    "*argm*": _STEPS,
-    "*nanargm*": _STEPS,
+    "np.unstack(*": _PYTHON,
+    "write_through_row_loop": _PYTHON,
+    "inplace_zeros_accumulate": _PYTHON,
+    "np.polynomial.polynomial.polyval(s, x)": _PYTHON,
     "np.linalg.*solve(*": _MATRIX,
     "np.linalg.inv(*": _MATRIX,
     "np.linalg.*det(*": _MATRIX,

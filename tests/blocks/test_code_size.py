@@ -14,7 +14,7 @@ from tests.conformance.samples import SAMPLES
 from tests.conformance.table import EXPECTED_TRACE_ERRORS, FORMS
 
 #: Elements of vectors, rows of matrices.
-SMALL, LARGE = (96, 40), (288, 80)
+SMALL, LARGE = (96, 64), (288, 128)
 #: Searches and sorts have a step for each doubling.
 SLACK = 40
 

@@ -89,7 +89,9 @@ def _pack(r, g, a, n, blocks, scalars):
     if half:
         box = Move(0, (2, half), Affine(0, (9, 2)), Affine(0, (half, 1)))
         fill = Move(1, (2,), Affine(19, (-1,)), None)
-        blocks.append(pack(g, 20, F64, [a, r.choice(scalars)], [box, fill]))
+        again = Move(0, (2, 2), Affine(14, (1, 2)), Affine(0, (1 if n > 1 else 0, 0)))
+        boxes = [box, again, fill] if r.random() < 0.5 else [box, fill]
+        blocks.append(pack(g, 20, F64, [a, r.choice(scalars)], boxes))
 
 
 def _element(r, g, a, n, blocks, scalars):

@@ -67,7 +67,32 @@ def _search(x):
     )
 
 
+def _sorted(x):
+    rows = np.sort(x.reshape(-1, 4), axis=0)
+    order = np.argsort((x * 3.0).astype(int), kind="stable")
+    return np.concatenate([np.sort(x), x[order], rows.T.ravel(), np.percentile(x, [5.0, 70.0])])
+
+
+def _cumulated(x):
+    y = np.cumsum(x) + np.maximum.accumulate(np.cumprod(1.0 + 0.1 * np.sin(x)))
+    m = np.cumsum(x.reshape(4, -1), axis=1) + np.cumsum(x.reshape(4, -1), axis=0)
+    return np.append(y + m.ravel(), [np.prod(np.cos(x)), np.logaddexp.reduce(x)])
+
+
+def _places(x):
+    m = x.reshape(4, -1)
+    first = [np.argmax(x), np.argmin(m), np.argmax(np.where(x > 0.0, np.nan, x))]
+    return np.concatenate([first, np.argmax(m, axis=0), np.argmin(m, axis=1)])
+
+
 FUNCTIONS = {
+    "sorted": _sorted,
+    "cumulated": _cumulated,
+    "places": _places,
+    "slid": lambda x: np.append(np.convolve(x, x[:7]), np.correlate(x, [1.0, -2.0, 0.5], "same")),
+    "powers": lambda x: np.polyval(x, 0.3 + 0.1 * x[:3]) + np.vander(x * 0.1, 5).sum(axis=0)[:3],
+    "copied": lambda x: np.cumsum(np.broadcast_to(x[:, None], (len(x), 3)), axis=0).ravel(),
+    "summed": lambda x: np.einsum("ij,jk,kl->il", A, np.outer(x[:30], x[:9]), A[:9, :7]).ravel(),
     "interp": lambda x: np.interp(x, GRID, VALUES) + TABLE(x) * np.searchsorted(GRID, x),
     "search": _search,
     "sum": lambda x: np.sum(np.sin(x) * x),
@@ -98,7 +123,9 @@ FUNCTIONS = {
     "integers": lambda x: (x * 10).astype(int) // 3 + np.arange(len(x)),
     "bools": lambda x: np.array([np.any(x > 3.0), np.all(x < 4.0)]),
 }
-SMOOTH = [name for name in FUNCTIONS if name not in ("integers", "bools", "float32", "taken")]
+SMOOTH = [
+    name for name in FUNCTIONS if name not in ("places", "integers", "bools", "float32", "taken")
+]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -148,7 +175,19 @@ def test_hessians():
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "stencil", "where", "stepped", "in place", "interp", "held", "special"]
+    "name",
+    [
+        "sum",
+        "stencil",
+        "where",
+        "stepped",
+        "in place",
+        "interp",
+        "sorted",
+        "cumulated",
+        "held",
+        "special",
+    ],
 )
 def test_graphs_do_not_grow_with_arrays(name):
     f = arc.compile(FUNCTIONS[name])

@@ -19,7 +19,7 @@ from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
-from archimedes.graph.blocks.references import as_block, is_block_like, references
+from archimedes.graph.blocks.references import as_block, lies_in_blocks, references
 from archimedes.graph.dtypes import DTYPES, F64, STATIC, block_type, code_of, length_of
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.ops import ELEMENT
@@ -230,7 +230,7 @@ def _record_out(trace: Trace, leaf: Any, ids: list[int], path: str, start: int) 
         elements = trace.elements_of(array)
         # A result made number by number, such as a robot's Jacobian, stays so: as a block it would
         # keep instances of a batch out of lanes.
-        if is_wide(array.size) and is_block_like(trace.graph, elements):
+        if is_wide(array.size) and lies_in_blocks(trace.graph, elements):
             ids.append(as_block(trace.graph, elements, array.code))
         else:
             ids.extend(trace.ids_of(array).ravel().tolist())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from archimedes.backends.lowering.copies import (
+    Column,
     arrays,
     copy_all,
     moved_together,
@@ -19,7 +20,7 @@ from archimedes.backends.lowering.copies import (
 from archimedes.backends.lowering.dialect import FEW, Dialect, Loop
 from archimedes.backends.lowering.schedule import has_host
 from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Store
+from archimedes.backends.lowering.values import Binding, Place, Store
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.regions import Map, Scan, While
 
@@ -82,20 +83,18 @@ class _Carry:
 def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -> None:
     """Compute a scan and bind its used outputs; stacked operands are read where they are."""
     d, f, body, n = low.dialect, scope.f, region.body, region.carry
-    first, stacked, shared = (part.tolist() for part in region.parts())
+    first, _, shared = (part.tolist() for part in region.parts())
     start = scope.bindings(first)
     if region.length == 0:
         for i, number in zip(outs, scope.numbers(outs)):
             scope.bind(i, start[number])
         return
-    rows = [scope.bindings(row) for row in stacked]
-    columns = stack_columns(d, f, rows, body.input_dtypes[n : n + region.slices])
+    columns = _columns(scope, region)
     fixed = scope.bindings(shared)
     nodes = {scope.graph.b[i]: i for i in outs}
     # Only the columns of outputs that somebody reads are kept.
     kept = sorted({(k - n) % region.outs for k in nodes if k >= n})
-    wanted = [[nodes.get(n + t * region.outs + k) for t in range(region.length)] for k in kept]
-    to = stacked_outputs(scope, wanted, [body.output_dtypes[n + k] for k in kept])
+    to = _destinations(scope, region, nodes, kept)
     carry = _Carry(d, f, start, body.input_dtypes[:n])
     with d.counted(f, region.length, carry.operands) as loop:
         at = d.from_end(f, loop.counter, region.length) if region.reverse else loop.counter
@@ -108,10 +107,30 @@ def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -
     for i, number in zip(outs, scope.numbers(outs)):
         if number < n:
             scope.bind(i, last[number])
-        else:
+        elif not region.stacked:
             t, k = divmod(number - n, region.outs)
             place, stride = column[k]
             scope.bind(i, Binding(place=place.at(t * stride)))
+
+
+def _columns(scope: Scope, region: Scan) -> list[Column]:
+    """Return what the steps read of the slices."""
+    kinds = region.body.input_dtypes[region.carry : region.carry + region.slices]
+    rows = region.parts()[1].tolist()
+    if not region.stacked:
+        return stack_columns(scope.dialect, scope.f, [scope.bindings(row) for row in rows], kinds)
+    return [Column(None, scope.block(i), length_of(x) or 1) for i, x in zip(rows[0], kinds)]
+
+
+def _destinations(
+    scope: Scope, region: Scan, nodes: dict[int, int], kept: Sequence[int]
+) -> list[tuple[Place, int]]:
+    """Return where the first step puts the outputs that are kept, and strides to the next."""
+    n, kinds = region.carry, region.body.output_dtypes
+    if region.stacked:
+        return [(scope.new_block(nodes[n + k]), length_of(kinds[n + k]) or 1) for k in kept]
+    wanted = [[nodes.get(n + t * region.outs + k) for t in range(region.length)] for k in kept]
+    return stacked_outputs(scope, wanted, [kinds[n + k] for k in kept])
 
 
 def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:

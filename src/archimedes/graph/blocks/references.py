@@ -28,6 +28,7 @@ __all__ = [
     "block_of",
     "constant_values",
     "is_block_like",
+    "lies_in_blocks",
     "literal_zeros",
     "references",
     "scalar_ids",
@@ -128,14 +129,28 @@ def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | 
 
 def is_block_like(g: Graph, ids: np.ndarray) -> bool:
     """Tell whether at least half of some ids are elements of blocks that are not constant."""
+    return 2 * _in_blocks(g, ids) >= ids.size
+
+
+def lies_in_blocks(g: Graph, ids: np.ndarray) -> bool:
+    """Tell the same of those ids that are no constants."""
+    count = _in_blocks(g, ids)
+    if not count or 2 * count >= ids.size:
+        return bool(count)
+    nodes = ids[ids < FIRST].tolist()
+    return count >= sum(i not in g.value for i in nodes)
+
+
+def _in_blocks(g: Graph, ids: np.ndarray) -> int:
+    """Count the ids that are elements of blocks that are not constant."""
     if not g.referenced or not any_reference(ids):
-        return False
+        return 0
     home = np.searchsorted(np.array(g.reference_starts), ids.ravel(), side="right") - 1
     count = 0
     for at, times in zip(*np.unique(home[home >= 0], return_counts=True)):
         if g.op[g.referenced[at]] != BLOCK:
             count += int(times)
-    return 2 * count >= ids.size
+    return count
 
 
 def literal_zeros(g: Graph, ids: np.ndarray) -> np.ndarray:
@@ -168,6 +183,10 @@ def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
     known = constant_values(g, flat, DTYPES[dtype])
     if known is not None:
         return g.block(known)
+    if part is None and ids.ndim > 1 and (box := strided(g, ids)) is not None:
+        body = Graph()
+        body.outputs = [body.input(item_type(g.dtype[box.block]))]
+        return loops(g, [box.block], [box.read], body, ids.shape)[0]
     runs = _runs(g, flat)
     if len(runs) <= _MANY_BOXES or not any_reference(flat):
         return _packed(g, flat, runs, dtype)

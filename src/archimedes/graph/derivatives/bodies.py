@@ -170,14 +170,16 @@ def stacked_outs(
     pairs: Sequence[Pair],
     first: int = 0,
 ) -> np.ndarray:
-    """Lay out the adjoints of a loop's outs as (length, pairs), zero where one is missing.
+    """Lay out the adjoints of a loop's outs as (rows, pairs), zero where one is missing.
 
     Outputs of the body before the ``first`` are none of them.
     """
-    wide = len(region.body.outputs) - first
-    rows = np.empty((region.length, len(pairs)), dtype=np.int64)
+    wide, stacked = len(region.body.outputs) - first, isinstance(region, Scan) and region.stacked
+    count = 1 if stacked else region.length
+    rows = np.empty((count, len(pairs)), dtype=np.int64)
     for column, (k, d) in enumerate(pairs):
-        zero = dst.const(0.0, region.body.output_dtypes[k])
-        for step in range(region.length):
-            rows[step, column] = adjoints[step * wide + k - first].get(d, zero)
+        kind = region.body.output_dtypes[k]
+        zero = dst.const(0.0, region.of_steps(kind) if isinstance(region, Scan) else kind)
+        for row in range(count):
+            rows[row, column] = adjoints[row * wide + k - first].get(d, zero)
     return rows

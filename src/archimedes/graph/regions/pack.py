@@ -34,7 +34,7 @@ class Move(NamedTuple):
 class Pack(Region):
     """Make a block of ``length`` elements of dtype ``dtype`` by copying boxes, in order.
 
-    What no box covers is zero. Boxes do not overlap in themselves; a later one overwrites.
+    What no box covers is zero. Boxes do not overlap, in themselves or each other.
     """
 
     length: int

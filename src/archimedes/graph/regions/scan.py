@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from archimedes.graph.dtypes import block_type, item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
-from archimedes.graph.regions.body_checks import carry_faults, input_faults, slice_faults
+from archimedes.graph.regions.body_checks import carry_faults, slice_faults
 from archimedes.graph.regions.cutting import Cut, Cutter, carried, new_numbers, same_number
 
 __all__ = ["Scan", "times"]
@@ -29,12 +30,22 @@ class Scan(OneBody):
     Inputs: ``carry`` values, then ``length * slices`` values (step after step), then shared ones.
     Body: (carry, slice, shared) -> (carry, out). Outputs: the last carry, then all outs, step
     after step. ``reverse`` takes the steps from last to first; positions stay as they are.
+
+    ``stacked``: slices and outs are blocks that hold all steps one behind the other, so that
+    there are as many as the body has, whatever the length. A step has a scalar of each, or as
+    long a block as the body takes and gives.
     """
 
     length: int
     carry: int
     slices: int
     reverse: bool = False
+    stacked: bool = field(default=False, kw_only=True)
+
+    @property
+    def rows(self) -> int:
+        """Number of values that stand for each slice, and each out, of all steps."""
+        return 1 if self.stacked else self.length
 
     @property
     def outs(self) -> int:
@@ -44,7 +55,13 @@ class Scan(OneBody):
     @property
     def out_dtypes(self) -> list[int]:
         dtypes = self.body.output_dtypes
-        return dtypes[: self.carry] + dtypes[self.carry :] * self.length
+        return dtypes[: self.carry] + list(map(self.of_steps, dtypes[self.carry :])) * self.rows
+
+    def of_steps(self, kind: int) -> int:
+        """Return the type of what holds values of a type: one of a step, or those of all."""
+        if not self.stacked:
+            return kind
+        return block_type(item_type(kind), (length_of(kind) or 1) * self.length)
 
     @property
     def steps(self) -> range:
@@ -52,23 +69,29 @@ class Scan(OneBody):
         return range(self.length)[:: -1 if self.reverse else 1]
 
     def settings(self) -> tuple[Any, ...]:
-        return (self.length, self.carry, self.slices, self.reverse)
+        way = (self.reverse, "stacked") if self.stacked else (self.reverse,)
+        return (self.length, self.carry, self.slices, *way)
 
     def summary(self) -> str:
-        backwards = " backwards" if self.reverse else ""
+        backwards = (" backwards" if self.reverse else "") + (" in blocks" if self.stacked else "")
         return f"{self.length} steps{backwards}, {self.carry} carried, {self.slices} a step"
 
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Split the inputs into carry, slices of shape (length, slices) and shared."""
-        n, m = self.carry, self.length * self.slices
-        stacked = self.inputs[n : n + m].reshape(self.length, self.slices)
+        """Split the inputs into carry, slices of shape (rows, slices) and shared."""
+        n, m = self.carry, self.rows * self.slices
+        stacked = self.inputs[n : n + m].reshape(self.rows, self.slices)
         return self.inputs[:n], stacked, self.inputs[n + m :]
 
     def faults(self, g: Graph) -> Iterator[str]:
-        yield from slice_faults(len(self.inputs), self.carry, self.length, self.slices)
+        yield from slice_faults(len(self.inputs), self.carry, self.rows, self.slices)
+        if self.stacked and self.length < 1:
+            yield "has blocks of no steps"
         carry, stacked, shared = (part.tolist() for part in self.parts())
+        n, kinds = self.carry, self.body.input_dtypes
+        kinds[n : n + self.slices] = map(self.of_steps, kinds[n : n + self.slices])
         for row in stacked:
-            yield from input_faults(g, [*carry, *row, *shared], self.body, "body")
+            if [g.dtype[j] for j in (*carry, *row, *shared)] != kinds:
+                yield "gives its body other inputs than it takes"
         yield from carry_faults(self.body, self.carry)
 
     def cut(self, cutter: Cutter, used: list[int]) -> Cut:
@@ -81,16 +104,16 @@ class Scan(OneBody):
         slices = [j for j in range(self.slices) if n + j in reads]
         shared = [k for k in range(n + self.slices, len(body.inputs)) if k in reads]
         part = cutter.part(body, (*alive, *(n + j for j in slices), *shared), (*alive, *outs))
-        first_shared = n + self.length * self.slices
+        first_shared = n + self.rows * self.slices
         inputs = (
             *alive,
-            *(n + t * self.slices + j for t in range(self.length) for j in slices),
+            *(n + t * self.slices + j for t in range(self.rows) for j in slices),
             *(first_shared + k - n - self.slices for k in shared),
         )
 
         def make(ids: np.ndarray) -> Region:
             shape = self.length, len(alive), len(slices)
-            return Scan(ids, part, *shape, self.reverse, line=self.line)
+            return Scan(ids, part, *shape, self.reverse, line=self.line, stacked=self.stacked)
 
         return Cut(inputs, make, self._numbers(alive, kept))
 
@@ -107,14 +130,31 @@ class Scan(OneBody):
         return number
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
-        n, s = self.carry, self.slices
-        carry, shared = values[:n], values[n + self.length * s :]
+        n = self.carry
+        carry, shared = values[:n], values[n + self.rows * self.slices :]
         rows: list[list[Any]] = [[]] * self.length
         for step in self.steps:
-            slices = values[n + step * s : n + (step + 1) * s]
-            out = run(self.body, [*carry, *slices, *shared])
+            out = run(self.body, [*carry, *self._slices(values, step), *shared])
             carry, rows[step] = out[:n], out[n:]
+        if self.stacked:
+            return carry + [_joined(column) for column in zip(*rows)]
         return carry + [x for row in rows for x in row]
+
+    def _slices(self, values: list[Any], step: int) -> list[Any]:
+        """Return what a step gets of the slices."""
+        n, s = self.carry, self.slices
+        if not self.stacked:
+            return values[n + step * s : n + (step + 1) * s]
+        return [
+            self._part(values[n + k], kind, step)
+            for k, kind in enumerate(self.body.input_dtypes[n : n + s])
+        ]
+
+    @staticmethod
+    def _part(whole: Any, kind: int, step: int) -> Any:
+        """Return the part of a step of what holds all steps."""
+        width = length_of(kind)
+        return whole[step * width : (step + 1) * width] if width else whole[step]
 
     def count(
         self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
@@ -124,16 +164,40 @@ class Scan(OneBody):
     def work(self, body: Callable[[Graph], int], rounds: int) -> int:
         return self.length * body(self.body)
 
-    def dependence(self, given: list[int], through: Through) -> list[int]:
-        n, m, s = self.carry, self.length * self.slices, self.slices
-        carry, shared = given[:n], given[n + m :]
-        rows: dict[int, list[int]] = {}
+    def dependence(self, given: list[Any], through: Through) -> list[Any]:
+        n, s = self.carry, self.slices
+        carry, shared = given[:n], given[n + self.rows * s :]
+        rows: dict[int, list[Any]] = {}
         for step in self.steps:
-            slices = given[n + step * s : n + (step + 1) * s]
+            slices = self._slice_sets(given, step)
             out = through(self.body, [*carry, *slices, *shared])
             stable = out[:n] == carry and not s
             carry, rows[step] = out[:n], out[n:]
             if stable:
                 # Nothing new can enter: all later steps look the same.
-                return carry + [x for k in range(self.length) for x in rows.get(k, out[n:])]
-        return carry + [x for step in range(self.length) for x in rows[step]]
+                rows = {k: rows.get(k, out[n:]) for k in range(self.length)}
+                break
+        steps = [rows[step] for step in range(self.length)]
+        if self.stacked:
+            kinds = self.body.output_dtypes[n:]
+            return carry + [_joined_sets(*column) for column in zip(kinds, zip(*steps))]
+        return carry + [x for row in steps for x in row]
+
+    def _slice_sets(self, given: list[Any], step: int) -> list[Any]:
+        """Return what the slices of a step depend on."""
+        if not self.stacked:
+            return self._slices(given, step)
+        kinds = self.body.input_dtypes[self.carry :]
+        slices = given[self.carry : self.carry + self.slices]
+        return [sets and self._part(sets, kind, step) for sets, kind in zip(slices, kinds)]
+
+
+def _joined(column: tuple[Any, ...]) -> np.ndarray:
+    """Return the values of all steps in one."""
+    return np.concatenate([np.atleast_1d(x) for x in column])
+
+
+def _joined_sets(kind: int, column: tuple[Any, ...]) -> list[int]:
+    """Return what the elements of an out depend on, in all steps."""
+    none = [0] * length_of(kind)
+    return [x for sets in column for x in ((sets or none) if length_of(kind) else [sets])]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import B8
-from archimedes.symbolic.core.dispatch import apply_ufunc, lift, wrap
+from archimedes.symbolic.core.dispatch import apply_ufunc, laid_like, lift, wrap
 from archimedes.symbolic.core.indexing import static_key
 from archimedes.symbolic.core.registry import ADOPTERS, GUFUNCS, UFUNC_METHODS, ufunc_method
+from archimedes.symbolic.core.steps import accumulated, folded
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_content import HOLDERS
 from archimedes.symbolic.core.traced_value import TracedValue
@@ -137,6 +138,10 @@ def fold_axis(
     rest = moved.shape[len(axes) :]
     count = int(np.prod(moved.shape[: len(axes)], dtype=int))
     rows = moved.reshape(count, *rest)
+    wide = folded(combine, TracedValue.array(rows, x.code, x.owner))
+    if wide is not None:
+        wide = wide if start is None else combine(lift(start), wide)
+        return np.expand_dims(wide, tuple(sorted(axes))) if keepdims else wide
     items = [wrap(row, x.code, x.owner) for row in rows]
     if start is not None:
         items.insert(0, np.broadcast_to(lift(start), rest) if rest else lift(start))
@@ -198,7 +203,11 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, out: 
     x = lift(x) if dtype is None else lift(x).astype(dtype)
     if dtype is None and x.code == B8 and ufunc in (np.add, np.multiply):
         x = x.astype(np.int64)  # NumPy counts bools
-    rows = [wrap(row, x.code, x.owner) for row in np.moveaxis(x.ids, axis, 0)]
+    moved = np.moveaxis(x, axis, 0)
+    wide = accumulated(ufunc, moved)
+    if wide is not None:
+        return laid_like(np.moveaxis(wide, 0, axis), x)
+    rows = [wrap(row, x.code, x.owner) for row in moved.ids]
     totals = rows[:1]
     for row in rows[1:]:
         totals.append(ufunc(totals[-1], row))

@@ -29,6 +29,7 @@ __all__ = [
     "each",
     "each_with",
     "elementwise",
+    "elementwise_along",
     "in_loops",
     "is_wide",
     "loop_rules",
@@ -36,6 +37,7 @@ __all__ = [
     "reduction",
     "sparse_loops",
     "taken",
+    "taken_along",
     "threshold",
     "wide_from",
 ]
@@ -144,6 +146,8 @@ class Reads:
         g = self.g
         if axes is None:
             axes = range(len(self.shape) - ids.ndim, len(self.shape))
+        if 0 in ids.strides:  # broadcast: one of each is enough
+            ids = ids[tuple(slice(None) if step else slice(1) for step in ids.strides)]
         low, high = int(ids.min()), int(ids.max())
         if low == high:
             return self.scalar(g.node_of(low))
@@ -200,6 +204,20 @@ def elementwise(
     return [references(g, block).reshape(shape) for block in blocks]
 
 
+def elementwise_along(
+    g: Graph,
+    operands: Sequence[tuple[np.ndarray, int, Sequence[int]]],
+    shape: tuple[int, ...],
+    make: Callable[..., int],
+) -> list[np.ndarray]:
+    """Append a loop over operands as ``reduction`` takes them; nothing is combined."""
+    reads = Reads(g, shape)
+    inputs = [reads.operand(ids, code, axes) for ids, code, axes in operands]
+    reads.body.outputs = [make(reads.body, *inputs)]
+    (block,) = loops(g, reads.ids, reads.reads, reads.body, shape)
+    return [references(g, block).reshape(shape)]
+
+
 def each(
     g: Graph,
     operands: Sequence[np.ndarray],
@@ -241,14 +259,18 @@ def reduction(
     kept: int,
     make: Callable[..., int],
     combine: str,
+    indexed: bool = False,
 ) -> np.ndarray:
     """Append a loop that combines along all axes but the first ``kept``.
 
-    Operands are ids, their dtype, and for each of their axes the axis of the index space.
-    Returns ids in the shape of the kept axes.
+    Operands are ids, their dtype, and for each of their axes the axis of the index space; if
+    ``indexed``, ``make`` also gets the index along each axis. Returns ids in the shape of the kept
+    axes.
     """
     reads = Reads(g, shape)
     inputs = [reads.operand(ids, code, axes) for ids, code, axes in operands]
+    if indexed:
+        inputs += [reads.body.input(I64) for _ in shape]
     reads.body.outputs = [make(reads.body, *inputs)]
     (made,) = loops(g, reads.ids, reads.reads, reads.body, shape, kept, combine)
     return references(g, made).reshape(shape[:kept]) if kept else np.array(made, dtype=np.int64)
@@ -289,6 +311,14 @@ def taken(
     place = _position(reads.body, start, columns, coordinates)
     reads.body.outputs = [reads.body.element(source, place)]
     return references(g, loops(g, reads.ids, reads.reads, reads.body, static.shape)[0])
+
+
+def taken_along(g: Graph, ids: np.ndarray, code: int, positions: np.ndarray) -> np.ndarray:
+    """Return ids of elements of each row of ids (rows, n), at positions (rows, k)."""
+    rows, n = ids.shape
+    starts = np.broadcast_to(np.arange(rows)[:, None] * n, positions.shape).reshape(-1)
+    column = Column(positions.reshape(-1), 1, n)
+    return taken(g, ids, code, starts, [column]).reshape(positions.shape)
 
 
 def _nodes(g: Graph, ids: np.ndarray) -> list[int]:

@@ -9,11 +9,12 @@ import numpy as np
 
 from archimedes.graph.dtypes import is_float
 from archimedes.symbolic.core.array import SymbolicArray
-from archimedes.symbolic.core.dispatch import as_float, laid_like, lift, lift_many
+from archimedes.symbolic.core.dispatch import as_float, laid_like, lift, lift_many, wrap
 from archimedes.symbolic.core.indexing import read_table
 from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.core.wide import is_wide
+from archimedes.symbolic.core.wide import in_loops, is_wide
 from archimedes.symbolic.numpy_functions.sorting import count_below
 
 __all__: list[str] = []
@@ -244,11 +245,23 @@ def _slide(a: Any, v: Any, mode: Any) -> Any:
     }
     if mode not in starts:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    trace, count = current_trace(), len(range(*starts[mode]))
+    if in_loops(trace.graph, count, trace.elements_of(a), trace.elements_of(v)):
+        return _slide_in_loops(a, v, starts[mode][0], count)
     sums = []
     for k in range(*starts[mode]):
         low, high = max(k, 0), min(k + m, n)
         sums.append(np.dot(a[low:high], v[low - k : high - k]))
     return np.stack(sums)
+
+
+def _slide_in_loops(a: Any, v: Any, first: int, count: int) -> Any:
+    """Return so many sums over j of a[first + i + j] v[j], without those outside a."""
+    trace = current_trace()
+    places = first + np.arange(count)[:, None] + np.arange(v.size)
+    inside = (places >= 0) & (places < a.size)
+    terms = a[np.clip(places, 0, a.size - 1)] * v
+    return np.sum(np.where(inside, terms, wrap(trace.graph.const(0, a.code), a.code)), axis=1)
 
 
 def _vectors(a: Any, v: Any) -> tuple[Any, Any]:

@@ -89,13 +89,14 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
     x = x.astype(np.promote_types(x.dtype, int))
-    columns = [np.ones_like(x)]
-    for _ in range(1, len(x) if N is None else N):
-        columns.append(columns[-1] * x if len(columns) > 1 else x)
-    columns = columns[: len(x) if N is None else N]
-    if not columns:
+    count = len(x) if N is None else N
+    if not count:
         return np.zeros_like(x, shape=(len(x), 0))
-    return np.stack(columns if increasing else columns[::-1], axis=1)
+    powers = np.ones_like(x)[:, None]
+    if count > 1:
+        columns = np.broadcast_to(x[:, None], (len(x), count - 1))
+        powers = np.concatenate([powers, np.multiply.accumulate(columns, axis=1)], axis=1)
+    return powers if increasing else powers[:, ::-1]
 
 
 # ---- padding -----------------------------------------------------------------------------------

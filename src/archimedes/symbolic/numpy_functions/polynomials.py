@@ -8,7 +8,9 @@ import numpy as np
 
 from archimedes.symbolic.core.dispatch import as_float, lift, lift_many
 from archimedes.symbolic.core.registry import implements
-from archimedes.symbolic.core.trace import trace_error
+from archimedes.symbolic.core.steps import stepped
+from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.wide import in_loops
 
 __all__: list[str] = []
 
@@ -18,6 +20,10 @@ def _polyval(p: Any, x: Any) -> Any:
     """Evaluate by Horner's rule."""
     p, x = lift(p), lift(x)
     y = np.zeros_like(x)
+    trace = current_trace()
+    if in_loops(trace.graph, p.size, trace.elements_of(p)):
+        y = y.astype(np.result_type(p.dtype, x.dtype))
+        return stepped(lambda y, c: ([y[0] * x + c[0]], []), [y], [p])[0][0]
     for coefficient in p:
         y = y * x + coefficient
     return y

@@ -15,7 +15,13 @@ from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.ufunc_methods import finish
-from archimedes.symbolic.core.wide import in_loops, loop_rules, reduction, threshold
+from archimedes.symbolic.core.wide import (
+    elementwise_along,
+    in_loops,
+    loop_rules,
+    reduction,
+    threshold,
+)
 from archimedes.symbolic.numpy_functions.sparse_products import sparse_product
 
 __all__ = ["SHORTEST", "einsum", "matmul"]
@@ -272,6 +278,8 @@ def einsum(
             sizes[label] = max(size, sizes.get(label, size)) if size != 1 else sizes.get(label, 1)
     summed = [x for x in dict.fromkeys(x for row in labels for x in row) if x not in output]
     order = output + summed
+    if summed and (made := _contracted(arrays, labels, output, sizes)) is not None:
+        return finish(out, made)
     product = None
     for row, array in zip(labels, arrays):
         spread = _spread(array, row, order)
@@ -284,6 +292,64 @@ def einsum(
     if not summed:
         return finish(out, product.copy())
     return finish(out, np.sum(product, axis=tuple(range(len(output), len(order)))))
+
+
+def _contracted(
+    arrays: list[Any], labels: list[list[Any]], output: list[Any], sizes: dict[Any, int]
+) -> Any:
+    """Evaluate a summation in loops, two operands after the other; None where it is too small."""
+    trace = current_trace()
+    ids = [trace.elements_of(a) for a in arrays]
+    names = {x for row in labels for x in row}
+    count = math.prod(sizes[x] for x in names)
+    results = math.prod(sizes[x] for x in output)
+    least = threshold() if results == 1 else PRODUCTS * threshold()
+    most = max(max(a.size for a in arrays), count // 16)
+    if count < least or not all(a.size for a in arrays):
+        return None
+    if not in_loops(trace.graph, most, *ids):
+        return None
+    arrays, labels = list(arrays), list(labels)
+    while len(arrays) > 2:
+        needed = {*output, *(x for row in labels[2:] for x in row)}
+        both = list(dict.fromkeys([*labels[0], *labels[1]]))
+        kept = [x for x in both if x in needed]
+        first = _summed(arrays[:2], labels[:2], kept, sizes)
+        arrays, labels = [first, *arrays[2:]], [kept, *labels[2:]]
+    return _summed(arrays, labels, output, sizes)
+
+
+def _summed(
+    arrays: list[Any], labels: list[list[Any]], output: list[Any], sizes: dict[Any, int]
+) -> Any:
+    """Sum products over all labels that are not in the output, by one loop."""
+    trace, code = current_trace(), arrays[0].code
+    summed = [x for x in dict.fromkeys(x for row in labels for x in row) if x not in output]
+    order = output + summed
+    # Axes of length 1 are left out, as in products of matrices: the order of sums counts them.
+    long = [x for x in order if sizes[x] > 1]
+    operands = []
+    for array, row in zip(arrays, labels):
+        own = list(dict.fromkeys(row))
+        ids = trace.elements_of(_spread(array, row, own))
+        wide = [k for k, x in enumerate(own) if x in long]
+        ids = ids.reshape([ids.shape[k] for k in wide])
+        operands.append((ids, code, [long.index(own[k]) for k in wide]))
+    add, mul = ("or", _AND) if code == B8 else ("add", _MUL)
+
+    def product(body: Graph, *factors: int) -> int:
+        total = factors[0]
+        for factor in factors[1:]:
+            total = body.emit(mul, total, factor)
+        return total
+
+    kept = [x for x in output if x in long]
+    shape = tuple(sizes[x] for x in long)
+    if len(kept) == len(long):  # nothing is left to sum
+        (made,) = elementwise_along(trace.graph, operands, shape, product)
+    else:
+        made = reduction(trace.graph, operands, shape, len(kept), product, add)
+    return wrap(made.reshape([sizes[x] for x in output]), code, trace)
 
 
 def _from_lists(*given: Any) -> tuple[Any, ...]:

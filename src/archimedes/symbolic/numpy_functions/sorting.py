@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.blocks.references import as_block
+from archimedes.graph.blocks.references import as_block, scalar_ids
 from archimedes.graph.dtypes import I64, is_float
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
@@ -22,7 +22,8 @@ from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.traced_content import known
-from archimedes.symbolic.core.wide import each, each_with, in_loops
+from archimedes.symbolic.core.wide import each, each_with, in_loops, taken_along
+from archimedes.symbolic.numpy_functions.wide_sorting import sorted_positions
 
 __all__ = ["count_below", "exchanges", "sort_keys"]
 
@@ -83,23 +84,39 @@ def _along(axis: int, keys: list[Any], *, by_position: bool = True, column: int 
     order, and the last column holds the positions.
     """
     trace = current_trace()
-    g = trace.graph
-    moved = [np.moveaxis(trace.ids_of(k), axis, -1) for k in keys]
+    moved = [np.moveaxis(trace.elements_of(k), axis, -1) for k in keys]
     shape = moved[0].shape
     n = shape[-1]
     flat = [m.reshape(-1, n) if n else m.reshape(0, 0) for m in moved]
-    numbers = [g.const(k, I64) for k in range(n)]
-    rows = [
-        sort_keys(g, [*(f[r].tolist() for f in flat), *[numbers] * by_position])[column]
-        for r in range(len(flat[0]))
-    ]
-    ids = np.array(rows, dtype=np.int64).reshape(shape)
     positions = by_position and column == -1
+    if in_loops(trace.graph, flat[0].size, *flat):
+        ids = _in_loops(flat, keys, None if positions else column)
+    else:
+        ids = _in_nodes([scalar_ids(trace.graph, f) for f in flat], by_position, column)
+    ids = ids.reshape(shape)
     code = I64 if positions else keys[column].code
     # NumPy sorts a copy, in the same order of memory; positions are in C order.
     made = np.empty_like(keys[0].ids, order="C" if positions else "K")
     made[...] = np.moveaxis(ids, -1, axis)
     return wrap(made, code, trace)
+
+
+def _in_nodes(flat: list[np.ndarray], by_position: bool, column: int) -> np.ndarray:
+    """Sort rows of ids, exchange by exchange."""
+    g = current_trace().graph
+    numbers = [g.const(k, I64) for k in range(flat[0].shape[-1])]
+    rows = [
+        sort_keys(g, [*(f[r].tolist() for f in flat), *[numbers] * by_position])[column]
+        for r in range(len(flat[0]))
+    ]
+    return np.array(rows, dtype=np.int64)
+
+
+def _in_loops(flat: list[np.ndarray], keys: list[Any], column: int | None) -> np.ndarray:
+    """Sort rows of ids in loops: positions, or the sorted elements of a column."""
+    g = current_trace().graph
+    places = sorted_positions(g, flat, [k.code for k in keys], _before)
+    return places if column is None else taken_along(g, flat[column], keys[column].code, places)
 
 
 def _axis(a: Any, axis: Any) -> tuple[Any, int]:

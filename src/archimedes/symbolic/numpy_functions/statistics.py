@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import I64, is_float
+from archimedes.graph.dtypes import B8, I64, is_float
 from archimedes.graph.ops import CODES
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.reads import row_major
 from archimedes.symbolic.core.dispatch import as_float, lift, lift_many, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish
+from archimedes.symbolic.core.wide import in_loops, reduction
 
 __all__ = ["first_extreme"]
 
 _NONE: Any = np._NoValue
-_SELECT, _LE, _EQ, _AND, _NOT = (CODES[n] for n in ("select", "le", "eq", "and", "not"))
+_SELECT, _LE, _EQ, _AND, _OR, _NOT, _ADD, _MUL = (
+    CODES[n] for n in ("select", "le", "eq", "and", "or", "not", "add", "mul")
+)
 
 
 def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
@@ -29,6 +35,8 @@ def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
     """
     trace = current_trace()
     g = trace.graph
+    if in_loops(g, x.size, trace.elements_of(x)):
+        return _first_in_loops(x, axis, keepdims not in (_NONE, None, False), largest)
     ids = trace.ids_of(x)
     lines = ids.reshape(-1, 1) if axis is None else np.moveaxis(ids, axis, 0)
     shape = () if axis is None else lines.shape[1:]
@@ -45,6 +53,34 @@ def first_extreme(x: Any, axis: Any, keepdims: Any, largest: bool) -> Any:
     if keepdims is _NONE or not keepdims:
         return result
     return result.reshape((1,) * x.ndim) if axis is None else np.expand_dims(result, axis)
+
+
+def _first_in_loops(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
+    """Return the same of a wide array: the least position whose element equals the extreme."""
+    x = x.astype(np.int64) if x.code == B8 else x
+    best = (np.max if largest else np.min)(x, axis=axis, keepdims=True)
+    trace = current_trace()
+    axes = range(x.ndim) if axis is None else [axis % x.ndim]
+    kept = [k for k in range(x.ndim) if k not in axes]
+    order = [*kept, *axes]
+    shape = tuple(x.shape[k] for k in order)
+    places = [order.index(k) for k in range(x.ndim)]
+    count = math.prod(x.shape[k] for k in axes)
+    strides = row_major([x.shape[k] for k in axes])
+
+    def number(g: Graph, value: int, extreme: int, *index: int) -> int:
+        same = g.emit(_EQ, value, extreme)
+        if is_float(x.code):
+            same = g.emit(_OR, same, g.emit(_NOT, g.emit(_EQ, value, value)))
+        place = g.const(0, I64)
+        for i, stride in zip(index[len(kept) :], strides):
+            place = g.emit(_ADD, place, g.emit(_MUL, i, g.const(stride, I64)))
+        return g.emit(_SELECT, same, place, g.const(count, I64))
+
+    operands = [(trace.elements_of(a), x.code, places) for a in (x, best)]
+    made = reduction(trace.graph, operands, shape, len(kept), number, "min", indexed=True)
+    result = wrap(made, I64, trace)
+    return np.expand_dims(result, tuple(axes)) if keepdims else result
 
 
 def _winner(g: Any, largest: bool, first: Any, second: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archimedes.graph.blocks.building import pack, scalar_loop, total
+from archimedes.graph.blocks.building import loops, pack, scalar_loop, total
 from archimedes.graph.derivatives.bodies import pairs_of
 from archimedes.graph.dtypes import I64, item_type, length_of
 from archimedes.graph.program import Graph
@@ -42,15 +42,35 @@ def _pack_reverse(
                 continue
             i = int(region.inputs[source])
             if start is not None:
-                kind = dst.dtype[i]
-                back = [Move(0, shape, start, to)]
-                term = pack(dst, length_of(kind), item_type(kind), [bar], back)
+                term = _box_back(dst, bar, Move(source, shape, to, start), dst.dtype[i])
             elif all(n == 1 for n in shape):
                 term = dst.element(bar, dst.const(to.offset, I64))
             else:
                 term = total(dst, bar, to, shape)
             _add(dst, results[source], d, term)
     return results
+
+
+def _box_back(dst: Graph, bar: int, move: Move, kind: int) -> int:
+    """Emit what a source gets back from a box: sums where an element was copied many times."""
+    _, shape, to, start = move
+    assert start is not None
+    again = [k for k, n in enumerate(shape) if n > 1 and not start.strides[k]]
+    if not again:
+        back = [Move(0, shape, start, to)]
+        return pack(dst, length_of(kind), item_type(kind), [bar], back)
+    kept = [k for k in range(len(shape)) if k not in again]
+    order = [*kept, *again]
+    body = Graph()
+    body.outputs = [body.input(item_type(kind))]
+    read = Affine(to.offset, tuple(to.strides[k] for k in order))
+    space = [shape[k] for k in order]
+    (values,) = loops(dst, [bar], [read], body, space, len(kept), "add")
+    box = tuple(shape[k] for k in kept)
+    there = Affine(start.offset, tuple(start.strides[k] for k in kept))
+    own = Affine(0, row_major(box)) if kept else None
+    back = [Move(0, box, there, own)]
+    return pack(dst, length_of(kind), item_type(kind), [values], back)
 
 
 def _add(dst: Graph, into: Directions, d: int, term: int) -> None:

@@ -6,6 +6,7 @@ Legend. In a body n values are carried, s come from the slice of the step, h are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ __all__ = ["scan_record", "scan_reverse"]
 
 def _input_pairs(region: Scan, given: list[Directions]) -> tuple[list[Pair], ...]:
     """Pairs of a scan's inputs as positions in its body: carry, slice (any step), shared."""
-    n, m = region.carry, region.length * region.slices
+    n, m = region.carry, region.rows * region.slices
     carry = pairs_of(given[:n])
     slices = sorted({(n + k % region.slices, d) for k in range(m) for d in given[n + k]})
     shared = [(n + region.slices + k, d) for k, d in pairs_of(given[n + m :])]
@@ -45,7 +46,7 @@ def _forward(
     dst: Graph, region: Scan, given: list[Directions]
 ) -> tuple[list[int], list[Directions]]:
     init, stacked, shared_ids = region.parts()
-    n, s, m = region.carry, region.slices, region.length * region.slices
+    n, s, m = region.carry, region.slices, region.rows * region.slices
     carry, slices, shared = _input_pairs(region, given)
     carry, extended = settled(
         lambda pairs: tangent_body(region.body, [*pairs, *slices, *shared]), carry, n
@@ -62,8 +63,8 @@ def _forward(
     carry_tangents = [given[k].get(d, zeros[k]) for k, d in carry]
     shared_tangents = [given[k - s + m][d] for k, d in shared]
     inputs = [*init, *carry_tangents, *wide.reshape(-1), *shared_ids, *shared_tangents]
-    outs = dst.region(Scan(inputs, body, region.length, n + nc, s + ns, region.reverse))
-    rows = outs[n + nc :].reshape(region.length, wide_outs + len(outs_found))
+    outs = dst.region(_like(region, inputs, body, n + nc, s + ns))
+    rows = outs[n + nc :].reshape(region.rows, wide_outs + len(outs_found))
     values = [*outs[:n], *rows[:, :wide_outs].reshape(-1)]
     tangents = split(outs[n : n + nc], n, carry)
     local = [(k - n, d) for k, d in outs_found]
@@ -72,15 +73,22 @@ def _forward(
     return [int(i) for i in values], tangents
 
 
+def _like(
+    region: Scan, inputs: Any, body: Graph, carry: int, slices: int, back: bool = False
+) -> Scan:
+    """Return a scan over the same steps (from the other end with ``back``) with another body."""
+    way = region.reverse != back
+    return Scan(inputs, body, region.length, carry, slices, way, stacked=region.stacked)
+
+
 def scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
     """Run a scan that also puts out the carry each step starts from."""
     g, inputs = copy_inputs(region.body)
     outs = inline(g, region.body, inputs)
     g.outputs = [*outs, *inputs[: region.carry]]
-    new = Scan(region.inputs, prune(g), region.length, region.carry, region.slices, region.reverse)
-    ids = dst.region(new)
+    ids = dst.region(_like(region, region.inputs, prune(g), region.carry, region.slices))
     n, wide = region.carry, region.outs
-    rows = ids[n:].reshape(region.length, wide + n)
+    rows = ids[n:].reshape(region.rows, wide + n)
     return np.concatenate([ids[:n], rows[:, :wide].reshape(-1)]), rows[:, wide:]
 
 
@@ -88,9 +96,9 @@ def _wanted_in_body(region: Scan, wanted: Sequence[bool]) -> list[bool]:
     """Which inputs of the body have adjoints: all floats carried, and what is wanted of a step."""
     n, s = region.carry, region.slices
     floats = [is_float(dtype) for dtype in region.body.input_dtypes[:n]]
-    steps = range(region.length)
-    slices = [any(wanted[n + step * s + k] for step in steps) for k in range(s)]
-    return [*floats, *slices, *wanted[n + region.length * s :]]
+    rows = range(region.rows)
+    slices = [any(wanted[n + row * s + k] for row in rows) for k in range(s)]
+    return [*floats, *slices, *wanted[n + region.rows * s :]]
 
 
 def _backward_body(
@@ -129,7 +137,7 @@ def scan_reverse(
     """Return adjoints of the inputs; ``carries`` are what each step started from."""
     _, stacked, shared_ids = region.parts()
     n, s, wide = region.carry, region.slices, region.outs
-    outs = range(region.length * wide)
+    outs = range(region.rows * wide)
     out_pairs = sorted({(n + k % wide, d) for k in outs for d in adjoints[n + k]})
     body_wanted = _wanted_in_body(region, wanted)
     carry, back = settled(
@@ -148,10 +156,10 @@ def scan_reverse(
     sums = [dst.const(0.0, dtypes[k]) for k, _ in shared]
     inputs = [*bars, *sums, *steps.reshape(-1), *shared_ids]
     count, width = len(carry) + len(shared), steps.shape[1]
-    found = dst.region(Scan(inputs, step, region.length, count, width, not region.reverse))
+    found = dst.region(_like(region, inputs, step, count, width, back=True))
     results = split(found[: len(carry)], n, carry)
     local = [(k - n, d) for k, d in slices]
-    for row in found[count:].reshape(region.length, len(slices)):
+    for row in found[count:].reshape(region.rows, len(slices)):
         results.extend(split(row, s, local))
     of_shared = [(k - n - s, d) for k, d in shared]
     results.extend(split(found[len(carry) : count], len(shared_ids), of_shared))

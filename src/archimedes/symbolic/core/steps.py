@@ -1,0 +1,99 @@
+"""Wide arrays taken row by row: a scan whose steps read rows of blocks, and give rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from archimedes.graph.blocks.references import as_block, references
+from archimedes.graph.dtypes import DTYPES, block_type
+from archimedes.graph.passes import prune
+from archimedes.graph.regions import Scan
+from archimedes.symbolic.core.casting import cast_ids
+from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.trace import Trace, current_trace
+from archimedes.symbolic.core.wide import in_loops, wide_from
+
+__all__ = ["accumulated", "array_input", "array_value", "folded", "stepped"]
+
+#: (carried arrays, rows of this step) -> (carried arrays, rows to keep)
+Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
+
+
+def array_input(trace: Trace, shape: tuple[int, ...], code: int) -> Any:
+    """Append an input to a trace and return the array it stands for: a block, unless a scalar."""
+    if not shape:
+        return wrap(trace.graph.input(code), code, trace)
+    size = int(np.prod(shape, dtype=int))
+    block = trace.graph.input(block_type(code, size))
+    return wrap(references(trace.graph, block).reshape(shape), code, trace)
+
+
+def array_value(trace: Trace, array: Any, code: int | None = None) -> int:
+    """Return the node of an array of a trace, as a dtype: of a block, or of a scalar."""
+    array = lift(array)
+    ids, code = trace.elements_of(array), array.code if code is None else code
+    if code != array.code:
+        ids = cast_ids(trace.graph, ids, array.code, code)
+    return as_block(trace.graph, ids, code) if ids.ndim else trace.graph.node_of(int(ids[()]))
+
+
+def array_of(trace: Trace, node: int, shape: tuple[int, ...], code: int) -> Any:
+    """Return the array that a node stands for, as ``array_value`` gives it."""
+    ids = references(trace.graph, node).reshape(shape) if shape else np.array(node)
+    return wrap(ids, code, trace)
+
+
+def stepped(step: Step, carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Take ``carry, out = step(carry, row)`` along the first axis of rows, as one loop.
+
+    All are traced arrays; steps may use others. In a step every array is computed by loops.
+    Returns the last carry, and what steps gave, stacked along a new first axis.
+    """
+    trace, count = current_trace(), len(rows[0])
+    codes = [a.code for a in carry]
+    with Trace() as inner, wide_from(2, 1):
+        start = [array_input(inner, a.shape, a.code) for a in carry]
+        taken = [array_input(inner, a.shape[1:], a.code) for a in rows]
+        new, outs = step(start, taken)
+        outs = [lift(x) for x in outs]
+        outputs = [array_value(inner, x, code) for x, code in zip(new, codes)]
+        inner.graph.outputs = outputs + [array_value(inner, x) for x in outs]
+    inputs = [*(array_value(trace, a) for a in (*carry, *rows)), *inner.captured]
+    region = Scan(inputs, prune(inner.graph), count, len(carry), len(rows), stacked=True)
+    made = trace.graph.region(region).tolist()
+    last = [array_of(trace, i, a.shape, a.code) for i, a in zip(made, carry)]
+    shapes = [(count, *x.shape) for x in outs]
+    kept = zip(made[len(carry) :], shapes, outs)
+    return last, [array_of(trace, i, shape, x.code) for i, shape, x in kept]
+
+
+def _in_steps(ufunc: Any, x: Any) -> bool:
+    """Tell whether a ufunc combines the rows of an array in a loop."""
+    trace, kind = current_trace(), DTYPES[x.code]
+    if len(x) < 2 or not x.size or not in_loops(trace.graph, x.size, trace.elements_of(x)):
+        return False
+    if not isinstance(ufunc, np.ufunc) or (ufunc.nin, ufunc.nout) != (2, 1):
+        return False
+    return ufunc.resolve_dtypes((kind, kind, None))[-1] == kind
+
+
+def accumulated(ufunc: Any, x: Any) -> Any:
+    """Combine each row of a wide array with all before, in order; None where it is not wide."""
+    if not _in_steps(ufunc, x):
+        return None
+
+    def step(carry: list[Any], row: list[Any]) -> Any:
+        total = ufunc(*carry, *row)
+        return [total], [total]
+
+    return np.concatenate([x[:1], stepped(step, [x[0]], [x[1:]])[1][0]])
+
+
+def folded(ufunc: Any, x: Any) -> Any:
+    """Combine all rows of a wide array, in order; None where it is not wide."""
+    if not _in_steps(ufunc, x):
+        return None
+    return stepped(lambda carry, row: ([ufunc(*carry, *row)], []), [x[0]], [x[1:]])[0][0]
