@@ -23,6 +23,7 @@ from archimedes.symbolic.numpy_functions import (  # noqa: F401
     special_functions,
     statistics,
     structural,
+    summation,
 )
 from archimedes.symbolic.recorded import creation, randomness
 
