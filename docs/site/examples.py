@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from docs.site.demo_pictures import demo_cards
 from docs.site.kept_outputs import EXAMPLES
 
 __all__ = ["example_pages"]
 
 OPENING = """# Gallery
 
+"""
+PROGRAMS = """## Programs
+
 Whole programs of at most 120 lines, each of which checks what it claims. They are the files of the
 folder `examples` of the repository; copy one and change it. Each page has the program, what it
 prints, and a picture drawn from its variables.
+
 """
 
 
@@ -55,10 +60,10 @@ def _page(script: Path, output: dict[str, Any]) -> str:
 def _gallery(outputs: dict[Path, list[dict[str, Any]]]) -> str:
     cards = "".join(_card(script, outputs[script][0]) for script in EXAMPLES)
     names = "\n".join(f"examples/{s.stem}" for s in EXAMPLES)
-    return f"{OPENING}\n{cards}\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    return f"{OPENING}{demo_cards()}{PROGRAMS}{cards}\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
 def _card(script: Path, output: dict[str, Any]) -> str:
     picture = "".join(f"![{_heading(script)}](pictures/{p})\n\n" for p in output["pictures"][:1])
     line = " ".join(_says(script).split("\n\n")[0].split())
-    return f"## [{_heading(script)}](examples/{script.stem}.md)\n\n{line}\n\n{picture}"
+    return f"### [{_heading(script)}](examples/{script.stem}.md)\n\n{line}\n\n{picture}"

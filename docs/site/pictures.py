@@ -110,10 +110,10 @@ def sensors(v: SimpleNamespace, left: Any, right: Any) -> None:
 def around_the_pole(v: SimpleNamespace, left: Any, right: Any) -> None:
     """The way around the pole, and the altitude."""
     pos = v.record.trajectory.x.motion.pos
-    left.plot(pos[:, 0] / 1e3, pos[:, 1] / 1e3, ".-")
+    left.plot(pos[:, 0] / 1e3, pos[:, 1] / 1e3)
     left.plot(0.0, 0.0, "k+")
     left.set(xlabel="x in km", ylabel="y in km", aspect="equal", title="around the pole")
-    right.plot(v.record.t, v.record.flight.alt - v.ALT, ".-")
+    right.plot(v.record.t, v.record.flight.alt - v.ALT)
     right.set(xlabel="time in s", ylabel="altitude - 3000 m, in m")
 
 
@@ -145,7 +145,7 @@ def quadruped(v: SimpleNamespace, left: Any, right: Any) -> None:
     left.set(xlabel="time in s", ylabel="height in m")
     right.plot(v.times, 1e3 * v.aside)
     right.axvspan(0.3, 0.4, alpha=0.2)
-    right.set(xlabel="time in s", ylabel="aside in mm", title="pushed in the grey time")
+    right.set(xlabel="time in s", ylabel="aside in mm", title="pushed in the shaded time")
 
 
 @picture("12_drone_with_arm")

@@ -11,6 +11,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from docs.site.demo_pictures import FOLDER, demo_cards
 from docs.site.docstring_text import as_text
 from docs.site.notebooks import notebook
 from docs.site.page_blocks import ROOT, blocks_of
@@ -19,6 +20,7 @@ from docs.site.public_names import PACKAGES, names_of, present, public_names
 from docs.site.reference import reference_pages
 
 import archimedes as arc
+from archimedes.demos import DEMOS
 
 STUBS = sorted((ROOT / "src" / "archimedes").rglob("__init__.pyi"))
 
@@ -70,6 +72,13 @@ def test_no_parameter_of_a_function_is_without_words():
     functions = [n for n in public_names() if n.kind == "function" and n.same_as is None]
     found = {n.full: wordless(n.package, n.name, n.value, n.text) for n in functions}
     assert {name: left for name, left in found.items() if left} == {}
+
+
+def test_every_demonstration_is_in_the_gallery():
+    shown = demo_cards()
+    for name in DEMOS:
+        assert f"archimedes demo {name}" in shown and f"demos/{name}.jpg" in shown
+        assert (FOLDER / f"{name}.jpg").stat().st_size < 150_000
 
 
 def test_prose_is_taken_literally():

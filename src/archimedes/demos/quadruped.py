@@ -95,5 +95,5 @@ def write(report: Report, times: Any, states: Any, pushes: Any) -> None:
     page = view({"robot": (robot, traj)}, title="A quadruped is pushed")
     page.scene.note = "Contact with friction at four feet, in steps of 2 ms"
     push = np.stack([0.0 * pushes, pushes, 0.0 * pushes], axis=1)
-    page.scene.arrows.append(Arrow("push", "robot: trunk", times, push, "N", 0.004))
+    page.scene.arrows.append(Arrow("push", "robot: trunk", times, push, "N", 0.01))
     report.page(page, "quadruped")

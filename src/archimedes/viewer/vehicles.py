@@ -252,7 +252,9 @@ def add_surfaces(scene: Scene, flight: Flight, u: Any) -> None:
 @add_actor.register
 def _(drone: Multirotor, scene: Scene, flight: Flight) -> None:
     flight.place(drone.world, scene)
-    body = flight.body(small_vehicles.multirotor(drone.rotors.positions), label=bool(scene.bodies))
+    # Its ways cross and turn close to the eye: a curtain below them would hide it.
+    shape = small_vehicles.multirotor(drone.rotors.positions)
+    body = flight.body(shape, label=bool(scene.bodies), curtain=False)
     scene.bodies.append(body)
     scene.camera = Camera("follow", flight.name, azimuth=-120.0, elevation=22.0)
     scene.ghosts += flight.ghosts(1.6 * body.radius)

@@ -115,7 +115,9 @@ function drawCharts(t, words = true) {
     chart.cursor.style.transform = `translate(${x.toFixed(1)}px, ${chart.top}px)`;
     data.rows.forEach((row, k) => {
       const v = between(row, 1, at)[0];
-      if (words) chart.values[k].textContent = short(v);
+      // What is left of zero by rounding is zero beside what the chart shows.
+      const least = 1e-6 * (chart.range[1] - chart.range[0]);
+      if (words) chart.values[k].textContent = short(Math.abs(v) < least ? 0 : v);
       chart.dots[k].hidden = isNaN(v);
       if (!isNaN(v)) chart.dots[k].style.transform = `translate(${x.toFixed(1)}px, ${chart.Y(v).toFixed(1)}px)`;
     });
