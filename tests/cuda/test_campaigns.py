@@ -56,7 +56,8 @@ def test_the_numbers_of_the_cpu(monkeypatch):
     monkeypatch.setattr(CudaProgram, "call_batch_from_host", watched)
     with fake_cupy.installed():
         got = arc.monte_carlo(swing, DISPERSED, 40, seed=3, backend="cuda", chunk=32)
-    assert given == [[("int64", (32,))], [("int64", (8,))]], "only numbers of runs go there"
+    numbers = [[("int64", (count,))] for count in (32, 8, 40)]
+    assert given == numbers, "only numbers of runs go there, and all once more for the parameters"
     for name in ("params", "results"):
         pairs = zip(arc.tree.leaves(getattr(got, name)), arc.tree.leaves(getattr(want, name)))
         for a, b in pairs:

@@ -74,7 +74,7 @@ def collect(task: Task, fresh: list[Outcome], old: list[Chunk], n: int) -> Campa
 
 def check_params(worker: Worker, one: Chunk, arrays: dict[str, np.ndarray]) -> None:
     """Refuse a chunk whose parameters are not those of its runs."""
-    drawn = worker.sampler(one.start, one.stop)
+    drawn = worker.draw(one.start, one.stop)
     leaves, treedef = tree.flatten(worker.sampler.params(drawn, one.stop - one.start))
     for leaf, label in zip(leaves, label_leaves(treedef, "params")):
         wanted = np.asarray(leaf)
@@ -156,6 +156,6 @@ def joined_leaves(parts: list[Part], inside: np.ndarray) -> list[np.ndarray]:
 def join_params(worker: Any, runs: np.ndarray) -> Any:
     """Draw the parameters of all runs again: that is quicker than carrying them along."""
     cuts = np.flatnonzero(np.diff(runs) != 1) + 1
-    blocks = [worker.sampler(int(b[0]), int(b[-1]) + 1) for b in np.split(runs, cuts) if len(b)]
+    blocks = [worker.draw(int(b[0]), int(b[-1]) + 1) for b in np.split(runs, cuts) if len(b)]
     drawn = tree.map(lambda *rows: np.concatenate(rows), *blocks) if blocks else []
     return worker.sampler.params(drawn, len(runs))

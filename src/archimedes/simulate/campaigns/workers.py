@@ -70,7 +70,8 @@ class Worker:
         # On a device all that goes there are the numbers of the runs.
         there = get_backend(task.backend).arrays is not HOST
         drawing = Compiled(self.drawn_there, watch=(task.model,), backend=task.backend)
-        self.drawn = vmap(drawing) if there else None
+        self.drawn = vmap(drawing) if there and self.sampler.places else None
+        self.draws = vmap(Compiled(self.sampler.one, backend=task.backend))
         self._state = fingerprint(task.model)
 
     def one(self, drawn: list[Any]) -> Any:
@@ -81,6 +82,11 @@ class Worker:
         """Draw for the run of a number, and run the model."""
         drawn = self.sampler.one(run)
         return drawn, self.one(drawn)
+
+    def draw(self, start: int, stop: int) -> list[Any]:
+        """Draw runs `start` to `stop` (not included), where the model runs."""
+        there = self.drawn is not None
+        return self.draws(np.arange(start, stop)) if there else self.sampler(start, stop)
 
     def identity(self) -> dict[str, Any]:
         """Return what the manifest of the campaign says."""
@@ -134,7 +140,7 @@ class Worker:
         """Make some runs."""
         self.check_model()
         messages: dict[int, str] = {}
-        if self.drawn is not None and self.task.vectorize and self.sampler.places:
+        if self.drawn is not None and self.task.vectorize:
             runs, many = np.arange(start, stop), self.drawn
             drawn, results = recorded(lambda: many(runs))
             return self.outcome(start, stop, drawn, results, messages)
