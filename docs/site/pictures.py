@@ -148,6 +148,17 @@ def quadruped(v: SimpleNamespace, left: Any, right: Any) -> None:
     right.set(xlabel="time in s", ylabel="aside in mm", title="pushed in the shaded time")
 
 
+@picture("13_rl_rollout")
+def rollout(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """What the policies are worth while they learn, and what a state is worth."""
+    left.plot(v.worth)
+    left.set(xlabel="round", ylabel="mean reward", ylim=(0.0, 1.0))
+    place, angle = np.meshgrid(np.linspace(-2.0, 2.0, 41), np.linspace(-1.0, 1.0, 41))
+    shown = right.contourf(place, angle, np.exp(-4.0 * angle**2 - 0.5 * place**2), 10)
+    right.figure.colorbar(shown, ax=right)
+    right.set(xlabel="position in m", ylabel="angle in rad", title="reward")
+
+
 @picture("12_drone_with_arm")
 def drone_with_arm(v: SimpleNamespace, left: Any, right: Any) -> None:
     """Ways of hull and load, and the angle of the swing."""
