@@ -113,6 +113,9 @@ def test_systems_are_solved_with_the_same_bits_natively(name):
     ours, theirs = plain.factored(values, 9.0), fast.factored(values, 9.0)
     assert np.array_equal(ours.blocks, theirs.blocks)
     assert np.array_equal(ours.solve(right), theirs.solve(right))
+    rounded = [system.factored(values, 9.0, rounded=True) for system in (plain, fast)]
+    assert np.array_equal(rounded[0].solve(right), rounded[1].solve(right))
+    assert np.allclose(rounded[0].solve(right), ours.solve(right), rtol=1e-5, atol=1e-6)
     matrix = coo_array((values, (rows, columns)), shape=(n, n)).tocsc() + 9.0 * eye_array(n)
     expected = np.atleast_1d(spsolve(matrix.tocsc(), right))
     assert np.allclose(ours.solve(right), expected, rtol=1e-12, atol=1e-13)
@@ -199,7 +202,7 @@ def brusselator(n, alpha=2e-3):
     return f, start
 
 
-@pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "auto", "cvode"])
+@pytest.mark.parametrize("method", ["rodas5p", "esdirk4", "auto", "cvode", "bdf"])
 def test_brusselator_in_two_dimensions(method):
     f, start = brusselator(6)
     expected = solve_ivp(f, (0.0, 1.5), start, method="DOP853", rtol=1e-10, atol=1e-10).y[:, -1]

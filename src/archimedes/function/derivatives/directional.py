@@ -18,6 +18,7 @@ from archimedes.function.derivatives.recorded_point import (
 )
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.signatures import Bound, Signature
+from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.derivatives.jacobians import forward_graph, reverse_graph
 from archimedes.graph.dtypes import DTYPES, is_float
 from archimedes.graph.passes import inline
@@ -28,16 +29,23 @@ __all__ = ["jvp", "vjp"]
 
 
 def _tangent_ids(point: Point, given: Any, what: str, like: TreeDef) -> list[int]:
+    """Return ids of a tangent: a block where the recording takes one."""
     leaves = _parts_like(like, given, what, "argument")
     ids: list[int] = []
+    forms = point.recording.forms()
     paths = like.paths(what)
     numbers = [
         (x, path)
         for x, old, path in zip(leaves, point.leaves, paths)
         if isinstance(old, SymbolicArray) and is_float(old.code)
     ]
+    trace = current_trace()
     for (leaf, path), k in zip(numbers, point.wanted):
-        ids.extend(_matching(leaf, point.recording.leaves[k], path))
+        array = _matching(leaf, point.recording.leaves[k], path)
+        if forms[k].block:
+            ids.append(as_block(trace.graph, trace.elements_of(array), array.code))
+        else:
+            ids.extend(trace.ids_of(array).ravel().tolist())
     return ids
 
 
@@ -52,7 +60,7 @@ def _parts_like(like: TreeDef, given: Any, what: str, whose: str) -> list[Any]:
         ) from None
 
 
-def _matching(leaf: Any, spec: LeafSpec, what: str) -> list[int]:
+def _matching(leaf: Any, spec: LeafSpec, what: str) -> SymbolicArray:
     if not isinstance(leaf, (int, float, list, tuple, np.ndarray, np.generic, SymbolicArray)):
         raise ShapeDtypeError(f"the {what} is {leaf!r}, but numbers are needed")
     array = lift(leaf).astype(DTYPES[spec.code])
@@ -61,7 +69,7 @@ def _matching(leaf: Any, spec: LeafSpec, what: str) -> list[int]:
             f"the {what} has shape {array.shape}, but {spec.shape} is needed: the shape of what it "
             "belongs to"
         )
-    return current_trace().ids_of(array).ravel().tolist()
+    return array
 
 
 class FollowedSignature(Signature):
@@ -113,23 +121,30 @@ def jvp(
         *args, tangent = given
         point = derivative.point(tuple(args), kwargs)
         float_outs(point, "jvp")
-        graph = forward_graph(point.recording.graph, point.wrt)
-        inputs = point.inputs + _tangent_ids(point, tangent, "tangent", point.where)
+        recording = point.recording
+        graph = forward_graph(recording.blocks, point.block_wrt)
+        inputs = recording.inputs(point.all_leaves)
+        inputs += _tangent_ids(point, tangent, "tangent", point.where)
         outs = inline(current_trace().graph, graph, inputs)
-        return _rebuild(point, outs[len(point.recording.graph.outputs) :])
+        return _rebuild(point, outs[len(recording.blocks.outputs) :])
 
     signature = FollowedSignature(derivative.signature, "jvp", "tangent")
     return derivative_function(run, derivative, named_after(func, "jvp", name), signature)
 
 
 def _rebuild(point: Point, ids: Sequence[int]) -> Any:
-    leaves = []
-    for out in point.recording.outs:
+    """Build the result's tree of the tangents of the outputs of ``blocks``."""
+    leaves, at = [], 0
+    for out, form in zip(point.recording.outs, point.recording.out_forms()):
         if not out.spec.traced:
             leaves.append(np.zeros(np.shape(out.spec.value))[()])
+            continue
+        if form.block:
+            part = references(current_trace().graph, ids[at])
         else:
-            block = np.array(ids[out.start : out.stop], dtype=np.int64)
-            leaves.append(wrap(block.reshape(out.spec.shape), out.spec.code))
+            part = np.array(ids[at : at + form.width], dtype=np.int64)
+        at += form.width
+        leaves.append(wrap(part.reshape(out.spec.shape), out.spec.code))
     return point.recording.out_tree.unflatten(leaves)
 
 
@@ -159,7 +174,8 @@ def vjp(
         seeds: list[int] = []
         for leaf, out, path in zip(weights, outs, out_tree.paths("cotangent")):
             if out.spec.traced:
-                seeds.extend(_matching(leaf, out.spec, path))
+                array = _matching(leaf, out.spec, path)
+                seeds.extend(current_trace().ids_of(array).ravel().tolist())
         graph = reverse_graph(point.recording.graph, point.wrt)
         ids = inline(current_trace().graph, graph, point.inputs + seeds)
         row = np.array([ids[len(point.recording.graph.outputs) :]], dtype=np.int64)

@@ -47,6 +47,12 @@ class Point:
                 ids.extend(leaf_ids(leaf, spec))
         return ids + self.recording.captured
 
+    @property
+    def block_wrt(self) -> list[int]:
+        """The inputs of the recording's ``blocks`` that belong to the leaves."""
+        starts, forms = self.recording.block_offsets(), self.recording.forms()
+        return [starts[k] + j for k in self.wanted for j in range(forms[k].width)]
+
     def block(self, position: int) -> tuple[int, tuple[int, ...]]:
         """Start in ``wrt`` and shape of the leaf that is ``position``-th among the wanted."""
         start = 0

@@ -202,16 +202,27 @@ def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Call
     def run(*args: Any, **kwargs: Any) -> Any:
         from scipy.sparse import csc_array
 
-        with Trace():
-            point = derivative.point(args, kwargs)
-            rows = pattern(point.recording.graph, point.wrt)
-        entries = [(i, j) for i, row in enumerate(rows) for j in bits(row)]
-        at = np.array(entries, dtype=np.int64).reshape(-1, 2)
-        values = np.ones(len(at), dtype=bool)
-        places = (_places(point)[at[:, 0]], at[:, 1])
-        return csc_array((values, places), shape=(_height(point), len(point.wrt)))
+        rows, columns, shape = _structure(derivative, args, kwargs)
+        return csc_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
 
     return run
+
+
+def structure(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """As :func:`sparsity`, but the function gives rows, columns and the shape, by rows."""
+    derivative = Derivative(func, argnums, "sparsity")
+    return lambda *args: _structure(derivative, args, {})
+
+
+def _structure(
+    derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    with Trace():
+        point = derivative.point(args, kwargs)
+        rows = pattern(point.recording.blocks, point.block_wrt)
+    entries = [(i, j) for i, row in enumerate(rows) for j in bits(row)]
+    at = np.array(entries, dtype=np.int64).reshape(-1, 2)
+    return _places(point)[at[:, 0]], at[:, 1], (_height(point), len(point.wrt))
 
 
 def coloring(matrix: Any, mode: str = "column") -> np.ndarray:

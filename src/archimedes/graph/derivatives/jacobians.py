@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import dependence, region_size, work
 from archimedes.graph.derivatives.whole import whole_places
+from archimedes.graph.dtypes import DTYPES, item_type, length_of
 from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions
@@ -42,11 +44,26 @@ def _copy_signature(src: Graph) -> tuple[Graph, list[int]]:
 
 
 def pattern(src: Graph, wrt: Sequence[int]) -> list[int]:
-    """Return for each output the set of positions in ``wrt`` it depends on."""
-    seeds = [0] * len(src.inputs)
-    for k, position in enumerate(wrt):
-        seeds[position] |= 1 << k
-    return dependence(src, seeds)
+    """Return for each output the set of positions in ``wrt`` it depends on.
+
+    A block counts as its elements, among inputs and outputs.
+    """
+    seeds: list[Any] = [0] * len(src.inputs)
+    kinds, k = src.input_dtypes, 0
+    for position in wrt:
+        length = length_of(kinds[position])
+        if length:
+            seeds[position] = [1 << k + j for j in range(length)]
+        else:
+            seeds[position] |= 1 << k
+        k += length or 1
+    found: list[int] = []
+    for mine, kind in zip(dependence(src, seeds), src.output_dtypes):
+        if length_of(kind):
+            found += mine if isinstance(mine, list) else [mine] * length_of(kind)
+        else:
+            found.append(mine)
+    return found
 
 
 def _color_seeds(count: int, wrt: Sequence[int], colors: np.ndarray) -> list[int]:
@@ -182,6 +199,13 @@ def _entries(
     return Entries(prune(g), places[:, 0], places[:, 1], shape, mode, count)
 
 
+def _zero(g: Graph, kind: int) -> int:
+    """Return a zero, or a block of them."""
+    if not length_of(kind):
+        return g.const(0.0, kind)
+    return g.block(np.zeros(length_of(kind), DTYPES[item_type(kind)]))
+
+
 def forward_graph(src: Graph, wrt: Sequence[int]) -> Graph:
     """Return the graph (inputs, tangents of ``wrt``) -> (outputs, tangents of outputs)."""
     g, inputs = _copy_signature(src)
@@ -190,7 +214,7 @@ def forward_graph(src: Graph, wrt: Sequence[int]) -> Graph:
     for position in wrt:
         seeds[position] = {0: g.input(dtypes[position])}
     outs, tangents = forward_sweep(g, src, inputs, seeds)
-    zeros = [g.const(0.0, dtype) for dtype in src.output_dtypes]
+    zeros = [_zero(g, kind) for kind in src.output_dtypes]
     g.outputs = outs + [t.get(0, zero) for t, zero in zip(tangents, zeros)]
     g.input_names = None
     return prune(g)

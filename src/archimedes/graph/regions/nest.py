@@ -216,14 +216,17 @@ class Nest(OneBody):
                 mine = union_of(given[k])
                 sets = [old | mine for old in sets]
                 continue
-            source, at = given[k], 0
+            source, at, reduced = given[k], 0, self.reduced
             flat = positions(read, self.shape).ravel().tolist()
+            if reduced == 1:
+                sets = [old | source[place] for old, place in zip(sets, flat)]
+                continue
             for j in range(len(sets)):
                 total = sets[j]
-                for place in flat[at : at + self.reduced]:
+                for place in flat[at : at + reduced]:
                     total |= source[place]
                 sets[j] = total
-                at += self.reduced
+                at += reduced
         return sets if self.kept else sets[0]
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:

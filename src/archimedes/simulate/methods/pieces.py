@@ -19,8 +19,10 @@ __all__ = ["piece"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def piece(*static: str) -> Callable[[F], F]:
+def piece(*static: str, often: bool = False) -> Callable[[F], F]:
     """Decorate a function of arrays: on numbers it is compiled; ``static`` names are fixed.
+
+    One that is called ``often`` is compiled at the first call, others when that is worth it.
 
     >>> import numpy as np
     >>> float(piece()(lambda x: np.sum(x))(np.ones(3)))
@@ -30,7 +32,8 @@ def piece(*static: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         @functools.cache
         def compiled() -> Compiled:
-            return Compiled(function, static_argnames=static or None, freeze=True)
+            made = Compiled(function, static_argnames=static or None, freeze=True)
+            return made.compile_at_once() if often else made
 
         @functools.wraps(function)
         def call(*args: Any) -> Any:

@@ -16,6 +16,7 @@ _HOMES = {
     "archimedes.simulate.methods.esdirk": "esdirk4",
     "archimedes.simulate.methods.radau": "radau5",
     "archimedes.simulate.methods.switching": "auto",
+    "archimedes.simulate.solves.bdf": "bdf",
     "archimedes.simulate.solves.sundials": "cvode ida",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ArchimedesError
-from archimedes.simulate.methods.method_table import Method, Step, register
+from archimedes.simulate.methods.method_table import register
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.solves.outside_kernels import method_outside, refuse_events
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -197,14 +198,6 @@ def drive_residual(
     return _driven(solver, "ida", begun, setup, times, max_steps, monitor)
 
 
-def _refuse_events(kernels: Kernels, name: str) -> None:
-    if kernels.plan.events is not None:
-        raise ArchimedesError(
-            f"method={name!r} has no events: use a built-in method, for stiff systems "
-            "method='rodas5p'"
-        )
-
-
 def _dense(kernels: Kernels, args: tuple[Any, ...]) -> dict[str, Any]:
     """Return the options for a Jacobian with all its elements."""
     jacobian = kernels.jacobian()
@@ -253,7 +246,7 @@ def _drive_cvode(
     max_steps: int,
     monitor: Monitor | None,
 ) -> Result:
-    _refuse_events(kernels, "cvode")
+    refuse_events(kernels, "cvode")
     f = kernels.derivative()
 
     def fill(t: float, x: Any, out: Any) -> None:
@@ -274,7 +267,7 @@ def _drive_ida(
     max_steps: int,
     monitor: Monitor | None,
 ) -> Result:
-    _refuse_events(kernels, "ida")
+    refuse_events(kernels, "ida")
     f, jacobian = kernels.derivative(), kernels.jacobian()
     eye = np.eye(x0.size)
     return drive_residual(
@@ -290,32 +283,5 @@ def _drive_ida(
     )
 
 
-def _outside(name: str) -> Callable[..., Any]:
-    def refuse(*_: Any) -> Any:
-        raise ArchimedesError(
-            f"method={name!r} runs outside the kernels, in solve_ode on numbers only: inside "
-            "recorded functions, derivatives and batches use method='rodas5p'"
-        )
-
-    return refuse
-
-
-def _method(name: str, drive: Callable[..., Result]) -> Method:
-    refuse: Callable[..., Any] = _outside(name)
-    step: Callable[..., Step] = refuse
-    return Method(
-        name=name,
-        order=5,
-        error_order=5,
-        dense_order=0,
-        dense_degree=0,
-        start=refuse,
-        step=step,
-        dense=refuse,
-        stiff=True,
-        drive=drive,
-    )
-
-
-CVODE = register(_method("cvode", _drive_cvode))
-IDA = register(_method("ida", _drive_ida))
+CVODE = register(method_outside("cvode", _drive_cvode))
+IDA = register(method_outside("ida", _drive_ida))

@@ -121,8 +121,12 @@ class SparseSystem:
         begins = np.searchsorted(at[order], np.arange(self.count + 1))
         return np.ascontiguousarray(made, dtype=np.int64), begins.astype(np.int64)
 
-    def factored(self, values: np.ndarray, shift: float) -> Factors:
-        """Return the factors of ``shift`` times the identity plus the matrix of these entries."""
+    def factored(self, values: np.ndarray, shift: float, rounded: bool = False) -> Factors:
+        """Return the factors of ``shift`` times the identity plus the matrix of these entries.
+
+        ``rounded``: they are kept as float32, so that a solution, whose time is that of reading
+        them, takes half of it: good enough for iterations that correct themselves.
+        """
         blocks = self._free.pop() if self._free else np.empty((self.total, SIZE, SIZE))
         flat = blocks.reshape(-1)
         flat[:] = 0.0
@@ -136,7 +140,12 @@ class SparseSystem:
         # Not the opposite, which nan would pass; a singular block has an infinite inverse.
         if not (grown <= GROWTH * largest and np.isfinite(_largest(blocks[: self.count]))):
             blocks[:] = np.nan
-        return Factors(self, blocks)
+        if not rounded:
+            return Factors(self, blocks)
+        with np.errstate(all="ignore"):
+            made = Factors(self, blocks.astype(np.float32))
+        self._free.append(blocks)
+        return made
 
 
 def _largest(numbers: np.ndarray) -> float:
@@ -152,7 +161,7 @@ class Factors:
 
     def __del__(self) -> None:
         # New memory costs as much time as a tenth of a factorisation.
-        if not self.system._free:
+        if not self.system._free and self.blocks.dtype == np.float64:
             self.system._free.append(self.blocks)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
@@ -213,6 +222,7 @@ def _factorise(system: SparseSystem, blocks: np.ndarray) -> None:
 
 def _solve(system: SparseSystem, blocks: np.ndarray, x: np.ndarray) -> None:
     parts = x.reshape(system.count, SIZE)
+    blocks = blocks.astype(np.float64)
     spans = list(zip(system.starts.tolist(), system.starts[1:].tolist()))
     with np.errstate(all="ignore"):
         for k, (a, b) in enumerate(spans):

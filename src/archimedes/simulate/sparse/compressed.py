@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import jvp, sparsity
+from archimedes.function import jvp
+from archimedes.function.derivatives.sparse import structure
 from archimedes.simulate.sparse.block_factors import Factors, SparseSystem
 
 __all__ = ["CompressedJacobian", "SparseJacobian", "grouped"]
@@ -59,9 +60,10 @@ class CompressedJacobian:
         args: Any,
         factors: Any,
     ) -> None:
-        found = sparsity(f, argnums=1)(t, x, args).tocoo()
-        self.rows = found.row.astype(np.int64)
-        self.columns = found.col.astype(np.int64)
+        rows, columns, _ = structure(f, argnums=1)(t, x, args)
+        # In the order of columns.
+        order = np.lexsort((rows, columns))
+        self.rows, self.columns = rows[order], columns[order]
         n = self.size = x.size
         groups = grouped(self.rows, self.columns, n)
         count = int(groups.max(initial=-1)) + 1
@@ -102,9 +104,10 @@ class SparseJacobian:
     def __init__(self, form: CompressedJacobian, values: np.ndarray) -> None:
         self.form, self.values = form, values
 
-    def solver(self, diagonal: Any, factor: float) -> Callable[[Any], Any]:
-        """Return r -> x, the solution of (diagonal + factor J) x = r."""
-        factors: Factors = self.form.system.factored(factor * self.values, float(diagonal))
+    def solver(self, diagonal: Any, factor: float, rounded: bool = False) -> Callable[[Any], Any]:
+        """Return r -> x, the solution of (diagonal + factor J) x = r; see ``factored``."""
+        system = self.form.system
+        factors: Factors = system.factored(factor * self.values, float(diagonal), rounded)
         return factors.solve
 
     def stage_solver(self, coefficients: np.ndarray, h: Any) -> Callable[[Any], Any]:

@@ -45,6 +45,13 @@ class _Writer:
         """Load a vector."""
         return self.f.value(f"load {self.kind}, ptr {self.at(base, item)}, align 8")
 
+    def load_rounded(self, base: str, item: int) -> str:
+        """Load a vector of float32, as float64."""
+        at = f"getelementptr float, ptr {base}, i64 {item}"
+        place = self.f.value(at) if item else base
+        one = self.f.value(f"load <{self.width} x float>, ptr {place}, align 4")
+        return self.f.value(f"fpext <{self.width} x float> {one} to {self.kind}")
+
     def store(self, value: str, base: str, item: int) -> None:
         """Store a vector."""
         self.f.line(f"store {self.kind} {value}, ptr {self.at(base, item)}, align 8")
@@ -88,16 +95,17 @@ def _add_product(module: Module, name: str, op: str | None) -> None:
     f.finish()
 
 
-def _add_vector_product(module: Module, name: str, op: str | None) -> None:
+def _add_vector_product(module: Module, name: str, op: str | None, rounded: bool) -> None:
     """Write ``to (op)= block times x`` for vectors of a block's length."""
     f, w = _function(module, name, "ptr %to, ptr %block, ptr %x")
+    load = w.load_rounded if rounded else w.load
     totals = [None if op is None else w.load("%to", part) for part in w.parts]
     spread = [w.spread("%x", k) for k in range(SIZE)]
     found: list[str] = []
     for part, start in zip(w.parts, totals):
         total = start
         for k in range(SIZE):
-            total = w.combined(op or "fadd", total, w.load("%block", SIZE * k + part), spread[k])
+            total = w.combined(op or "fadd", total, load("%block", SIZE * k + part), spread[k])
         assert total is not None
         found.append(total)
     # All is read before anything is written: x may be ``to``.
@@ -217,8 +225,12 @@ def _add_factorise(module: Module) -> None:
     f.finish("ret i32 0")
 
 
-def _add_solve(module: Module) -> None:
+def _add_solve(module: Module, size: int) -> None:
+    """Write the solution; ``size``: bytes of a block."""
     f = Function(module, f"define internal i32 @solve({SOLVE}) noinline")
+
+    def at(number: str) -> str:
+        return _block(f, number, size=size)
 
     def part(number: str) -> str:
         return _block(f, number, "%x", 8 * SIZE)
@@ -226,7 +238,7 @@ def _add_solve(module: Module) -> None:
     with f.loop(0, "%count") as loop:
         mine = part(loop.counter)
         with f.loop(*_span(f, "%starts", loop.counter)) as panel:
-            block = _block(f, _number(f, "%lower", panel.counter))
+            block = at(_number(f, "%lower", panel.counter))
             to = part(_number(f, "%later", panel.counter))
             f.line(f"call void @reduce_vector(ptr {to}, ptr {block}, ptr {mine})")
     last = f.value("sub i64 %count, 1")
@@ -234,16 +246,16 @@ def _add_solve(module: Module) -> None:
         k = f.value(f"sub i64 {last}, {loop.counter}")
         mine = part(k)
         with f.loop(*_span(f, "%starts", k)) as panel:
-            block = _block(f, _number(f, "%upper", panel.counter))
+            block = at(_number(f, "%upper", panel.counter))
             other = part(_number(f, "%later", panel.counter))
             f.line(f"call void @reduce_vector(ptr {mine}, ptr {block}, ptr {other})")
-        f.line(f"call void @multiply_vector(ptr {mine}, ptr {_block(f, k)}, ptr {mine})")
+        f.line(f"call void @multiply_vector(ptr {mine}, ptr {at(k)}, ptr {mine})")
     f.finish("ret i32 0")
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _native(name: str) -> tuple[NativeCode, Callable[..., int]]:
-    """Return the machine code of one of the two, and its function."""
+    """Return the machine code of one of the three, and its function."""
     target = host_target(None)
     module = Module(Spelling(1), target)
     if name == "factorise":
@@ -253,11 +265,12 @@ def _native(name: str) -> tuple[NativeCode, Callable[..., int]]:
         _add_factorise(module)
         parameters, pointers = FACTORISE, 7
     else:
-        _add_vector_product(module, "multiply_vector", None)
-        _add_vector_product(module, "reduce_vector", "fsub")
-        _add_solve(module)
+        rounded = name == "solve_rounded"
+        _add_vector_product(module, "multiply_vector", None, rounded)
+        _add_vector_product(module, "reduce_vector", "fsub", rounded)
+        _add_solve(module, _BYTES // 2 if rounded else _BYTES)
         parameters, pointers = SOLVE, 6
-    add_guarded(module, f"arc_{name}", parameters, name)
+    add_guarded(module, f"arc_{name}", parameters, name.split("_")[0])
     code = NativeCode(target.compile(module.text()), f"arc_{name}")
     kinds = [*[ctypes.c_void_p] * pointers, ctypes.c_int64]
     return code, ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(code.address)
@@ -274,5 +287,6 @@ def factorise(system: Any, blocks: np.ndarray) -> None:
 
 
 def solve(system: Any, blocks: np.ndarray, x: np.ndarray) -> None:
-    """Solve for the right side ``x``, in place."""
-    _native("solve")[1](*_pointers(system, blocks, x), system.count)
+    """Solve for the right side ``x``, in place; ``blocks`` may be rounded to float32."""
+    name = "solve" if blocks.dtype == np.float64 else "solve_rounded"
+    _native(name)[1](*_pointers(system, blocks, x), system.count)

@@ -1,0 +1,362 @@
+"""``bdf``: a multistep method for large stiff systems, of order 1 to 5, with sparse factors.
+
+Numerical differentiation formulas in backward differences, with steps that stay equal for a while.
+One system with one matrix is solved for each Newton iteration, of which a step needs one or two;
+factors serve many steps: they are made anew where c of I - c J has changed by more than a third, or
+where Newton's iteration converges badly. Sources: L. F. Shampine, M. W. Reichelt, "The MATLAB ODE
+suite", SIAM J. Sci. Comput. 18 (1997) 1-22, for the formulas; A. C. Hindmarsh et al., "SUNDIALS",
+ACM TOMS 31 (2005) 363-396, section 2.1, for when factors are kept, how corrections are scaled
+then, and when an iteration has converged.
+
+Symbols: h step, k order, D backward differences of the state, d the last correction.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from archimedes.simulate.methods.method_table import register, rms_norm
+from archimedes.simulate.methods.pieces import piece
+from archimedes.simulate.progress import Monitor
+from archimedes.simulate.solves.collectors import Result
+from archimedes.simulate.solves.outside_kernels import method_outside, refuse_events
+from archimedes.simulate.statuses import (
+    FINISHED,
+    INTERRUPTED,
+    NON_FINITE,
+    RUNNING,
+    STEP_UNDERFLOW,
+    TOO_MANY_STEPS,
+)
+from archimedes.simulate.stepping.run_state import Setup
+from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.stepping.step_size import initial_step, smallest_step
+from archimedes.simulate.stepping.stepwise import Stepwise
+
+__all__ = ["BDF"]
+
+MOST = 5
+_KAPPA = np.array([0.0, -0.1850, -1.0 / 9.0, -0.0823, -0.0415, 0.0])
+_GAMMA = np.array([0.0, 1.0, 1.5, 11.0 / 6.0, 25.0 / 12.0, 137.0 / 60.0])
+_ALPHA = (1.0 - _KAPPA) * _GAMMA
+_ERROR = _KAPPA * _GAMMA + 1.0 / np.arange(1, MOST + 2)
+#: Newton's iterations in a step at most; it has converged where the error left is so small a part
+#: of the error that a step may have, and diverges where changes grow by more than a factor.
+ITERATIONS, CONVERGED, DIVERGED = 4, 0.03, 2.0
+#: Factors are kept while c changes by no more than this part, and Jacobians for so many steps.
+KEPT, OLD = 0.3, 50
+#: Steps grow only if by this factor at least, by ten at most; failed ones shrink to no less.
+WORTH, GROW, SHRINK, SAFETY = 1.5, 10.0, 0.2, 0.9
+
+
+@piece(often=True)
+def _root(error: Any, order: Any) -> Any:
+    """Return by how much a step of this error (relative to what it may be) could be longer."""
+    return np.power(np.maximum(error, 1e-20), -1.0 / (order + 1.0))
+
+
+def _rescaling(order: int, factor: float) -> np.ndarray:
+    """Return the matrix (k + 1, k + 1) that brings differences to a step times a factor."""
+
+    def table(factor: float) -> np.ndarray:
+        i, j = np.arange(1, order + 1)[:, None], np.arange(1, order + 1)
+        steps = np.zeros((order + 1, order + 1))
+        steps[1:, 1:] = (i - 1.0 - factor * j) / i
+        steps[0] = 1.0
+        return np.cumprod(steps, axis=0)
+
+    left, right = table(factor), table(1.0)
+    made = np.zeros_like(left)
+    for k in range(order + 1):
+        made += left[:, k, None] * right[k]
+    return made
+
+
+class _Newton:
+    """Solves for corrections, and decides when factors and Jacobians are made anew."""
+
+    def __init__(self, kernels: Kernels, setup: Setup, x: np.ndarray, args: Any) -> None:
+        single = kernels.single
+        if not isinstance(single, Stepwise):
+            single = kernels.keep("stepwise", lambda: Stepwise(kernels))
+        self.f, self.args = single.f, args
+        self.form = single.jacobian(setup.t_start, x, args)
+        self.jacobian: Any = None
+        self.solver: Any = None
+        self.c = 0.0
+        self.rate = 1.0
+        #: Whether factors are rounded, as is good enough where systems are not too stiff.
+        self.rounded = True
+        #: Steps since the Jacobian was computed; whether it belongs to this very step.
+        self.age, self.fresh = 0, False
+        self.evaluations = self.jacobians = self.factorisations = 0
+
+    def slope(self, t: float, x: np.ndarray) -> np.ndarray:
+        """Return f(t, x)."""
+        self.evaluations += 1
+        return self.f(float(t), x, self.args)
+
+    def renew(self, t: float, x: np.ndarray, c: float, jacobian: bool) -> None:
+        """Make new factors for c, of a new Jacobian if asked for or if the one there is old."""
+        if jacobian or self.jacobian is None or self.age > OLD:
+            self.jacobian = self.form.at(t, x, self.args)[1]
+            self.jacobians += 1
+            self.age, self.fresh = 0, True
+        self.solver = self.jacobian.solver(1.0, -c, self.rounded)
+        self.factorisations += 1
+        self.c, self.rate = c, 1.0
+
+    def correction(
+        self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Any, allowed: float
+    ) -> np.ndarray | None:
+        """Return d with guess + d = the new state, or None where no iteration converged."""
+        if self.solver is None or abs(c / self.c - 1.0) > KEPT:
+            self.renew(t, guess, c, jacobian=False)
+        found = self._iterated(t, guess, psi, c, scale, allowed)
+        while found is None:
+            if self.fresh and self.c == c and not self.rounded:
+                return None
+            # From now on factors are exact, should it be their rounding that is in the way.
+            self.rounded = self.rounded and not (self.fresh and self.c == c)
+            self.renew(t, guess, c, jacobian=not self.fresh)
+            found = self._iterated(t, guess, psi, c, scale, allowed)
+        return found
+
+    def _iterated(
+        self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, scale: Any, allowed: float
+    ) -> np.ndarray | None:
+        d, x, before = np.zeros_like(guess), guess, 0.0
+        # Factors of another c: the correction that is best for slow and fast parts alike.
+        part = 2.0 / (1.0 + c / self.c)
+        for m in range(ITERATIONS):
+            change = self.solver(c * self.slope(t, x) - psi - d)
+            if part != 1.0:
+                change = part * change
+            d = d + change
+            x = guess + d
+            size = float(rms_norm(change, scale))
+            if not np.isfinite(size):
+                return None
+            if m:
+                self.rate = max(0.3 * self.rate, size / before)
+            if size * min(1.0, self.rate) <= allowed:
+                return d
+            if m and size > DIVERGED * before:
+                return None
+            before = size
+        return None
+
+
+class _March:
+    """Steps through the span: where it stands, and what it puts out."""
+
+    def __init__(self, kernels: Kernels, setup: Setup, x: np.ndarray, args: Any, most: int) -> None:
+        self.setup, self.newton, self.most = setup, _Newton(kernels, setup, x, args), most
+        self.t, self.sign = float(setup.t_start), 1.0 if setup.t_end >= setup.t_start else -1.0
+        self.status, self.accepted, self.rejected = RUNNING, 0, 0
+        #: Whether states between steps will be asked for.
+        self.keeps = False
+        slope = self.newton.slope(self.t, x)
+        if not np.isfinite(slope).all():
+            self.status = NON_FINITE
+        elif self.t == setup.t_end:
+            self.status = FINISHED
+        self.order, self.equal = 1, 0
+        self.h = self._first(x, slope)
+        self.D = np.zeros((MOST + 3, x.size))
+        self.D[0], self.D[1] = x, self.h * slope
+
+    def _first(self, x: np.ndarray, slope: np.ndarray) -> float:
+        setup = self.setup
+        size = float(setup.h)
+        if not size:
+            with np.errstate(all="ignore"):
+                size = float(
+                    initial_step(
+                        self.newton.slope, self.t, x, slope, self.sign, setup.atol, setup.rtol, 1
+                    )
+                )
+        size = min(size, float(setup.max_step), abs(float(setup.t_end) - self.t))
+        return self.sign * size
+
+    def _resize(self, factor: float) -> None:
+        """Change the step, and the differences to those of the new one."""
+        k, new = self.order, []
+        matrix = _rescaling(k, factor)
+        for i in range(k + 1):
+            total = matrix[0, i] * self.D[0]
+            for j in range(1, k + 1):
+                total = total + matrix[j, i] * self.D[j]
+            new.append(total)
+        self.D[: k + 1] = new
+        self.h *= factor
+        self.equal = 0
+
+    def step(self) -> None:
+        """Make a step, or end with a status."""
+        newton, setup, tried = self.newton, self.setup, False
+        newton.age, newton.fresh = newton.age + 1, False
+        while self.status == RUNNING:
+            self._aim()
+            k, D = self.order, self.D
+            t = float(setup.t_end) if self.last else self.t + self.h
+            guess = np.add.reduce(D[: k + 1])
+            psi = np.add.reduce(_GAMMA[1 : k + 1, None] * D[1 : k + 1]) / _ALPHA[k]
+            scale = setup.atol + setup.rtol * np.abs(guess)
+            allowed = CONVERGED / _ERROR[k]
+            d = newton.correction(t, guess, psi, self.h / _ALPHA[k], scale, allowed)
+            if d is None:
+                self._refuse(0.5 if not tried else 0.25)
+                tried = True
+                continue
+            x = guess + d
+            scale = setup.atol + setup.rtol * np.abs(x)
+            error = float(rms_norm(_ERROR[k] * d, scale))
+            if error <= 1.0:
+                self._accept(t, d, error, scale)
+                return
+            factor = SAFETY * float(_root(np.float64(error), np.float64(k)))
+            self._refuse(max(SHRINK, min(SAFETY, factor)) if np.isfinite(error) else SHRINK)
+
+    def _aim(self) -> None:
+        """Shorten a step that would go beyond the end; stretch one that nearly reaches it."""
+        left = float(self.setup.t_end) - self.t
+        self.last = 1.001 * abs(self.h) >= abs(left)
+        if self.last and self.h != left:
+            self._resize(left / self.h)
+            self.h = left
+
+    def _refuse(self, factor: float) -> None:
+        self.rejected += 1
+        self._resize(factor)
+        least = smallest_step(self.t, abs(self.setup.t_end - self.setup.t_start))
+        if abs(self.h) < least or self.t + self.h == self.t:
+            fine = np.isfinite(self.newton.slope(self.t, self.D[0])).all()
+            self.status = STEP_UNDERFLOW if fine else NON_FINITE
+        elif self.accepted + self.rejected >= self.most:
+            self.status = TOO_MANY_STEPS
+
+    def _accept(self, t: float, d: np.ndarray, error: float, scale: np.ndarray) -> None:
+        k, D = self.order, self.D
+        self.t, self.accepted, self.equal = t, self.accepted + 1, self.equal + 1
+        D[k + 2] = d - D[k + 1]
+        D[k + 1] = d
+        for i in reversed(range(k + 1)):
+            D[i] += D[i + 1]
+        # The polynomial through this step and those before it, for what lies between.
+        self.made, self.polynomial = self.h, D[: k + 1].copy() if self.keeps else D
+        if self.last:
+            self.status = FINISHED
+        elif self.accepted + self.rejected >= self.most:
+            self.status = TOO_MANY_STEPS
+        elif self.equal > k:
+            self._choose(error, scale)
+
+    def _choose(self, error: float, scale: np.ndarray) -> None:
+        """Choose the order whose step is longest, and that step if it is worth a change."""
+        k, D = self.order, self.D
+        found = {k: error}
+        if k > 1:
+            found[k - 1] = float(rms_norm(_ERROR[k - 1] * D[k], scale))
+        if k < MOST:
+            found[k + 1] = float(rms_norm(_ERROR[k + 1] * D[k + 2], scale))
+        factors = {
+            order: float(_root(np.float64(size), np.float64(order)))
+            for order, size in found.items()
+        }
+        best = max(factors, key=lambda order: (factors[order], -order))
+        factor = min(GROW, SAFETY * factors[best])
+        factor = min(factor, float(self.setup.max_step) / abs(self.h))
+        if factor >= WORTH or factor < SAFETY:
+            self.order = best
+            self._resize(factor)
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """Return the states at times within the last step."""
+        s = (times - self.t) / self.made
+        found = np.repeat(self.polynomial[:1], len(times), axis=0)
+        weight = np.ones(len(times))
+        for j in range(1, len(self.polynomial)):
+            weight = weight * ((s + (j - 1.0)) / j)
+            found = found + weight[:, None] * self.polynomial[j]
+        return found
+
+
+def _drive(
+    kernels: Kernels,
+    setup: Setup,
+    x0: np.ndarray,
+    args: tuple[Any, ...],
+    times: np.ndarray | None,
+    max_steps: int,
+    monitor: Monitor | None,
+) -> Result:
+    refuse_events(kernels, "bdf")
+    march = _March(kernels, setup, x0, args, max_steps)
+    rows = _Rows(march, x0, times)
+    try:
+        with np.errstate(all="ignore"):
+            while march.status == RUNNING:
+                rows.step()
+                if monitor is not None:
+                    part = (march.t - setup.t_start) / (setup.t_end - setup.t_start)
+                    monitor(float(part), march.t)
+    except KeyboardInterrupt:
+        march.status = INTERRUPTED
+    return rows.result()
+
+
+class _Rows:
+    """What a march puts out: all its steps, or its states at given times."""
+
+    def __init__(self, march: _March, x0: np.ndarray, times: np.ndarray | None) -> None:
+        self.march, self.times = march, times
+        self.t: list[float] = []
+        self.x: list[np.ndarray] = []
+        if times is None:
+            self._add(march.t, x0)
+        else:
+            self.along, march.keeps = march.sign * times, True
+            for time in times[: np.searchsorted(self.along, march.sign * march.t, side="right")]:
+                self._add(float(time), x0)
+
+    def _add(self, t: float, x: np.ndarray) -> None:
+        self.t.append(t)
+        self.x.append(np.array(x))
+
+    def step(self) -> None:
+        """Make a step and keep what is wanted of it."""
+        march, made = self.march, self.march.accepted
+        march.step()
+        if march.accepted == made:
+            return
+        if self.times is None:
+            self._add(march.t, march.D[0])
+            return
+        last = np.searchsorted(self.along, march.sign * march.t, side="right")
+        wanted = self.times[len(self.t) : last]
+        if len(wanted):
+            self.t += wanted.tolist()
+            self.x += list(march.at(wanted))
+
+    def result(self) -> Result:
+        """Return what was kept."""
+        march, newton = self.march, self.march.newton
+        t = np.array(self.t)
+        x = np.array(self.x).reshape(len(t), march.D.shape[1])
+        run = SimpleNamespace(t=march.t, accepted=march.accepted, rejected=march.rejected)
+        stats = {
+            "method": "bdf",
+            "accepted": march.accepted,
+            "rejected": march.rejected,
+            "evaluations": newton.evaluations,
+            "jacobians": newton.jacobians,
+            "factorisations": newton.factorisations,
+        }
+        return Result(t[None], x[None], [len(t)], run, [march.status], stats=stats)  # type: ignore[arg-type]
+
+
+BDF = register(method_outside("bdf", _drive))
