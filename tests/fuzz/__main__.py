@@ -2,7 +2,8 @@
 
 ``--executor native`` compares kernels of many programs with the interpreter, bit for bit, in the
 numerics that ``--numerics`` says. It goes on until as many programs have been compiled (most of
-the long ones are only interpreted). ``--loops-from 2`` records arrays of so many elements as loops.
+the long ones are only interpreted). ``--executor wide`` does the same for arrays of up to thousands
+of elements. ``--loops-from 2`` records arrays of so many elements as loops.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from archimedes.symbolic.core.wide import ANYWAY, WIDE, wide_from
 
 from .bundles import BUNDLE, check_bundle
 from .runner import EXECUTORS, check
+from .wide import check_wide_in_bundles
 
 CHUNK = 2 * BUNDLE
 
@@ -36,6 +38,8 @@ def _run_chunk(first: int, count: int, executor: str, numerics: str) -> tuple[in
         bundles = (seeds[k : k + BUNDLE] for k in range(0, count, BUNDLE))
         results = [check_bundle(bundle, numerics) for bundle in bundles]
         return sum(n for n, _ in results), [text for _, texts in results for text in texts]
+    if executor == "wide":
+        return count, check_wide_in_bundles(range(first, first + count))
     reports = (check(seed, executor) for seed in range(first, first + count))
     return count, [text for text in reports if text]
 
@@ -45,7 +49,9 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--executor", choices=sorted([*EXECUTORS, "native"]), default="compiled")
+    parser.add_argument(
+        "--executor", choices=sorted([*EXECUTORS, "native", "wide"]), default="compiled"
+    )
     parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
     parser.add_argument("--loops-from", type=int, default=WIDE, help="elements")
     parser.add_argument("--stop-after", type=int, default=10, help="mismatches to show")

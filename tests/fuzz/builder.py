@@ -21,7 +21,7 @@ import numpy as np
 
 from . import plain
 
-__all__ = ["Builder", "Var"]
+__all__ = ["MAX_SIZE", "Builder", "Var"]
 
 DTYPES = {np.dtype(t) for t in (np.float64, np.float32, np.int64, np.bool_)}
 MAX_SIZE, MAX_MAGNITUDE, MAX_RELATIVE_ERROR = 24, 1e4, 1e-3
@@ -61,24 +61,32 @@ class Var:
 class Builder:
     """The program so far: its lines, its variables and the namespace they live in."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, widest: int = MAX_SIZE) -> None:
         self.rng = random.Random(seed)
         self.np_rng = np.random.Generator(np.random.PCG64(seed))
+        self.widest = widest
         self.nasty = self.rng.random() < 0.15
         self.lines: list[str] = []
         self.vars: list[Var] = []
         self.env: dict[str, Any] = {"np": np, "arc": plain}
         self.inputs: dict[str, np.ndarray] = {}
         self.count = 0
+        self.lengths = self._wide_lengths() if widest > MAX_SIZE else ()
 
     # inputs -----------------------------------------------------------------------------------
 
+    def _wide_lengths(self) -> tuple[int, ...]:
+        """Lengths of axes of this program: few, so that arrays meet, of every magnitude."""
+        long, middle = (int(top ** self.rng.random()) for top in (self.widest, self.widest**0.5))
+        return (long, long, middle, middle, 1, self.rng.randrange(2, 5))
+
     def random_shape(self) -> tuple[int, ...]:
         sizes = (1, 2, 2, 3, 3, 4) if self.nasty or self.rng.random() < 0.96 else (0, 1, 2, 3)
+        sizes = self.lengths if self.lengths and 0 not in sizes else sizes
         rank = self.rng.choice((0, 1, 1, 2, 2, 2, 3, 3, 4))
         while True:
             shape = tuple(self.rng.choice(sizes) for _ in range(rank))
-            if np.prod(shape) <= MAX_SIZE:
+            if np.prod(shape) <= self.widest:
                 return shape
 
     def random_values(self, shape: tuple[int, ...], kind: str) -> np.ndarray:
@@ -174,7 +182,7 @@ class Builder:
             made = None
         for name in names if made is not None else []:
             value = np.asarray(self.env[name])
-            if value.dtype not in DTYPES or value.size > MAX_SIZE or value.ndim > 5:
+            if value.dtype not in DTYPES or value.size > self.widest or value.ndim > 5:
                 made = None
                 break
             var = Var(name, value, 0.0, signed, literal or value.dtype.kind != "f")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .array_statements import ARRAY_STATEMENTS
-from .builder import Builder
+from .builder import MAX_SIZE, Builder
 from .region_statements import REGION_STATEMENTS
 from .statements import STATEMENTS
 
@@ -47,9 +47,12 @@ class Program:
         return "\n".join([*head, self.source, "", *made, call])
 
 
-def generate(seed: int) -> Program:
-    """The program of this seed: 2 to 4 inputs and 3 to 25 statements."""
-    b = Builder(seed)
+def generate(seed: int, widest: int = MAX_SIZE) -> Program:
+    """The program of this seed: 2 to 4 inputs and 3 to 25 statements.
+
+    ``widest`` is the most elements that its arrays may have.
+    """
+    b = Builder(seed, widest)
     for _ in range(b.rng.randrange(2, 5)):
         b.add_input(b.rng.choice("fffffffssiiib"))
     inputs = len(b.vars)

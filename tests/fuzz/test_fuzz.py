@@ -16,10 +16,13 @@ from .__main__ import run_chunk
 from .bundles import BUNDLE, check_bundle
 from .programs import Expected, generate
 from .runner import EXECUTORS, check, mismatch
+from .wide import WIDEST, check_wide_in_bundles
 
-PROGRAMS, SIZE = 10_000, 250
+#: Together ten thousand: of small arrays, all compiled; of arrays of any size.
+PROGRAMS, OF_ANY_SIZE = 7_500, 2_500
+SIZE = 250
 #: Seeds looked at, and programs compiled of a bundle at least, to come to PROGRAMS native ones.
-SEEDS = 16_000
+SEEDS = 12_000
 LEAST = PROGRAMS * BUNDLE // SEEDS
 
 
@@ -159,3 +162,21 @@ def test_programs_as_loops(executor: str) -> None:
     count, reports = run_chunk(40_000, 64, executor, "strict", loops_from=2)
     assert count > 30
     assert not reports, "\n".join(reports)
+
+
+@pytest.mark.parametrize("first", long_after(0, range(0, OF_ANY_SIZE, SIZE)))
+def test_programs_of_wide_arrays(first: int) -> None:
+    """Of no element to thousands, on the interpreter and on NumPy; one in ten in native code."""
+    assert not "\n".join(check_wide_in_bundles(range(first, first + SIZE), every=10))
+
+
+def test_a_few_programs_of_wide_arrays() -> None:
+    assert not "\n".join(check_wide_in_bundles(range(OF_ANY_SIZE, OF_ANY_SIZE + 16)))
+
+
+def test_wide_arrays_are_of_every_size() -> None:
+    programs = [generate(seed, WIDEST) for seed in range(200)]
+    sizes = {value.size for p in programs for value in p.inputs.values()}
+    assert min(sizes) == 0
+    assert max(sizes) > WIDEST // 2
+    assert 0.3 < np.mean([size >= 64 for size in sizes]) < 0.9
