@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 
-from archimedes.backends.cuda import cuda_kernel, device, repeated_kernel
+from archimedes.backends.cuda import compiled_kernels, device, repeated_kernel
 
 from .emulation import Emulated
 
@@ -209,9 +209,17 @@ def _module() -> types.ModuleType:
             CUDARuntimeError=CUDARuntimeError,
         ),
         nvrtc=_space(getVersion=lambda: (13, 0)),
-        driver=_space(funcGetAttribute=lambda what, pointer: {3: 0, 4: 62}[what]),
+        driver=_space(
+            funcGetAttribute=lambda what, pointer: {3: 0, 4: 62}[what],
+            funcSetAttribute=lambda pointer, what, value: None,
+            occupancyMaxActiveBlocksPerMultiprocessor=lambda pointer, threads, shared: 8,
+        ),
         function=_space(Module=_Module),
-        Device=lambda: _space(id=0, compute_capability="90"),
+        Device=lambda: _space(
+            id=0,
+            compute_capability="90",
+            attributes={"MaxSharedMemoryPerBlockOptin": 49152, "MaxThreadsPerMultiProcessor": 2048},
+        ),
         memory=_space(OutOfMemoryError=OutOfMemoryError),
         Stream=_Stream,
         alloc_pinned_memory=bytearray,
@@ -238,7 +246,7 @@ def installed() -> Iterator[types.ModuleType]:
     made = _module()
     as_text = [
         mock.patch.object(module, "compile_cubin", lambda text, *rest: text.encode())
-        for module in (cuda_kernel, repeated_kernel)
+        for module in (compiled_kernels, repeated_kernel)
     ]
     # Only these: modules that are imported meanwhile stay.
     before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}

@@ -9,7 +9,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends import code_cache
-from archimedes.backends.cuda import cuda_kernel
+from archimedes.backends.cuda import compiled_kernels, cuda_kernel, kernel_source
 from archimedes.backends.cuda.cuda_kernel import CudaProgram
 from archimedes.backends.cuda.cupy_arrays import CupyArrays
 from archimedes.errors import CodegenError, DeviceError
@@ -135,6 +135,43 @@ def test_the_short_way_sees_what_a_function_read_change(cupy):
     assert run(x).get().tolist() == [0.0, 3.0, 6.0, 9.0]
 
 
+def test_long_programs_are_several_kernels(cupy, monkeypatch):
+    """Values between them lie in device memory, through which a batch goes in pieces."""
+    monkeypatch.setattr(kernel_source, "LONG", 20)
+    monkeypatch.setattr(kernel_source, "PART_OF_LONG", 300)
+
+    def f(x, n, a):
+        y, odd = x, n % 3
+        for k in range(12):
+            y = np.sin(y[::-1]) * a + x * y + odd - k / 7.0
+        flag = y[0] > x[1]
+        return y, np.where(flag, n * 2, n - odd), flag, x[0], np.float32(2.0) * (y[1] > 0.0), 3.5
+
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    n = np.arange(300)
+    run = arc.vmap(arc.compile(f), in_axes=(0, 0, None))
+    want = run(x, n, 0.7)
+    for far in (2**30, 1):
+        monkeypatch.setattr(compiled_kernels, "FAR_BYTES", far)
+        got = run(cupy.asarray(x), cupy.asarray(n), cupy.asarray(np.array(0.7)))
+        for a, b in zip(got, want):
+            assert a.get().dtype == b.dtype and a.get().tobytes() == b.tobytes()
+
+
+def test_figures_of_parts(cupy, monkeypatch):
+    monkeypatch.setattr(kernel_source, "LONG", 2)
+    monkeypatch.setattr(kernel_source, "PART_OF_LONG", 2)
+    program = CudaProgram(scaled(5))
+    x = cupy.asarray(np.ones((3, 5)))
+    out = cupy.empty((3, 5), np.float64)
+    program.call_batch([x, cupy.asarray(np.array(2.0))], [True, False], [out], 3)
+    assert out.get().tolist() == [[2.0] * 5] * 3
+    *notes, last = program.figures().notes
+    assert [note[:13] for note in notes] == [f"kernel {k} of 3" for k in (1, 2, 3)]
+    assert "1024 of 2048 threads on a multiprocessor" in notes[0]
+    assert last == "0 bytes per instance between kernels"
+
+
 def test_mixing_says_how_to_move(cupy):
     f = arc.vmap(lambda x, y: x + y)
     message = (
@@ -193,7 +230,7 @@ def test_machine_code_is_kept_on_disk(cupy, monkeypatch, tmp_path):
     def never(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(cuda_kernel, "compile_cubin", never)
+    monkeypatch.setattr(compiled_kernels, "compile_cubin", never)
     assert arc.vmap(make())(x).tolist() == [1.0, 1.0, 1.0]
     assert code_cache.cache_folder() == tmp_path / "cache"
 

@@ -46,7 +46,7 @@ def render(
     scratch: str = "stack",
     lines: Callable[[Graph, int], str] | None = None,
     part: int = PART,
-    dialect: type[C99] = C99,
+    dialect: Callable[..., C99] = C99,
 ) -> CSource:
     """Write a graph as a C function ``void name(inputs..., outputs..., workspace)``.
 

@@ -19,10 +19,11 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host
 
-__all__ = ["CudaC", "DeviceFunction", "device_function"]
+__all__ = ["POINTER", "CudaC", "DeviceFunction", "device_function"]
 
 _DIV = CODES["div"]
-_POINTER = re.compile(r"\*(\w+)")
+#: A pointer among parameters.
+POINTER = re.compile(r"\*(\w+)")
 #: A function that calls share, with its body.
 _CALL = re.compile(r"^__device__ static (void \w+_call\d+\(.*?^\}\n)", re.MULTILINE | re.DOTALL)
 #: Lines from which on such a function stays one.
@@ -81,7 +82,7 @@ def device_function(
 ) -> DeviceFunction:
     """Write a graph as a ``__device__`` function of pointers to its arrays (none to empty ones)."""
     source = render(graph, name, inputs=inputs, outputs=outputs, part=part, dialect=CudaC)
-    head = _POINTER.sub(r"*__restrict__ \1", source.prototype)
+    head = POINTER.sub(r"*__restrict__ \1", source.prototype)
     text = source.text.replace(
         f"{source.prototype}\n{{", f"__device__ static __forceinline__ {head}\n{{"
     )

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends import code_cache
-from archimedes.backends.cuda.cupy_arrays import as_cupy
-from archimedes.backends.cuda.device import (
-    LoadedKernel,
-    architecture,
-    compiler_major,
-    cupy,
-    toolkit,
-)
-from archimedes.backends.cuda.device_text import OPTIONS
+from archimedes.backends.cuda.compiled_kernels import CompiledKernels
+from archimedes.backends.cuda.device import cupy
 from archimedes.backends.cuda.direct_calls import batch_entry
-from archimedes.backends.cuda.kernel_source import KERNEL, Layout, file_of, kernel_text, layout
-from archimedes.backends.cuda.nvrtc import compile_cubin
+from archimedes.backends.cuda.kernel_figures import notes_of
+from archimedes.backends.cuda.kernel_source import file_of, layout
+from archimedes.backends.cuda.parted_kernels import program_text
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated
 from archimedes.backends.cuda.repeated_source import RepeatedProgram
 from archimedes.backends.protocol import Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
-from archimedes.errors import DeviceError
 
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest
@@ -37,63 +27,6 @@ __all__ = ["CHUNK_BYTES", "CudaProgram"]
 
 #: NumPy's arrays go to the device in pieces of this many bytes, inputs and results together.
 CHUNK_BYTES = 256 * 2**20
-_FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "c")
-
-
-class _Compiled:
-    """A kernel for certain batched inputs, on one device."""
-
-    def __init__(self, program: Program, batched: tuple[bool, ...], device: int) -> None:
-        begin = time.perf_counter()
-        self.device = device
-        self.plan: Layout = layout(program, batched)
-        cubin = code_cache.read(key := _key(program, batched))
-        self.from_disk = cubin is not None
-        if cubin is None:
-            text = file_of([kernel_text(program, self.plan)])
-            cubin = compile_cubin(text, architecture(), compiler_major())
-            code_cache.write(key, cubin)
-        self.bytes = len(cubin)
-        self.loaded = LoadedKernel(cubin, KERNEL)
-        self.seconds = time.perf_counter() - begin
-
-    def launch(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> None:
-        """Start it for ``count`` instances."""
-        given = [as_cupy(x) for x in (*inputs, *outputs)]
-        self._check_device(given)
-        self.start(given, count)
-
-    def start(self, given: Sequence[Any], count: int) -> None:
-        """Start it for arrays of this device."""
-        plan = self.plan
-        pointers = [x for x, a in zip(given, plan.arrays) if a.row]
-        blocks = -(-count // plan.threads)
-        self.loaded.launch(blocks, plan.threads, (*pointers, np.uint64(count)), plan.shared)
-
-    def _check_device(self, given: Sequence[Any]) -> None:
-        """Refuse arrays of another device: a kernel would fail there and take the context along."""
-        for array in given:
-            if array.device.id != self.device:
-                raise DeviceError(
-                    f"an array lies on GPU {array.device.id}, but the current one is "
-                    f"{self.device}: call the function inside "
-                    f"`with cupy.cuda.Device({array.device.id}):`, with all arrays there"
-                )
-
-
-def _key(program: Program, batched: tuple[bool, ...]) -> str:
-    """Name machine code by all it depends on."""
-    return code_cache.cache_key(
-        "cuda",
-        program.graph.lasting_digest(),
-        program.inputs,
-        program.outputs,
-        batched,
-        architecture(),
-        toolkit(),
-        OPTIONS,
-        *map(code_cache.sources_digest, _FOLDERS),
-    )
 
 
 class CudaProgram(Kernel):
@@ -104,10 +37,10 @@ class CudaProgram(Kernel):
     def __init__(self, program: Program) -> None:
         self.program = program
         self._has_results = any(math.prod(shape) for _, shape in program.outputs)
-        self._made: dict[tuple[int, tuple[bool, ...]], _Compiled] = {}
+        self._made: dict[tuple[int, tuple[bool, ...]], CompiledKernels] = {}
         self._lock = threading.Lock()
 
-    def compiled(self, batched: tuple[bool, ...], device: int) -> _Compiled:
+    def compiled(self, batched: tuple[bool, ...], device: int) -> CompiledKernels:
         """Return the kernel for certain batched inputs on the current device."""
         key = (device, batched)
         found = self._made.get(key)
@@ -115,7 +48,7 @@ class CudaProgram(Kernel):
             with self._lock:
                 found = self._made.get(key)
                 if found is None:
-                    found = self._made[key] = _Compiled(self.program, batched, device)
+                    found = self._made[key] = CompiledKernels(self.program, batched, device)
         return found
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -181,23 +114,15 @@ class CudaProgram(Kernel):
     def source(self, kind: str) -> str:
         """Return the CUDA C of a batch whose inputs all have a row per instance."""
         plan = layout(self.program, [True] * len(self.program.inputs))
-        return file_of([kernel_text(self.program, plan)])
+        return file_of([program_text(self.program, plan)])
 
     def figures(self) -> Figures:
         """Return what the code made so far costs."""
         made = list(self._made.values())
-        notes = []
-        for compiled in made:
-            registers, local = compiled.loaded.attributes()
-            plan = compiled.plan
-            notes.append(
-                f"{plan.threads} threads per block, {registers} registers and {local} bytes of "
-                f"local memory per thread, {plan.shared} bytes of shared memory per block"
-            )
         return Figures(
             operations=operations(self.program.graph, EVERYTHING),
             code_bytes=sum(x.bytes for x in made),
             compile_seconds=sum(x.seconds for x in made),
             from_disk=any(x.from_disk for x in made),
-            notes=tuple(notes),
+            notes=tuple(note for kernels in made for note in notes_of(kernels)),
         )

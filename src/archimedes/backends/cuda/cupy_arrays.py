@@ -15,7 +15,7 @@ from archimedes.backends.cuda.device import cupy
 from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = ["CupyArrays", "as_cupy"]
+__all__ = ["CupyArrays", "as_cupy", "enough_memory"]
 
 #: DLPack's numbers of memory on a GPU: its own, and memory that it shares with the CPU.
 _ON_GPU = (2, 13)
@@ -42,7 +42,7 @@ def as_cupy(value: Any) -> Any:
 
 
 @contextmanager
-def _enough_memory() -> Iterator[None]:
+def enough_memory() -> Iterator[None]:
     """Say what helps where the device's memory does not suffice; nothing is lost then."""
     try:
         yield
@@ -75,12 +75,12 @@ class CupyArrays(Arrays):
             value = as_cupy(value)
             if value.shape == shape and value.dtype == DTYPES[code] and value.flags.c_contiguous:
                 return value
-        with _enough_memory():
+        with enough_memory():
             return cupy().ascontiguousarray(as_cupy(value), dtype=DTYPES[code]).reshape(shape)
 
     def empty(self, code: int, shape: tuple[int, ...]) -> Any:
         """Return a new array of CuPy's."""
-        with _enough_memory():
+        with enough_memory():
             return cupy().empty(shape, DTYPES[code])
 
     def to_host(self, array: Any) -> np.ndarray:
@@ -103,7 +103,7 @@ class CupyArrays(Arrays):
     def working(self, apart: bool) -> Iterator[None]:
         """Watch the memory; ``apart``: on a stream of its own."""
         stream = cupy().cuda.Stream(non_blocking=True) if apart else nullcontext()
-        with _enough_memory(), stream:
+        with enough_memory(), stream:
             yield
 
     def move_axis(self, array: Any, source: int, destination: int) -> Any:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from archimedes.errors import DeviceError
 
-__all__ = ["LoadedKernel", "architecture", "compiler_major", "cupy", "toolkit"]
+__all__ = [
+    "LoadedKernel",
+    "LoadedModule",
+    "architecture",
+    "compiler_major",
+    "cupy",
+    "shared_memory",
+    "toolkit",
+]
 
 _REMEDY = (
     'install CuPy for its CUDA, pip install "archimedes[cuda]" (CUDA 13) or '
@@ -55,29 +64,61 @@ def compiler_major() -> int:
     return int(nvrtc.getVersion()[0])
 
 
+def shared_memory() -> int:
+    """Return the bytes of shared memory that a block of threads may ask for."""
+    most = cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+    return int(most) - RESERVED
+
+
+#: Bytes of shared memory that CUDA takes for itself in each block.
+RESERVED = 1024
+#: Bytes that a block has without asking.
+GIVEN = 48 * 1024
 #: Numbers of attributes in CUDA's driver interface.
-_LOCAL, _REGISTERS = 3, 4
+_LOCAL, _REGISTERS, _SHARED = 3, 4, 8
+
+
+class LoadedModule:
+    """Machine code on the current device."""
+
+    def __init__(self, cubin: bytes) -> None:
+        cupy()
+        from cupy.cuda import function
+
+        self.module = function.Module()
+        self.module.load(cubin)
+
+    def kernel(self, name: str, shared: int = 0) -> LoadedKernel:
+        """Return a kernel of it whose blocks take so many bytes of shared memory."""
+        return LoadedKernel(self, name, shared)
 
 
 class LoadedKernel:
     """A kernel on the current device."""
 
-    def __init__(self, cubin: bytes, name: str) -> None:
-        cupy()
-        from cupy.cuda import function
+    def __init__(self, code: bytes | LoadedModule, name: str, shared: int = 0) -> None:
+        self._code = code if isinstance(code, LoadedModule) else LoadedModule(code)
+        self.function = self._code.module.get_function(name)
+        if shared > GIVEN:
+            from cupy.cuda import driver
 
-        self._module = function.Module()
-        self._module.load(cubin)
-        self._function = self._module.get_function(name)
+            driver.funcSetAttribute(self.function.ptr, _SHARED, shared)
 
-    def launch(self, blocks: int, threads: int, arguments: tuple[Any, ...], shared: int) -> None:
+    def launch(self, blocks: int, threads: int, arguments: Sequence[Any], shared: int) -> None:
         """Start it on the current stream."""
-        self._function((blocks,), (threads,), arguments, shared)
+        self.function((blocks,), (threads,), tuple(arguments), shared)
 
     def attributes(self) -> tuple[int, int]:
         """Return registers per thread, and bytes of local memory per thread."""
         from cupy.cuda import driver
 
         asked = driver.funcGetAttribute
-        pointer = self._function.ptr
+        pointer = self.function.ptr
         return int(asked(_REGISTERS, pointer)), int(asked(_LOCAL, pointer))
+
+    def occupancy(self, threads: int, shared: int) -> int:
+        """Return how many blocks a multiprocessor runs at a time."""
+        from cupy.cuda import driver
+
+        asked = driver.occupancyMaxActiveBlocksPerMultiprocessor
+        return int(asked(self.function.ptr, threads, shared))

@@ -156,7 +156,7 @@ def _builder(form: Form) -> Callable[[Sequence[Any]], Any]:
     cls, fields = form.cls, form.fields
 
     def make(outs: Sequence[Any]) -> Any:
-        made = object.__new__(cls)
+        made: Any = object.__new__(cls)
         made.__dict__.update(zip(fields, [part(outs) for part in parts]))
         return made
 

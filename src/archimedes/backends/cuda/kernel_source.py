@@ -10,7 +10,7 @@ it is, and so are single numbers, which lie well as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from archimedes.backends.c.c99 import PART
@@ -18,10 +18,13 @@ from archimedes.backends.c.source import Argument
 from archimedes.backends.c.spelling import BYTES, CTYPES
 from archimedes.backends.cuda.cuda_c import device_function
 from archimedes.backends.cuda.device_text import PRELUDE
+from archimedes.backends.cuda.staging_text import STAGING
 from archimedes.backends.protocol import Program
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, length_of
+from archimedes.graph.ops import CONST, INPUT, TABLE
+from archimedes.graph.program import Graph
 
-__all__ = ["KERNEL", "KernelText", "Layout", "file_of", "kernel_text", "layout"]
+__all__ = ["KERNEL", "KernelText", "Layout", "file_of", "kernel_text", "layout", "written_kernel"]
 
 #: The name of a kernel that is alone in its file.
 KERNEL = "archimedes_kernel"
@@ -29,81 +32,10 @@ KERNEL = "archimedes_kernel"
 SHARED = 48 * 1024
 #: Threads of a block: the most whose rows fit.
 BLOCKS = (128, 64, 32)
-
-_STAGING = """\
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define ARC_COPIES 1
-#else
-#define ARC_COPIES 0
-#endif
-
-/* Begin to copy a number, or 16 bytes, to shared memory; arc_arrived waits for all of them. */
-template <typename T>
-__device__ static __forceinline__ void arc_begin(T *to, const T *from)
-{
-#if ARC_COPIES
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
-    if (sizeof(T) == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-    } else if (sizeof(T) == 8) {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
-    }
-#else
-    *to = *from;
-#endif
-}
-
-__device__ static __forceinline__ void arc_arrived(void)
-{
-#if ARC_COPIES
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-    __syncthreads();
-}
-
-/* Whether a whole block's rows are copied 16 bytes at a time: as they lie, from there on. */
-template <typename T, unsigned N, unsigned S, unsigned B>
-__device__ static __forceinline__ bool arc_wide(const T *far, unsigned n)
-{
-    return S == N && B * N * sizeof(T) % 16 == 0 && n == B && (uint64_t)far % 16 == 0;
-}
-
-/* A block's n rows of N numbers, from memory to rows of S numbers in shared memory. */
-template <typename T, unsigned N, unsigned S, unsigned B>
-__device__ static __forceinline__ void arc_fetch(T *rows, const T *__restrict__ from, unsigned n)
-{
-    if (arc_wide<T, N, S, B>(from, n)) {
-#pragma unroll 16
-        for (unsigned k = threadIdx.x; k < B * N * sizeof(T) / 16; k += B) {
-            arc_begin((uint4 *)rows + k, (const uint4 *)from + k);
-        }
-    } else {
-#pragma unroll 4
-        for (unsigned k = threadIdx.x; k < n * N; k += B) {
-            arc_begin(rows + (S == N ? k : k / N * S + k % N), from + k);
-        }
-    }
-}
-
-/* The way back. */
-template <typename T, unsigned N, unsigned S, unsigned B>
-__device__ static __forceinline__ void arc_put(T *__restrict__ to, const T *rows, unsigned n)
-{
-    if (arc_wide<T, N, S, B>(to, n)) {
-#pragma unroll 16
-        for (unsigned k = threadIdx.x; k < B * N * sizeof(T) / 16; k += B) {
-            ((uint4 *)to)[k] = ((const uint4 *)rows)[k];
-        }
-    } else {
-#pragma unroll 4
-        for (unsigned k = threadIdx.x; k < n * N; k += B) {
-            to[k] = rows[S == N ? k : k / N * S + k % N];
-        }
-    }
-}
-"""
+#: Programs of more statements than this are cut into kernels of at most ``PART_OF_LONG``: longer
+#: ones do not stay in the instruction cache of a multiprocessor (128 KiB), and each group of
+#: threads waits for its instructions. A call of an elementary function counts as so many.
+LONG, PART_OF_LONG, ELEMENTARY = 5000, 3700, 20
 
 
 class DeviceArray(NamedTuple):
@@ -132,22 +64,25 @@ class DeviceArray(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a kernel reaches its arrays: ``staged`` ones through shared memory.
+    """How kernels reach their arrays: ``staged`` ones through shared memory.
 
-    ``threads`` are those of a block, ``shared`` its bytes of shared memory. A kernel takes
-    pointers to the ``arrays`` that are not empty, inputs first, and the number of instances.
+    ``threads`` are those of a block, ``shared`` the most bytes of shared memory it takes. A kernel
+    takes pointers to the ``arrays`` that are not empty, inputs first, and the number of instances.
+    ``parts``: kernels that the program is cut into.
     """
 
     arrays: tuple[DeviceArray, ...]
     staged: tuple[DeviceArray, ...]
     threads: int
     shared: int
+    parts: int = 1
 
 
-def layout(program: Program, batched: Sequence[bool]) -> Layout:
+def layout(program: Program, batched: Sequence[bool], room: int = SHARED) -> Layout:
     """Lay out a kernel; ``batched`` says which inputs have a row per instance.
 
-    Other inputs are shared by all instances.
+    Other inputs are shared by all instances. Long programs are cut; a block of theirs may take
+    ``room`` bytes of shared memory.
     """
     arrays = [
         DeviceArray(f"in{k}", code, math.prod(shape), many, False)
@@ -157,12 +92,29 @@ def layout(program: Program, batched: Sequence[bool]) -> Layout:
         DeviceArray(f"out{k}", code, math.prod(shape), True, True)
         for k, (code, shape) in enumerate(program.outputs)
     ]
-    threads, staged = _staged(arrays)
+    parts = parts_of(program.graph)
+    threads, staged = _staged(arrays, SHARED if parts == 1 else room)
     shared = threads * sum(a.bytes for a in staged)
-    return Layout(tuple(arrays), staged, threads, shared)
+    return Layout(tuple(arrays), staged, threads, shared, parts)
 
 
-def _staged(arrays: Sequence[DeviceArray]) -> tuple[int, tuple[DeviceArray, ...]]:
+def parts_of(graph: Graph) -> int:
+    """Return how many kernels a program becomes: one, or several without loops in them.
+
+    >>> parts_of(Graph())
+    1
+    """
+    live = graph.live()
+    if graph.regions or any(length_of(graph.dtype[i]) for i in live):
+        return 1
+    size = sum(graph.op[i] not in (CONST, INPUT) for i in live)
+    size += ELEMENTARY * sum(
+        TABLE[graph.op[i]].elementary for i in live if graph.op[i] < len(TABLE)
+    )
+    return -(-size // PART_OF_LONG) if size > LONG else 1
+
+
+def _staged(arrays: Sequence[DeviceArray], room: int) -> tuple[int, tuple[DeviceArray, ...]]:
     """Return the threads of a block and what goes through shared memory: all, or short rows.
 
     Arrays of long words come first, so that each lies where it may.
@@ -173,9 +125,9 @@ def _staged(arrays: Sequence[DeviceArray]) -> tuple[int, tuple[DeviceArray, ...]
 
     wanted = sorted((a for a in arrays if a.may_stage), key=lambda a: a.bytes)
     for threads in BLOCKS:
-        if threads * sum(a.bytes for a in wanted) <= SHARED:
+        if threads * sum(a.bytes for a in wanted) <= room:
             return threads, ordered(wanted)
-    threads, left, kept = BLOCKS[-1], SHARED // BLOCKS[-1], list[DeviceArray]()
+    threads, left, kept = BLOCKS[-1], room // BLOCKS[-1], list[DeviceArray]()
     for array in wanted:
         if array.bytes <= left:
             left -= array.bytes
@@ -184,47 +136,70 @@ def _staged(arrays: Sequence[DeviceArray]) -> tuple[int, tuple[DeviceArray, ...]
 
 
 class KernelText(NamedTuple):
-    """A kernel and the function of one instance; ``helpers``: what a file has before them."""
+    """Kernels and the functions they call; ``helpers``: what a file has before them.
+
+    ``kernels`` are their names, in the order they run, with the bytes of shared memory of a block.
+    ``far`` are the bytes of device memory that a block of threads keeps between them.
+    """
 
     text: str
     helpers: dict[str, str]
+    kernels: tuple[tuple[str, int], ...] = ()
+    far: int = 0
 
 
 def file_of(kernels: Sequence[KernelText]) -> str:
     """Put kernels into one file, what they stand on once."""
     helpers = {name: text for kernel in kernels for name, text in kernel.helpers.items()}
-    return "\n".join([PRELUDE, *helpers.values(), _STAGING, *(kernel.text for kernel in kernels)])
+    return "\n".join([PRELUDE, *helpers.values(), STAGING, *(kernel.text for kernel in kernels)])
 
 
 def kernel_text(program: Program, plan: Layout, name: str = KERNEL, part: int = PART) -> KernelText:
-    """Write a program as a kernel of this name."""
+    """Write a program that is not cut as a kernel of this name."""
     arguments = [Argument(a.name, a.code, (a.row,)) for a in plan.arrays]
     count = len(program.inputs)
     instance = f"{name}_instance"
     function = device_function(program.graph, instance, arguments[:count], arguments[count:], part)
     arrays = [a for a in plan.arrays if a.row]
+
+    def call(places: dict[str, str]) -> list[str]:
+        return [f"{instance}({', '.join(places[a.name] for a in arrays)});"]
+
+    kernel = written_kernel(name, arrays, plan.threads, plan.staged, call)
+    return KernelText(f"{function.text}\n{kernel}", function.helpers, ((name, plan.shared),))
+
+
+def written_kernel(
+    name: str,
+    arrays: Sequence[DeviceArray],
+    threads: int,
+    staged: Sequence[DeviceArray],
+    calls: Callable[[dict[str, str]], Sequence[str]],
+    kept: Sequence[str] = (),
+    far: Sequence[str] | None = None,
+) -> str:
+    """Write a kernel of this name.
+
+    ``calls`` returns what each thread does, given where its rows of the arrays are. ``kept`` are
+    names of staged outputs of which some numbers are there already, ``far`` lines that come first
+    in kernels with a pointer to memory between them.
+    """
     heads = [
         f"{'' if a.output else 'const '}{CTYPES[a.code]} *__restrict__ {a.name}" for a in arrays
     ]
+    heads += ["unsigned char *__restrict__ far"] if far is not None else []
     head = (
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}) '
+        f'extern "C" __global__ void __launch_bounds__({threads}) '
         f"{name}({', '.join([*heads, 'uint64_t count'])})"
     )
-    body = [f"    {line}" for line in _body(instance, arrays, plan)]
-    return KernelText("\n".join([function.text, head, "{", *body, "}\n"]), function.helpers)
-
-
-def _body(instance: str, arrays: Sequence[DeviceArray], plan: Layout) -> list[str]:
-    """Write the statements of a kernel."""
-    threads, lines = plan.threads, list[str]()
-    if plan.staged:
-        lines.append("extern __shared__ __align__(16) unsigned char arc_shared[];")
+    lines = ["extern __shared__ __align__(16) unsigned char arc_shared[];"] if staged else []
     lines += [
         f"const uint64_t first = (uint64_t)blockIdx.x * {threads};",
         f"const unsigned n = count - first < {threads} ? (unsigned)(count - first) : {threads};",
+        *(far or ()),
     ]
     at, places = 0, dict[str, str]()
-    for a in plan.staged:
+    for a in staged:
         kind = CTYPES[a.code]
         lines.append(f"{kind} *const tile_{a.name} = ({kind} *)(arc_shared + {at});")
         at += a.bytes * threads
@@ -232,18 +207,23 @@ def _body(instance: str, arrays: Sequence[DeviceArray], plan: Layout) -> list[st
     for a in arrays:
         direct = f"{a.name} + (first + threadIdx.x) * {a.row}" if a.many else a.name
         places.setdefault(a.name, direct)
-    fetched = [_move(a, threads) for a in plan.staged if not a.output]
-    put = [_move(a, threads) for a in plan.staged if a.output]
-    given = ", ".join(places[a.name] for a in arrays)
+    fetched = [_fetch(a, threads) for a in staged if not a.output or a.name in kept]
+    put = [_put(a, threads) for a in staged if a.output]
     lines += [*fetched, *(["arc_arrived();"] if fetched else [])]
-    lines += ["if (threadIdx.x < n) {", f"    {instance}({given});", "}"]
-    return [*lines, *(["__syncthreads();"] if put else []), *put]
+    lines += ["if (threadIdx.x < n) {", *(f"    {line}" for line in calls(places)), "}"]
+    lines += [*(["__syncthreads();"] if put else []), *put]
+    return "\n".join([head, "{", *(f"    {line}" for line in lines), "}\n"])
 
 
-def _move(a: DeviceArray, threads: int) -> str:
-    """Move the rows of a block into shared memory, or out of it."""
-    sizes = f"<{CTYPES[a.code]}, {a.row}, {a.stride}, {threads}>"
-    far, near = f"{a.name} + first * {a.row}", f"tile_{a.name}"
-    return (
-        f"arc_put{sizes}({far}, {near}, n);" if a.output else f"arc_fetch{sizes}({near}, {far}, n);"
-    )
+def _sizes(a: DeviceArray, threads: int) -> str:
+    return f"<{CTYPES[a.code]}, {a.row}, {a.stride}, {threads}>"
+
+
+def _fetch(a: DeviceArray, threads: int) -> str:
+    """Move the rows of a block into shared memory."""
+    return f"arc_fetch{_sizes(a, threads)}(tile_{a.name}, {a.name} + first * {a.row}, n);"
+
+
+def _put(a: DeviceArray, threads: int) -> str:
+    """Move them out of it."""
+    return f"arc_put{_sizes(a, threads)}({a.name} + first * {a.row}, tile_{a.name}, n);"
