@@ -52,7 +52,7 @@ def figure_eight(v: SimpleNamespace, left: Any, right: Any) -> None:
     left.plot(wanted[1], wanted[0], "k--", linewidth=0.8, label="wanted")
     left.plot(v.run.x.motion.pos[:, 1], v.run.x.motion.pos[:, 0], label="flown")
     left.set(xlabel="east in m", ylabel="north in m", aspect="equal")
-    left.legend()
+    left.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     right.plot(v.times, v.error)
     right.set(xlabel="time in s", ylabel="distance from the path in m")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from archimedes import tree
 from docs.site.docstring_text import as_text, first_sentence
 from docs.site.parameters import described
 from docs.site.public_names import PACKAGES, Name, names_of, present, public_names
@@ -93,14 +94,22 @@ def _page(name: Name) -> str:
         links = ", ".join(f":doc:`{m.name} </{_place(m.full)}>`" for m in makers)
         note = f"Returned by {links}.\n\n" + note
     return (
-        ":orphan:\n\n"
+        ":orphan:\n\n.. rst-class:: public-name\n\n"
         + _title(name.full.removeprefix("archimedes."))
+        + f"``{_import(name)}``\n\n"
         + f".. py:currentmodule:: {name.package}\n\n"
         + writer(name)
         + "\n"
         + note
         + f"Back to :doc:`{name.package} </reference/{name.package}>`.\n"
     )
+
+
+def _import(name: Name) -> str:
+    """Return the line that brings a name."""
+    if name.package == "archimedes":
+        return f"import archimedes as arc; arc.{name.name}"
+    return f"from {name.package} import {name.name}"
 
 
 def _makers(name: Name) -> list[Name]:
@@ -163,8 +172,9 @@ def _entry(name: Name, directive: str, title: str, value: Any, text: str, flags:
 def _members(owner: Name) -> Iterator[str]:
     cls, full = owner.value, owner.name
     fields = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    fields |= set(getattr(cls, "_fields", ()))
     for name in dir(cls):
-        if name.startswith("_") or name in fields:
+        if name.startswith("_") or name in fields or getattr(cls, name, None) is tree.replace:
             continue
         raw = inspect.getattr_static(cls, name)
         home = next((c for c in cls.__mro__ if name in vars(c)), cls)
@@ -262,7 +272,12 @@ class Words(str):
 
 
 def _fields(cls: type) -> str:
-    """Return a table of the fields of a struct or dataclass: type, unit, default."""
+    """Return a table of the fields of a struct, dataclass or named tuple: type, unit, default."""
+    if hasattr(cls, "_field_defaults"):
+        hints = cls.__annotations__
+        return _field_table(
+            [(f, _known_type(hints.get(f, "")), "", "", "") for f in getattr(cls, "_fields", ())]
+        )
     if not dataclasses.is_dataclass(cls):
         return ""
     rows = []
@@ -275,10 +290,23 @@ def _fields(cls: type) -> str:
         else:
             default = "" if f.default_factory is dataclasses.MISSING else _made(f.default_factory)
         static = "static" if f.metadata.get("static") else ""
-        rows.append((f.name, _type_text(f.type), unit, default, static))
+        rows.append((f.name, _known_type(f.type), unit, default, static))
+    copies = getattr(cls, "replace", None) is tree.replace
+    more = "A copy with other values: :doc:`x.replace(...) </reference/archimedes.tree/replace>`."
+    return _field_table(rows) + (f"{more}\n\n" if copies and rows else "")
+
+
+def _field_table(rows: list[tuple[str, ...]]) -> str:
+    """Return the table, without columns that say nothing."""
     headers = ("field", "type", "unit", "default", "")
     used = [k for k, _ in enumerate(headers) if k == 0 or any(row[k] for row in rows)]
     return _table([headers[k] for k in used], [[row[k] for k in used] for row in rows])
+
+
+def _known_type(annotation: Any) -> str:
+    """Return a type; nothing for Any, which says nothing."""
+    text = _type_text(getattr(annotation, "__forward_arg__", annotation))
+    return "" if text == "Any" else text
 
 
 def _made(factory: Any) -> str:
