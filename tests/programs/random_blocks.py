@@ -8,7 +8,7 @@ import numpy as np
 
 from archimedes.graph import B8, CODES, DTYPES, F32, F64, I64, Call, Graph, Map, Scan, Switch, While
 from archimedes.graph.dtypes import block_type, item_type, length_of
-from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack
+from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack, Solve
 from archimedes.graph.regions.nest import COMBINE
 from archimedes.graph.regions.reads import Read, row_major
 
@@ -177,7 +177,7 @@ class BlockBuilder(Builder):
         kinds = [self.g.dtype[i] for i in blocks]
         scalars, outs = self.some(1, 3), self.some(1, 4)
         ids, depth = self.picks(scalars), self.depth - 1
-        kind = self.choice("call", "scan", "while", "switch", "map", "carried")
+        kind = self.choice("call", "scan", "while", "switch", "map", "carried", "rows", "solve")
         if kind == "call":
             body = self.inner(scalars + kinds, outs, int(self.choice(4, 30)), depth)
             body.outputs += [i for i, d in enumerate(body.dtype) if length_of(d)][:3]
@@ -204,11 +204,40 @@ class BlockBuilder(Builder):
             return self.g.region(Switch([self.pick(I64), *ids, *blocks], branches))
         if kind == "carried":
             return self.carried(ids, blocks)
+        if kind == "rows":
+            return self.rows(ids, scalars, blocks)
+        if kind == "solve":
+            return self.solve()
         if not self.rng.integers(3):
             return self.sliced(scalars, kinds)
         length = int(self.choice(1, 3, 9))
         body = self.inner(scalars + kinds, outs, 6, depth)
         return self.g.region(Map(self.picks(scalars * length) + blocks, body, length, len(scalars)))
+
+    def rows(self, ids: list[int], scalars: list[int], blocks: list[int]) -> np.ndarray:
+        """A scan over the rows of blocks, which gives rows: scalars of each step, or blocks."""
+        length = int(self.choice(1, 2, 5, 17))
+        dtype, width = int(self.rng.integers(4)), int(self.choice(1, 3, 9))
+        tables = [
+            self.g.block((self.rng.normal(size=size) * 5).astype(DTYPES[dtype]))
+            for size in (length, length * width)
+        ]
+        kinds = [self.g.dtype[i] for i in blocks]
+        row = block_type(dtype, width)
+        body = self.inner([*scalars, dtype, row, *kinds], [*scalars, dtype], 8, self.depth - 1)
+        body.outputs += [i for i, d in enumerate(body.dtype) if length_of(d)][:3]
+        way = bool(self.rng.integers(2))
+        inputs = [*ids, *tables, *blocks]
+        return self.g.region(Scan(inputs, body, length, len(ids), 2, way, stacked=True))
+
+    def solve(self) -> np.ndarray:
+        """A system of linear equations in blocks."""
+        n, m = int(self.choice(1, 2, 5, 9)), int(self.choice(1, 2, 4))
+        dtype = int(self.choice(F64, F32))
+        matrix, right = (
+            self.g.block(self.rng.normal(size=n * k).astype(DTYPES[dtype])) for k in (n, m)
+        )
+        return self.g.region(Solve([matrix, right], n, m, dtype, blocks=True))
 
     def carried(self, ids: list[int], blocks: list[int]) -> np.ndarray:
         """A loop that carries blocks."""

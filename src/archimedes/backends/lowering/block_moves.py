@@ -22,7 +22,7 @@ from archimedes.graph.regions.reads import positions
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["lower_accumulate", "lower_pack"]
+__all__ = ["copy_box", "lower_accumulate", "lower_pack"]
 
 
 def lower_pack(low: Lowering, scope: Scope, region: Pack, outs: Sequence[int]) -> None:
@@ -46,7 +46,7 @@ def lower_pack(low: Lowering, scope: Scope, region: Pack, outs: Sequence[int]) -
             continue
         copy_all(d, f, single)
         single = []
-        _copy_box(d, f, move, to, value)
+        copy_box(d, f, move, to, value)
     copy_all(d, f, single)
 
 
@@ -60,7 +60,8 @@ def _covers(region: Pack) -> bool:
     return bool(covered.all())
 
 
-def _copy_box(d: Dialect, f: Any, move: Move, to: Place, value: Binding) -> None:
+def copy_box(d: Dialect, f: Any, move: Move, to: Place, value: Binding) -> None:
+    """Copy a box of elements, or fill it with a scalar."""
     shape, strides = merged(
         move.shape, [move.to.strides, *([move.start.strides] if move.start else [])]
     )

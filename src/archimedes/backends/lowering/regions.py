@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archimedes.backends.lowering.block_moves import lower_accumulate, lower_pack
+from archimedes.backends.lowering.block_moves import copy_box, lower_accumulate, lower_pack
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import FEW, Dialect
 from archimedes.backends.lowering.loops import lower_map, lower_scan, lower_while
@@ -24,6 +24,7 @@ from archimedes.graph.regions import (
     Call,
     Host,
     Map,
+    Move,
     Nest,
     Pack,
     Region,
@@ -32,6 +33,7 @@ from archimedes.graph.regions import (
     Switch,
     While,
 )
+from archimedes.graph.regions.reads import Affine
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
@@ -96,6 +98,9 @@ class _Blocks:
 
 def _solve(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> None:
     d, f, n, m = low.dialect, scope.f, region.size, region.columns
+    if region.blocks:
+        _solve_blocks(low, scope, region, outs)
+        return
     width = n + m
     few = len(outs) <= FEW and d.reuses_scratch
     if few:
@@ -112,6 +117,21 @@ def _solve(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> N
         r, c = divmod(number, m)
         found = Binding(place=work.at(r * width + n + c))
         scope.bind(i, d.taken(f, found, region.dtype) if few else found)
+
+
+def _solve_blocks(low: Lowering, scope: Scope, region: Solve, outs: Sequence[int]) -> None:
+    d, f, n, m = low.dialect, scope.f, region.size, region.columns
+    width, (i,) = n + m, outs
+    work = d.block(f, region.dtype, n * width)
+    start = 0
+    for columns, j in zip((n, m), region.inputs.tolist()):
+        box = Move(0, (n, columns), Affine(start, (width, 1)), Affine(0, (columns, 1)))
+        copy_box(d, f, box, work, scope.binding(j))
+        start += columns
+    d.solve(f, region, work)
+    box = Move(0, (n, m), Affine(0, (m, 1)), Affine(n, (width, 1)))
+    copy_box(d, f, box, scope.new_block(i), Binding(place=work))
+    d.release(f, work, n * width)
 
 
 def _host(low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:

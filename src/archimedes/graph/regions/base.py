@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from archimedes.errors import GraphError
+from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.cutting import Cut, Cutter, same_number
 
@@ -226,12 +227,16 @@ class Region:
         """
         return sum(map(body, self.bodies))
 
-    def dependence(self, given: list[int], through: Through) -> list[int]:
-        """Return what each output depends on, as a set of bits; ``given`` are those of inputs."""
+    def dependence(self, given: list[Any], through: Through) -> list[Any]:
+        """Return what each output depends on, as a set of bits; ``given`` are those of inputs.
+
+        Of a block, a list of sets, or 0.
+        """
         every = 0
         for inputs in given:
             every |= union_of(inputs)
-        return [every] * len(self.out_dtypes)
+        lengths = map(length_of, self.out_dtypes)
+        return [[every] * length if every and length else every for length in lengths]
 
     # ---- its derivatives ---------------------------------------------------------------
 

@@ -34,7 +34,8 @@ class Move(NamedTuple):
 class Pack(Region):
     """Make a block of ``length`` elements of dtype ``dtype`` by copying boxes, in order.
 
-    What no box covers is zero. Boxes do not overlap, in themselves or each other.
+    What no box covers is zero. Boxes do not overlap in themselves; a later one overwrites (and
+    derivatives are those of boxes that do not overlap each other, which is what programs have).
     """
 
     length: int

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from archimedes.graph.dtypes import F32, F64
+from archimedes.graph.dtypes import F32, F64, block_type
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run
 
@@ -20,29 +20,39 @@ __all__ = ["Solve", "eliminate"]
 class Solve(Region):
     """Solve ``A X = B`` by elimination with partial pivoting: n*n values of A, then n*columns of B.
 
-    The order of operations is part of the contract (see ``eliminate``): every backend gives
-    the same bits. A singular matrix gives inf or nan.
+    With ``blocks``, A, B and X are one block each. The order of operations is part of the
+    contract (see ``eliminate``): every backend gives the same bits. A singular matrix gives inf or
+    nan.
     """
 
     size: int
     columns: int
     dtype: int
+    blocks: bool = field(default=False, kw_only=True)
 
     @property
     def out_dtypes(self) -> list[int]:
-        return [self.dtype] * (self.size * self.columns)
+        count = self.size * self.columns
+        return [block_type(self.dtype, count)] if self.blocks else [self.dtype] * count
 
     def settings(self) -> tuple[Any, ...]:
-        return (self.size, self.columns, self.dtype)
+        form = ("blocks",) if self.blocks else ()
+        return (self.size, self.columns, self.dtype, *form)
 
     def summary(self) -> str:
         return f"{self.size} x {self.size}, {self.columns} columns"
 
     def faults(self, g: Graph) -> Iterator[str]:
-        expected = self.size * (self.size + self.columns)
+        sizes = self.size**2, self.size * self.columns
+        kinds = [g.dtype[j] for j in self.inputs.tolist()]
+        if self.blocks:
+            if kinds != [block_type(self.dtype, n) for n in sizes]:
+                yield f"needs blocks of {sizes[0]} and {sizes[1]} floating-point operands"
+            return
+        expected = sum(sizes)
         if len(self.inputs) != expected or self.dtype not in (F64, F32):
             yield f"needs {expected} floating-point operands"
-        if any(g.dtype[j] != self.dtype for j in self.inputs.tolist()):
+        if any(kind != self.dtype for kind in kinds):
             yield "has operands of mixed dtypes"
 
     def retyped(self, body: Callable[[Graph], Graph], dtype: Callable[[int], int]) -> Region:
@@ -50,6 +60,9 @@ class Solve(Region):
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         n, m = self.size, self.columns
+        if self.blocks:
+            a, b = values
+            return [eliminate(a.reshape(n, n), b.reshape(n, m)).reshape(-1)]
         shape = np.broadcast_shapes(*(np.shape(x) for x in values))
         wide = np.stack([np.broadcast_to(x, shape) for x in values], axis=-1)
         a = wide[..., : n * n].reshape(*shape, n, n)
@@ -82,17 +95,14 @@ def eliminate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     work = np.concatenate([a, b], axis=-1).copy()
     for k in range(n):
         size = np.abs(work[..., k:, k])
-        pivot = np.zeros(size.shape[:-1], dtype=np.int64)
-        best = size[..., 0]
-        for row in range(1, n - k):
-            better = size[..., row] > best
-            pivot, best = np.where(better, row, pivot), np.where(better, size[..., row], best)
+        # A nan is never larger, and nothing is larger than one that is first.
+        pivot = np.argmax(np.where(np.isnan(size), -1.0, size), axis=-1)
+        pivot = np.where(np.isnan(size[..., 0]), 0, pivot)
         chosen = np.take_along_axis(work, (pivot + k)[..., None, None], axis=-2)
         np.put_along_axis(work, (pivot + k)[..., None, None], work[..., k : k + 1, :], axis=-2)
         work[..., k : k + 1, :] = chosen
-        for row in range(k + 1, n):
-            factor = work[..., row, k] / work[..., k, k]
-            work[..., row, k + 1 :] -= factor[..., None] * work[..., k, k + 1 :]
+        factor = work[..., k + 1 :, k] / work[..., k, k, None]
+        work[..., k + 1 :, k + 1 :] -= factor[..., None] * work[..., k, None, k + 1 :]
     x = work[..., n:]
     for k in reversed(range(n)):
         for j in range(k + 1, n):

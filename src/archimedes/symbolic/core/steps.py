@@ -16,7 +16,7 @@ from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.trace import Trace, current_trace
 from archimedes.symbolic.core.wide import in_loops, wide_from
 
-__all__ = ["accumulated", "array_input", "array_value", "folded", "stepped"]
+__all__ = ["accumulated", "array_input", "array_of", "array_value", "folded", "stepped"]
 
 #: (carried arrays, rows of this step) -> (carried arrays, rows to keep)
 Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.graph.blocks.references import constant_values
 from archimedes.symbolic.core.dispatch import wrap
 from archimedes.symbolic.core.trace import current_trace, trace_error
+from archimedes.symbolic.core.wide import in_loops, threshold
 
 __all__ = [
+    "CONSTANT",
     "MAX_SPECTRAL",
     "LinAlgError",
     "check_square",
     "check_stacked",
+    "is_wide_matrix",
     "over_stack",
     "values_of",
 ]
@@ -23,6 +27,8 @@ LinAlgError = np.linalg.LinAlgError
 
 #: Most columns of an eigenvalue or singular value problem: about 6 n^3 operations per sweep.
 MAX_SPECTRAL = 16
+#: Largest constant matrix that is factorised while recording.
+CONSTANT = 24
 
 
 def check_stacked(*arrays: Any) -> None:
@@ -43,6 +49,20 @@ def check_square(a: Any) -> None:
         )
 
 
+def is_wide_matrix(a: Any) -> bool:
+    """Tell whether a matrix is worked on by loops: one of 16 x 16 or more, where it is a block.
+
+    Smaller ones keep their elements, so that batches of them keep their lanes.
+    """
+    trace = current_trace()
+    ids = trace.elements_of(a)
+    if a.size < 4 * threshold():
+        return False
+    if in_loops(trace.graph, a.size, ids):
+        return True
+    return a.size > CONSTANT**2 and constant_values(trace.graph, ids, a.dtype) is not None
+
+
 def values_of(a: Any) -> list[float | None]:
     """Return each element's value where it is a literal, else None."""
     trace = current_trace()
@@ -57,7 +77,7 @@ def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any)
     returns one traced array or a tuple of them.
     """
     trace = current_trace()
-    ids = [trace.ids_of(a) for a in arrays]
+    ids = [trace.elements_of(a) for a in arrays]
     codes = [a.code for a in arrays]
     leading = [x.shape[: x.ndim - core] for x, core in zip(ids, cores)]
     stack = np.broadcast_shapes(*leading)
@@ -75,7 +95,7 @@ def over_stack(function: Callable[..., Any], cores: Sequence[int], *arrays: Any)
         rows.append(result if isinstance(result, tuple) else (result,))
     joined = tuple(
         wrap(
-            np.stack([trace.ids_of(x) for x in column]).reshape(stack + column[0].shape),
+            np.stack([trace.elements_of(x) for x in column]).reshape(stack + column[0].shape),
             column[0].code,
             trace,
         )

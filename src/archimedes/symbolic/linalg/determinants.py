@@ -14,12 +14,13 @@ from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import wrap
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.linalg.checks import MAX_SPECTRAL
+from archimedes.symbolic.linalg.checks import MAX_SPECTRAL, is_wide_matrix
 from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
 from archimedes.symbolic.linalg.jacobi import singular
 from archimedes.symbolic.linalg.matrix_calls import call, choose
 from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, emitting
 from archimedes.symbolic.linalg.spectral import singular_function
+from archimedes.symbolic.linalg.wide_factors import wide_triangle
 
 __all__ = ["DETERMINANT", "LOG_DETERMINANT"]
 
@@ -143,7 +144,7 @@ _COFACTORS = MatrixFunction("cofactors", _cofactors_body, _cofactors_push)
 def _cofactors(a: Any, det: Any) -> Any:
     if len(a) <= UNROLLED:
         return _minor_cofactors(a)
-    if len(a) > MAX_SPECTRAL:
+    if len(a) > MAX_SPECTRAL or is_wide_matrix(a):
         return det * call(INVERSE, a)[0].T
     return call(_COFACTORS, a, det.reshape(1))[0]
 
@@ -167,5 +168,19 @@ def _log_determinant_push(operands: Sequence[Any], results: Sequence[Any], rows:
     return [[np.zeros_like(results[0]), np.sum(inverse * da)] for (da,) in rows]
 
 
-DETERMINANT = MatrixFunction("det", _determinant_body, _determinant_push)
-LOG_DETERMINANT = MatrixFunction("slogdet", _log_determinant_body, _log_determinant_push)
+def _wide_determinant(a: Any) -> tuple[Any]:
+    pivots, odd = wide_triangle(a)
+    product = np.prod(pivots)
+    return (np.where(odd, -product, product),)
+
+
+def _wide_log_determinant(a: Any) -> tuple[Any, Any]:
+    pivots, odd = wide_triangle(a)
+    sign = np.prod(np.sign(pivots))
+    return np.where(odd, -sign, sign), np.sum(np.log(np.abs(pivots)))
+
+
+DETERMINANT = MatrixFunction("det", _determinant_body, _determinant_push, wide=_wide_determinant)
+LOG_DETERMINANT = MatrixFunction(
+    "slogdet", _log_determinant_body, _log_determinant_push, wide=_wide_log_determinant
+)

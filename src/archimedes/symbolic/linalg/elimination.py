@@ -19,8 +19,9 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
 from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.steps import array_of, array_value
 from archimedes.symbolic.core.trace import current_trace
-from archimedes.symbolic.linalg.checks import values_of
+from archimedes.symbolic.linalg.checks import CONSTANT, is_wide_matrix, values_of
 from archimedes.symbolic.linalg.matrix_calls import call
 from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
 
@@ -38,8 +39,6 @@ __all__ = [
 
 #: Largest matrix whose solution is unrolled; a larger one is a ``Solve`` region, unless constant.
 UNROLLED = 4
-#: Largest constant matrix that is factorised while recording.
-CONSTANT_UNROLLED = 24
 
 Rows = list[list[int]]
 
@@ -127,6 +126,17 @@ def _region_solve(a: Any, b: Any) -> Any:
     return wrap(outs.reshape(b.shape), a.code, trace)
 
 
+def _wide_solve(a: Any, b: Any) -> tuple[Any]:
+    trace = current_trace()
+    given = [array_value(trace, x) for x in (a, b)]
+    (made,) = trace.graph.region(Solve(given, *b.shape, a.code, blocks=True)).tolist()
+    return (array_of(trace, made, b.shape, a.code),)
+
+
+def _wide_inverse(a: Any) -> tuple[Any]:
+    return _wide_solve(a, lift(np.eye(len(a), dtype=a.dtype)))
+
+
 def divide(b: Any, pivot: Any) -> Any:
     """Return b / pivot; literal zeros stay so, as they do where elimination skips them."""
     trace = current_trace()
@@ -143,7 +153,9 @@ def solve_dense(a: Any, b: Any) -> Any:
     n = len(a)
     if n == 1:
         return divide(b, a[0, 0])
-    if n <= CONSTANT_UNROLLED and None not in values_of(a):
+    if is_wide_matrix(a):
+        return call(_SOLUTION, a, b)[0]
+    if n <= CONSTANT and None not in values_of(a):
         return unrolled_solve(a, b)
     if n <= UNROLLED:
         return call(_SOLUTION, a, b)[0]
@@ -190,6 +202,10 @@ def _inverse_body(a: Any) -> tuple[Any]:
 
 
 _SOLUTION = MatrixFunction(
-    "solve", lambda a, b: (unrolled_solve(a, b),), _solution_push, _solution_pull
+    "solve",
+    lambda a, b: (unrolled_solve(a, b),),
+    _solution_push,
+    _solution_pull,
+    wide=_wide_solve,
 )
-INVERSE = MatrixFunction("inv", _inverse_body, _inverse_push, _inverse_pull)
+INVERSE = MatrixFunction("inv", _inverse_body, _inverse_push, _inverse_pull, wide=_wide_inverse)

@@ -20,12 +20,14 @@ from archimedes.symbolic.linalg.checks import (
     LinAlgError,
     check_square,
     check_stacked,
+    is_wide_matrix,
     over_stack,
 )
 from archimedes.symbolic.linalg.elimination import divide
 from archimedes.symbolic.linalg.matrix_calls import call
 from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
 from archimedes.symbolic.linalg.scaling import power_of_two
+from archimedes.symbolic.linalg.wide_factors import wide_cholesky, wide_householder
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__ = ["householder"]
@@ -35,6 +37,8 @@ QRResult = type(np.linalg.qr(np.eye(1)))
 
 def _cholesky_matrix(a: Any) -> Any:
     """Column by column (Golub, Van Loan, Matrix Computations, 4th ed., 4.2.5)."""
+    if is_wide_matrix(a):
+        return call(_CHOLESKY, a)[0]
     n = len(a)
     lower = np.zeros_like(a)
     for j in range(n):
@@ -45,6 +49,26 @@ def _cholesky_matrix(a: Any) -> Any:
             rest = a[i, j] - lower[i, :j] @ row if j else a[i, j]
             lower[i, j] = divide(rest, root)
     return lower
+
+
+def _cholesky_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
+    """L^-1 dL is the lower triangle of L^-1 dA L^-T, with half its diagonal.
+
+    (Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, 2016.)
+    """
+    (lower,) = results
+    found = []
+    for (da,) in rows:
+        change = np.tril(da) + np.tril(da, -1).T
+        inside = np.linalg.solve(lower, np.linalg.solve(lower, change).T)
+        half = np.tril(inside, -1) + np.diag(0.5 * np.diagonal(inside))
+        found.append([lower @ half])
+    return found
+
+
+_CHOLESKY = MatrixFunction(
+    "cholesky", lambda a: (_cholesky_matrix(a),), _cholesky_push, wide=wide_cholesky
+)
 
 
 @implements(np.linalg.cholesky)
@@ -108,7 +132,8 @@ def _scaled_householder(a: Any, columns: int) -> tuple[Any, Any]:
     if len(a) == 1:
         return householder(a, columns)  # nothing to square
     scaled, scale = power_of_two(a)
-    q, r = householder(scaled, columns)
+    wide = is_wide_matrix(a) and min(a.shape[0] - 1, a.shape[1]) > 0
+    q, r = (wide_householder if wide else householder)(scaled, columns)
     return q, r * scale
 
 
@@ -132,7 +157,11 @@ def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> An
     return found
 
 
-_TALL = MatrixFunction("qr", lambda a: _scaled_householder(a, a.shape[1]), _tall_push)
+def _tall(a: Any) -> tuple[Any, Any]:
+    return _scaled_householder(a, a.shape[1])
+
+
+_TALL = MatrixFunction("qr", _tall, _tall_push, wide=_tall)
 
 
 def _reduced(a: Any) -> tuple[Any, Any]:

@@ -19,6 +19,7 @@ from archimedes.symbolic.linalg.checks import (
     LinAlgError,
     check_square,
     check_stacked,
+    is_wide_matrix,
     over_stack,
     values_of,
 )
@@ -33,8 +34,15 @@ SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 
 def _blocks(a: Any) -> Any:
+    if is_wide_matrix(a):
+        return [(list(range(len(a))), list(range(len(a))))]
     zeros = [value == 0 for value in values_of(a)]
     return block_triangular(~np.array(zeros, dtype=bool).reshape(a.shape))
+
+
+def _part(a: Any, rows: list[int], columns: list[int]) -> Any:
+    """Return some rows and columns of a matrix; itself, where they are all."""
+    return a if rows == columns == list(range(len(a))) else a[rows][:, columns]
 
 
 def _solve_matrix(a: Any, b: Any, dense: Any = solve_dense) -> Any:
@@ -76,6 +84,8 @@ def _inverse_times(a: Any, b: Any) -> Any:
 
 
 def _inv_matrix(a: Any) -> Any:
+    if is_wide_matrix(a):
+        return call(INVERSE, a)[0]
     return _solve_matrix(a, floats(np.eye(len(a), dtype=a.dtype))[0], _inverse_times)
 
 
@@ -102,7 +112,7 @@ def _det_matrix(a: Any) -> Any:
         return one * 0.0
     product = one * float(permutation_sign(blocks))
     for rows, columns in blocks:
-        product = product * _block_determinant(a[rows][:, columns])
+        product = product * _block_determinant(_part(a, rows, columns))
     return product
 
 
@@ -120,7 +130,7 @@ def _slogdet_matrix(a: Any) -> tuple[Any, Any]:
         return one * 0.0, one * -np.inf
     sign, log = one * float(permutation_sign(blocks)), one * 0.0
     for rows, columns in blocks:
-        block = a[rows][:, columns]
+        block = _part(a, rows, columns)
         if len(rows) == 1:
             more = np.sign(block[0, 0]), np.log(np.abs(block[0, 0]))
         else:

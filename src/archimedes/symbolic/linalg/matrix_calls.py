@@ -16,8 +16,11 @@ from archimedes.graph.ops import CODES, CONST
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Switch, While
+from archimedes.symbolic.core.steps import array_input, array_value
 from archimedes.symbolic.core.trace import Trace, current_trace
-from archimedes.symbolic.linalg.matrix_rules import Layout, MatrixFunction, Rule, rule_of
+from archimedes.symbolic.core.wide import wide_from
+from archimedes.symbolic.linalg.checks import is_wide_matrix
+from archimedes.symbolic.linalg.matrix_rules import Blocks, Layout, MatrixFunction, Rule, rule_of
 
 __all__ = ["call", "choose", "repeat_while"]
 
@@ -62,12 +65,35 @@ def call(function: MatrixFunction, *arrays: Any) -> tuple[Any, ...]:
     Where every operand is a literal the body is recorded in place, and folds.
     """
     trace = current_trace()
+    if function.wide is not None and is_wide_matrix(arrays[0]):
+        return _call_on_blocks(function, arrays)
     position: dict[int, int] = {}
     takes = _layout(trace, arrays, position)
     if not position:
         return function.body(*arrays)
     body, gives, rule = _recorded(function, takes)
     outs = trace.graph.region(Call(list(position), body, rule))
+    return tuple(gives.arrays(trace, outs.tolist()))
+
+
+@lru_cache(maxsize=1024)
+def _recorded_on_blocks(function: MatrixFunction, takes: Blocks) -> tuple[Graph, Blocks, Rule]:
+    """Record the body for wide matrices of some shapes, once."""
+    assert function.wide is not None
+    with Trace() as trace, wide_from(2, 1):
+        results = function.wide(*(array_input(trace, s, takes.code) for s in takes.shapes))
+        trace.graph.outputs = [array_value(trace, x, takes.code) for x in results]
+        gives = Blocks(takes.code, tuple(x.shape for x in results))
+    return prune(trace.graph), gives, rule_of(function, takes, gives)
+
+
+def _call_on_blocks(function: MatrixFunction, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Record a function of wide matrices."""
+    trace = current_trace()
+    takes = Blocks(arrays[0].code, tuple(a.shape for a in arrays))
+    body, gives, rule = _recorded_on_blocks(function, takes)
+    given = [array_value(trace, a, takes.code) for a in arrays]
+    outs = trace.graph.region(Call(given, body, rule))
     return tuple(gives.arrays(trace, outs.tolist()))
 
 

@@ -7,8 +7,9 @@ eigenvectors or singular vectors say instead how these turn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,13 +18,16 @@ import numpy as np
 
 from archimedes.graph.derivatives.quotients import Turn
 from archimedes.graph.derivatives.spectral import spectral_forward, spectral_reverse
-from archimedes.graph.dtypes import DTYPES
+from archimedes.graph.dtypes import DTYPES, block_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.steps import array_of, array_value
 from archimedes.symbolic.core.trace import Trace
+from archimedes.symbolic.core.wide import wide_from
 
 __all__ = [
+    "Blocks",
     "Formula",
     "Layout",
     "MatrixFunction",
@@ -88,6 +92,8 @@ class MatrixFunction:
     push: Formula
     pull: Formula | None = None
     spectrum: Spectrum | None = None
+    #: The body for wide matrices, which are blocks: a loop, whatever their size.
+    wide: Callable[..., tuple[Any, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,12 +147,36 @@ class Layout:
         return flat
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Several wide arrays: one block each, or a scalar. What ``Layout`` is to elements."""
+
+    code: int
+    shapes: tuple[tuple[int, ...], ...]
+
+    def arrays(self, trace: Trace, flat: Sequence[int]) -> list[Any]:
+        """Return the arrays that ids stand for."""
+        return [array_of(trace, int(i), s, self.code) for i, s in zip(flat, self.shapes)]
+
+    def changes(self, trace: Trace, flat: Sequence[int | None]) -> list[Any]:
+        """Return the arrays of tangents or adjoints, zero where there is none."""
+        g, given = trace.graph, []
+        for i, shape in zip(flat, self.shapes):
+            kind = block_type(self.code, math.prod(shape)) if shape else self.code
+            given.append(g.const(0.0, kind) if i is None else int(i))
+        return self.arrays(trace, given)
+
+    def gather(self, trace: Trace, arrays: Sequence[Any], count: int) -> list[int | None]:
+        """Return the ids of tangents or adjoints."""
+        return [array_value(trace, array, self.code) for array in arrays]
+
+
 class Rule:
     """A formula on arrays as the graph's derivative rule on ids."""
 
     pattern = None
 
-    def __init__(self, function: MatrixFunction, takes: Layout, gives: Layout) -> None:
+    def __init__(self, function: MatrixFunction, takes: Any, gives: Any) -> None:
         self.name = function.name
         self._function = function
         self._takes = takes
@@ -154,10 +184,17 @@ class Rule:
         self.forward: Pass = self._forward
         self.reverse: Pass = None if function.pull is None else self._reverse
 
+    @contextmanager
+    def _emitting(self, g: Graph) -> Iterator[Trace]:
+        """Let formulas append to a graph: in loops, where arrays are blocks."""
+        loops = wide_from(2, 1) if isinstance(self._takes, Blocks) else nullcontext()
+        with emitting(g) as trace, loops:
+            yield trace
+
     def _forward(
         self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
     ) -> list[list[int | None]]:
-        with emitting(g) as trace:
+        with self._emitting(g) as trace:
             operands = self._takes.arrays(trace, inputs.tolist())
             results = self._gives.arrays(trace, outs.tolist())
             given = [self._takes.changes(trace, row) for row in rows]
@@ -168,7 +205,7 @@ class Rule:
         self, g: Graph, inputs: np.ndarray, outs: np.ndarray, rows: list[list[int | None]]
     ) -> list[list[int | None]]:
         assert self._function.pull is not None
-        with emitting(g) as trace:
+        with self._emitting(g) as trace:
             operands = self._takes.arrays(trace, inputs.tolist())
             results = self._gives.arrays(trace, outs.tolist())
             given = [self._gives.changes(trace, row) for row in rows]
@@ -260,7 +297,7 @@ def _row(g: Graph, number: int, code: int, table: np.ndarray) -> Any:
     return wrap(np.array(ids, dtype=np.int64).reshape(table.shape[1:]), code)
 
 
-def rule_of(function: MatrixFunction, takes: Layout, gives: Layout) -> Rule:
+def rule_of(function: MatrixFunction, takes: Any, gives: Any) -> Rule:
     """Return the derivative of a function recorded for one layout of operands and results."""
     if function.spectrum is None:
         return Rule(function, takes, gives)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from archimedes.errors import GraphError
 from archimedes.graph.formulas import Emit
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Solve
@@ -42,8 +43,16 @@ def _solve(dst: Graph, matrix: np.ndarray, right: np.ndarray, dtype: int) -> np.
     return outs.reshape(n, m)
 
 
+def _refuse_blocks(region: Solve) -> None:
+    if region.blocks:
+        raise GraphError(
+            "a solve of blocks has no derivative of its own: put it into a Call with a rule"
+        )
+
+
 def _forward(dst: Graph, region: Solve, given: list[Directions]):
     """A dX = dB - dA X."""
+    _refuse_blocks(region)
     n, m, dtype = region.size, region.columns, region.dtype
     outs = dst.region(region)
     a, x = region.inputs[: n * n].reshape(n, n), outs.reshape(n, m)
@@ -65,6 +74,7 @@ def _forward(dst: Graph, region: Solve, given: list[Directions]):
 
 def _reverse(dst: Graph, region: Solve, adjoints, outs, wanted):
     """A^T L = Xbar; Bbar = L, Abar = -L X^T."""
+    _refuse_blocks(region)
     n, m, dtype = region.size, region.columns, region.dtype
     a, x = region.inputs[: n * n].reshape(n, n), outs.reshape(n, m)
     directions = sorted({d for value in adjoints for d in value})
