@@ -170,6 +170,13 @@ class Function:
         self.lines.append(f"  {name} = {text}")
         return name
 
+    def memory(self, kind: str) -> str:
+        """Reserve memory of the function for a value and return its address."""
+        self.count += 1
+        name = f"%v{self.count}"
+        self.entry.append(f"  {name} = alloca {kind}, align 8")
+        return name
+
     def line(self, text: str) -> None:
         """Append an instruction without result."""
         self.lines.append("  " + text)

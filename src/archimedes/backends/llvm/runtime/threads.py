@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 from archimedes.backends.cpus import cpu_count
 
-__all__ = ["over_chunks"]
+__all__ = ["is_at_work", "over_chunks"]
 
 #: Chunks per thread: a few, so that a slow core does not hold up the others.
 CHUNKS_PER_THREAD = 4
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
+
+
+class _Work(threading.local):
+    depth = 0
+
+
+_work = _Work()
+
+
+def is_at_work() -> bool:
+    """Tell whether this thread computes a chunk: then it does the rest of its work by itself.
+
+    Threads of the pool that waited for others of it might wait forever.
+    """
+    return _work.depth > 0
+
+
+@contextmanager
+def _at_work() -> Iterator[None]:
+    _work.depth += 1
+    try:
+        yield
+    finally:
+        _work.depth -= 1
 
 
 def _forget() -> None:
@@ -43,7 +68,11 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
     first exception is raised, after all threads have stopped.
     """
     grains = -(-n // grain)
-    if threads <= 1 or grains <= 1:
+    if threads <= 1:
+        with _at_work():
+            run(0, n)
+        return
+    if grains <= 1:
         run(0, n)
         return
     pieces = min(grains, threads * CHUNKS_PER_THREAD)
@@ -59,7 +88,8 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
             if begin is None:
                 return
             try:
-                run(begin, min(begin + size, n))
+                with _at_work():
+                    run(begin, min(begin + size, n))
             except BaseException:
                 failed.set()
                 raise

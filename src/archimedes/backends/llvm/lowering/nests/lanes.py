@@ -14,6 +14,12 @@ from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Mo
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.nests.plans import Plan
+from archimedes.backends.llvm.lowering.nests.ranges import (
+    RANGE,
+    Ranges,
+    call_ranges,
+    frame_untouched,
+)
 from archimedes.backends.llvm.lowering.nests.rows import RowNest
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
@@ -38,11 +44,13 @@ def nest_in_lanes(
     region: Nest,
     outs: Sequence[int],
     plan: Plan,
+    ranges: Ranges | None = None,
     zeros: Place | None = None,
 ) -> list[Place]:
     """Compute a nest by a function of ``module``, whose values are vectors; return its results.
 
-    ``wide`` lowers the body in that module. ``zeros`` is a place to note whether one of the
+    ``wide`` lowers the body in that module. ``ranges`` says how it is cut for threads, if it is.
+    ``zeros`` is a place to note whether one of the
     results is zero. Results that are blocks are bound.
     """
     f = scope.f
@@ -57,17 +65,25 @@ def nest_in_lanes(
     else:
         places = [f.module.frame.array(region.body.output_dtypes[k]) for k in wanted]
     name = module.fresh("nest")
-    inner = Function(module, f"define internal void {name}({PARAMETERS})")
+    head = f"void {name}({PARAMETERS})" if ranges is None else f"i32 {name}({RANGE}) noinline"
+    inner = Function(module, f"define internal {head}")
     # Scalars are the same throughout: they are loaded once.
     inside = [
         Binding(operand=inner.operand(b)) if not length_of(scope.graph.dtype[i]) else b
         for i, b in zip(region.inputs.tolist(), given)
     ]
     writer = LaneNest(wide, inner, region, inside, wanted, plan)
-    writer.zeros = zeros
-    writer.write([_shared_place(place) for place in places])
-    inner.finish()
-    f.line(f"call void {name}({PARAMETERS})")
+    writer.zeros, writer.ranges = zeros, ranges
+    to = [_shared_place(place) for place in places]
+    if ranges is None:
+        writer.write(to)
+        inner.finish()
+        f.line(f"call void {name}({PARAMETERS})")
+        return places
+    with frame_untouched(module, inner) as free:
+        writer.write(to)
+    inner.finish("ret i32 0")
+    call_ranges(f, module, name, region.shape[ranges.axis], ranges.grain if free else 0)
     return places
 
 
@@ -97,6 +113,8 @@ class LaneNest(RowNest):
 
     #: Where to note that a result is zero, if anybody asks.
     zeros: Place | None = None
+    #: Which axis goes from ``%begin`` to ``%end``, if one does.
+    ranges: Ranges | None = None
 
     def write(self, to: Sequence[Place]) -> list[str]:
         """Write the loops; results go to these places."""
@@ -121,6 +139,9 @@ class LaneNest(RowNest):
         first = self.d.number(f, start)
         return Binding(operand=f.value(f"add {kind} {first}, <{steps}>")), start
 
+    def _is_cut(self, axis: int) -> bool:
+        return self.ranges is not None and self.ranges.axis == axis
+
     # ---- along a kept axis ---------------------------------------------------------------
 
     def _along_kept(self, walks: list[Walk], count: int) -> None:
@@ -131,10 +152,15 @@ class LaneNest(RowNest):
             for axis in range(region.kept):
                 if axis in (plan.axis, plan.across):
                     continue
-                loop = along(d, f, region.shape[axis], walks, axis)
-                counter, walks = loops.enter_context(loop)
+                if self._is_cut(axis):
+                    counter = loops.enter_context(f.loop("%begin", "%end")).counter
+                    walks = self.at(walks, axis, counter)
+                else:
+                    loop = along(d, f, region.shape[axis], walks, axis)
+                    counter, walks = loops.enter_context(loop)
                 indices[axis] = self.index(counter)
-            start = loops.enter_context(self.tiles(region.shape[plan.axis], plan.lanes))
+            ends = ("%begin", "%end") if self._is_cut(plan.axis) else None
+            start = loops.enter_context(self.tiles(region.shape[plan.axis], plan.lanes, ends))
             walks = [_in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]
             indices[plan.axis] = self._lane_index(start)
             if plan.rows > 1:

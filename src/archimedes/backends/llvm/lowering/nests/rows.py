@@ -57,10 +57,13 @@ class RowNest(NestWriter):
     # ---- rows ----------------------------------------------------------------------------
 
     @contextmanager
-    def tiles(self, length: int, step: int) -> Iterator[str]:
-        """Write a loop over tiles of an axis and yield their starts; the last ends with it."""
+    def tiles(self, length: int, step: int, ends: tuple[str, str] | None = None) -> Iterator[str]:
+        """Write a loop over tiles of an axis and yield their starts; the last ends with it.
+
+        ``ends`` are those of a part of it, whole tiles from its start.
+        """
         f = self.f
-        with f.loop(0, length, step=step) as loop:
+        with f.loop(*(ends or (0, length)), step=step) as loop:
             start = loop.counter
             if length % step:
                 past = f.value(f"icmp sgt i64 {start}, {length - step}")

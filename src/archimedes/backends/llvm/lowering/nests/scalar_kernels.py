@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from archimedes.backends.llvm.lowering.nests.lanes import nest_in_lanes
 from archimedes.backends.llvm.lowering.nests.plans import in_any_order, plan_of
+from archimedes.backends.llvm.lowering.nests.ranges import ranges_of
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.nests import NestWriter
 from archimedes.graph.dtypes import B8, is_float
@@ -35,13 +36,14 @@ def vector_nest(
     wide, lanes = d.in_lanes(low, region.body, plan.lanes), module.in_lanes(plan.lanes)
     floats = any(is_float(region.body.output_dtypes[k]) for k in scope.numbers(outs))
     if loose is None or not floats:
-        places = nest_in_lanes(lanes, wide, scope, loose or region, outs, plan)
+        ranges = ranges_of(region, plan, cost)
+        places = nest_in_lanes(lanes, wide, scope, loose or region, outs, plan, ranges)
         values = [] if region.kept else [scope.f.load(place) for place in places]
     else:
         zeros = module.frame.array(B8)
         scope.f.store(zeros, "false")
         shared = zeros._replace(array=zeros.array._replace(uniform=True))
-        places = nest_in_lanes(lanes, wide, scope, loose, outs, plan, shared)
+        places = nest_in_lanes(lanes, wide, scope, loose, outs, plan, zeros=shared)
         values = _in_order(low, scope, region, outs, places, zeros)
     for i, value in zip(outs, values):
         scope.bind(i, Binding(operand=value))

@@ -1,0 +1,85 @@
+"""Very long loops run over threads: ranges of an axis, each a call of the same function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
+from archimedes.backends.llvm.lowering.guards import add_guarded
+from archimedes.backends.llvm.lowering.nests.plans import Plan
+from archimedes.graph.regions import Nest
+
+__all__ = ["RANGE", "Ranges", "call_ranges", "frame_untouched", "ranges_of"]
+
+#: What a function of a range of an axis takes.
+RANGE = f"{PARAMETERS}, i64 %begin, i64 %end"
+#: Loops of so many operations in all, of which loads and stores at a point are some, are worth
+#: threads: they take about a millisecond.
+OPERATIONS, MOVES = 1 << 25, 8
+_THREADS = "@arc_over_threads"
+
+
+class Ranges(NamedTuple):
+    """The axis that is cut, and into multiples of what."""
+
+    axis: int
+    grain: int
+
+
+def ranges_of(region: Nest, plan: Plan, cost: int) -> Ranges | None:
+    """Return how a loop is cut, or None where it is not.
+
+    Only loops that combine nothing are: their points have nothing to do with each other.
+    """
+    if region.combine or plan.axis < 0 or plan.rows > 1:
+        return None
+    if math.prod(region.shape) * (MOVES + cost) < OPERATIONS:
+        return None
+    others = [axis for axis in range(region.kept) if axis != plan.axis]
+    return Ranges(others[0], 1) if others else Ranges(plan.axis, plan.lanes)
+
+
+class _Answer:
+    yes = False
+
+    def __bool__(self) -> bool:
+        return self.yes
+
+
+@contextmanager
+def frame_untouched(module: Module, f: Function) -> Iterator[_Answer]:
+    """Tell, afterwards, whether what is written keeps nothing in the frame, which threads share."""
+    frame, found = module.frame.whole or module.frame, _Answer()
+    size = frame.size
+    with frame.separate():
+        yield found
+    calls = any("call void @" in line and "%frame" in line for line in f.lines)
+    found.yes = frame.size == size and not calls
+
+
+def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int) -> None:
+    """Call a function for all of an axis, in ranges over threads, or at once where none are.
+
+    ``inner`` is the function ``i32 (RANGE)``; threads call it in the default environment. Without
+    a ``grain`` it is not cut.
+    """
+    if not grain:
+        f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count})")
+        return
+    guarded = module.fresh("arc_range")
+    add_guarded(module, guarded.removeprefix("@"), RANGE, inner.removeprefix("@"))
+    module.declare(_THREADS, "void", "ptr, ptr, ptr, ptr, i64, i64, ptr")
+    done = f.memory("i32")
+    f.line(f"store i32 0, ptr {done}, align 4")
+    f.line(
+        f"call void {_THREADS}(ptr {guarded}, {PARAMETERS}, i64 {count}, i64 {grain}, ptr {done})"
+    )
+    status = f.value(f"load i32, ptr {done}, align 4")
+    alone, after = f.label(), f.label()
+    f.fork(f.value(f"icmp eq i32 {status}, 0"), alone, after)
+    f.start(alone)
+    f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count})")
+    f.jump(after)
