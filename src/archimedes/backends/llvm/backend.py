@@ -77,8 +77,10 @@ class NativeProgram(Kernel):
             return None
         from archimedes.backends.llvm.python_entry import entry as calling
 
-        address, batch = self.kernel.address, None
-        if request.batch:
+        batch = None
+        if not request.batch:
+            address = self.kernel.address
+        else:
             limit = self._alone(request.threads)
             flags = [argument.batched for argument in request.arguments if argument.traced]
             if not limit:

@@ -150,13 +150,28 @@ class Kernel:
         #: again.
         self.draft = draft and not self.has_host
         self._text: Program | None = None
-        self._use(self._make(SCALAR, ()))
+        self._single: NativeCode | None = None
         self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
         self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
+        if self.draft:
+            self._scalar()
+
+    @property
+    def address(self) -> int:
+        """The function for one instance, made when it is first wanted: batches need none."""
+        return self._scalar().address
+
+    def _scalar(self) -> NativeCode:
+        if self._single is None:
+            with self._finishing:
+                if self._single is None:
+                    self._use(self._make(SCALAR, ()))
+        assert self._single is not None
+        return self._single
 
     def _use(self, code: NativeCode) -> None:
-        self.address = code.address
         self._call = _SCALAR_TYPE(code.address)
+        self._single = code
 
     def finish(self) -> None:
         """Compile a draft as other kernels are; calls under way may still run the draft."""
@@ -183,8 +198,11 @@ class Kernel:
 
     def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
         """Return the nodes that a batch computes once for all instances."""
-        counts = leaf_values(self.graph.input_dtypes, [leaf.size for leaf in self.inputs])
+        counts = leaf_values(self.source.input_dtypes, [leaf.size for leaf in self.inputs])
         varies = [flag for count, flag in zip(counts, batched) for _ in range(count)]
+        if all(batched) and not fixed_nodes(self.source, varies):
+            # Nor is there anything in the operations these are made of.
+            return []
         return fixed_nodes(self.graph, varies)
 
     def _key(self, entry: str, batched: tuple[bool, ...], target: Target) -> str:
@@ -257,7 +275,9 @@ class Kernel:
 
     @property
     def stats(self) -> Statistics:
-        """Figures about the code made so far."""
+        """Figures about the code made so far; there is at least that for one instance."""
+        if not self._codes:
+            self._scalar()
         size = sum(code.size for code in self._codes)
         nodes = cost(self.graph, {})
         return Statistics(nodes, size, self._seconds, self.lanes, self._cached)
@@ -297,6 +317,8 @@ class Kernel:
         self._run(given, to)
 
     def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
+        if self._single is None:
+            self._scalar()
         self._finish(self._call(_table(given), _table(to)))
 
     def _batch(self, batched: tuple[bool, ...]) -> _Batch:
