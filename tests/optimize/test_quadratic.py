@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.graph.regions import While
 from archimedes.optimize import QPSolution, Status, qpsol, solve_qp
 
 
@@ -48,6 +49,48 @@ def test_conditions_of_a_minimum_on_random_programs(n, m, rank):
         assert max(rest) < 1e-6 * scale
         assert gap < 1e-6 * scale
         assert found.iterations < 25
+
+
+def iterations(graph):
+    """Yield what is repeated until something holds, wherever it is."""
+    for region in graph.regions.values():
+        if isinstance(region, While):
+            yield region.body
+        else:
+            for body in region.bodies:
+                yield from iterations(body)
+
+
+@pytest.mark.long
+def test_larger_programs_are_loops():
+    """Their code does not grow with the number of unknowns; all ways give the same bits."""
+    nodes = []
+    for n in (18, 40):
+        data = random_program(np.random.default_rng(n), n, 6, n)
+        kernel = arc.compile(lambda q, data=data: solve_qp(data[0], q, *data[2:]))
+        nodes.append(max(len(body) for body in iterations(kernel.recording(data[1]).blocks)))
+    assert nodes[1] <= 1.1 * nodes[0]
+    n = 18
+    data = random_program(np.random.default_rng(n), n, 6, n)
+    found = solve_qp(*data)
+    rest, gap = conditions(data, found)
+    scale = 1 + np.abs(data[1]).max() + np.abs(found.lam_a).max()
+    assert found.success and max(*rest, gap) < 1e-6 * scale
+    for backend in ("interpreter", "llvm"):
+        other = arc.compile(lambda q: solve_qp(data[0], q, *data[2:]).x, backend=backend)
+        assert np.array_equal(other(data[1]), found.x)
+    batch = arc.vmap(lambda q: solve_qp(data[0], q, *data[2:]).x)(np.stack([data[1]] * 3))
+    assert np.array_equal(batch[1], found.x)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [50, 100])
+def test_dozens_of_unknowns(n):
+    data = random_program(np.random.default_rng(n), n, n // 3, n)
+    found = solve_qp(*data)
+    rest, gap = conditions(data, found)
+    scale = 1 + np.abs(data[1]).max() + np.abs(found.lam_a).max()
+    assert found.success and max(*rest, gap) < 1e-6 * scale
 
 
 def test_against_another_solver():

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.optimize.problems.statuses import Ended
+
 __all__ = ["LMResult", "LMStatus"]
 
 
@@ -59,7 +61,7 @@ _MESSAGES = {
 
 
 @dataclass(frozen=True)
-class LMResult:
+class LMResult(Ended):
     """The solution of a least-squares problem, with the names of SciPy's result.
 
     ``x`` has the structure of x0; ``cost`` is half the sum of squares of ``fun`` (m,); ``jac``
@@ -85,16 +87,6 @@ class LMResult:
     nit: int
     active_mask: np.ndarray
     history: tuple[float, ...] = ()
-
-    @property
-    def success(self) -> bool:
-        """Whether the iteration converged."""
-        return self.status.success
-
-    @property
-    def message(self) -> str:
-        """What happened, and what to do about it."""
-        return self.status.message
 
     def covariance(self) -> np.ndarray:
         """Return the covariance (n, n) of x: s^2 (J^T J)^-1, s^2 = sum of squares / (m - n).

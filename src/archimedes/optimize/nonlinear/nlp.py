@@ -20,7 +20,14 @@ from archimedes.optimize.nonlinear.constraints import (
     is_list,
     joined_constraints,
     list_names,
-    residuals_by_name,
+)
+from archimedes.optimize.nonlinear.methods import (
+    SQP_ITERATIONS,
+    Edges,
+    check_method,
+    result_of,
+    solve_task,
+    sqp_runner,
 )
 from archimedes.optimize.nonlinear.places import AtPlaces, joined_objective
 from archimedes.optimize.nonlinear.programs import Program, as_unknowns, unfixed
@@ -28,18 +35,9 @@ from archimedes.optimize.problems.evaluation import Evaluator
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.recorded_solutions import recorded_solution
 from archimedes.optimize.problems.solutions import Iteration, Multipliers, OptimizeResult
-from archimedes.optimize.problems.statuses import Status
-from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task, violation
-from archimedes.optimize.solvers import ipopt, scipy_methods
-from archimedes.optimize.solvers.interior_point import solve as interior_point
+from archimedes.optimize.problems.tasks import Monitor, Settings, Task
 
-__all__ = ["NlpSolver", "minimize", "nlp_solver", "solve_task"]
-
-#: Iterations of method="sqp" unless the options say otherwise.
-SQP_ITERATIONS = 60
-
-#: Lower and upper limits of the unknowns, then of the constraints.
-Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+__all__ = ["NlpSolver", "minimize", "nlp_solver"]
 
 
 def _unfixed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,7 +73,7 @@ class NlpSolver:
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
-        _check_method(method)
+        check_method(method)
         parts = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
         joined, whole = joined_constraints(constr), joined_objective(obj)
         self.name = name or getattr(whole, "__name__", "nlp")
@@ -140,7 +138,7 @@ class NlpSolver:
             )
             task.lam_x = vector_like(multipliers.bounds, unknowns, 0.0, "multipliers.bounds")
         answer = solve_task(task, self.method)
-        return _result(program, task, answer, self.method, time.perf_counter() - began)
+        return result_of(program, task, answer, self.method, time.perf_counter() - began)
 
     def _recorded(self, x0: Any, args: tuple[Any, ...], bounds: Any, constr_bounds: Any) -> Any:
         start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
@@ -238,31 +236,8 @@ class NlpSolver:
                     "method='sqp' takes no options but 'tol', 'maxiter' and 'maxtime', got "
                     f"{sorted(settings.more)}"
                 )
-            task.kernel = _sqp(program, args, settings, monitor, callback is not None)
+            task.kernel = sqp_runner(program, args, settings, monitor, callback is not None)
         return task
-
-
-def _sqp(
-    program: Program, args: tuple[Any, ...], settings: Settings, monitor: Monitor, told: bool
-) -> Callable[..., Any]:
-    """Return the solver: one native kernel, or one per iteration where somebody looks on."""
-    count = settings.maxiter or SQP_ITERATIONS
-    if not told and settings.maxtime is None:
-        kernel = program.sqp_kernel(settings.tol, count)
-        return lambda x0, edges: kernel(x0, edges, *args)
-    first, step, last = program.sqp_steps(settings.tol)
-
-    def run(x0: np.ndarray, edges: Edges) -> Any:
-        state = first(x0, edges)
-        while state.status == Status.ITERATION_LIMIT and state.steps < count:
-            values = program.func(state.x, *args)
-            off = max(violation(values[1:], *edges[2:]), violation(state.x, *edges[:2]))
-            if not monitor.after(int(state.steps), state.x, float(values[0]), off):
-                break
-            state = step(state, edges, *args)
-        return last(lambda x: program.func(x, *args), state, edges)
-
-    return run
 
 
 def is_number(leaf: Any) -> bool:
@@ -289,59 +264,6 @@ def _form(value: Any) -> tuple[Any, ...]:
         for leaf in leaves
     ]
     return (treedef, tuple(kinds))
-
-
-def _check_method(method: str) -> None:
-    if method not in ("ipopt", "ipm", "sqp") and method.lower() not in scipy_methods.METHODS:
-        names = ("ipopt", "ipm", "sqp", *(m.name for m in scipy_methods.METHODS.values()))
-        raise ValueError(f"method={method!r} is not one of {names}")
-
-
-def solve_task(task: Task, method: str) -> Answer:
-    """Solve with a method by name, unless the functions have no values at the start."""
-    f, g = task.evaluator.values(task.start)
-    if not (np.isfinite(f) and np.all(np.isfinite(g))):
-        none = (np.zeros(task.low.size), np.zeros(task.start.size))
-        return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
-    if method == "sqp":
-        return _by_kernel(task)
-    if method == "ipm":
-        return interior_point.solve(task)
-    return ipopt.solve(task) if method == "ipopt" else scipy_methods.solve(task, method)
-
-
-def _by_kernel(task: Task) -> Answer:
-    assert task.kernel is not None
-    found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
-    status, count = Status(int(found.status)), int(found.iterations)
-    monitor, x = task.monitor, found.x
-    if monitor.stopped is not None:
-        status, x = monitor.stopped, x if monitor.best is None else monitor.best
-    return Answer(x, found.lam_g, found.lam_x, status, count)
-
-
-def _result(
-    program: Program, task: Task, answer: Answer, method: str, seconds: float
-) -> OptimizeResult:
-    f, g = task.evaluator.values(answer.x)
-    values = tree.ravel(program.values_like)[1] if program.constr is not None else None
-    counts = task.evaluator.counts
-    return OptimizeResult(
-        x=program.unravel(answer.x),
-        fun=f,
-        status=answer.status,
-        multipliers=Multipliers(
-            None if values is None else values(answer.lam_g), program.unravel(answer.lam_x)
-        ),
-        iterations=answer.iterations,
-        constr=None if values is None else values(g),
-        residuals=residuals_by_name(g, task.low, task.high, program.values_like),
-        violation=task.violation(answer.x, g),
-        evaluations={name: count.calls for name, count in counts.items()},
-        times={**{name: count.seconds for name, count in counts.items()}, "solve": seconds},
-        solver=method,
-        details=answer.details,
-    )
 
 
 def nlp_solver(

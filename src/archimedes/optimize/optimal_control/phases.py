@@ -12,17 +12,16 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled
-from archimedes.optimize.nonlinear.nlp import solve_task
+from archimedes.optimize.nonlinear.methods import solve_task
 from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.layouts import Layout
 from archimedes.optimize.optimal_control.problem import OptimalControl, mesh_of
-from archimedes.optimize.optimal_control.solution import ControlSolution
+from archimedes.optimize.optimal_control.solution import Answered, ControlSolution
 from archimedes.optimize.optimal_control.transcription import Transcription
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.limits import limits
-from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
 
 __all__ = ["Phases", "PhasesSolution"]
@@ -233,7 +232,7 @@ def _solution(part: _Part, answer: Answer, args: Any, seconds: float) -> Control
     )
 
 
-class PhasesSolution:
+class PhasesSolution(Answered):
     """The solution of linked phases: ``phases`` has a :class:`ControlSolution` for each.
 
     It is a sequence of them; ``fun``, ``success``, ``status``, ``message``, ``iterations`` and
@@ -263,23 +262,3 @@ class PhasesSolution:
 
     def __getitem__(self, k: int) -> ControlSolution:
         return self.phases[k]
-
-    @property
-    def status(self) -> Status:
-        """How the solver ended."""
-        return self.answer.status
-
-    @property
-    def success(self) -> bool:
-        """Whether it was solved."""
-        return self.status.success
-
-    @property
-    def message(self) -> str:
-        """What happened, and what to do about it."""
-        return self.status.message
-
-    @property
-    def iterations(self) -> int:
-        """Iterations of the solver."""
-        return self.answer.iterations

@@ -9,17 +9,33 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
-from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.statuses import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.layouts import Layout
     from archimedes.optimize.optimal_control.transcription import Transcription
 
-__all__ = ["ControlSolution"]
+__all__ = ["Answered", "ControlSolution"]
 
 
-class ControlSolution:
+class Answered(Ended):
+    """A solution with the answer of a solver."""
+
+    answer: Answer
+
+    @property
+    def status(self) -> Status:
+        """How the solver ended."""
+        return self.answer.status
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the solver."""
+        return self.answer.iterations
+
+
+class ControlSolution(Answered):
     """The solution of an optimal control problem.
 
     ``t`` (n,) are the times of the nodes, ``x`` and ``u`` trees of states and controls there with
@@ -61,26 +77,6 @@ class ControlSolution:
             f"<ControlSolution {what}: cost {self.fun:.8g}, {len(self.mesh) - 1} intervals by "
             f"{self._layout.scheme.name}, {self.iterations} iterations>"
         )
-
-    @property
-    def status(self) -> Status:
-        """How the solver ended."""
-        return self.answer.status
-
-    @property
-    def success(self) -> bool:
-        """Whether it was solved."""
-        return self.status.success
-
-    @property
-    def message(self) -> str:
-        """What happened, and what to do about it."""
-        return self.status.message
-
-    @property
-    def iterations(self) -> int:
-        """Iterations of the solver."""
-        return self.answer.iterations
 
     @property
     def t0(self) -> float:

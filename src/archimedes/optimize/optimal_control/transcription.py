@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, vmap
-from archimedes.optimize.nonlinear.nlp import solve_task
+from archimedes.optimize.nonlinear.methods import solve_task
 from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess

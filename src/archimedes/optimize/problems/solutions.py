@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.statuses import Ended, Status
 
 __all__ = ["Iteration", "Multipliers", "OptimizeResult"]
 
@@ -47,7 +47,7 @@ class Iteration:
 
 
 @dataclass(frozen=True)
-class OptimizeResult:
+class OptimizeResult(Ended):
     """The outcome of a minimisation.
 
     ``x`` has the structure of x0, ``constr`` that of the constraints' values. ``residuals`` names
@@ -73,11 +73,6 @@ class OptimizeResult:
     times: dict[str, float] = field(default_factory=dict)
     solver: str = ""
     details: str = ""
-
-    @property
-    def success(self) -> bool:
-        """Whether x is a solution."""
-        return self.status.success
 
     @property
     def message(self) -> str:

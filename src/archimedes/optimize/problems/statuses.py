@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Status"]
+__all__ = ["Ended", "Status"]
 
 
 class Status(enum.IntEnum):
@@ -36,6 +37,26 @@ class Status(enum.IntEnum):
     def message(self) -> str:
         """What happened, and what to do about it."""
         return _MESSAGES[self]
+
+
+class Ended:
+    """What results say of their ``status``, whatever solver it is of."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def status(self) -> Any:
+            """How the solver ended."""
+
+    @property
+    def success(self) -> bool:
+        """Whether it was solved."""
+        return bool(self.status.success)
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        return str(self.status.message)
 
 
 _MESSAGES = {

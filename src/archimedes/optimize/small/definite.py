@@ -1,6 +1,6 @@
 """Symmetric systems that are solved more than once: factors L D L^T, without pivoting.
 
-Plain NumPy: unrolled for small matrices; larger ones are solved by elimination, which is a loop.
+Plain NumPy: straight-line code for small matrices; loops over columns and rows for larger ones.
 (Golub, Van Loan, "Matrix computations", 4th ed., algorithm 4.1.1.)
 """
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["pivots", "solver_of"]
+from archimedes.function import scan
+from archimedes.optimize.small.products import UNROLLED, in_loops
 
-#: Matrices up to this size are factored in straight-line code.
-UNROLLED = 16
+__all__ = ["pivots", "solver_of"]
 
 
 def _factors(M: Any) -> tuple[Any, list[Any]]:
@@ -37,16 +37,47 @@ def _factors(M: Any) -> tuple[Any, list[Any]]:
     return L, D
 
 
+@in_loops
+def _factors_in_loops(M: Any) -> tuple[Any, Any]:
+    """Return L^T (n, n), of which only what is above the diagonal counts, and D (n,)."""
+    places = np.arange(M.shape[0])
+
+    def eliminate(rest: Any, j: Any) -> Any:
+        row = rest[j]
+        inverse = 1.0 / np.where(row[j] == 0.0, 1.0, row[j])
+        lower = np.where(places > j, row * inverse, 0.0)
+        return rest - lower[:, None] * row, np.float64(0.0)
+
+    # Rows stay as they are once they were used.
+    rest = scan(eliminate, M, places)[0]
+    D = np.diagonal(rest)
+    return rest * (1.0 / np.where(D == 0.0, 1.0, D))[:, None], D
+
+
+@in_loops
+def _solved_in_loops(U: Any, D: Any, b: Any) -> Any:
+    """Return x with L D L^T x = b, for U = L^T."""
+    places = np.arange(b.shape[0])
+    nothing = np.float64(0.0)
+
+    def down(y: Any, j: Any) -> Any:
+        return y - np.where(places > j, U[j], 0.0) * y[j], nothing
+
+    def up(x: Any, j: Any) -> Any:
+        found = np.sum(np.where(places > j, U[j] * x, 0.0))
+        return np.where(places == j, x - found, x), nothing
+
+    y = scan(down, b, places)[0] / D
+    return scan(up, y, places[::-1])[0]
+
+
 def pivots(M: Any) -> Any:
     """Return numbers (n,) that are all positive only if the symmetric M is positive definite.
 
-    They are the pivots D; for large matrices, the least that Gershgorin's circles allow.
+    >>> pivots(np.array([[4.0, 2.0], [2.0, 3.0]]))
+    array([4., 2.])
     """
-    n = M.shape[0]
-    if n > UNROLLED:
-        across = np.sum(np.abs(M), axis=1) - np.abs(np.diagonal(M))
-        return np.diagonal(M) - across
-    return np.stack(_factors(M)[1])
+    return _factors_in_loops(M)[1] if M.shape[0] > UNROLLED else np.stack(_factors(M)[1])
 
 
 def solver_of(M: Any) -> Callable[[Any], Any]:
@@ -57,7 +88,8 @@ def solver_of(M: Any) -> Callable[[Any], Any]:
     """
     n = M.shape[0]
     if n > UNROLLED:
-        return lambda b: np.linalg.solve(M, b)
+        U, pivots = _factors_in_loops(M)
+        return lambda b: _solved_in_loops(U, pivots, b)
     L, D = _factors(M)
     inverse = [1.0 / pivot for pivot in D]
 

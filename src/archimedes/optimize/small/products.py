@@ -7,27 +7,63 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import scan, vmap
+from archimedes.function import Compiled, scan, vmap
 
 __all__ = ["each", "gram", "row_sizes", "rows_scaled", "times", "transposed_times"]
 
 #: Products of up to this many factors are written out, and formulas of vectors up to this long.
 WRITTEN_OUT, LONG = 200, 32
+#: Problems of more unknowns than this are loops over whole arrays, whose code does not grow.
+UNROLLED = 16
 
 
-def each(formula: Callable[..., Any], *vectors: Any) -> Any:
+def in_loops(function: Callable[..., Any]) -> Compiled:
+    """Return the function recorded as loops over arrays, whoever calls it."""
+    return Compiled(function, freeze=True, loops_from=UNROLLED)
+
+
+def each(formula: Callable[..., Any], *vectors: Any, loops: bool = False) -> Any:
     """Return ``formula(*vectors)``, which is elementwise: for long vectors as a loop.
+
+    ``loops`` says that all is recorded as loops anyway.
 
     >>> each(lambda a, b: (a + b, a * b), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     (array([4., 6.]), array([3., 8.]))
     """
-    return formula(*vectors) if vectors[0].shape[0] <= LONG else vmap(formula)(*vectors)
+    return formula(*vectors) if loops or vectors[0].shape[0] <= LONG else vmap(formula)(*vectors)
+
+
+@in_loops
+def _scaled(C: Any, factors: Any) -> Any:
+    return C * factors[:, None]
+
+
+@in_loops
+def _sizes(C: Any) -> Any:
+    return np.max(np.abs(C), axis=1)
+
+
+@in_loops
+def _product(C: Any, x: Any) -> Any:
+    return C @ x
+
+
+@in_loops
+def _transposed_product(C: Any, y: Any) -> Any:
+    return C.T @ y
+
+
+@in_loops
+def _gram(P: Any, C: Any, d: Any, shift: Any) -> Any:
+    return P + np.eye(P.shape[0]) * shift + C.T @ (d[:, None] * C)
 
 
 def rows_scaled(C: Any, factors: Any) -> Any:
     """Return diag(factors) C for C (m, n)."""
     if C.size <= WRITTEN_OUT:
         return C * factors[:, None]
+    if C.shape[1] > UNROLLED:
+        return _scaled(C, factors)
     return vmap(lambda row, factor: row * factor)(C, factors)
 
 
@@ -35,6 +71,8 @@ def row_sizes(C: Any) -> Any:
     """Return the largest size of a number in each row of C (m, n)."""
     if C.size <= WRITTEN_OUT:
         return np.max(np.abs(C), axis=1)
+    if C.shape[1] > UNROLLED:
+        return _sizes(C)
     return vmap(lambda row: np.max(np.abs(row)))(C)
 
 
@@ -46,6 +84,8 @@ def times(C: Any, x: Any) -> Any:
     """
     if C.size <= WRITTEN_OUT:
         return C @ x
+    if C.shape[1] > UNROLLED:
+        return _product(C, x)
     return vmap(lambda row: row @ x)(C)
 
 
@@ -53,6 +93,8 @@ def transposed_times(C: Any, y: Any) -> Any:
     """Return C^T y for C (m, n)."""
     if C.size <= WRITTEN_OUT:
         return C.T @ y
+    if C.shape[1] > UNROLLED:
+        return _transposed_product(C, y)
 
     def add(total: Any, item: Any) -> Any:
         row, factor = item
@@ -66,6 +108,8 @@ def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
     m, n = C.shape
     if m * n * n <= 8 * WRITTEN_OUT:
         return (P + np.eye(n) * shift if shift else P) + C.T @ (d[:, None] * C)
+    if n > UNROLLED:
+        return _gram(P, C, d, np.float64(shift))
 
     def row_of(row: Any, unit: Any, column: Any) -> Any:
         return row + unit + transposed_times(C, d * column) if m else row + unit

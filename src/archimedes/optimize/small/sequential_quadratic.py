@@ -25,7 +25,8 @@ import numpy as np
 from archimedes.function import cond, grad, hess, jac, while_loop
 from archimedes.optimize.small.definite import pivots
 from archimedes.optimize.small.products import gram, times, transposed_times
-from archimedes.optimize.small.quadratic import ITERATION_LIMIT, NOT_FINITE, SOLVED, solve_rows
+from archimedes.optimize.small.quadratic import solve_rows
+from archimedes.optimize.small.quadratic_steps import ITERATION_LIMIT, NOT_FINITE, SOLVED
 from archimedes.tree import struct
 
 __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]

@@ -170,6 +170,7 @@ class BandedSystem:
         """Take the entries of H, as a structure lists them; None: H is zero."""
         self._base = None
         band, border = self._sizes
+        flat: np.ndarray
         if hessian is None:
             flat = np.zeros(band + border)
         else:
