@@ -29,16 +29,22 @@ def words(parser: argparse.ArgumentParser) -> dict[str, tuple[list[str], list[st
     return found
 
 
+def _cases(parser: argparse.ArgumentParser, action: str) -> tuple[str, str]:
+    """Return the commands, and a case for each that hands its words to an action of the shell."""
+    table = words(parser)
+    cases = (
+        f"    {name}) {action.format(' '.join([*own[0], *own[1]]))} ;;"
+        for name, own in table.items()
+    )
+    return " ".join(table), "\n".join(cases)
+
+
 def bash(parser: argparse.ArgumentParser) -> str:
     """Return the script for bash."""
-    table = words(parser)
-    cases = "\n".join(
-        f'    {name}) words="{" ".join([*flags, *values])}" ;;'
-        for name, (flags, values) in table.items()
-    )
+    names, cases = _cases(parser, 'words="{}"')
     return f"""\
 _archimedes() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" words="{" ".join(table)} --help --version"
+  local current="${{COMP_WORDS[COMP_CWORD]}}" words="{names} --help --version"
   if [ "$COMP_CWORD" -gt 1 ]; then
     case "${{COMP_WORDS[1]}}" in
 {cases}
@@ -53,16 +59,12 @@ complete -o filenames -F _archimedes archimedes
 
 def zsh(parser: argparse.ArgumentParser) -> str:
     """Return the script for zsh."""
-    table = words(parser)
-    cases = "\n".join(
-        f"    {name}) compadd -- {' '.join([*flags, *values])} ;;"
-        for name, (flags, values) in table.items()
-    )
+    names, cases = _cases(parser, "compadd -- {}")
     return f"""\
 #compdef archimedes
 _archimedes() {{
   if (( CURRENT == 2 )); then
-    compadd -- {" ".join(table)} --help --version
+    compadd -- {names} --help --version
     return
   fi
   case "${{words[2]}}" in

@@ -123,9 +123,7 @@ def show_flight(report: Report, flight: Any, first: float, again: float) -> None
     )
     report.line("largest bank", f"{bank:.1f} deg")
     report.line("steps of the solver", f"{int(flight.stats['steps'])}", "DOP853, rtol 1e-6")
-    report.line("first call", duration(first), "records and compiles")
-    report.line("every further call", duration(again))
-    report.line("against real time", f"{SECONDS / again:,.0f} x", "faster")
+    report.speed(first, again, SECONDS)
     report.check("the flight reaches its end", flight.success)
     report.check("altitude held within 2 m", abs(state.alt[-1] - float(target(SECONDS).alt)) < 2.0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report, timed
 
 STEP, SECONDS = 2e-3, 2.5
 THIGH, SHIN, HEIGHT = 0.25, 0.25, 0.42
@@ -70,8 +70,7 @@ def run(report: Report) -> None:
     states, first = timed(lambda: walk(pushes))
     _, again = timed(lambda: walk(pushes))
     report.section(f"{robot!r}, pushed by 60 N and 80 N")
-    report.line("first call", duration(first), "records and compiles")
-    report.line("every further call", duration(again), f"{SECONDS / again:.1f} x real time")
+    report.speed(first, again, SECONDS)
     aside = 1e3 * np.abs(states.q[:, 1]).max()
     report.line(
         "steps of 2 ms with contact", f"{len(times)}", f"{1e6 * again / len(times):.0f} us each"

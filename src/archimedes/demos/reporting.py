@@ -88,6 +88,12 @@ class Report:
         self.lines.setdefault(self._section, {})[name] = f"{value} {remark}".strip()
         self.say(f"  {name:<34}{value:>12}   {remark}".rstrip())
 
+    def speed(self, first: float, again: float, seconds: float) -> None:
+        """Tell what the first call and later ones took, and how many times real time that is."""
+        self.line("first call", duration(first), "records and compiles")
+        self.line("every further call", duration(again), f"for {seconds:g} s of the motion")
+        self.line("against real time", f"{seconds / again:,.0f} x", "faster")
+
     def check(self, name: str, passed: Any) -> None:
         """Note whether something that must hold does; a failure is told at once."""
         self.checks[name] = bool(passed)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import archimedes as arc
-from archimedes.demos.reporting import Report, duration, timed
+from archimedes.demos.reporting import Report, timed
 from archimedes.environment import WGS84
 from archimedes.vehicles import FlightState, OrbitGuidance, load
 
@@ -52,8 +52,7 @@ def run(report: Report) -> None:
     x = arc.tree.map(lambda leaf: leaf[-1], once.x)
     low, high = orbit(x)
     report.section("From Cape Canaveral to orbit, the Earth turning")
-    report.line("first call", duration(first), "records and compiles")
-    report.line("every further call", duration(again), f"{SECONDS / again:,.0f} x real time")
+    report.speed(first, again, SECONDS)
     report.line("staging at", f"{once.events['t'][0]:.1f} s", "an event that resets the state")
     report.line("orbit", f"{low:.0f} x {high:.0f} km", "perigee and apogee")
     report.line("propellant left", f"{float(x.propellant[1]):.0f} kg")
