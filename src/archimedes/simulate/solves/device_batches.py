@@ -101,11 +101,9 @@ def _tell(monitor: Monitor | None, results: list[Result], firsts: range) -> None
 
 
 def kept_there(found: Result, arrays: Arrays) -> Result:
-    """Return a result with times and states on the device, and NumPy's status."""
+    """Return a result with times and states on the device."""
     xp = arrays.module()
-    return replace(
-        found, t=xp.asarray(found.t), x=xp.asarray(found.x), status=arrays.to_host(found.status)
-    )
+    return replace(found, t=xp.asarray(found.t), x=xp.asarray(found.x))
 
 
 def fetched(found: Result, arrays: Arrays, place: tuple[Any, Any] | None) -> Result:
@@ -113,16 +111,13 @@ def fetched(found: Result, arrays: Arrays, place: tuple[Any, Any] | None) -> Res
     here = arrays.to_host
     run = tree.map(here, _counted(found.run))
     if isinstance(found.t, np.ndarray):  # every step: kept here from the start
-        return replace(found, run=run, status=here(found.status))
+        return replace(found, run=run)
     if place is None:
         place = np.empty(found.t.shape), np.empty(found.x.shape)
     # Times that all share need not travel more than once.
     place[0][...] = here(found.t[:1] if found.t.strides[0] == 0 else found.t)
     arrays.fetch(found.x, place[1])
-    lengths = found.lengths if isinstance(found.lengths, list) else here(found.lengths)
-    return replace(
-        found, t=place[0], x=place[1], lengths=lengths, run=run, status=here(found.status)
-    )
+    return replace(found, t=place[0], x=place[1], run=run)
 
 
 def _counted(run: Run) -> Run:

@@ -34,7 +34,8 @@ class OutputsThere(Collector):
         at_start = int(along.searchsorted(self.sign * setup.t_start, side="right"))
         if at_start:
             self.x[:, :at_start] = x0[:, None]
-        self.done = xp.full(len(x0), at_start, dtype=np.int64)
+        #: How many outputs each run has behind it.
+        self.done = np.full(len(x0), at_start)
 
     @property
     def waiting(self) -> Any:
@@ -44,18 +45,17 @@ class OutputsThere(Collector):
     def call(self) -> None:
         """Go on until the kernel returns."""
         runs, places = self.many, self.many.places
-        if len(places) == len(self.done):
-            runs.to_outputs(self.times, self.sign, self.done, self.x)
-        else:
-            done = runs.to_outputs(self.times, self.sign, self.done[places], self.x)
-            self.done[places] = done
+        done = runs.xp.asarray(self.done[places])
+        self.done[places] = runs.arrays.to_host(
+            runs.to_outputs(self.times, self.sign, done, self.x)
+        )
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected; times that were not reached are nan."""
         xp = self.many.xp
         t = xp.broadcast_to(xp.asarray(self.times), self.x.shape[:2])
-        if bool(self.waiting.any()):
-            missing = xp.arange(self.total) >= self.done[:, None]
+        if self.waiting.any():
+            missing = xp.asarray(np.arange(self.total) >= self.done[:, None])
             t = xp.where(missing, np.nan, t)
             self.x[missing] = np.nan
         return Result(t, self.x, self.done, run, status)

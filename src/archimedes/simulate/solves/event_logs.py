@@ -30,7 +30,7 @@ class EventLog:
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
-        self.seen: Any = 0 if runs.one else runs.xp.zeros(runs.instances.count, dtype=np.int64)
+        self.seen: Any = 0 if runs.one else np.zeros(runs.instances.count, dtype=np.int64)
         #: For each time: the instance, which events fired, the time, the states around it.
         self.entries: tuple[list[Any], ...] = ([], [], [], [], [])
 
@@ -54,19 +54,20 @@ class EventLog:
 
     def _read_many(self) -> tuple[np.ndarray, np.ndarray] | None:
         runs, run, places, xp = self.runs, self.runs.run, self.runs.places, self.runs.xp
-        signals, total = run.signals, run.signals.count.sum(axis=1)
-        settled = run.status == SETTLED
+        here, signals = runs.arrays.to_host, run.signals
+        total, status = here(signals.count).sum(axis=1), here(run.status)
+        settled = status == SETTLED
         if settled.any():
-            runs.run = replace(run, status=xp.where(settled, RUNNING, run.status))
-        new = xp.flatnonzero(total > self.seen[places])
+            runs.run = replace(run, status=xp.asarray(np.where(settled, RUNNING, status)))
+        new = np.flatnonzero(total > self.seen[places])
         if not len(new):
             return None
         self.seen[places[new]] = total[new]
-        before = signals.x_before[new]
-        entry = places[new], signals.fired[new], run.t[new], before, run.x[new]
-        here = [*map(runs.arrays.to_host, entry)]
-        self._append(*here)
-        return here[0], here[3]
+        there = xp.asarray(new)
+        around = (signals.fired, run.t, signals.x_before, run.x)
+        fired, t, before, after = (here(values[there]) for values in around)
+        self._append(places[new], fired, t, before, after)
+        return places[new], before
 
     def _append(self, *entry: Any) -> None:
         for entries, value in zip(self.entries, entry):

@@ -50,7 +50,7 @@ class EveryStep(Collector):
             kept = rows[runs.xp.arange(self.count) < made[:, None]]
         places = runs.places
         if not runs.one:
-            kept, places, made = map(runs.arrays.to_host, (kept, places, made))
+            kept, made = map(runs.arrays.to_host, (kept, made))
             self.made[places] += made
         self.blocks.append((kept, places, made))
 

@@ -127,7 +127,9 @@ class OneRun:
 class ManyRuns:
     """The runs of a batch: ``run`` has those that still go on, at ``places`` among all.
 
-    Mapped kernels are kept with the kernels, as mapping has a cost too.
+    Mapped kernels are kept with the kernels, as mapping has a cost too. Runs may lie on a device;
+    who goes on is found out here, in NumPy: a device compiles each small operation when it first
+    meets it, which takes longer than to copy a few numbers of each run.
     """
 
     one = False
@@ -144,13 +146,16 @@ class ManyRuns:
         #: Where their arrays lie, and NumPy's functions for them.
         self.arrays = HOST if isinstance(instances.x0, np.ndarray) else device
         self.xp = self.arrays.module()
-        self._choose(self.xp.arange(instances.count))
+        #: Trial steps that each of all runs has made.
+        self.made = np.zeros(instances.count, dtype=np.int64)
+        self._choose(np.arange(instances.count))
 
-    def _choose(self, places: Any) -> None:
+    def _choose(self, places: np.ndarray) -> None:
         """Call kernels for the instances at these places; it lasts until one of them is done."""
-        self.places = places
-        self.args = self.instances.args_of(places)
-        self.setup = tree.replace(self.given, pause=self.xp.zeros(len(places), dtype=np.int64))
+        #: Which they are; ``there``: the same beside the runs.
+        self.places, self.there = places, self.xp.asarray(places)
+        self.args = self.instances.args_of(self.there)
+        self.setup = self.given
 
     def begin(self, dense: bool) -> None:
         """Stand at the start; ``dense``: runs carry interpolants."""
@@ -158,20 +163,20 @@ class ManyRuns:
         mapped = self._mapped(("begin", dense), lambda: self.kernels.begin(dense), in_axes)
         self.run = self.all = mapped(setup, setup.t_start, self.instances.x0, self.args)
         argument_checks.refuse_traced(self.run.status)
-        self.status = self.xp.array(self.run.status)
+        self.status = np.array(self.arrays.to_host(self.run.status))
 
     def going(self, waiting: Any) -> bool:
         """Tell whether there is something to do for instances that are ``waiting`` (N,)."""
-        going = self.xp.flatnonzero((self.status == RUNNING) & waiting)
+        going = np.flatnonzero((self.status == RUNNING) & waiting)
         if len(going) not in (0, len(self.places)):
             self._choose(going)
-            self.run = tree.map(lambda leaf: leaf[going], self.all)
+            self.run = tree.map(lambda leaf: leaf[self.there], self.all)
         return len(going) > 0
 
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
-        self.made = self.run.accepted + self.run.rejected
-        self.xp.minimum(self.made + budget, self.most, out=self.setup.pause)
+        pause = np.minimum(self.made[self.places] + budget, self.most)
+        self.setup = tree.replace(self.given, pause=self.xp.asarray(pause))
 
     def _mapped(self, kind: Any, kernel: Callable[[], Compiled], in_axes: Any) -> Any:
         return self.kernels.keep(
@@ -191,7 +196,7 @@ class ManyRuns:
 
         ``done``: how many of them each run has behind it. Returns how many there are then.
         """
-        items = Items(times, sign, self.places, done, x)
+        items = Items(times, sign, self.there, done, x)
         given, many = (self.setup, self.args), [*_SETUP_MANY, *self.instances.many]
         kernel = self.kernels.to_outputs(self.run.dense is not None)
         self.run = kernel(self.run, given, many, items)
@@ -223,13 +228,15 @@ class ManyRuns:
             self.all = run
         else:
             for every, some in zip(tree.leaves(self.all), tree.leaves(run)):
-                every[places] = some
-        self.status[places] = run.status
-        made = run.accepted + run.rejected
+                every[self.there] = some
+        numbers = (run.status, run.accepted, run.rejected)
+        status, accepted, rejected = map(self.arrays.to_host, numbers)
+        made, before = accepted + rejected, self.made[places]
+        self.status[places], self.made[places] = status, made
         over = made >= self.most
         if over.any():
-            self.status[places[over & (run.status == RUNNING)]] = TOO_MANY_STEPS
-        return int((made - self.made).max())
+            self.status[places[over & (status == RUNNING)]] = TOO_MANY_STEPS
+        return int((made - before).max())
 
     def progress(self) -> tuple[float, float]:
         """Return the part of the span that is done, and the time, on average."""
