@@ -36,7 +36,7 @@ _BEFORE = """\
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __align__(n)
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 namespace gpu {
 struct Dim { unsigned x; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
@@ -107,7 +107,7 @@ extern "C" void launch_{name}(void **p, unsigned long long count, unsigned threa
     run(work_{name}, {meets}, p, count, threads, blocks);
 }}
 """
-_HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\((.*)\)$', re.M)
+_HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\([\d, ]+\) (\w+)\((.*)\)$', re.M)
 
 
 _ONE_AT_A_TIME = threading.Lock()

@@ -78,6 +78,10 @@ class Arrays(ABC):
         """
         return array
 
+    def glance(self, array: Any) -> np.ndarray:
+        """Return numbers that are looked at and dropped, as ``to_host`` does."""
+        return self.to_host(array)
+
     def fetch(self, array: Any, place: np.ndarray) -> None:
         """Copy an array of this kind into one of NumPy's."""
         place[...] = self.to_host(array)

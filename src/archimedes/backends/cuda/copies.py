@@ -13,10 +13,19 @@ import numpy as np
 
 from archimedes.backends.cuda.device import cupy
 
-__all__ = ["PIECE_BYTES", "fetch"]
+__all__ = ["PIECE_BYTES", "fetch", "pinned_copy"]
 
 #: Bytes of a pinned piece; smaller arrays are copied as they are.
 PIECE_BYTES = 16 * 2**20
+
+
+def pinned_copy(array: Any) -> np.ndarray:
+    """Return an array of CuPy's in pinned memory, several times as quickly as in ordinary one."""
+    if not array.size:
+        return array.get()
+    found = _pinned(array.size, array.dtype).reshape(array.shape)
+    array.get(out=found)
+    return found
 
 
 def fetch(array: Any, place: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.array_kinds import Arrays
-from archimedes.backends.cuda.copies import fetch
+from archimedes.backends.cuda.copies import fetch, pinned_copy
 from archimedes.backends.cuda.device import cupy
 from archimedes.errors import DeviceError
 from archimedes.graph.dtypes import DTYPES
@@ -94,6 +94,10 @@ class CupyArrays(Arrays):
     def own(self, array: Any) -> Any:
         """Return an array on a GPU as CuPy's."""
         return as_cupy(array) if _is_on_gpu(array) else array
+
+    def glance(self, array: Any) -> np.ndarray:
+        """Copy to memory that the GPU writes to by itself, which is not for keeping."""
+        return pinned_copy(as_cupy(array))
 
     def fetch(self, array: Any, place: np.ndarray) -> None:
         """Copy to NumPy's memory through memory that the GPU writes to by itself."""

@@ -74,7 +74,7 @@ class CudaRepeated:
         queue = module.asarray(np.zeros(1, dtype=np.uint64))
         blocks = min(BLOCKS, -(-count // THREADS))
         arrays = [*leaves, along, many, places, done, results, queue]
-        self._loaded().launch(blocks, THREADS, [*arrays, np.uint64(count)], 0)
+        self._loaded().launch(blocks, THREADS, (*arrays, np.uint64(count)), 0)
 
 
 def _machine_code(program: RepeatedProgram) -> bytes:

@@ -22,8 +22,10 @@ __all__ = ["REPEATED", "THREADS", "RepeatedProgram", "repeated_text"]
 
 #: The name of the kernel.
 REPEATED = "archimedes_repeated"
-#: Threads of a block: with all the registers that a thread may have, two blocks fit.
+#: Threads of a block: with all the registers that a thread may have, two blocks fit. That one
+#: block is enough must be said: otherwise the compiler sometimes gives a thread 32 registers.
 THREADS = 128
+BOUNDS = f"__launch_bounds__({THREADS}, 1)"
 #: Programs are not cut: what one round hands on to the next stays in registers.
 WHOLE = 1 << 30
 
@@ -104,7 +106,7 @@ def repeated_text(program: RepeatedProgram, name: str = REPEATED) -> KernelText:
         "unsigned long long *__restrict__ queue",
         "uint64_t count",
     ]
-    head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {name}({", ".join(heads)})'
+    head = f'extern "C" __global__ void {BOUNDS} {name}({", ".join(heads)})'
     filled = [leaf for leaf in state if leaf.size]
     stepped = [*(f.name for f in filled), *_given(given, program.batched), "items + 1 + next"]
     stepped += [f"t{leaf.name[1:]}" for leaf in filled] + [row.name, *(f.name for f in flags)]

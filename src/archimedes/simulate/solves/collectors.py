@@ -36,7 +36,7 @@ class Result:
 
     t: np.ndarray
     x: np.ndarray
-    lengths: Sequence[int]
+    lengths: Any
     run: Run
     status: Any
     dense: list[DenseOutput] | None = None

@@ -108,7 +108,10 @@ def kept_there(found: Result, arrays: Arrays) -> Result:
 
 def fetched(found: Result, arrays: Arrays, place: tuple[Any, Any] | None) -> Result:
     """Return a result with NumPy's arrays, its times and states in ``place`` where given."""
-    here = arrays.to_host
+
+    def here(array: Any) -> np.ndarray:
+        return array if isinstance(array, np.ndarray) else arrays.to_host(array)
+
     run = tree.map(here, _counted(found.run))
     if isinstance(found.t, np.ndarray):  # every step: kept here from the start
         return replace(found, run=run)

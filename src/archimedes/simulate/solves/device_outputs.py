@@ -46,9 +46,7 @@ class OutputsThere(Collector):
         """Go on until the kernel returns."""
         runs, places = self.many, self.many.places
         done = runs.xp.asarray(self.done[places])
-        self.done[places] = runs.arrays.to_host(
-            runs.to_outputs(self.times, self.sign, done, self.x)
-        )
+        self.done[places] = runs.arrays.glance(runs.to_outputs(self.times, self.sign, done, self.x))
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected; times that were not reached are nan."""

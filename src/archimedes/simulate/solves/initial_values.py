@@ -134,7 +134,10 @@ class Problem:
         """Say how many instances ended well, and what became of the first that did not."""
         bad = np.flatnonzero(found.status < 0)
         count = len(found.status)
-        looks = int(np.sum(_look_stiff(found.run, self._here)))
+        looks, run = 0, found.run
+        if (run.accepted >= MANY_STEPS).any():
+            run = tree.replace(run, suspicion=tree.map(self._here, run.suspicion))
+            looks = int(np.sum(_look_stiff(run)))
         advice = f"; {looks} of {count} look stiff: method='rodas5p' or 'auto'" if looks else ""
         if not bad.size:
             return f"all {count} instances reached their end{advice}"
@@ -156,12 +159,12 @@ def _statistics(method: Method, run: Any, shown: Callable[[Any], Any]) -> dict[s
     return {"method": method.name, **{name: shown(n) for name, n in counts.items()}}
 
 
-def _look_stiff(run: Any, here: Callable[[Any], Any] = lambda array: array) -> Any:
+def _look_stiff(run: Any) -> Any:
     """Tell which runs made many steps because of a stiff system."""
     suspicion = getattr(run, "suspicion", None)
     if suspicion is None:
         return np.zeros(np.shape(run.accepted), dtype=bool)
-    return is_stiff(tree.map(here, suspicion)) & (here(run.accepted) >= MANY_STEPS)
+    return is_stiff(suspicion) & (run.accepted >= MANY_STEPS)
 
 
 @in_default_environment

@@ -8,7 +8,7 @@ numbers: what is done between kernel calls costs as much as a short solve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ class OneRun:
         """End here."""
         self.status = INTERRUPTED
 
-    def ended(self) -> tuple[Run, Sequence[int]]:
+    def ended(self) -> tuple[Run, Any]:
         """Return the run, and how it ended."""
         return self.run, [FINISHED if self.status == RUNNING else self.status]
 
@@ -146,8 +146,8 @@ class ManyRuns:
         #: Where their arrays lie, and NumPy's functions for them.
         self.arrays = HOST if isinstance(instances.x0, np.ndarray) else device
         self.xp = self.arrays.module()
-        #: Trial steps that each of all runs has made.
-        self.made = np.zeros(instances.count, dtype=np.int64)
+        #: Steps that each of all runs has made, and trials that were refused.
+        self.accepted, self.rejected = np.zeros((2, instances.count), dtype=np.int64)
         self._choose(np.arange(instances.count))
 
     def _choose(self, places: np.ndarray) -> None:
@@ -163,7 +163,7 @@ class ManyRuns:
         mapped = self._mapped(("begin", dense), lambda: self.kernels.begin(dense), in_axes)
         self.run = self.all = mapped(setup, setup.t_start, self.instances.x0, self.args)
         argument_checks.refuse_traced(self.run.status)
-        self.status = np.array(self.arrays.to_host(self.run.status))
+        self.status = np.array(self.arrays.glance(self.run.status))
 
     def going(self, waiting: Any) -> bool:
         """Tell whether there is something to do for instances that are ``waiting`` (N,)."""
@@ -175,8 +175,9 @@ class ManyRuns:
 
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
-        pause = np.minimum(self.made[self.places] + budget, self.most)
-        self.setup = tree.replace(self.given, pause=self.xp.asarray(pause))
+        made = self.accepted[self.places] + self.rejected[self.places]
+        pause = self.xp.asarray(np.minimum(made + budget, self.most))
+        self.setup = tree.replace(self.given, pause=pause)
 
     def _mapped(self, kind: Any, kernel: Callable[[], Compiled], in_axes: Any) -> Any:
         return self.kernels.keep(
@@ -230,9 +231,11 @@ class ManyRuns:
             for every, some in zip(tree.leaves(self.all), tree.leaves(run)):
                 every[self.there] = some
         numbers = (run.status, run.accepted, run.rejected)
-        status, accepted, rejected = map(self.arrays.to_host, numbers)
-        made, before = accepted + rejected, self.made[places]
-        self.status[places], self.made[places] = status, made
+        status, accepted, rejected = map(self.arrays.glance, numbers)
+        before = self.accepted[places] + self.rejected[places]
+        self.status[places] = status
+        self.accepted[places], self.rejected[places] = accepted, rejected
+        made = accepted + rejected
         over = made >= self.most
         if over.any():
             self.status[places[over & (status == RUNNING)]] = TOO_MANY_STEPS
@@ -248,10 +251,11 @@ class ManyRuns:
         """End those that still go on."""
         self.status[(self.status == RUNNING) & waiting] = INTERRUPTED
 
-    def ended(self) -> tuple[Run, Sequence[int]]:
+    def ended(self) -> tuple[Run, Any]:
         """Return all runs, and how each of them ended."""
         self.status[self.status == RUNNING] = FINISHED
-        return self.all, self.status
+        counted = tree.replace(self.all, accepted=self.accepted, rejected=self.rejected)
+        return counted, self.status
 
 
 Runs = OneRun | ManyRuns
