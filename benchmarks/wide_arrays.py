@@ -177,22 +177,50 @@ def measure_fused() -> dict[str, float]:
                 lambda f=theirs, given=given: f(*given).block_until_ready(),
                 lambda x=x: x.copy(),
             )
-            key = f"{text}|{n}"
-            found |= dict(zip((f"{key}|{k}" for k in ("ours", "NumPy", "JAX", "copy")), times))
-    return found
+            found |= _named(text, n, times)
+    return found | _policies(10_000)
+
+
+def _named(text: str, n: int, times: list[float]) -> dict[str, float]:
+    return {f"{text}|{n}|{k}": t for k, t in zip(("ours", "NumPy", "JAX", "copy"), times)}
+
+
+def _policies(n: int) -> dict[str, float]:
+    """Many policies at once, with weights that are constant: as matrices in NumPy."""
+    import jax
+    import jax.numpy as jnp
+
+    import archimedes as arc
+
+    rng = np.random.default_rng(2)
+    w1, w2, w3 = (0.1 * rng.standard_normal(s) for s in ((256, 8), (256, 256), (2, 256)))
+    _readonly(w1, w2, w3)
+    x = rng.standard_normal((n, 8))
+    given = jnp.asarray(x)
+    ours = arc.vmap(lambda x: w3 @ np.tanh(w2 @ np.tanh(w1 @ x)), threads=1)
+    theirs = jax.jit(jax.vmap(lambda x: w3 @ jnp.tanh(w2 @ jnp.tanh(w1 @ x))))
+    for _ in range(4):
+        ours(x)
+    theirs(given).block_until_ready()
+    times = _least_cpu(
+        lambda: ours(x),
+        lambda: np.tanh(np.tanh(x @ w1.T) @ w2.T) @ w3.T,
+        lambda: theirs(given).block_until_ready(),
+        lambda: x.copy(),
+    )
+    return _named("2 x 256 tanh policies", n, times)
 
 
 def _fused_table() -> Table:
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     found = medians(in_processes("benchmarks.wide_arrays", "measure_fused", PROCESSES))
     rows = []
-    for text in FUSED:
-        for n in FUSED_SIZES:
-            ours, plain, other, copy = (
-                found[f"{text}|{n}|{k}"] for k in ("ours", "NumPy", "JAX", "copy")
-            )
-            ratios = [f"{x / ours:.2f}" for x in (plain, other, copy)]
-            rows.append([text, f"{n:,}", f"{1e6 * ours:.1f} us", *ratios])
+    for text, n in dict.fromkeys(tuple(key.split("|")[:2]) for key in found):
+        ours, plain, other, copy = (
+            found[f"{text}|{n}|{k}"] for k in ("ours", "NumPy", "JAX", "copy")
+        )
+        ratios = [f"{x / ours:.2f}" for x in (plain, other, copy)]
+        rows.append([text, f"{int(n):,}", f"{1e6 * ours:.1f} us", *ratios])
     note = (
         "One core, CPU time, least of many, medians of "
         f"{PROCESSES} processes; NumPy's, JAX's and a copy's time over ours. A copy of x moves two "

@@ -36,6 +36,10 @@ def test_products_are_counted_exactly():
     assert operations == {"mul": 2 * 4 * 3, "add": 2 * 4 * 2}
 
 
+def test_elements_of_wide_arrays_are_no_operations():
+    assert counted(lambda x: np.sum(x * x) * x[3], np.ones(80))[0] == {"mul": 81, "add": 79}
+
+
 def test_loops_count_every_step():
     def f(x):
         return arc.scan(lambda c, _: (c * c + 1.0, None), x, length=100)[0]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
+from archimedes.backends.lowering.lifetimes import stays_in_place
 from archimedes.graph.dtypes import F64
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.expand import program
@@ -21,6 +22,8 @@ Counts = Counter[str]
 def operations(g: Graph) -> Counts:
     """Count, by op, the most operations that one evaluation of a graph takes.
 
+    An element of a block at a known index is a value in memory, no operation.
+
     >>> from archimedes.graph.ops import CODES
     >>> g = Graph()
     >>> x = g.input(F64)
@@ -33,7 +36,7 @@ def operations(g: Graph) -> Counts:
         code = g.op[i]
         if code == REGION:
             counts += g.regions[i].count(operations, _weight)
-        elif code not in (BLOCK, CONST, INPUT, OUT):
+        elif code not in (BLOCK, CONST, INPUT, OUT) and not stays_in_place(g, i):
             counts[TABLE[code].name] += 1
     return counts
 
