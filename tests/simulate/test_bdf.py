@@ -87,8 +87,9 @@ def test_what_is_not_finite_ends_it():
 
     found = arc.solve_ode(falling, (0.0, 2.0), np.ones(2), method="bdf")
     assert not found.success
-    assert 0.9 < found.t[-1] <= 1.0
+    assert 1.0 - 1e-9 < found.t[-1] <= 1.0
     assert np.isfinite(found.x).all()
+    assert "nan" in found.message
     at_once = arc.solve_ode(lambda t, x: x * np.nan, (0.0, 1.0), np.ones(2), method="bdf")
     assert not at_once.success
     assert "nan" in at_once.message

@@ -90,6 +90,8 @@ class _Newton:
         self.rate = 1.0
         #: Whether factors are rounded, as is good enough where systems are not too stiff.
         self.rounded = True
+        #: Whether all was finite in the last iteration.
+        self.finite = True
         #: Steps since the Jacobian was computed; whether it belongs to this very step.
         self.age, self.fresh = 0, False
         self.evaluations = self.jacobians = self.factorisations = 0
@@ -117,6 +119,10 @@ class _Newton:
             self.renew(t, guess, c, jacobian=False)
         found = self._iterated(t, guess, psi, c, scale, allowed)
         while found is None:
+            if not np.isfinite(self.jacobian.norm()):
+                # A shorter step may stay where there is one.
+                self.solver = self.jacobian = None
+                return None
             if self.fresh and self.c == c and not self.rounded:
                 return None
             # From now on factors are exact, should it be their rounding that is in the way.
@@ -138,7 +144,8 @@ class _Newton:
             d = d + change
             x = guess + d
             size = float(rms_norm(change, scale))
-            if not np.isfinite(size):
+            self.finite = bool(np.isfinite(size))
+            if not self.finite:
                 return None
             if m:
                 self.rate = max(0.3 * self.rate, size / before)
@@ -234,8 +241,7 @@ class _March:
         self._resize(factor)
         least = smallest_step(self.t, abs(self.setup.t_end - self.setup.t_start))
         if abs(self.h) < least or self.t + self.h == self.t:
-            fine = np.isfinite(self.newton.slope(self.t, self.D[0])).all()
-            self.status = STEP_UNDERFLOW if fine else NON_FINITE
+            self.status = STEP_UNDERFLOW if self.newton.finite else NON_FINITE
         elif self.accepted + self.rejected >= self.most:
             self.status = TOO_MANY_STEPS
 
