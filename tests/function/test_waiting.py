@@ -54,6 +54,22 @@ def test_compiling_says_what_it_does_and_what_helps(soon, capfd, monkeypatch, tm
     assert "backend='interpreter' starts at once" in line
 
 
+def test_setting_up_a_large_stiff_solve_says_what_it_does(soon, capfd, monkeypatch):
+    from archimedes.simulate.sparse import compressed
+
+    plain = compressed.grouped
+
+    def grouped(*args):
+        time.sleep(0.15)
+        return plain(*args)
+
+    monkeypatch.setattr(compressed, "grouped", grouped)
+    arc.solve_ode(lambda t, x: -2.0 * x + np.roll(x, 1), (0.0, 0.1), np.ones(70), method="bdf")
+    said = capfd.readouterr().err
+    assert "finding the pattern of a Jacobian and the order of elimination" in said
+    assert "the state has 70 numbers" in said
+
+
 def test_inner_tasks_are_named_with_the_outer_one(soon, capfd):
     inner = arc.compile(slow)
     arc.compile(lambda x: inner(x) + 1.0, name="outer")(np.ones(2))

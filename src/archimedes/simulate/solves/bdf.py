@@ -356,7 +356,7 @@ class _Rows:
         run = SimpleNamespace(t=march.t, accepted=march.accepted, rejected=march.rejected)
         stats = {
             "method": "bdf",
-            "accepted": march.accepted,
+            "steps": march.accepted,
             "rejected": march.rejected,
             "evaluations": newton.evaluations,
             "jacobians": newton.jacobians,

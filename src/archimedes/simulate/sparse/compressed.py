@@ -15,6 +15,7 @@ import numpy as np
 from archimedes.function import jvp
 from archimedes.function.derivatives.sparse import structure
 from archimedes.simulate.sparse.block_factors import Factors, SparseSystem
+from archimedes.waiting import reported
 
 __all__ = ["CompressedJacobian", "SparseJacobian", "grouped"]
 
@@ -60,24 +61,31 @@ class CompressedJacobian:
         args: Any,
         factors: Any,
     ) -> None:
-        rows, columns, _ = structure(f, argnums=1)(t, x, args)
-        # In the order of columns.
-        order = np.lexsort((rows, columns))
-        self.rows, self.columns = rows[order], columns[order]
-        n = self.size = x.size
-        groups = grouped(self.rows, self.columns, n)
+        self.size = x.size
+        with reported("finding the pattern of a Jacobian and the order of elimination", self._slow):
+            rows, columns, _ = structure(f, argnums=1)(t, x, args)
+            # In the order of columns.
+            order = np.lexsort((rows, columns))
+            self.rows, self.columns = rows[order], columns[order]
+            groups = grouped(self.rows, self.columns, x.size)
+            self.system = SparseSystem(self.rows, self.columns, x.size, factors)
         count = int(groups.max(initial=-1)) + 1
         self.directions = [np.where(groups == k, 1.0, 0.0) for k in range(count)]
         own = groups[self.columns]
         self.parts = [np.flatnonzero(own == k) for k in range(count)]
-        self.system = SparseSystem(self.rows, self.columns, n, factors)
-        self.still = np.zeros(n)
+        self.still = np.zeros(x.size)
         self._stages: dict[int, SparseSystem] = {}
 
         def along(t: Any, x: Any, dt: Any, dx: Any, args: Any) -> Any:
             return jvp(f, argnums=(0, 1))(t, x, args, (dt, dx))
 
         self.along = native(along, "along")
+
+    def _slow(self) -> str:
+        return (
+            f"the state has {self.size:,} numbers. It is done once for a model; systems that are "
+            "not stiff need none of it with an explicit method, such as 'dop853'"
+        )
 
     def stages(self, count: int) -> SparseSystem:
         """Return systems with a copy of the Jacobian for each pair of ``count`` stages."""
