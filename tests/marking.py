@@ -16,6 +16,7 @@ LONG = (
     "tests/backends/test_every_program.py::test_llvm_in_parts*",
     "tests/blocks/test_code_size.py::test_programs*",
     "tests/blocks/test_forms_as_loops.py::*",
+    "tests/blocks/test_many_steps.py::test_values*",
     "tests/blocks/test_wide_arrays.py::*[products]",
     "tests/blocks/test_wide_linalg.py::test_derivatives*",
     "tests/blocks/test_wide_linalg.py::test_equals*[*e*",

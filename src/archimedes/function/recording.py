@@ -35,7 +35,7 @@ from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.tree.treedef import TreeDef
 from archimedes.waiting import reported
 
-__all__ = ["Recording", "record", "sym_leaf"]
+__all__ = ["Recording", "leaf_elements", "record", "sym_leaf"]
 
 
 def sym_leaf(trace: Trace, spec: LeafSpec) -> Any:
@@ -278,6 +278,11 @@ def input_names(
 def leaf_ids(leaf: Any, spec: LeafSpec) -> list[int]:
     """Return ids in the current trace of the numbers of a leaf that matches ``spec``."""
     return current_trace().ids_of(_as_described(leaf, spec)).ravel().tolist()
+
+
+def leaf_elements(leaf: Any, spec: LeafSpec) -> np.ndarray:
+    """Return the same in the leaf's shape, with references for elements of blocks."""
+    return current_trace().elements_of(_as_described(leaf, spec))
 
 
 def _as_described(leaf: Any, spec: LeafSpec) -> SymbolicArray:

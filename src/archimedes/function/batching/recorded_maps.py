@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.batching.maps_of_blocks import map_of_blocks
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.function.recording import OutLeaf, Recording, leaf_ids
 from archimedes.graph.passes import inline
@@ -22,6 +23,9 @@ UNROLL_LIMIT = 256
 def recorded_map(recording: Recording, leaves: list[Any], batched: list[bool], count: int) -> Any:
     """Record a map over instances in the current trace."""
     trace = current_trace()
+    wide = map_of_blocks(recording, leaves, batched, count)
+    if wide is not None:
+        return wide
     rows, shared = [], []
     order: list[int] = []
     later: list[int] = []

@@ -27,10 +27,12 @@ from archimedes.function.region_bodies import (
     static_out_graph,
     with_output_codes,
 )
+from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
 from archimedes.symbolic import current_trace, is_traced, wrap
 from archimedes.symbolic.core.trace import trace_error, user_line
+from archimedes.symbolic.core.wide import ANYWAY, threshold
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -95,6 +97,8 @@ def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
     slices = ([LeafSpec(a.code, a.shape[1:]) for a in stacked.arrays], stacked.treedef)
     init, body = _record_step(lambda carry: record_body(func, [carry, slices]), init, "scan")
     blocks = _carried_blocks(body, len(init.arrays))
+    if steps and _in_blocks(body, len(init.arrays), stacked, steps):
+        return _scan_of_blocks(init, stacked, body, blocks, steps)
     # What differs from step to step is in numbers.
     rest = [False] * len(body.leaves), [False] * len(body.outs)
     graph = body.in_forms([*blocks, *rest[0]], [*blocks, *rest[1]])
@@ -115,6 +119,46 @@ def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
     return init.rebuild(outs[:n].tolist(), blocks), _stacked(
         body, rows_out, sum(a.size for a in init.arrays)
     )
+
+
+#: From so many times the elements of any wide array on, what steps give is in blocks too.
+_MANY = 16
+
+
+def _in_blocks(body: Recording, carry: int, stacked: Flat, steps: int) -> bool:
+    """Tell whether what differs from step to step is in blocks: rows are wide, or there are many.
+
+    Few numbers stay numbers, so that instances of a batch keep their lanes.
+    """
+    forms = [*body.forms()[carry : len(body.leaves)], *body.out_forms()[carry:]]
+    if any(form.block for form in forms):
+        return True
+    given = sum(a.size for a in stacked.arrays)
+    made = steps * sum(out.spec.size for out in _second(body))
+    least = threshold() * ANYWAY
+    return given >= least or given + made >= least * _MANY
+
+
+def _scan_of_blocks(
+    init: Flat, stacked: Flat, body: Recording, blocks: list[bool], steps: int
+) -> tuple[Any, Any]:
+    """Record a scan whose slices and outs are blocks: a row of a leaf is a block, or a scalar."""
+    trace, ys = current_trace(), _second(body)
+    taken = [bool(a.shape[1:]) and a.size > 0 for a in stacked.arrays]
+    given = [bool(out.spec.shape) and out.spec.size > 0 for out in ys]
+    graph = body.in_forms([*blocks, *taken], [*blocks, *given])
+    carried = init.values(blocks)
+    rows = [as_block(trace.graph, trace.elements_of(a), a.code) for a in stacked.arrays if a.size]
+    inputs = np.array([*carried, *rows, *body.captured], dtype=np.int64)
+    region = Scan(inputs, graph, steps, len(carried), len(rows), stacked=True)
+    outs = trace.graph.region(region).tolist()
+    made = iter(outs[len(carried) :])
+    leaves = []
+    for out in ys:
+        ids = references(trace.graph, next(made)) if out.spec.size else np.zeros(0, np.int64)
+        leaves.append(wrap(ids.reshape(steps, *out.spec.shape), out.spec.code))
+    last = init.rebuild(outs[: len(carried)], blocks)
+    return last, body.out_tree.children[1].unflatten(leaves)
 
 
 def _stacked(body: Recording, rows: np.ndarray, carry: int) -> Any:
