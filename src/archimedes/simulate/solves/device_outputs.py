@@ -44,9 +44,9 @@ class OutputsThere(Collector):
 
     def call(self) -> None:
         """Go on until the kernel returns."""
-        runs, places = self.many, self.many.places
-        done = runs.xp.asarray(self.done[places])
-        self.done[places] = runs.arrays.glance(runs.to_outputs(self.times, self.sign, done, self.x))
+        runs, at = self.many, self.many.at
+        done = runs.to_outputs(self.times, self.sign, runs.xp.asarray(self.done[at]), self.x)
+        self.done[at] = runs.arrays.glance(done)
 
     def result(self, run: Run, status: Any) -> Result:
         """Return what was collected; times that were not reached are nan."""

@@ -154,6 +154,8 @@ class ManyRuns:
         """Call kernels for the instances at these places; it lasts until one of them is done."""
         #: Which they are; ``there``: the same beside the runs.
         self.places, self.there = places, self.xp.asarray(places)
+        #: The same as an index: all of them by a slice, which moves nothing.
+        self.at: Any = slice(None) if len(places) == self.instances.count else places
         self.args = self.instances.args_of(self.there)
         self.setup = self.given
 
@@ -175,7 +177,7 @@ class ManyRuns:
 
     def pause_after(self, budget: int) -> None:
         """Let kernels return after ``budget`` more trial steps."""
-        made = self.accepted[self.places] + self.rejected[self.places]
+        made = self.accepted[self.at] + self.rejected[self.at]
         pause = self.xp.asarray(np.minimum(made + budget, self.most))
         self.setup = tree.replace(self.given, pause=pause)
 
@@ -224,17 +226,16 @@ class ManyRuns:
 
     def count_steps(self) -> int:
         """Look at where the runs stand now; return how many trial steps they made at most."""
-        run, places = self.run, self.places
-        if len(places) == self.instances.count:
+        run, places, at = self.run, self.places, self.at
+        if at is not places:
             self.all = run
         else:
             for every, some in zip(tree.leaves(self.all), tree.leaves(run)):
                 every[self.there] = some
         numbers = (run.status, run.accepted, run.rejected)
         status, accepted, rejected = map(self.arrays.glance, numbers)
-        before = self.accepted[places] + self.rejected[places]
-        self.status[places] = status
-        self.accepted[places], self.rejected[places] = accepted, rejected
+        before = self.accepted[at] + self.rejected[at]
+        self.status[at], self.accepted[at], self.rejected[at] = status, accepted, rejected
         made = accepted + rejected
         over = made >= self.most
         if over.any():
