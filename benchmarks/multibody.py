@@ -7,6 +7,7 @@ are there, as Pinocchio's are; "alone" is one evaluation, a call from Python les
 of the same arguments and results that does nothing else.
 "pin / call" compares calls from Python. Times are processor times of one thread, theirs and ours
 in turn, the least of several rounds; "first" is load, record and compile with an empty cache.
+`python -m benchmarks --write multibody` measures this table and that of `multibody_peers.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.multibody_peers import peer_tables
+from benchmarks.multibody_timing import PROCESSES, alone, conditions, least
 from benchmarks.report import Table, in_processes, medians
 
 __all__ = ["measure", "tables"]
 
-PROCESSES = int(os.environ.get("MULTIBODY_PROCESSES", "3"))
 ROBOTS = os.environ.get("MULTIBODY_ROBOTS", "xarm7,go1,g1").split(",")
 COUNT = 1000
 FUNCTIONS = ("rnea", "crba", "aba", "rnea_derivatives", "aba_derivatives")
@@ -35,24 +37,9 @@ THEIRS = {
 }
 
 
-def _least(calls: dict[str, Callable[[], Any]], rounds: int = 15) -> dict[str, float]:
-    """Return the least processor time of each call, made in turn, three times each."""
-    found = dict.fromkeys(calls, np.inf)
-    for k in range(rounds):
-        for name, call in calls.items():
-            for _ in range(3):
-                begin = time.process_time()
-                call()
-                spent = time.process_time() - begin
-                if k:
-                    found[name] = min(found[name], spent)
-    return found
-
-
 def measure() -> dict[str, float]:
     """Times in s, of each robot and function."""
-    # Both on one core, and what is compiled is compiled here.
-    os.environ["ARCHIMEDES_THREADS"] = "1"
+    alone()
     found: dict[str, float] = {}
     for robot in ROBOTS:
         for name in FUNCTIONS:
@@ -93,7 +80,7 @@ def _one(robot: str, name: str) -> dict[str, float]:
         "idle": lambda: [idle(*single) for _ in range(count)],
     }
     calls |= _pinocchio(peer, name, states)
-    times = {k: x / count for k, x in _least(calls).items()}
+    times = {k: x / count for k, x in least(calls).items()}
     return {
         "batch": times["batch"],
         "call": times["call"],
@@ -138,7 +125,8 @@ def _pinocchio(peer: Any, name: str, states: Any) -> dict[str, Callable[[], Any]
 
 
 def tables() -> list[Table]:
-    """Ratios to Pinocchio."""
+    """Ratios to Pinocchio, and to others."""
+    where = conditions()
     figures = medians(in_processes("benchmarks.multibody", "measure", PROCESSES))
     rows = []
     for robot in ROBOTS:
@@ -163,4 +151,5 @@ def tables() -> list[Table]:
         "robot", "function", "pin", "batch", "pin / batch", "alone", "pin / alone", "call",
         "pin / call", "first",
     )  # fmt: skip
-    return [Table("Robots against Pinocchio", columns, rows, note=(__doc__ or "").strip())]
+    note = f"{(__doc__ or '').strip()}\n\n{where}"
+    return [Table("Robots against Pinocchio", columns, rows, note), *peer_tables()]

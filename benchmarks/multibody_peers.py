@@ -5,7 +5,8 @@ ours in turn, the least of several. "forward" is forward dynamics with damping, 
 armature, contacts and limits off; MuJoCo's is `mj_forward`, less what it takes for a model without
 bodies. C and JAX compute inverse dynamics of an arm by the book's 6x6 matrices
 (`tests/multibody/dense_dynamics.py`): CasADi's C is compiled by gcc -O3 -march=native and looped
-in C; JAX's is `jit(vmap(...))`. MJX is measured where it is installed.
+in C; JAX's is `jit(vmap(...))`. MJX is measured where it is installed (`MULTIBODY_MJX` may name a
+folder with it and the MuJoCo that it is made for).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,39 +23,23 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.multibody_timing import PROCESSES, alone, conditions, least
 from benchmarks.report import Table, in_processes, medians
 
-__all__ = ["measure", "tables"]
+__all__ = ["measure", "mjx", "peer_tables", "simulated"]
 
-PROCESSES = int(os.environ.get("MULTIBODY_PROCESSES", "3"))
 COUNT, ARMS, STEPS = 1000, int(os.environ.get("MULTIBODY_ARMS", "10000")), 1000
-#: Arms that MuJoCo simulates; its time for all of them is in proportion.
-THEIR_ARMS = 500
-
-
-def _least(calls: dict[str, Callable[[], Any]], rounds: int = 9) -> dict[str, float]:
-    """Return the least processor time of each call, made in turn, three times each."""
-    found = dict.fromkeys(calls, np.inf)
-    for k in range(rounds):
-        for name, call in calls.items():
-            for _ in range(3):
-                begin = time.process_time()
-                call()
-                spent = time.process_time() - begin
-                if k:
-                    found[name] = min(found[name], spent)
-    return found
+#: Steps that MuJoCo's rollout makes; its time for all of them is in proportion.
+THEIR_STEPS = int(os.environ.get("MULTIBODY_THEIR_STEPS", "100"))
 
 
 def measure() -> dict[str, float]:
-    """Times in s of one evaluation (of one simulation for arms)."""
-    os.environ["ARCHIMEDES_THREADS"] = "1"
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    """Times in s of one evaluation."""
+    alone()
     found: dict[str, float] = {}
     for name in ("pusher", "humanoid"):
         found |= {f"{name} {k}": x for k, x in _forward(name).items()}
-    found |= {f"rnea {k}": x for k, x in _inverse().items()}
-    return found | _simulated()
+    return found | {f"rnea {k}": x for k, x in _inverse().items()}
 
 
 def _assets(name: str) -> str:
@@ -73,35 +59,46 @@ def _forward(name: str) -> dict[str, float]:
     q = np.stack([mb.random_configuration(model, rng) for _ in range(COUNT)])
     v, tau = rng.normal(size=(2, COUNT, model.nv))
     ours = arc.vmap(
-        arc.compile(lambda q, v, tau: mb.aba(model, q, v, tau, passive=True), backend="llvm")
+        arc.compile(lambda q, v, tau: mb.aba(model, q, v, tau, passive=True), backend="llvm"),
+        threads=1,
     )
     theirs = mujoco.MjModel.from_xml_path(_assets(name))
     theirs.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    made = ours(q, v, tau)
     empty = mujoco.MjModel.from_xml_string("<mujoco/>")
     data, nothing = mujoco.MjData(theirs), mujoco.MjData(empty)
     calls = {
-        "ours": lambda: ours(q, v, tau),
+        "ours": lambda: ours(q, v, tau, out=made),
         "MuJoCo": lambda: [mujoco.mj_forward(theirs, data) for _ in range(COUNT)],
         "overhead": lambda: [mujoco.mj_forward(empty, nothing) for _ in range(COUNT)],
     }
-    calls |= _mjx(theirs)
-    times = {k: x / COUNT for k, x in _least(calls).items()}
+    times = {k: x / COUNT for k, x in least(calls).items()}
     times["MuJoCo"] -= times.pop("overhead")
     return times
 
 
-def _mjx(model: Any) -> dict[str, Callable[[], Any]]:
-    """Return MJX's forward dynamics of a batch, where it is installed and knows the model."""
+def mjx() -> dict[str, float]:
+    """Times in s of MJX's forward dynamics in a batch; none where it is not installed."""
+    alone()
+    if os.environ.get("MULTIBODY_MJX"):
+        sys.path.insert(0, os.environ["MULTIBODY_MJX"])
     try:
         import jax
+        import mujoco
         from mujoco import mjx
     except ImportError:
         return {}
     jax.config.update("jax_enable_x64", True)
-    placed = mjx.put_model(model)
-    data = jax.vmap(lambda _: mjx.make_data(placed))(np.arange(COUNT))
-    step = jax.jit(jax.vmap(lambda d: mjx.forward(placed, d).qacc))
-    return {"MJX": lambda: step(data).block_until_ready()}
+    found = {}
+    for name in ("pusher", "humanoid"):
+        model = mujoco.MjModel.from_xml_path(_assets(name))
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+        placed = mjx.put_model(model)
+        data = jax.vmap(lambda _, placed=placed: mjx.make_data(placed))(np.arange(COUNT))
+        step = jax.jit(jax.vmap(lambda d, placed=placed: mjx.forward(placed, d).qacc))
+        call = lambda step=step, data=data: step(data).block_until_ready()
+        found[f"{name} MJX"] = least({"MJX": call}, rounds=3)["MJX"] / COUNT
+    return found
 
 
 def _inverse() -> dict[str, float]:
@@ -117,7 +114,9 @@ def _inverse() -> dict[str, float]:
     jax.config.update("jax_enable_x64", True)
     model = mb.load(path_of("xarm7"))
     x = np.random.default_rng(0).normal(size=(3, COUNT, model.nv))
-    ours = arc.vmap(arc.compile(lambda q, v, a: mb.rnea(model, q, v, a), backend="llvm"))
+    rnea = arc.compile(lambda q, v, a: mb.rnea(model, q, v, a), backend="llvm")
+    ours = arc.vmap(rnea, threads=1)
+    made = ours(*x)
     symbols = [casadi.SX.sym(name, model.nv) for name in "qva"]
     numbers = Numbers(casadi.SX, casadi, object)
     parts = [np.array([s[k] for k in range(model.nv)], dtype=object) for s in symbols]
@@ -127,11 +126,11 @@ def _inverse() -> dict[str, float]:
     np.testing.assert_allclose(traced(*x), ours(*x), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(looped(x), ours(*x), rtol=1e-9, atol=1e-9)
     calls = {
-        "ours": lambda: ours(*x),
+        "ours": lambda: ours(*x, out=made),
         "CasADi C": lambda: looped(x),
         "JAX": lambda: traced(*x).block_until_ready(),
     }
-    return {k: t / COUNT for k, t in _least(calls).items()}
+    return {k: t / COUNT for k, t in least(calls).items()}
 
 
 def _in_jax(model: Any, q: Any, v: Any, a: Any) -> Any:
@@ -201,15 +200,17 @@ def _looped_c(function: Any) -> Callable[[Any], Any]:
     return looped
 
 
-def _simulated() -> dict[str, float]:
-    """10,000 arms for 1 s at 1 kHz, all threads: MuJoCo's rollout against one map over a scan."""
+def simulated() -> dict[str, float]:
+    """10,000 arms at 1 kHz, all threads: MuJoCo's rollout against one map over a scan.
+
+    Times are processor times of all threads, which other programs disturb least.
+    """
     import mujoco
     from mujoco import rollout
 
     import archimedes as arc
     from archimedes import multibody as mb
 
-    os.environ.pop("ARCHIMEDES_THREADS", None)
     cores = len(os.sched_getaffinity(0))
     model = mb.load(_assets("pusher"))
     h = 1.0 / STEPS
@@ -227,39 +228,49 @@ def _simulated() -> dict[str, float]:
     theirs = mujoco.MjModel.from_xml_path(_assets("pusher"))
     theirs.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     theirs.opt.timestep = h
-    state = np.concatenate([np.zeros((THEIR_ARMS, 1)), q[:THEIR_ARMS], v[:THEIR_ARMS]], axis=1)
+    state = np.concatenate([np.zeros((ARMS, 1)), q, v], axis=1)
     data = [mujoco.MjData(theirs) for _ in range(cores)]
     ours(q[:8], v[:8])
-    times = {}
-    for name, call, share in (
-        ("arms MuJoCo", lambda: rollout.rollout(theirs, data, state, nstep=STEPS),
-         ARMS / THEIR_ARMS),
-        ("arms ours", lambda: ours(q, v), 1.0),
-    ):  # fmt: skip
-        begin = time.perf_counter()
-        call()
-        times[name] = (time.perf_counter() - begin) * share
-    return times
+    rollout.rollout(theirs, data, state[:8], nstep=1)
+    return {
+        "arms ours": _spent(lambda: ours(q, v)),
+        "arms half": _spent(lambda: rollout.rollout(theirs, data, state, nstep=THEIR_STEPS // 2)),
+        "arms MuJoCo": _spent(lambda: rollout.rollout(theirs, data, state, nstep=THEIR_STEPS)),
+    }
 
 
-def tables() -> list[Table]:
+def _spent(call: Callable[[], Any]) -> float:
+    begin = time.process_time()
+    call()
+    return time.process_time() - begin
+
+
+def peer_tables() -> list[Table]:
     """Ratios to the others."""
+    where = conditions()
     x = medians(in_processes("benchmarks.multibody_peers", "measure", PROCESSES))
+    for function in ("simulated", "mjx"):
+        x |= medians(in_processes("benchmarks.multibody_peers", function, 1))
     rows = []
     for name, what in (("pusher", "forward, arm on a table (11)"), ("humanoid", "forward, (23)")):
         ours = x[f"{name} ours"]
         for peer in ("MuJoCo", "MJX"):
-            theirs = x.get(f"{name} {peer}")
-            rows.append(_row(what, peer, ours, theirs))
+            rows.append(_row(what, peer, ours, x.get(f"{name} {peer}")))
     for peer in ("CasADi C", "JAX"):
         rows.append(_row("inverse, xarm7 (7)", peer, x["rnea ours"], x[f"rnea {peer}"]))
-    ours, theirs = x["arms ours"], x["arms MuJoCo"]
+    ours, theirs = x["arms ours"], x["arms MuJoCo"] * STEPS / THEIR_STEPS
     rows.append(
-        (f"{ARMS:,} arms, 1 s at 1 kHz", "MuJoCo rollout", f"{ours:.2f} s", f"{theirs:.2f} s",
-         f"{theirs / ours:.1f}")
+        (f"{ARMS:,} arms, 1 s at 1 kHz", "MuJoCo rollout", f"{ours:.1f} s", f"{theirs:.0f} s",
+         f"{theirs / ours:.0f}")
     )  # fmt: skip
     columns = ("task", "against", "ours", "theirs", "ratio")
-    return [Table("Robots against other packages", columns, rows, note=(__doc__ or "").strip())]
+    growth = x["arms MuJoCo"] / x["arms half"]
+    note = (
+        f"{(__doc__ or '').strip()}\n\n{where} MuJoCo's rollout was measured over {THEIR_STEPS} "
+        f"steps of all arms ({growth:.2f} times as long as over half as many), ours over {STEPS}; "
+        "processor times of all threads."
+    )
+    return [Table("Robots against other packages", columns, rows, note)]
 
 
 def _row(what: str, peer: str, ours: float, theirs: float | None) -> tuple[str, ...]:

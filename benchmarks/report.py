@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Table", "environment", "in_processes", "medians", "page", "replaced"]
+__all__ = ["Table", "environment", "in_processes", "medians", "page", "processor", "replaced"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
@@ -88,7 +88,7 @@ def medians(runs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 def environment() -> Table:
     """The machine and the versions of what was measured."""
     rows = [
-        ("processor", _processor()),
+        ("processor", processor()),
         ("cores", str(os.cpu_count())),
         ("system", f"{platform.system()} {platform.machine()}"),
         ("Python", platform.python_version()),
@@ -101,7 +101,8 @@ def environment() -> Table:
     return Table("Environment", ("what", "which"), rows)
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text(encoding="utf-8").splitlines():
