@@ -52,6 +52,40 @@ def test_a_servo_holds_its_place():
     np.testing.assert_array_equal(found, [5.0, 0.0])
 
 
+def test_a_lag_follows_its_closed_form():
+    """A motor behind a lag on a rotor alone: exponentials; states of any solver."""
+    b = mb.Builder()
+    b.add_body("wheel", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    b.attach("wheel", joint="axle")
+    model, T, tau = b.build(), 0.05, 0.2
+    motors = [mb.Servo("axle", stiffness=0.0), mb.Lagged(mb.Motor("axle"), time_constant=T)]
+    x0 = mb.driven_state(model, motors)
+    u = np.array([9.0, tau])
+    t = np.linspace(0.0, 0.3, 7)
+    found = arc.solve_ode(
+        lambda t, x: mb.dynamics(model, t, x, u, actuators=motors),
+        (0.0, 0.3), x0, t_eval=t, rtol=1e-10, atol=1e-12,
+    ).x  # fmt: skip
+    a = tau * (1.0 - np.exp(-t / T))
+    np.testing.assert_allclose(found.activations[:, 0], a, atol=1e-8)
+    np.testing.assert_allclose(found.v[:, 0], (tau * t - T * a) / 0.1, atol=1e-8)
+    renamed = motors[1].renamed("left_")
+    assert renamed.joints == ("left_axle",) and renamed.gear == 1.0
+    assert mb.with_rotors(model, [mb.Lagged(mb.Motor("axle", gear=2.0, rotor_inertia=0.5))]
+                          ).armature == 2.0  # fmt: skip
+
+
+def test_states_without_activations_are_refused():
+    model = arm()
+    motors = [mb.Lagged(mb.Motor("upper"), 0.1), mb.Motor("lower")]
+    with pytest.raises(ValueError, match=r"x must be a driven_state.*got State"):
+        mb.dynamics(model, 0.0, mb.rest_state(model), np.zeros(2), actuators=motors)
+    with pytest.raises(ValueError, match=r"activations must have shape \(1,\), one per actuator"):
+        mb.driven_state(model, motors, activations=np.zeros(2))
+    with pytest.raises(ValueError, match=r"u must have shape \(2,\), one command per actuator"):
+        mb.dynamics(model, 0.0, mb.driven_state(model, motors), np.zeros(3), actuators=motors)
+
+
 def test_rotors_count_by_the_square_of_the_gear():
     model = arm()
     motor = mb.Motor("upper", gear=50.0, rotor_inertia=2e-5)

@@ -76,6 +76,7 @@ def test_a_tree_cut_open_is_the_tree():
     rng = np.random.default_rng(0)
     for kind in (
         "revolute", "prismatic", "helical", "cylindrical", "spherical", "planar", "fixed",
+        "universal",
     ):  # fmt: skip
         b = mb.Builder()
         for name in "ab":
@@ -88,21 +89,44 @@ def test_a_tree_cut_open_is_the_tree():
         cut.remove("b")
         cut.add_body("b", 1.0, b.bodies["b"].com, b.bodies["b"].inertia)
         cut.attach("b", joint="b", kind="free")
-        pitch = 0.3 if kind == "helical" else 0.0
-        b.attach("b", "a", joint="b", kind=kind, axis=axis, pitch=pitch, position=[0.2, 0.1, 0])
+        # Crossed at another angle than a right one, too.
+        more = {"second_axis": (1.0, 0.3, 0.0)} if kind == "universal" else {}
+        more |= {"pitch": 0.3} if kind == "helical" else {}
+        b.attach("b", "a", joint="b", kind=kind, axis=axis, position=[0.2, 0.1, 0], **more)
         tree, loop = b.build(), cut.build()
         q, v, _ = random_state(tree, 1)
         place = mb.frame_pose(tree, q, "b")
         attitude = arc.spatial.RotationMatrix(place.r.as_matrix().T).as_quat().array
         q_loop = np.concatenate([q[:7], place.t, attitude])
         v_loop = np.concatenate([v[:6], mb.frame_twist(tree, q, v, "b")])
-        closure = [mb.Closure("hook", "b", kind, axis=axis, pitch=pitch)]
+        closure = [mb.Closure("hook", "b", kind, axis=axis, **more)]
         assert np.abs(mb.constraint_error(loop, closure, q_loop)).max() < 1e-12, kind
         a = mb.aba(tree, q, v, np.zeros(tree.nv))
         found, _ = mb.constrained_acceleration(loop, closure, q_loop, v_loop, np.zeros(12))
         np.testing.assert_allclose(found[:6], a[:6], atol=1e-8, err_msg=kind)
         expected = mb.frame_acceleration(tree, q, v, a, "b")
         np.testing.assert_allclose(found[6:], expected, atol=1e-8, err_msg=kind)
+
+
+def test_universal_cuts_are_projected_and_have_exact_slopes():
+    b = mb.Builder()
+    for name in "ab":
+        b.add_body(name, 1.0, [0.1, 0.0, 0.05], [0.1, 0.2, 0.25])
+        b.attach(name, joint=name, kind="free")
+    model = b.build()
+    joint = [mb.Closure("a", "b", "universal", axis=(1, 0, 0), second_axis=(0, 1, 0))]
+    q, v, _ = random_state(model, 3)
+    along = lambda e: mb.constraint_error(model, joint, mb.integrate(model, q, e))
+    J = mb.constraint_jacobian(model, joint, q)
+    np.testing.assert_allclose(arc.jac(along)(np.zeros(12)), J, atol=1e-12)
+    # Second rates: of the error along the free motion at zero accelerations, by differences.
+    a, _ = mb.constrained_acceleration(model, joint, q, v, np.zeros(12))
+    error = lambda t: along(t * v + 0.5 * t * t * a)
+    second = arc.jac(arc.jac(error))(0.0)
+    scale = np.abs(arc.jac(arc.jac(lambda t: along(t * v)))(0.0)).max()
+    assert np.abs(second).max() < 1e-9 * scale
+    near = mb.project_configuration(model, joint, mb.integrate(model, q, 0.0 * v), steps=8)
+    assert np.abs(mb.constraint_error(model, joint, near)).max() < 1e-12
 
 
 def run_four_bar(seconds, step=5e-3):
@@ -281,8 +305,12 @@ def test_energy_of_an_impulse_never_grows():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="Closure kind='universal' must be one of"):
+    with pytest.raises(ValueError, match="Closure kind='ball' must be one of"):
+        mb.Closure("a", "b", "ball")
+    with pytest.raises(ValueError, match="kind='universal' needs a second_axis"):
         mb.Closure("a", "b", "universal")
+    with pytest.raises(ValueError, match="must not be along axis"):
+        mb.Closure("a", "b", "universal", second_axis=(0.0, 0.0, 2.0))
     model, closures = four_bar()
     with pytest.raises(ValueError, match=r"q must have shape \(3,\) here; use arc.vmap"):
         mb.project_velocity(model, closures, np.zeros((2, 3)), np.zeros(3))

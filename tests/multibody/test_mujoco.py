@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.multibody.models.joints import KINDS
 
@@ -226,8 +227,33 @@ def test_tendons_servos_and_shapes(tmp_path):
     assert mb.load(file, strict=True).nv == 3
 
 
-def test_actuators_with_states_are_reported(tmp_path):
-    file = with_parts(tmp_path, extra='<general joint="k" dyntype="filter" dynprm="0.1"/>')
+LAGS = """<general joint="k" dyntype="filter" dynprm="0.1" ctrlrange="-1 1" gainprm="3"/>
+<general joint="j" dyntype="integrator" actlimited="true" actrange="-0.4 0.4" gear="2"
+ gainprm="5" biastype="affine" biasprm="0 -5 -1"/>
+<general joint="k" dyntype="filterexact" dynprm="0.02"/>"""
+
+
+def test_actuators_with_a_lag(tmp_path):
+    """Rates of activations and accelerations are MuJoCo's."""
+    file = with_parts(tmp_path, extra=LAGS)
+    model = mb.load(file, strict=True)
+    m = mujoco.MjModel.from_xml_path(str(file))
+    d = mujoco.MjData(m)
+    rng = np.random.default_rng(2)
+    move = arc.compile(lambda x, u: mb.dynamics(model, 0.0, x, u, actuators=model.actuators))
+    for _ in range(20):
+        q, v, u = 0.3 * rng.normal(size=3), rng.normal(size=3), 2 * rng.normal(size=7)
+        act = rng.uniform(-0.4, 0.4, size=3)
+        d.qpos[:], d.qvel[:], d.ctrl[:], d.act[:] = q, v, u, act
+        mujoco.mj_forward(m, d)
+        x = mb.driven_state(model, model.actuators, q, act).replace(v=v)
+        rates = move(x, u)
+        np.testing.assert_allclose(rates.v, d.qacc_smooth, atol=1e-9)
+        np.testing.assert_allclose(rates.activations, d.act_dot, atol=1e-12)
+
+
+def test_muscles_are_reported(tmp_path):
+    file = with_parts(tmp_path, extra='<muscle joint="k" lengthrange="0.1 1"/>')
     assert "actuator 4: only those without dynamics" in mb.read(file).report.ignored[0]
 
 

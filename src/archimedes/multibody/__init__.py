@@ -49,7 +49,7 @@ from archimedes.multibody.contact.shapes import (
 )
 from archimedes.multibody.contact.stepping import contact_step
 from archimedes.multibody.files.loading import load, read
-from archimedes.multibody.models.actuators import Drive, Motor, Servo
+from archimedes.multibody.models.actuators import Drive, Lagged, Motor, Servo
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
@@ -69,7 +69,13 @@ from archimedes.multibody.systems.constraints import (
     project_velocity,
 )
 from archimedes.multibody.systems.sensors import encoder, imu, joint_wrench
-from archimedes.multibody.systems.system import State, dynamics, rest_state
+from archimedes.multibody.systems.system import (
+    DrivenState,
+    State,
+    driven_state,
+    dynamics,
+    rest_state,
+)
 
 __all__ = [
     "BaseParameters",
@@ -78,8 +84,10 @@ __all__ = [
     "Contacts",
     "Coupling",
     "Drive",
+    "DrivenState",
     "Ground",
     "KinematicsResult",
+    "Lagged",
     "Mimic",
     "Model",
     "Motor",
@@ -109,6 +117,7 @@ __all__ = [
     "coriolis_matrix",
     "crba",
     "difference",
+    "driven_state",
     "dynamics",
     "encoder",
     "every_pair",

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.multibody.models.actuators import Drive
+from archimedes.multibody.models.actuators import Drive, Lagged
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
+from archimedes.tree import replace
 
 __all__ = [
     "Compiled",
@@ -34,6 +35,7 @@ SHAPES: dict[int, tuple[str, Any]] = {
     6: ("box", lambda s: tuple(2 * s)),
 }
 JOINT, TENDON = 0, 3  # what an actuator acts on
+INTEGRATOR, FILTEREXACT = 1, 3  # kinds of lags, with "filter" between them
 CONNECT, WELD, COUPLED = 0, 1, 2  # kinds of equalities
 BODY = 1  # what an equality is between
 SINGLE = (2, 3)  # joints of one coordinate: slides and hinges
@@ -106,7 +108,7 @@ def tendon_arms(of: Compiled, k: int) -> dict[str, float] | None:
 
 
 def add_actuators(of: Compiled, builder: Builder) -> None:
-    """Add actuators without states of their own on joints and tendons along joints."""
+    """Add actuators on joints and tendons along joints, with a lag or without."""
     m = of.model
     for k in range(len(m.actuator_trntype)):
         on, what = int(m.actuator_trntype[k]), int(m.actuator_trnid[k][0])
@@ -116,15 +118,24 @@ def add_actuators(of: Compiled, builder: Builder) -> None:
         elif on == TENDON:
             arms = tendon_arms(of, what)
         known = int(m.actuator_gaintype[k]) < 2 and int(m.actuator_biastype[k]) < 2
-        if arms is None or not known or int(m.actuator_dyntype[k]) != 0:
+        lag = int(m.actuator_dyntype[k])
+        if arms is None or not known or lag > FILTEREXACT:
             builder.report.ignored.append(
-                f"{builder.name}: actuator {k}: only those without dynamics of their own, on "
-                "joints of one coordinate and tendons along such, are known; pass its torques to "
-                "dynamics"
+                f"{builder.name}: actuator {k}: only those without dynamics of their own or with "
+                "a lag, on joints of one coordinate and tendons along such, are known; pass its "
+                "torques to dynamics"
             )
             continue
-        builder.actuators.append(drive(m, k, arms))
+        made = drive(m, k, arms)
+        builder.actuators.append(made if lag == 0 else lagged(m, k, made))
         builder.report.use("actuator")
+
+
+def lagged(m: Any, k: int, made: Drive) -> Lagged:
+    """Return an actuator with an activation: commands have its range, the drive that of these."""
+    constant = None if int(m.actuator_dyntype[k]) == INTEGRATOR else float(m.actuator_dynprm[k][0])
+    limits = range_of(m, "act", k)
+    return Lagged(replace(made, command_range=limits), constant, made.command_range)
 
 
 def drive(m: Any, k: int, arms: dict[str, float]) -> Drive:
@@ -134,12 +145,15 @@ def drive(m: Any, k: int, arms: dict[str, float]) -> Drive:
     if int(m.actuator_gaintype[k]) == 0:
         gain[1:] = 0.0
     bias = np.array(m.actuator_biasprm[k][:3]) * int(m.actuator_biastype[k])
-    ranges = []
-    for what in ("ctrl", "force"):
-        limited = bool(getattr(m, f"actuator_{what}limited")[k])
-        given = np.array(getattr(m, f"actuator_{what}range")[k])
-        ranges.append(given if limited else np.array([-np.inf, np.inf]))
+    ranges = [range_of(m, what, k) for what in ("ctrl", "force")]
     return Drive(tuple(arms), gear * np.array(list(arms.values())), gain, bias, *ranges)
+
+
+def range_of(m: Any, what: str, k: int) -> np.ndarray:
+    """Return a range of an actuator, all numbers where it has none."""
+    if not getattr(m, f"actuator_{what}limited")[k]:
+        return np.array([-np.inf, np.inf])
+    return np.array(getattr(m, f"actuator_{what}range")[k])
 
 
 def add_equalities(of: Compiled, builder: Builder) -> None:

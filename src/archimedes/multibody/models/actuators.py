@@ -3,7 +3,9 @@
 Legend: tau_m, w_m are torque and speed of a motor's shaft, g the ratio of its gear: the joint gets
 g tau_m and turns at w_m / g. A motor gives at most ``stall (1 - w_m / w_0)`` in the direction it
 turns, the line of a direct-current motor at full voltage. An actuator names the `joints` of one
-coordinate that it acts on; ``torques(q, v, command)`` are those at them, for their q and v.
+coordinate that it acts on; ``torques(q, v, command)`` are those at them, for their q and v. One
+with a state of its own also has ``activation_rate(activation, command)``: its torques are those of
+the activation in place of the command.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from archimedes.tree import field, replace, struct
 
-__all__ = ["Drive", "Motor", "Servo"]
+__all__ = ["Drive", "Lagged", "Motor", "Servo"]
 
 
 @struct
@@ -139,3 +141,55 @@ class Drive:
     @staticmethod
     def _sum(c: Any, length: Any, speed: Any) -> Any:
         return c[0] + c[1] * length + c[2] * speed
+
+
+@struct
+class Lagged:
+    """An actuator that follows its command with a lag: ``a' = (command - a) / time_constant``.
+
+    Its torques are those of `actuator` with the activation a as its command. Without
+    `time_constant` (in s) it integrates: ``a' = command``. `dynamics` takes it, with states of
+    `driven_state`; commands are kept within `command_range` (2,).
+
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> bob, motor = b.build(), mb.Lagged(mb.Motor("hinge", gear=10.0), time_constant=0.05)
+    >>> x = mb.driven_state(bob, [motor])
+    >>> mb.dynamics(bob, 0.0, x, np.array([0.2]), actuators=[motor]).activations
+    array([4.])
+    """
+
+    actuator: Any = field()
+    time_constant: Any = field(units="s", default=None)
+    command_range: Any = field(default=np.array([-np.inf, np.inf]))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints of its actuator."""
+        return self.actuator.joints
+
+    @property
+    def gear(self) -> Any:
+        """The gear of its actuator."""
+        return self.actuator.gear
+
+    @property
+    def rotor_inertia(self) -> Any:
+        """The rotor of its actuator."""
+        return self.actuator.rotor_inertia
+
+    def renamed(self, prefix: str) -> Any:
+        """Return the same for joints whose names have a prefix."""
+        return replace(self, actuator=self.actuator.renamed(prefix))
+
+    def activation_rate(self, activation: Any, command: Any) -> Any:
+        """Return the rate of the activation."""
+        kept = np.minimum(np.maximum(command, self.command_range[0]), self.command_range[1])
+        return kept if self.time_constant is None else (kept - activation) / self.time_constant
+
+    def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
+        """Return the torques at the joints, of an activation."""
+        return self.actuator.torques(q, v, command)

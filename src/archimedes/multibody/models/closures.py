@@ -12,9 +12,11 @@ from archimedes.multibody.models.parts import checked_axis
 
 __all__ = ["Closure", "Coupling"]
 
-#: Cut joints: those of the table whose motions form a group, so that log stays among them.
+#: Cut joints: those of the table whose motions form a group, so that log stays among them, and
+#: universal ones, which have equations of their own.
 CUTS = (
     "fixed", "revolute", "continuous", "prismatic", "helical", "cylindrical", "planar", "spherical",
+    "universal",
 )  # fmt: skip
 
 
@@ -24,7 +26,8 @@ class Closure:
 
     "world" for `first` holds it to the world, at `place` (3,) with axes parallel to the world's:
     kind "spherical" holds a point, "fixed" all of the frame. A helical one slides by `pitch` in m
-    per rad. Universal joints are no cut: cut their loop at another joint.
+    per rad. A universal one turns about `axis` in axes of the first frame and `second_axis` in
+    those of the second.
 
     >>> from archimedes.multibody import Closure
     >>> Closure("coupler_end", "rocker_end", "revolute", axis=(0, 1, 0)).rows.shape
@@ -37,12 +40,24 @@ class Closure:
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
     pitch: float = 0.0
+    second_axis: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check the kind and the axis."""
+        """Check the kind and the axes."""
         if self.kind not in CUTS:
             raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(CUTS)}")
         object.__setattr__(self, "axis", checked_axis(self.axis, "Closure axis"))
+        if self.kind != "universal":
+            return
+        if self.second_axis is None:
+            raise ValueError("Closure kind='universal' needs a second_axis, in the second frame")
+        second = checked_axis(self.second_axis, "Closure second_axis")
+        if abs(np.dot(self.axis, second)) > 1.0 - 1e-9:
+            raise ValueError(
+                f"Closure second_axis={second} must not be along axis={self.axis}: "
+                "kind='revolute' turns about one axis"
+            )
+        object.__setattr__(self, "second_axis", second)
 
     @property
     def names(self) -> set[str]:
@@ -56,7 +71,7 @@ class Closure:
 
     @property
     def rows(self) -> np.ndarray:
-        """What is forbidden: orthonormal rows (m, 6)."""
+        """What is forbidden: orthonormal rows (m, 6), but for universal ones, whose rows move."""
         if self.kind == "fixed":
             return np.eye(6)
         kind = KINDS[self.kind]

@@ -12,7 +12,7 @@ from archimedes.multibody.models.model import Model
 from archimedes.spatial.components import as_array
 from archimedes.tree import replace
 
-__all__ = ["actuator_torque", "with_rotors"]
+__all__ = ["activated", "actuator_torque", "stateful", "with_rotors"]
 
 
 def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: Any) -> Any:
@@ -59,6 +59,23 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
             _, j = place(model, joint)
             armature = armature + actuator.gear**2 * actuator.rotor_inertia * np.eye(model.nv)[j]
     return replace(model, armature=armature)
+
+
+def stateful(actuators: Sequence[Any]) -> list[int]:
+    """Return which actuators have a state of their own."""
+    return [k for k, actuator in enumerate(actuators) if hasattr(actuator, "activation_rate")]
+
+
+def activated(actuators: Sequence[Any], activations: Any, u: Any) -> tuple[Any, Any]:
+    """Return what actuators act on (n,), commands or activations, and the rates of activations."""
+    u = check_commands(u, len(actuators))
+    own = stateful(actuators)
+    acting = [u[..., k] for k in range(len(actuators))]
+    rates = []
+    for n, k in enumerate(own):
+        rates.append(actuators[k].activation_rate(activations[..., n], acting[k]))
+        acting[k] = activations[..., n]
+    return np.stack(acting, axis=-1), np.stack(rates, axis=-1) if rates else activations
 
 
 def place(model: Model, joint: str) -> tuple[int, int]:

@@ -32,6 +32,11 @@ from archimedes.multibody.models.spatial_algebra import (
     motion_to_child,
 )
 from archimedes.multibody.systems.system import State
+from archimedes.multibody.systems.universal_closures import (
+    universal_bias,
+    universal_error,
+    universal_rows,
+)
 from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log, se3_right_jacobian
 
 __all__ = [
@@ -85,6 +90,8 @@ def error_of(model: Model, c: Holds, q: Any) -> Any:
     if isinstance(c, Coupling):
         total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
         return np.stack([total - c.offset])
+    if c.kind == "universal":
+        return universal_error(c, seen_from_second(model, c, q))
     return c.rows @ relative(model, c, q)
 
 
@@ -92,18 +99,29 @@ def rows_of(model: Model, c: Holds, q: Any) -> Any:
     """Return the rates (m, nv) that one of them forbids."""
     if isinstance(c, Coupling):
         return coupling_row(model, c)
-    return c.rows @ relative_jacobian(model, c, q)
+    J = relative_jacobian(model, c, q)
+    if c.kind == "universal":
+        return universal_rows(c, seen_from_second(model, c, q)) @ J
+    return c.rows @ J
 
 
 def bias_of(model: Model, c: Holds, q: Any, v: Any) -> Any:
     """Return the second rate (m,) of what one of them holds at zero joint accelerations."""
-    return np.zeros(1) if isinstance(c, Coupling) else c.rows @ bias(model, c, q, v)
+    if isinstance(c, Coupling):
+        return np.zeros(1)
+    rate = bias(model, c, q, v)
+    if c.kind == "universal":
+        s = relative_jacobian(model, c, q) @ v
+        return universal_bias(c, seen_from_second(model, c, q), s, rate)
+    return c.rows @ rate
 
 
 def slope_of(model: Model, c: Holds, q: Any) -> Any:
     """Return the derivative (m, nv) of `error_of`, violated or not."""
     if isinstance(c, Coupling):
         return coupling_row(model, c)
+    if c.kind == "universal":
+        return rows_of(model, c, q)
     back = se3_right_jacobian(relative(model, c, q), inverse=True)
     return c.rows @ (back @ relative_jacobian(model, c, q))
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
 from archimedes.multibody.algorithms.links import Forces, check_coordinates
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.systems.actuators import activated, actuator_torque, stateful
+from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 
-__all__ = ["State", "dynamics", "rest_state"]
+__all__ = ["DrivenState", "State", "driven_state", "dynamics", "rest_state"]
 
 
 @struct
@@ -41,11 +46,64 @@ def rest_state(model: Model, q: Any = None) -> State:
     return State(place, 0.0 * place[..., :1] + [0.0] * model.nv)
 
 
-def dynamics(model: Model, t: Any, x: State, u: Any = None, forces: Forces = None) -> State:
+@struct
+class DrivenState(State):
+    """A state with the activations (k,) of actuators that have one, or their rates.
+
+    >>> import numpy as np
+    >>> from archimedes.multibody import DrivenState
+    >>> DrivenState(np.zeros(2), np.zeros(2), activations=np.ones(1)).activations
+    array([1.])
+    """
+
+    activations: Any = field()
+
+
+def driven_state(
+    model: Model, actuators: Sequence[Any], q: Any = None, activations: Any = None
+) -> DrivenState:
+    """Return the state at rest at `q` (nq,) with `activations` (k,), zero unless given.
+
+    There is one for each actuator with a state of its own, in their order.
+
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> servo = mb.Lagged(mb.Servo("hinge", stiffness=50.0), time_constant=0.1)
+    >>> mb.driven_state(b.build(), [servo])
+    DrivenState(q=array([0.]), v=array([0.]), activations=array([0.]))
+    """
+    rest, count = rest_state(model, q), len(stateful(actuators))
+    a = np.zeros(count) if activations is None else check_activations(activations, count)
+    return DrivenState(rest.q, rest.v, a)
+
+
+def check_activations(x: Any, count: int) -> Any:
+    """Return activations as an array (..., count)."""
+    array = as_array(x, "activations")
+    if tuple(array.shape[-1:]) != (count,):
+        raise ValueError(
+            f"activations must have shape ({count},), one per actuator with a state of its own, "
+            f"got {tuple(array.shape)}"
+        )
+    return array
+
+
+def dynamics(
+    model: Model,
+    t: Any,
+    x: State,
+    u: Any = None,
+    forces: Forces = None,
+    actuators: Sequence[Any] | None = None,
+) -> State:
     """Return the rates of a state, for `arc.solve_ode` and its like.
 
     `u` (nv,) are torques of the joints, zero unless given; damping, friction, springs and armature
-    always act, and `forces` as in `rnea`. Quaternions need no care: their length has no effect.
+    always act, and `forces` as in `rnea`. With `actuators` (``model.actuators``, or others) `u` are
+    their commands (n,), and where some have a state of their own (`Lagged`) x is a `driven_state`.
+    Quaternions need no care: their length has no effect.
 
     >>> import archimedes as arc
     >>> from archimedes.multibody import Builder, dynamics, rest_state
@@ -58,7 +116,23 @@ def dynamics(model: Model, t: Any, x: State, u: Any = None, forces: Forces = Non
     array([0.082])
     """
     torques = 0.0 * x.v if u is None else u
-    return State(coordinate_rates(model, x.q, x.v), aba(model, x.q, x.v, torques, forces, True))
+    rates = None
+    if actuators is not None:
+        if stateful(actuators) and not isinstance(x, DrivenState):
+            raise ValueError(
+                "x must be a driven_state(model, actuators): some actuators have a state of their "
+                f"own; got {type(x).__name__}"
+            )
+        held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
+        held = check_activations(held, len(stateful(actuators)))
+        commands = np.zeros(len(actuators)) if u is None else u
+        acting, rates = activated(actuators, held, commands)
+        torques = actuator_torque(model, actuators, x.q, x.v, acting)
+    a = aba(model, x.q, x.v, torques, forces, True)
+    dq = coordinate_rates(model, x.q, x.v)
+    if not isinstance(x, DrivenState):
+        return State(dq, a)
+    return DrivenState(dq, a, 0.0 * x.activations if rates is None else rates)
 
 
 Model.dynamics = dynamics
