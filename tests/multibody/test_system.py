@@ -178,3 +178,16 @@ def test_energy_and_momentum_of_a_floating_tree_over_many_steps():
     assert energy(model, end) == pytest.approx(energy(model, start), rel=1e-8)
     before, after = (mb.centroidal_momentum(model, x.q, x.v) for x in (start, end))
     np.testing.assert_allclose(after, before, atol=1e-8)
+
+
+def test_what_is_no_model_or_state_is_named():
+    b = mb.Builder("bob")
+    b.add_body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    b.attach("bob", joint="hinge")
+    with pytest.raises(AttributeError, match=r"take the model that builder.build\(\) returns"):
+        mb.rnea(b, np.zeros(1), np.zeros(1), np.zeros(1))
+    with pytest.raises(AttributeError, match="'Builder' object has no attribute 'nonsense'"):
+        _ = b.nonsense
+    with pytest.raises(TypeError, match=r"x must be a State.*got tuple"):
+        mb.dynamics(b.build(), 0.0, (np.zeros(1), np.zeros(1)))
+    assert not hasattr(b, "links") and b.gravity == (0.0, 0.0, -9.81)

@@ -23,6 +23,7 @@ from archimedes.multibody.files.mjcf_parts import (
     add_tendons,
     rotation_of,
 )
+from archimedes.multibody.files.placements import inertia_in_body
 from archimedes.multibody.models.builder import Builder
 from archimedes.xml_elements import read_elements
 
@@ -115,8 +116,7 @@ def add_body(mujoco: Any, compiled: Any, builder: Builder, names: list[str], k: 
     body, parent_id = names[k], int(compiled.body_parentid[k])
     parent = names[parent_id] if parent_id else "world"
     turned = rotation_of(compiled.body_iquat[k])
-    J = turned @ np.diag(compiled.body_inertia[k]) @ turned.T
-    J = 0.5 * (J + J.T)
+    J = inertia_in_body(turned, np.diag(compiled.body_inertia[k]))
     builder.add_body(body, float(compiled.body_mass[k]), np.array(compiled.body_ipos[k]), J)
     builder.report.use("body")
     at: dict[str, Any] = {

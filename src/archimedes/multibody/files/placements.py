@@ -1,6 +1,8 @@
-"""Where the parts of a URDF file are: its <origin> elements, and attributes of three numbers."""
+"""Where parts are in files of robots: <origin> elements, attributes of three numbers, turns."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from archimedes.multibody.models.joints import turn
 from archimedes.numbers_in_text import number
 from archimedes.xml_elements import Element
 
-__all__ = ["origin", "triple"]
+__all__ = ["by_angles", "inertia_in_body", "origin", "triple"]
 
 
 def origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
@@ -16,9 +18,20 @@ def origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
     found = element.find("origin")
     if found is None:
         return np.eye(3), np.zeros(3)
-    roll, pitch, yaw = triple(found, "rpy", [0.0, 0.0, 0.0])
-    X, Y, Z = (turn(a, x) for a, x in zip(np.eye(3).tolist(), (roll, pitch, yaw), strict=True))
-    return Z @ Y @ X, np.array(triple(found, "xyz", [0.0, 0.0, 0.0]))
+    R = by_angles(triple(found, "rpy", [0.0, 0.0, 0.0]))
+    return R, np.array(triple(found, "xyz", [0.0, 0.0, 0.0]))
+
+
+def by_angles(angles: Sequence[float]) -> np.ndarray:
+    """Return the rotation (3, 3), child to parent, of roll, pitch and yaw about fixed axes."""
+    X, Y, Z = (turn(a, x) for a, x in zip(np.eye(3).tolist(), angles, strict=True))
+    return Z @ Y @ X
+
+
+def inertia_in_body(R: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """Return an inertia (3, 3) given in axes that R turns into the body's, exactly symmetric."""
+    turned = J if np.all(np.eye(3) == R) else R @ J @ R.T
+    return 0.5 * (turned + turned.T)
 
 
 def triple(element: Element, key: str, default: list[float]) -> list[float]:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files.geometry import GEOMETRY, mesh_path
+from archimedes.multibody.files.placements import by_angles, inertia_in_body
 from archimedes.multibody.files.unit_slips import report_unit_slips
 from archimedes.multibody.files.urdf import check_one_root, guarded
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.joints import turn
 from archimedes.multibody.models.shapes import shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose, inverse
 from archimedes.numbers_in_text import number
@@ -135,8 +135,7 @@ def pose_in(element: Element) -> Pose:
     x, y, z, *angles = (number(word, pose, "pose") for word in words)
     if pose.attributes.get("degrees", "false") in ("true", "1"):
         angles = np.deg2rad(angles).tolist()
-    X, Y, Z = (turn(a, t) for a, t in zip(np.eye(3).tolist(), angles, strict=True))
-    return Pose(Z @ Y @ X, np.array([x, y, z]))
+    return Pose(by_angles(angles), np.array([x, y, z]))
 
 
 def read_link(builder: Builder, element: Element, path: Path, packages: Any) -> None:
@@ -155,8 +154,7 @@ def read_link(builder: Builder, element: Element, path: Path, packages: Any) -> 
             usual[k] if entries is None else value_of(entries, k, usual[k]) for k in keys
         )
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        turned = at.R @ J @ at.R.T
-        guarded(inertial, builder.add_body, name, mass, at.p, 0.5 * (turned + turned.T))
+        guarded(inertial, builder.add_body, name, mass, at.p, inertia_in_body(at.R, J))
         builder.report.use("inertial")
     for part in element:
         if part.tag in GEOMETRY:

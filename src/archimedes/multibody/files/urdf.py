@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files.geometry import GEOMETRY, read_geometry
-from archimedes.multibody.files.placements import origin, triple
+from archimedes.multibody.files.placements import inertia_in_body, origin, triple
 from archimedes.multibody.files.unit_slips import report_unit_slips
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.parts import SLACK, Mimic, least_moment, triangle_excess
@@ -90,8 +90,7 @@ def read_link(builder: Builder, element: Element) -> None:
             f"{entries.place}: link {name!r}: no body has this inertia, its largest principal "
             f"moment exceeds the sum of the others by {100 * excess:.2g} %; taken as it is"
         )
-    turned = J if np.all(np.eye(3) == R) else R @ J @ R.T
-    guarded(inertial, builder.add_body, name, mass, center, 0.5 * (turned + turned.T))
+    guarded(inertial, builder.add_body, name, mass, center, inertia_in_body(R, J))
 
 
 def read_joint(builder: Builder, element: Element, known: set[str]) -> None:

@@ -65,6 +65,14 @@ class Builder:
         self.actuators: list[Any] = []
         self.closures: list[Closure | Coupling] = []
 
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(Model, name) or name in Model.__dataclass_fields__:
+            raise AttributeError(
+                f"a Builder has no {name!r}: functions of robots take the model that "
+                "builder.build() returns"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # ---- adding --------------------------------------------------------------------------
 
     def add_body(self, name: str, mass: Any = 0.0, com: Any = None, inertia: Any = None) -> None:

@@ -115,6 +115,8 @@ def dynamics(
     >>> sol.x.q[-1].round(3)
     array([0.082])
     """
+    if not isinstance(x, State):
+        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
     torques = 0.0 * x.v if u is None else u
     rates = None
     if actuators is not None:
