@@ -49,6 +49,13 @@ def test_the_template_is_a_flight(folder, capsys):
         assert capsys.readouterr().out == TEMPLATES[name]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["rocket", "car"])
+def test_templates_can_be_run(folder, name):
+    (folder / "flight.yaml").write_text(TEMPLATES[name])
+    assert main(["run", "flight.yaml", "--no-page"]) == 0
+
+
 class Bomb:
     """Leaves a trace if anybody unpickles it."""
 

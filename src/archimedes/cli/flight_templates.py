@@ -33,4 +33,29 @@ controls: {speeds: [590.0, 590.0, 590.0, 590.0]} # rad/s
 duration: 8.0
 samples: 401
 """,
+    "rocket": """\
+# A flight for `archimedes run`. Angles in deg, lengths in m, velocities in m/s, time in s.
+title: A rocket leaves its pad
+vehicle: rocket
+start:
+  alt: 10.0
+  v_NED: [0.0, 0.0, 0.0]
+  lat: 28.5
+  lon: -80.6
+  rpy: [0.0, 89.0, 90.0]
+controls: {throttle: 1.0}
+duration: 60.0
+samples: 301
+""",
+    "car": """\
+# A drive for `archimedes run`. Angles in deg, lengths in m, velocities in m/s, time in s.
+title: A car turns to the right
+vehicle: car
+start:
+  alt: 0.0
+  v_NED: [20.0, 0.0, 0.0]
+controls: {steer: 0.02, drive: 0.05} # rad, parts of the largest
+duration: 8.0
+samples: 401
+""",
 }
