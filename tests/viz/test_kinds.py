@@ -236,3 +236,11 @@ def test_every_kind_in_the_dark(campaign, tmp_path):
 def test_what_is_plotted_by_plot():
     with pytest.raises(TypeError, match="expected a Trajectory, got ndarray; it plots Trajectory"):
         viz.plot(np.zeros(3))
+
+
+def test_sparse_matrices_are_patterns_too(tmp_path):
+    pattern = arc.sparsity(lambda x: np.stack([x[0] * x[1], x[1]]))(np.ones(2))
+    open_before = len(pyplot.get_fignums())
+    figure = viz.plot(pattern, file=tmp_path / "pattern.png")
+    assert figure.axes[0].get_title(loc="right") == "3 of 4 entries, 75 %"
+    assert len(pyplot.get_fignums()) == open_before  # what is in a file does not stay open

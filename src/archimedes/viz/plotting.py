@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from scipy.sparse import issparse
+
 from archimedes.control import ModeTable, StateSpace
 from archimedes.function import Compiled, SparsePattern
 from archimedes.graph.program import Graph
@@ -36,7 +38,7 @@ def plot(what: Any, *args: Any, title: str | None = None, file: Any = None, **op
     a `Trajectory`       panels over time: `plot_trajectory` (``plot(traj, ["pos"])``)
     a campaign           histograms, ``kind="scatter"``, ``"sensitivities"``: `plot_campaign`
     a `StateSpace`       its modes in the complex plane: `plot_modes`
-    a sparsity pattern   its entries: `plot_sparsity`
+    a sparsity pattern   its entries, of ``scipy.sparse`` matrices too: `plot_sparsity`
     a compiled function  its program for arguments: `plot_graph` (``plot(f, 1.0)``)
     ===================  ==================================================================
 
@@ -49,8 +51,12 @@ def plot(what: Any, *args: Any, title: str | None = None, file: Any = None, **op
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['pos', 'vel']
     """
-    for kind, draw in DRAWERS.items():
-        if isinstance(what, kind):
-            return draw(what, *args, title=title, file=file, **options)
+    drawer = plot_sparsity if issparse(what) else None
+    drawer = drawer or next((d for kind, d in DRAWERS.items() if isinstance(what, kind)), None)
+    if drawer is not None:
+        return drawer(what, *args, title=title, file=file, **options)
     names = ", ".join(kind.__name__ for kind in DRAWERS)
-    raise TypeError(f"plot: expected a Trajectory, got {type(what).__name__}; it plots {names}")
+    raise TypeError(
+        f"plot: expected a Trajectory, got {type(what).__name__}; it plots "
+        f"{names} and sparse matrices"
+    )

@@ -16,8 +16,9 @@ __all__ = ["sheet"]
 def sheet(size: tuple[float, float], title: str | None = None, file: Any = None) -> Iterator[Any]:
     """Give a figure of a size in inches to draw on, in the current theme; then title and save it.
 
-    In a notebook the figure is closed: the notebook shows what a function returns, and an open
-    figure would be shown twice.
+    In a notebook, and where it is saved, the figure is closed: a notebook shows what a function
+    returns, and an open figure would be shown twice; files by the hundred would keep as many open.
+    What is returned can be drawn on and saved as before.
     """
     matplotlib = require("matplotlib", None, "plot")
     pyplot = require("matplotlib.pyplot", None, "plot")
@@ -28,5 +29,5 @@ def sheet(size: tuple[float, float], title: str | None = None, file: Any = None)
             figure.suptitle(title)
         if file is not None:
             figure.savefig(file)
-    if "inline" in matplotlib.get_backend():
+    if file is not None or "inline" in matplotlib.get_backend():
         pyplot.close(figure)
