@@ -189,3 +189,34 @@ def test_the_optimum_of_ipopt_in_optimal_control(method):
     assert mine.iterations <= 1.2 * peer.iterations + 3
     again = problem.solve(mine, intervals=30, method=method)
     assert again.iterations <= mine.iterations / 2
+
+
+def test_nothing_to_move():
+    """Bounds that hold every unknown, and functions without curvature."""
+    square = lambda x: np.sum(x**2)
+    held = {"bounds": ([1.0, 2.0], [1.0, 2.0]), "method": "ipm"}
+    found = minimize(square, [1.0, 2.0], **held)
+    assert found.success and found.fun == 5.0
+    np.testing.assert_array_equal(found.multipliers.bounds, [-2.0, -4.0])
+    beyond = minimize(square, [1.0, 2.0], constr=lambda x: x[0] + x[1] - 4.0, **held)
+    assert beyond.status is Status.INFEASIBLE
+    kinked = minimize(lambda x: np.sum(np.abs(x - 1.0)), [3.0, 2.0], method="ipm")
+    np.testing.assert_allclose(kinked.x, 1.0, atol=1e-6)
+
+
+def test_wrong_words_are_named():
+    rest = OptimalControl(lambda t, x, u: u, running_cost=lambda t, x, u: u**2, initial=0.0)
+    guess = {"x": 0.0, "u": 0.0}
+    with pytest.raises(ValueError, match="solver='foo' is not one of"):
+        rest.solve(guess, solver="foo")
+    with pytest.raises(ValueError, match=r"intervals = 2\.5 must be a whole number"):
+        rest.solve(guess, intervals=2.5)
+    with pytest.raises(ValueError, match="a mesh must rise from 0 to 1"):
+        rest.solve(guess, intervals=np.zeros((2, 2)))
+    growing = {"x": lambda s: np.zeros(1 if s < 0.5 else 2), "u": 0.0}
+    with pytest.raises(ValueError, match=r"guess\['x'\] returns 1 numbers at s = 0, but 2 at s"):
+        rest.solve(growing)
+    with pytest.raises(ValueError, match=r"options\['maxiter'\] = 'a' must be a positive number"):
+        minimize(lambda x: x**2, 1.0, options={"maxiter": "a"})
+    with pytest.raises(ValueError, match="x0 must be a tree of numbers"):
+        minimize(lambda x: np.sum(x**2), [1j])

@@ -263,3 +263,17 @@ def test_errors_name_the_argument():
     assert Status(int(crossed(np.ones(2)))) is Status.INFEASIBLE
     with pytest.raises(TypeError, match="obj and constr must be functions"):
         qpsol(3.0, None, np.zeros(2))
+
+
+@pytest.mark.parametrize("n", [5, 16, pytest.param(18, marks=pytest.mark.long)])
+def test_contradictions_of_many_unknowns_are_seen(n):
+    rows = {"A": np.ones((2, n)), "low": [1.0, -np.inf], "high": [np.inf, -1.0]}
+    assert solve_qp(np.eye(n), np.ones(n), **rows).status == Status.INFEASIBLE
+
+
+def test_costs_that_are_no_convex_functions_are_refused():
+    with pytest.raises(ValueError, match="P is not symmetric"):
+        solve_qp([[1.0, 2.0], [0.0, 1.0]], [0.0, 0.0])
+    with pytest.raises(ValueError, match=r"least eigenvalue is -1.* use minimize"):
+        solve_qp(-np.eye(2), np.ones(2))
+    np.testing.assert_allclose(solve_qp([[1, 0], [0, 1]], [1, 2]).x, [-1.0, -2.0], rtol=1e-9)

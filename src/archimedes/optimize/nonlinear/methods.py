@@ -25,11 +25,13 @@ SQP_ITERATIONS = 60
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def check_method(method: str) -> None:
+def check_method(method: str, what: str = "method") -> None:
     """Refuse names of no method."""
-    if method not in ("ipopt", "ipm", "sqp") and method.lower() not in scipy_methods.METHODS:
+    known = ("ipopt", "ipm", "sqp", *scipy_methods.METHODS)
+    given = method if method in known[:3] else str(method).lower()
+    if not isinstance(method, str) or given not in known:
         names = ("ipopt", "ipm", "sqp", *(m.name for m in scipy_methods.METHODS.values()))
-        raise ValueError(f"method={method!r} is not one of {names}")
+        raise ValueError(f"{what}={method!r} is not one of {names}")
 
 
 def solve_task(task: Task, method: str) -> Answer:

@@ -30,9 +30,9 @@ __all__ = ["Program", "as_unknowns", "shapes_of", "unfixed"]
 
 def as_unknowns(x0: Any, what: str = "x0") -> Any:
     """Return a start as a tree of float64; a list of numbers is an array."""
-    if isinstance(x0, (list, tuple)) and all(np.isscalar(x) or x is None for x in x0):
-        x0 = np.array(x0, dtype=float)
     try:
+        if isinstance(x0, (list, tuple)) and all(np.isscalar(x) or x is None for x in x0):
+            x0 = np.array(x0, dtype=float)
         found = tree.map(lambda leaf: np.asarray(leaf, dtype=float)[()], x0)
     except (TypeError, ValueError):
         raise ValueError(f"{what} must be a tree of numbers, got {x0!r}") from None

@@ -12,7 +12,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled
-from archimedes.optimize.nonlinear.methods import solve_task
+from archimedes.optimize.nonlinear.methods import check_method, solve_task
 from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.layouts import Layout
@@ -105,6 +105,7 @@ class Phases:
         are those of ``OptimalControl.solve``.
         """
         began = time.perf_counter()
+        check_method(solver, "solver")
         settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         parts = self._parts(guesses, intervals, method, tuple(args), settings, monitor)

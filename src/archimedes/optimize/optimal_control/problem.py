@@ -161,10 +161,16 @@ def _check_time(name: str, given: Any) -> None:
 def mesh_of(intervals: Any) -> np.ndarray:
     """Return a mesh from 0 to 1, given as it is or as a number of intervals."""
     if np.ndim(intervals) == 0:
-        if int(intervals) < 1:
-            raise ValueError(f"intervals = {intervals} must be at least 1")
+        if int(intervals) != intervals or intervals < 1:
+            raise ValueError(f"intervals = {intervals} must be a whole number, at least 1")
         return np.linspace(0.0, 1.0, int(intervals) + 1)
     mesh = np.asarray(intervals, dtype=float)
-    if mesh[0] != 0.0 or mesh[-1] != 1.0 or not np.all(np.diff(mesh) > 0):
+    if (
+        mesh.ndim != 1
+        or mesh.size < 2
+        or mesh[0] != 0.0
+        or mesh[-1] != 1.0
+        or not np.all(np.diff(mesh) > 0)
+    ):
         raise ValueError("intervals: a mesh must rise from 0 to 1")
     return mesh

@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, vmap
-from archimedes.optimize.nonlinear.methods import solve_task
+from archimedes.optimize.nonlinear.methods import check_method, solve_task
 from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
@@ -232,6 +232,7 @@ class Transcription:
     ) -> ControlSolution:
         """Solve on one mesh."""
         began = time.perf_counter()
+        check_method(solver, "solver")
         settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         layout, scale, task = self.task(mesh, guess, args, settings, monitor, warm)

@@ -15,7 +15,7 @@ import numpy as np
 
 from archimedes.optimize.problems.blocks import Block, BlockPatterns
 
-__all__ = ["Evaluator", "Structure"]
+__all__ = ["Evaluator", "Structure", "summed"]
 
 
 class Structure:
@@ -97,7 +97,7 @@ class Evaluator:
                 parts.append(block.constraints.of(y))
             flat = _joined(parts)
             if not self._single:
-                flat = np.bincount(self._rows, flat, minlength=self.structure.m)
+                flat = summed(self._rows, flat, self.structure.m)
             self._values = total, flat
             self._count("values", start)
         return self._values
@@ -113,7 +113,7 @@ class Evaluator:
                 gradient.append(pattern.objective_columns.of(made))
                 entries.append(pattern.constraint_columns.of(made))
             at, n = self.structure.gradient_at, self.structure.n
-            whole = np.bincount(at, _joined(gradient), minlength=n)
+            whole = summed(at, _joined(gradient), n)
             self._slopes = whole, _joined(entries)
             self._count("slopes", start)
         return self._slopes
@@ -133,6 +133,12 @@ class Evaluator:
         count = self.counts[what]
         count.calls += 1
         count.seconds += time.perf_counter() - start
+
+
+def summed(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """Return (size,): for each place the sum of the values there."""
+    # Of no values NumPy would count integers.
+    return np.bincount(places, values, minlength=size) if places.size else np.zeros(size)
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -37,7 +37,8 @@ class Settings:
         maxiter, maxtime = given.pop("maxiter", None), given.pop("maxtime", None)
         tol = given.pop("tol", 1e-8)
         for name, value in (("maxiter", maxiter), ("maxtime", maxtime), ("tol", tol)):
-            if value is not None and not (np.isscalar(value) and value > 0):  # type: ignore[operator]
+            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if value is not None and not (number and value > 0):
                 raise ValueError(f"options[{name!r}] = {value!r} must be a positive number")
         return cls(None if maxiter is None else int(maxiter), maxtime, float(tol), given)
 

@@ -92,11 +92,14 @@ def solve_qp(
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
     array([1.5, 1. ])
     """
+    P, q, A = (np.asarray(v) if isinstance(v, (list, tuple)) else v for v in (P, q, A))
     n = np.shape(q)[0] if np.ndim(q) == 1 else 0
     if n == 0 or np.shape(P) != (n, n):
         raise ValueError(
             f"solve_qp: P has shape {np.shape(P)} and q {np.shape(q)}, not (n, n), (n,)"
         )
+    if not is_traced(P):
+        _check_convex(np.asarray(P, dtype=float))
     A = np.zeros((0, n)) if A is None else A
     if np.ndim(A) != 2 or np.shape(A)[1] != n:
         raise ValueError(f"solve_qp: A has shape {np.shape(A)}, not (m, {n})")
@@ -122,6 +125,22 @@ def solve_qp(
         if np.shape(value) != (size,):
             raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
     return _kernel(bounded, int(max_iter), float(tol), n > UNROLLED)(P, q, A, *edges, *given)
+
+
+def _check_convex(P: np.ndarray) -> None:
+    size = float(np.abs(P).max())
+    if not np.isfinite(size):
+        return  # the status says so
+    if np.abs(P - P.T).max() > 1e-9 * size:
+        raise ValueError("solve_qp: P is not symmetric; (P + P.T) / 2 is the same cost, give that")
+    try:
+        np.linalg.cholesky(P + (1e-9 * size + 1e-300) * np.eye(P.shape[0]))
+    except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(P)[0])
+        raise ValueError(
+            f"solve_qp: P is not positive semidefinite, its least eigenvalue is {least:.3g}: the "
+            "cost has no least value, or many valleys; use minimize, with bounds"
+        ) from None
 
 
 def _edge(given: Any, size: int, missing: float, name: str) -> Any:

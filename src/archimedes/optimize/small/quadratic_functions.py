@@ -64,7 +64,10 @@ def qpsol(
 
     lower, upper = limits(bounds, x0, "bounds")
     box = (None, None) if bounds is None else (lower, upper)
-    P, q = hess(cost)(origin, *given), grad(cost)(origin, *given)
+    curvature = hess(cost)
+    P, q = curvature(origin, *given), grad(cost)(origin, *given)
+    if not any(map(is_traced, tree.leaves((P, given)))):
+        _check_curvature(P, curvature(origin + 1.0, *given))
     back: Callable[[Any], Any] = lambda lam: lam  # noqa: E731
     A, low, high = np.zeros((0, n)), None, None
     if constr is not None:
@@ -99,6 +102,15 @@ def qpsol(
         lam_x=unravel(found.lam_x),
         fun=found.fun + fixed,
     )
+
+
+def _check_curvature(P: np.ndarray, elsewhere: np.ndarray) -> None:
+    off = float(np.abs(P - elsewhere).max(initial=0.0))
+    if off > 1e-6 * (1.0 + float(np.abs(P).max(initial=0.0))):
+        raise ValueError(
+            f"qpsol: obj is not quadratic: its second derivatives at x = 0 and at x = 1 differ by "
+            f"{off:.3g}; use minimize"
+        )
 
 
 def _check_quadratic(cost: Any, found: QPSolution, fixed: Any, args: Any) -> None:

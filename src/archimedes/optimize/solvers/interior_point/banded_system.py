@@ -25,7 +25,7 @@ from enum import Enum, auto
 import numpy as np
 
 from archimedes.optimize.problems.blocks import BlockPatterns
-from archimedes.optimize.problems.evaluation import Structure
+from archimedes.optimize.problems.evaluation import Structure, summed
 from archimedes.optimize.solvers.interior_point.chains import Chain, gram_pairs
 
 __all__ = ["BandedSystem", "Care"]
@@ -174,7 +174,7 @@ class BandedSystem:
         if hessian is None:
             flat = np.zeros(band + border)
         else:
-            flat = np.bincount(self._hess_at, hessian, minlength=band + border + 1)
+            flat = summed(self._hess_at, hessian, band + border + 1)
         self._H = flat[:band].reshape(self.nb, self.width + 1).T
         if self.nt:
             corner = flat[band : band + border].reshape(self.n, self.nt)
@@ -201,7 +201,7 @@ class BandedSystem:
             if self.products:
                 parts = [p.entries(self._entries, self._over) for p in self.products]
                 weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
-                flat = np.bincount(self._targets, weights, minlength=self._sizes[0] + 1)
+                flat = summed(self._targets, weights, self._sizes[0] + 1)
                 K = K + flat[:-1].reshape(self.nb, self.width + 1).T
             self._base = self._D, K
             if self.nt:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from archimedes.optimize.problems.evaluation import summed
+
 __all__ = ["Bounds", "longest"]
 
 #: How far from a bound a start is moved: this much, or this part of the way to the other bound.
@@ -53,11 +55,11 @@ class Bounds:
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return (N,): for each of w the sum over its sides."""
-        return np.bincount(self.at, values, minlength=self.size)
+        return summed(self.at, values, self.size)
 
     def pull(self, values: np.ndarray) -> np.ndarray:
         """Return (N,): -values at lower bounds, values at upper ones, as multipliers pull."""
-        return np.bincount(self.at, -self.away * values, minlength=self.size)
+        return summed(self.at, -self.away * values, self.size)
 
 
 def barrier(d: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from archimedes.optimize.problems.evaluation import summed
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
@@ -105,7 +106,7 @@ class ScaledProblem:
         if np.any(held):
             gradient, entries = self.evaluator.slopes(x)
             at, rows = self.structure.jac_columns, self.structure.jac_rows
-            every = np.bincount(at, entries * lam_g[rows], minlength=x.size)
+            every = summed(at, entries * lam_g[rows], x.size)
             lam_x[held] = -(gradient + every)[held]
         return lam_g, lam_x
 
