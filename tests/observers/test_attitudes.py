@@ -215,3 +215,34 @@ MESSAGES = [
 def test_errors_name_the_argument_and_the_remedy(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_iterated_corrections_find_the_likeliest_attitude(root):
+    """Against SciPy's least squares of errors and sights, each divided by its deviation."""
+    from scipy.optimize import least_squares
+
+    directions = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    x = AttitudeFilter.State(Quaternion.from_euler([0.1, -0.2, 0.3], "xyz"), np.zeros(3))
+    P = np.diag([0.3, 0.2, 0.4, 0.01, 0.01, 0.01]) ** 2
+    turned = x.att.mul(Quaternion.exp(np.array([0.5, -0.3, 0.6])))
+    y = AttitudeFilter(directions, 0.1, 0.05).obs(0.0, AttitudeFilter.State(turned, np.zeros(3)))
+
+    def rest(e):
+        att = x.att.mul(Quaternion.exp(e))
+        seen = np.ravel((att.as_matrix() @ directions.T).T)
+        return np.concatenate([e / np.array([0.3, 0.2, 0.4]), (y - seen) / 0.05])
+
+    best = x.att.mul(Quaternion.exp(least_squares(rest, np.zeros(3), xtol=1e-14, ftol=1e-15).x))
+    given = np.linalg.cholesky(P) if root else P
+    off = []
+    for count in (1, 2, 8):
+        observer = AttitudeFilter(directions, 0.1, 0.05, square_root=root, iterations=count)
+        found = observer.correct(0.0, x, y, given)
+        off.append(np.linalg.norm((found.x.att.inv().mul(best)).log()))
+    assert off[0] > 10 * off[1] > 0.0
+    assert off[2] < 1e-7
+    once = AttitudeFilter(directions, 0.1, 0.05, square_root=root).correct(0.0, x, y, given)
+    np.testing.assert_array_equal(found.innovation, once.innovation)
+    with pytest.raises(ValueError, match="iterations must be 1 .* or more"):
+        AttitudeFilter(directions, 0.1, 0.05, iterations=0)

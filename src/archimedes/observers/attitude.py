@@ -14,7 +14,7 @@ import numpy as np
 
 from archimedes.control.matrix_checks import check_positive, matrix, real_numbers
 from archimedes.function import holds_traced
-from archimedes.observers.corrections import Estimate, Filter, Prediction
+from archimedes.observers.corrections import Estimate, Filter, Prediction, check_iterations
 from archimedes.observers.extended import ExtendedKalmanFilter
 from archimedes.spatial import Quaternion
 from archimedes.tree import field, struct
@@ -30,7 +30,8 @@ class AttitudeFilter(Filter):
     the same directions as sensors in B see them, with noise of standard deviation ``sight``
     (a number, or one for each reference). ``args=(w_B,)`` is the measured rate in rad/s.
     The state is ``AttitudeFilter.State(att, bias)``; P (6, 6) counts a turn in body axes (rad) and
-    the bias (rad/s).
+    the bias (rad/s). With a first guess that is far off compared with ``sight`` (0.2 rad and 0.01)
+    a correction is too large to be linear: ``iterations=3`` repeats it.
 
     >>> down = AttitudeFilter([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dt=0.1, sight=0.01)
     >>> x = AttitudeFilter.State(Quaternion.identity(), np.zeros(3))
@@ -55,10 +56,12 @@ class AttitudeFilter(Filter):
     missing: float | None = field(static=True, default=np.nan)
     gate: float | None = field(static=True, default=None)
     square_root: bool = field(static=True, default=False)
+    iterations: int = field(static=True, default=1)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "references", matrix(self.references, "references", None, 3))
         check_positive(self.dt, "dt")
+        check_iterations(self.iterations)
         for name in ("sight", "gyro_noise", "bias_noise"):
             value = real_numbers(getattr(self, name), name)
             least = 0.0 if name == "sight" else -1e-300
@@ -87,7 +90,7 @@ class AttitudeFilter(Filter):
         k = self.references.shape[0]
         each = np.zeros(k) + self.sight
         R = np.diag(np.reshape(each[:, None] * np.ones(3), (-1,)) ** 2)
-        kept = (self.missing, self.gate, self.square_root)
+        kept = (self.missing, self.gate, self.square_root, self.iterations)
         return ExtendedKalmanFilter(self.dyn, self.obs, self.noise(), R, *kept)
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:

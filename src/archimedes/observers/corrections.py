@@ -23,6 +23,7 @@ __all__ = [
     "Filter",
     "Prediction",
     "check_gate",
+    "check_iterations",
     "checked",
     "correct_linear",
     "correct_mean",
@@ -115,6 +116,14 @@ def check_gate(gate: Any) -> None:
     """Raise where a gate would let nothing through."""
     if gate is not None and not gate > 0.0:
         raise ValueError(f"gate must be above zero (None for no gate), got {gate}")
+
+
+def check_iterations(count: Any) -> None:
+    """Raise where a correction would not be made, or not a whole number of times."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(
+            f"iterations must be 1 (correct once) or more, a whole number, got {count}"
+        )
 
 
 def symmetric(P: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from archimedes.observers.corrections import (
     Filter,
     Prediction,
     check_gate,
+    check_iterations,
     checked,
     correct_linear,
     finished,
@@ -32,9 +34,11 @@ class ExtendedKalmanFilter(Filter):
     unpacks as ``x, P, innovation``; Jacobians are exact. x is a vector (n,), or a tree of numbers
     and attitudes: errors of attitudes are small turns in body axes, 3 numbers each, which P and Q
     count. ``missing`` marks measurements that are missing (None: all are always there);
-    measurements with a ``nis`` above ``gate`` are not used. With ``square_root`` P is a lower
-    triangular factor of the covariance. Q and R are leaves, with derivatives. Compile the step
-    (``arc.compile(ekf.step)``), or scan, map and generate C from it.
+    measurements with a ``nis`` above ``gate`` are not used. ``iterations`` above 1 take ``obs``
+    along anew at the corrected state, for corrections so large that it bends on the way (Bell,
+    Cathey, IEEE Trans. Autom. Control 38, 1993: Gauss-Newton steps to the likeliest state). With
+    ``square_root`` P is a lower triangular factor of the covariance. Q and R are leaves, with
+    derivatives. Compile the step (``arc.compile(ekf.step)``), or scan, map and generate C from it.
 
     >>> ekf = ExtendedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ekf.step(0.0, [1.0], [0.5], [[0.2]])
@@ -49,9 +53,11 @@ class ExtendedKalmanFilter(Filter):
     missing: float | None = field(static=True, default=np.nan)
     gate: float | None = field(static=True, default=None)
     square_root: bool = field(static=True, default=False)
+    iterations: int = field(static=True, default=1)
 
     def __post_init__(self) -> None:
         check_gate(self.gate)
+        check_iterations(self.iterations)
         check_function(self.dyn, "dyn")
         check_function(self.obs, "obs")
         object.__setattr__(self, "Q", symmetric_matrix(self.Q, "Q", eigenvalues="not negative"))
@@ -72,4 +78,12 @@ class ExtendedKalmanFilter(Filter):
         expected = measured(self.obs, t, x, args, m)
         H = slopes(self.obs, chart, t, x, args, state=False)
         shift, found = correct_linear(P, y, expected, H, self.R, self.missing, root)
+        for _ in range(self.iterations - 1):
+            near, G = chart.plus(x, shift), chart.moved(shift)
+            H = slopes(self.obs, chart, t, near, args, state=False)
+            H = H if G is None else H @ G
+            # All of it as seen from where the correction began.
+            expected = measured(self.obs, t, near, args, m) - H @ shift
+            shift, again = correct_linear(P, y, expected, H, self.R, self.missing, root)
+            found = replace(found, P=again.P)
         return finished(chart, x, P, shift, found, self.gate, root)
