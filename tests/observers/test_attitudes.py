@@ -244,5 +244,5 @@ def test_iterated_corrections_find_the_likeliest_attitude(root):
     assert off[2] < 1e-7
     once = AttitudeFilter(directions, 0.1, 0.05, square_root=root).correct(0.0, x, y, given)
     np.testing.assert_array_equal(found.innovation, once.innovation)
-    with pytest.raises(ValueError, match="iterations must be 1 .* or more"):
+    with pytest.raises(ValueError, match=r"iterations must be 1 .* or more"):
         AttitudeFilter(directions, 0.1, 0.05, iterations=0)
