@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from types import MethodType
@@ -70,11 +70,6 @@ def prepare(
     graph knows which line of Python each node comes from.
     """
     lines = options.traceability
-    if optimize not in LOOPS_FROM:
-        raise CodegenError(
-            f"codegen: optimize={optimize!r} is not one of {', '.join(map(repr, LOOPS_FROM))} "
-            "(flags of the compiler are the build's: CFLAGS)"
-        )
     compiled = _compiled(func, static_argnums, static_argnames)
     title = name or compiled.name
     if not isinstance(args, (tuple, list)):
@@ -91,12 +86,7 @@ def prepare(
         fixed = compiled.signature.fixed(values)
         dynamic = {key: value for key, value in values.items() if key not in fixed}
         _check_arguments(dynamic)
-        wide = LOOPS_FROM[optimize]
-        with (
-            recording_lines() if lines else nullcontext(),
-            sparse_loops(),
-            nullcontext() if wide is None else wide_from(wide),
-        ):
+        with _rules(lines, optimize):
             recording = compiled.recording(*args, **(kwargs or {}))
         if recording.captured:
             raise CodegenError(
@@ -123,6 +113,23 @@ def prepare(
         summary=_summary(compiled.function),
         signature=compiled.signature,
     )
+
+
+@contextmanager
+def _rules(lines: bool, optimize: str) -> Iterator[None]:
+    """Record for C: with the lines of nodes if asked for, and with short loops."""
+    if optimize not in LOOPS_FROM:
+        raise CodegenError(
+            f"codegen: optimize={optimize!r} is not one of {', '.join(map(repr, LOOPS_FROM))} "
+            "(flags of the compiler are the build's: CFLAGS)"
+        )
+    wide = LOOPS_FROM[optimize]
+    with (
+        recording_lines() if lines else nullcontext(),
+        sparse_loops(),
+        nullcontext() if wide is None else wide_from(wide),
+    ):
+        yield
 
 
 def _compiled(func: Any, argnums: Any, argnames: Any) -> Compiled:
