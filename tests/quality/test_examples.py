@@ -12,7 +12,7 @@ from .test_pages import has_run
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 #: Slow to compile, and tested in parts elsewhere.
-SLOW = {"08_f16_around_the_pole", "09_computed_torque_arm", "12_drone_with_arm"}
+SLOW = {"08_f16_around_the_pole", "09_computed_torque_arm", "12_drone_with_arm", "13_rl_rollout"}
 
 
 def marked(path):

@@ -120,6 +120,7 @@ def test_dask_cluster_of_two_workers(whole, tmp_path, dask_client):
     assert_same(found, whole)
 
 
+@pytest.mark.long
 def test_the_backend_travels_to_dask_workers(whole, dask_client):
     """Each worker computes on what it has: with a device, on its own."""
     found = monte_carlo(shoot, DISPERSED, 60, 5, executor=dask_client, chunk=30, backend="llvm")
