@@ -321,3 +321,53 @@ def test_errors_name_the_argument_and_the_remedy(call, words):
 def test_fits_are_not_recorded():
     with pytest.raises(TypeError, match="fits run on numbers"):
         arc.compile(lambda g: output_error(lag, seen, DATA, {"gain": g, "rate": 1.0}, [0.0]).p)(1.0)
+
+
+@pytest.mark.long
+def test_noise_is_fitted_by_the_likelihood():
+    """Against a likelihood in plain Python, minimised by SciPy; the truth within its confidence."""
+    from scipy.optimize import minimize as peer
+
+    rng, n, truth = np.random.default_rng(4), 300, {"a": 0.9, "q": np.log(0.3), "r": np.log(0.2)}
+    x, ys = 0.0, np.zeros(n)
+    for k in range(n):
+        ys[k] = x + np.exp(0.5 * truth["r"]) * rng.normal()
+        x = truth["a"] * x + np.exp(0.5 * truth["q"]) * rng.normal()
+    data = Timeseries(np.arange(float(n)), np.zeros((0, n)), ys[None])
+
+    def predictor(p):
+        Q, R = (np.reshape(np.exp(p[name]), (1, 1)) for name in ("q", "r"))
+        return KalmanFilter(A=np.reshape(p["a"], (1, 1)), C=np.eye(1), Q=Q, R=R)
+
+    guess = {"a": 0.5, "q": 0.0, "r": 0.0}
+    found = pem(predictor, data, guess, np.zeros(1), P0=[[1.0]], likelihood=True)
+    assert found.success, found.message
+
+    def surprise(v):
+        a, q, r = v[0], np.exp(v[1]), np.exp(v[2])
+        x, P, total = 0.0, 1.0, 0.0
+        for k, y in enumerate(ys):
+            if k:
+                x, P = a * x, a * a * P + q
+            S, e = P + r, y - x
+            total += 0.5 * (e * e / S + np.log(S))
+            x, P = x + P / S * e, P * r / S
+        return total
+
+    best = peer(
+        surprise, [0.5, 0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-9}
+    )
+    assert found.cost == pytest.approx(best.fun, abs=1e-6)
+    values = np.array([found.p[name] for name in ("a", "q", "r")])
+    np.testing.assert_allclose(values, best.x, atol=1e-4)
+    deviations = np.sqrt(np.diagonal(found.covariance))
+    wanted = np.array([truth[name] for name in ("a", "q", "r")])
+    assert np.all(np.abs(values - wanted) < 3.5 * deviations)
+    assert np.all(deviations < 0.5)
+
+
+def test_a_likelihood_that_is_not_finite_says_so():
+    data = Timeseries(np.arange(5.0), np.zeros((0, 5)), np.ones((1, 5)))
+    filter_of = lambda p: KalmanFilter(A=np.eye(1), C=np.eye(1), Q=np.eye(1), R=p * np.eye(1))
+    with pytest.raises(ValueError, match="likelihood is not finite with p_guess"):
+        pem(filter_of, data, -9.0, np.zeros(1), P0=[[1.0]], likelihood=True)

@@ -93,7 +93,7 @@ def finished(
     rests = (z <= problem.lower) | (z >= problem.upper)
     free = problem.free & ~rests
     dof = count - int(np.count_nonzero(free)) + len(solved.jump_slopes)
-    scale = 2.0 * solved.cost / max(dof, 1)
+    scale = 2.0 * solved.cost / max(dof, 1) if solved.variance is None else solved.variance
     covariance, blind = variances(solved, free, scale)
     success, message = solved.success, solved.message
     if blind.shape[1]:

@@ -17,6 +17,7 @@ from archimedes.control.matrix_checks import symmetric_matrix
 from archimedes.function import compile, scan
 from archimedes.observers.corrections import Filter
 from archimedes.sysid.fit_results import Fit
+from archimedes.sysid.likelihoods import most_likely
 from archimedes.sysid.parameters import Unknowns, check_given, finished
 from archimedes.sysid.timeseries import Timeseries
 from archimedes.sysid.weighted_fits import Problem, solve
@@ -34,6 +35,7 @@ def pem(
     bounds: Any = None,
     estimate_x0: bool = False,
     passes: int = 2,
+    likelihood: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit parameters so that a filter predicts each sample best from those before it.
@@ -43,7 +45,11 @@ def pem(
     ``p_guess`` is a tree, ``bounds`` a pair (lower, upper) like it; equal bounds fix a number.
     ``x0`` is the state at the first sample, with covariance ``P0`` (by default that of a step, Q),
     fitted too with ``estimate_x0``. Samples are evenly spaced (``data.resample(dt)`` makes them
-    so); outputs that are nan are missing. ``options`` go to `least_squares`.
+    so); outputs that are nan are missing. ``options`` go to `least_squares`. With ``likelihood``
+    the noise is fitted too: ``predictor`` is a function of p that returns a filter whose Q and R
+    depend on it (best through logarithms), and the likelihood is maximised instead of squares of
+    given weights (``options`` go to `minimize` then; ``cost`` is -log of the likelihood, less its
+    constant).
 
     >>> from archimedes.observers import ExtendedKalmanFilter
     >>> ts = 0.1 * np.arange(60)
@@ -73,7 +79,15 @@ def pem(
         innovations, _ = run.along(unknowns.parameters(z), unknowns.states(z)[0], data)
         return np.reshape(np.sum(roots * innovations[:, None, :], axis=2), (-1,))
 
+    def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
+        flat = tree.ravel(x0)[0] * 1.0
+        found = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
+        return np.where(np.isfinite(other.ys), other.ys - np.asarray(found).T, np.nan)
+
     problem = Problem(residuals, None, unknowns.start, unknowns.lower, unknowns.upper)
+    if likelihood:
+        along = lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)  # noqa: E731
+        return finished(unknowns, problem, most_likely(along, problem, options), data, predict)
     spreads = compile(lambda z: run.along(unknowns.parameters(z), unknowns.states(z)[0], data)[1])
     for _ in range(int(passes)):
         # Roots of the inverse covariances of innovations, as they are believed now.
@@ -84,12 +98,6 @@ def pem(
                 "or R"
             )
         solved = solve(problem, np.linalg.inv(np.linalg.cholesky(S)), options)
-
-    def predict(p: Any, x0: Any, other: Timeseries) -> np.ndarray:
-        flat = tree.ravel(x0)[0] * 1.0
-        found = compile(lambda p, x: run.along(p, x, other)[0])(p, flat)
-        return np.where(np.isfinite(other.ys), other.ys - np.asarray(found).T, np.nan)
-
     return finished(unknowns, problem, solved, data, predict)
 
 

@@ -61,7 +61,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solved:
-    """The solution: z, residuals, the Jacobians of residuals and of jumps, how it ended."""
+    """The solution: z, residuals, the Jacobians of residuals and of jumps, how it ended.
+
+    ``variance`` is that of the residuals, None where they themselves say it.
+    """
 
     z: np.ndarray
     residuals: np.ndarray
@@ -71,6 +74,7 @@ class Solved:
     iterations: int
     success: bool
     message: str
+    variance: float | None = None
 
 
 def solve(problem: Problem, weights: Any, options: Any = None) -> Solved:
