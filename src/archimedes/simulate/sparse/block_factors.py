@@ -48,6 +48,7 @@ class SparseSystem:
         self.native = native
         #: Memory of factors that are not used any more.
         self._free: list[np.ndarray] = []
+        self._free_rounded: list[np.ndarray] = []
         self._number()
 
     def _number(self) -> None:
@@ -142,10 +143,11 @@ class SparseSystem:
             blocks[:] = np.nan
         if not rounded:
             return Factors(self, blocks)
+        room = self._free_rounded.pop() if self._free_rounded else np.empty(blocks.shape, "f4")
         with np.errstate(all="ignore"):
-            made = Factors(self, blocks.astype(np.float32))
+            room[...] = blocks
         self._free.append(blocks)
-        return made
+        return Factors(self, room)
 
 
 def _largest(numbers: np.ndarray) -> float:
@@ -161,8 +163,10 @@ class Factors:
 
     def __del__(self) -> None:
         # New memory costs as much time as a tenth of a factorisation.
-        if not self.system._free and self.blocks.dtype == np.float64:
-            self.system._free.append(self.blocks)
+        system = self.system
+        free = system._free if self.blocks.dtype == np.float64 else system._free_rounded
+        if not free:
+            free.append(self.blocks)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Return the solution (n,) for a right side (n,)."""
