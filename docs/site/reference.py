@@ -146,6 +146,8 @@ def _function(name: Name) -> str:
 
 def _data(name: Name) -> str:
     value = name.value
+    if name.package == "archimedes.typing":  # what an alias stands for is NumPy's affair
+        return f".. py:data:: {name.name}\n\n{_indented(as_text(name.text))}"
     shown = ", ".join(map(repr, value)) if isinstance(value, dict) else _plain(repr(value))
     what = "Keys" if isinstance(value, dict) else "Value"
     body = as_text(name.text) + f"\n\n{what}: ``{shown}``\n"

@@ -10,5 +10,7 @@ __all__ = ["ArrayLike", "NDArray", "Tree"]
 
 #: Structs, containers, arrays and numbers, nested in any way.
 Tree: TypeAlias = Any
+#: What `np.asarray` makes an array of: ``def f(x: ArrayLike) -> NDArray[np.float64]``.
 ArrayLike = npt.ArrayLike
+#: An array of a dtype: ``NDArray[np.float64]``.
 NDArray = npt.NDArray
