@@ -86,7 +86,8 @@ def prepare(
         fixed = compiled.signature.fixed(values)
         dynamic = {key: value for key, value in values.items() if key not in fixed}
         _check_arguments(dynamic)
-        with _rules(lines, optimize):
+        # Lines end at the frame that enters this.
+        with recording_lines() if lines else nullcontext(), _short_loops(optimize):
             recording = compiled.recording(*args, **(kwargs or {}))
         if recording.captured:
             raise CodegenError(
@@ -116,19 +117,15 @@ def prepare(
 
 
 @contextmanager
-def _rules(lines: bool, optimize: str) -> Iterator[None]:
-    """Record for C: with the lines of nodes if asked for, and with short loops."""
+def _short_loops(optimize: str) -> Iterator[None]:
+    """Record for C: from which size on arrays are loops, and products with sparse matrices too."""
     if optimize not in LOOPS_FROM:
         raise CodegenError(
             f"codegen: optimize={optimize!r} is not one of {', '.join(map(repr, LOOPS_FROM))} "
             "(flags of the compiler are the build's: CFLAGS)"
         )
     wide = LOOPS_FROM[optimize]
-    with (
-        recording_lines() if lines else nullcontext(),
-        sparse_loops(),
-        nullcontext() if wide is None else wide_from(wide),
-    ):
+    with sparse_loops(), nullcontext() if wide is None else wide_from(wide):
         yield
 
 
