@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -179,6 +180,14 @@ class _Stream:
         return self
 
 
+class _Event:
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        pass
+
+
 def _space(**names: Any) -> Any:
     return types.SimpleNamespace(**names)
 
@@ -222,6 +231,8 @@ def _module() -> types.ModuleType:
         ),
         memory=_space(OutOfMemoryError=OutOfMemoryError),
         Stream=_Stream,
+        Event=_Event,
+        get_elapsed_time=lambda begin, end: 1e3 * (end.at - begin.at),
         alloc_pinned_memory=bytearray,
         get_current_stream=_Stream,
     )
@@ -231,7 +242,8 @@ def _module() -> types.ModuleType:
         asarray=asarray,
         from_dlpack=asarray,
         empty=empty,
-        ascontiguousarray=lambda x, dtype: ndarray(np.ascontiguousarray(x.held, dtype)),
+        ascontiguousarray=lambda x, dtype=None: ndarray(np.ascontiguousarray(x.held, dtype)),
+        copyto=lambda a, b: np.copyto(a.held, b.held),
         moveaxis=lambda x, a, b: ndarray(np.moveaxis(x.held, a, b)),
         may_share_memory=lambda a, b: np.may_share_memory(a.held, b.held),
         asnumpy=lambda x: x.get(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -9,7 +10,12 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends import code_cache
-from archimedes.backends.cuda import compiled_kernels, cuda_kernel, kernel_source
+from archimedes.backends.cuda import (
+    compiled_kernels,
+    cuda_kernel,
+    kernel_figures,
+    kernel_source,
+)
 from archimedes.backends.cuda.cuda_kernel import CudaProgram
 from archimedes.backends.cuda.cupy_arrays import CupyArrays
 from archimedes.errors import CodegenError, DeviceError
@@ -235,11 +241,36 @@ def test_machine_code_is_kept_on_disk(cupy, monkeypatch, tmp_path):
     assert code_cache.cache_folder() == tmp_path / "cache"
 
 
-def test_report_and_source(cupy):
-    f = arc.compile(lambda x: np.sin(x) * 2.0, backend="cuda")
-    f(1.0)
-    assert "62 registers" in str(f.report(1.0))
-    assert "__global__ void" in f.source("cuda", 1.0)
+def test_report_and_source(cupy, monkeypatch):
+    monkeypatch.setattr(kernel_figures, "INSTANCES", 300)
+    monkeypatch.setattr(kernel_figures, "BYTES", 2**16)
+    f = arc.compile(lambda x: np.sin(x) * 2.0)
+    text = str(f.report(1.0, backend="cuda"))
+    assert "62 registers" in text and "1024 of 2048 threads on a multiprocessor" in text
+    assert re.search(r"300 instances at a time: .* per second, .* GB/s, .* % of a copy's", text)
+    assert "registers" not in str(f.report(1.0))
+    assert "__global__ void" in arc.compile(f.function, backend="cuda").source("cuda", 1.0)
+    with pytest.raises(ValueError, match="report: backend='nothing'"):
+        f.report(1.0, backend="nothing")
+    g = arc.compile(lambda x, backend: x * backend)
+    assert g.report(2.0, backend=3.0).operations == 1, "its own parameter"
+
+
+def test_a_kernel_that_does_not_start_says_what_may_help(cupy, monkeypatch):
+    program = CudaProgram(scaled(2))
+    x = cupy.asarray(np.ones((3, 2)))
+    given = ([x, x[0, 0:1]], [True, False], [cupy.empty((3, 2), np.float64)], 3)
+    program.call_batch(*given)
+    (compiled,) = program._made.values()
+    ((kernel, _),) = compiled.kernels
+
+    def fails(*arguments):
+        raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    monkeypatch.setattr(kernel, "function", fails)
+    match = r"did not start a kernel of 1 blocks of 128 threads: CUDA_ERROR.*needs a new process"
+    with pytest.raises(DeviceError, match=match):
+        program.call_batch(*given)
 
 
 def test_callbacks_are_refused(cupy):

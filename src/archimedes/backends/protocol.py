@@ -180,6 +180,10 @@ class Kernel(ABC):
         """Return the code as text; ``kind`` is one of ``sources``."""
         raise NotImplementedError(kind)
 
+    def batch_notes(self, inputs: Sequence[Any]) -> tuple[str, ...]:
+        """Time a batch of instances with these inputs and say what was seen; none by default."""
+        return ()
+
     def figures(self) -> Figures:
         """Return what it costs."""
         return Figures()

@@ -254,7 +254,11 @@ def gpu() -> list[Finding]:
     program = shutil.which("nvidia-smi")
     driver = None
     if program:
-        query = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        query = [
+            program,
+            "--query-gpu=name,driver_version,memory.total,memory.free",
+            "--format=csv,noheader",
+        ]
         try:
             done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
             driver = done.stdout.strip().splitlines()[0] if done.returncode == 0 else None
@@ -268,7 +272,10 @@ def gpu() -> list[Finding]:
         advice = 'pip install "archimedes[cuda]" (CUDA 13), "archimedes[cuda12]" (CUDA 12)'
         found.append(Finding("CuPy", "missing", "not installed", advice))
     else:
-        found.append(Finding("CuPy", "ok", "installed; python -m tests.cuda checks it"))
+        text = f"{installed('cupy') or 'installed'}; python -m tests.cuda checks it"
+        found.append(Finding("CuPy", "ok", text))
+        where = 'arrays of CuPy, PyTorch and JAX on it run there, NumPy\'s with backend="cuda"'
+        found.append(Finding("what runs there", "ok", where))
     return found
 
 

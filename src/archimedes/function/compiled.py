@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from archimedes.backends.registry import check_backend
 from archimedes.errors import TraceError
 from archimedes.function import recorded_calls
 from archimedes.function.compiled_methods import CompiledMethod
@@ -174,17 +175,30 @@ class Compiled(RecordedFunction, Generic[P, R]):
             raise ValueError(f"source: kind={kind!r} is not one of {known}")
         return kernel.source(kind)
 
-    def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Compile for these arguments, time it, and return the figures."""
+    def report(self, *args: Any, backend: str | None = None, **kwargs: Any) -> Report:
+        """Compile for these arguments, time it, and return the figures.
+
+        ``backend`` is another one than the function's own (unless it has a parameter of that
+        name): that of a GPU says what kernels take of it, and times a batch of such arguments.
+        """
         from archimedes.function.reporting import measure
 
-        return measure(self.name, self._tiers(args, kwargs), self.lookup(args, kwargs)[0])
+        if backend is not None and "backend" in self.signature.names:
+            kwargs["backend"], backend = backend, None
+        leaves, recording, tiers = self.lookup(args, kwargs)
+        tiers = self._known(tiers)
+        if backend is not None:
+            tiers = tiers.on(check_backend("report", backend))
+        return measure(self.name, tiers.where(leaves, recording.names), leaves)
 
     def _tiers(self, args: Any, kwargs: Any) -> Tiers:
         leaves, recording, tiers = self.lookup(args, kwargs)
+        return self._known(tiers).where(leaves, recording.names)
+
+    def _known(self, tiers: Tiers | None) -> Tiers:
         if tiers is None:
             raise TraceError(f"{self.name} uses values of the function that is being recorded")
-        return tiers.where(leaves, recording.names)
+        return tiers
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Run the function as plain Python on these numbers, with the checks it makes of values.

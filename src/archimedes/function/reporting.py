@@ -62,6 +62,9 @@ def measure(name: str, tiers: Tiers, leaves: Sequence[Any]) -> Report:
         for _ in range(200):
             call()
         times.append((time.perf_counter() - start) / 200)
+    arrays, traced = tiers.backend.arrays, tiers.recording.leaves
+    given = [arrays.take(x, s.code, s.shape) for x, s in zip(leaves, traced) if s.traced]
+    batch = kernel.batch_notes(given)
     figures = kernel.figures()
     return Report(
         name=name,
@@ -74,5 +77,5 @@ def measure(name: str, tiers: Tiers, leaves: Sequence[Any]) -> Report:
         lanes=figures.lanes,
         call_seconds=median(times),
         backend=tiers.backend.name,
-        notes=figures.notes,
+        notes=(*figures.notes, *batch),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from archimedes.backends.cuda.compiled_kernels import CompiledKernels
 from archimedes.backends.cuda.device import cupy
 from archimedes.backends.cuda.direct_calls import batch_entry
-from archimedes.backends.cuda.kernel_figures import notes_of
+from archimedes.backends.cuda.kernel_figures import measured_batch, notes_of
 from archimedes.backends.cuda.kernel_source import file_of, layout
 from archimedes.backends.cuda.parted_kernels import program_text
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated
@@ -115,6 +115,17 @@ class CudaProgram(Kernel):
         """Return the CUDA C of a batch whose inputs all have a row per instance."""
         plan = layout(self.program, [True] * len(self.program.inputs))
         return file_of([program_text(self.program, plan)])
+
+    def batch_notes(self, inputs: Sequence[Any]) -> tuple[str, ...]:
+        """Say how fast a batch is in which each instance has its own row of all inputs."""
+        if not self._has_results:
+            return ()
+        flags = [True] * len(inputs)
+
+        def start(given: Sequence[Any], outs: Sequence[Any], count: int) -> None:
+            self.call_batch(given, flags, outs, count)
+
+        return (measured_batch(self.program, start, inputs),)
 
     def figures(self) -> Figures:
         """Return what the code made so far costs."""

@@ -106,7 +106,14 @@ class LoadedKernel:
 
     def launch(self, blocks: int, threads: int, arguments: Sequence[Any], shared: int) -> None:
         """Start it on the current stream."""
-        self.function((blocks,), (threads,), tuple(arguments), shared)
+        try:
+            self.function((blocks,), (threads,), tuple(arguments), shared)
+        except RuntimeError as error:
+            raise DeviceError(
+                f"the GPU did not start a kernel of {blocks} blocks of {threads} threads: {error}. "
+                "If an earlier kernel failed (an array that was freed meanwhile, a kernel of "
+                "another package), its error shows here: CUDA then needs a new process."
+            ) from error
 
     def attributes(self) -> tuple[int, int]:
         """Return registers per thread, and bytes of local memory per thread."""
