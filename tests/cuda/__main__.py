@@ -47,12 +47,26 @@ def device_facts() -> None:
     )
 
 
+def speed() -> None:
+    from benchmarks import gpu
+
+    copy = gpu.copies()
+    say(f"copy: {copy / 1e12:.3f} TB/s")
+    for make in gpu.CASES:
+        row = gpu.row_of(make, copy)
+        if row is not None:
+            say(" | ".join(row))
+    for row in gpu.first_calls():
+        say(" | ".join(row))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
     parser.add_argument("--programs", type=int, default=1500, help="random programs")
     parser.add_argument("--seconds", type=float, default=90.0, help="for random programs")
     parser.add_argument("--workers", type=int, default=min(16, os.cpu_count() or 1))
     parser.add_argument("--emulate", action="store_true")
+    parser.add_argument("--bits-only", action="store_true", help="no speed: see benchmarks.gpu")
     given = parser.parse_args()
     small = given.emulate
     # JAX would take most of the memory.
@@ -62,20 +76,15 @@ def main() -> None:
             from .fake_cupy import installed
 
             stack.enter_context(installed())
-        from . import device_arrays, device_bits, device_solves, device_speed
+        from . import device_arrays, device_bits, device_solves
 
         begin = time.perf_counter()
         if not small:
             section("device", device_facts)
         from archimedes.backends.cuda.device import architecture
 
-        count = 300 if small else 10_000_000
-        copy = section("copy", lambda: device_speed.copies(count, say)) or 1.0
-        section("6-dof", lambda: device_speed.bodies(count, copy, say))
-        section("RK4", lambda: device_speed.simulations(count // 10, say))
-        section("arm", lambda: device_speed.joints(count // 5, say))
-        if not small:
-            section("first calls", lambda: device_speed.first_calls(say))
+        if not small and not given.bits_only:
+            section("speed", speed)
         section(
             "bits",
             lambda: device_bits.check_all(
@@ -91,6 +100,8 @@ def main() -> None:
         section("moving", lambda: device_arrays.moving(300 if small else 50_000_000, say))
         if not small:
             section("streams", lambda: device_arrays.streams(say))
+            section("launches", lambda: device_arrays.launches(10_000, say))
+            section("errors", lambda: device_arrays.errors(say))
             section("packages", lambda: device_arrays.packages(say))
         section("solves", lambda: device_arrays.solves(8 if small else 100_000, say))
         section("tests of solves", lambda: device_solves.check_all(say))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 import time
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import archimedes as arc
 from archimedes.backends.cuda import cuda_kernel
 
-__all__ = ["mixing", "moving", "packages", "solves", "streams"]
+__all__ = ["errors", "launches", "mixing", "moving", "packages", "solves", "streams"]
 
 
 def _f(x: Any) -> Any:
@@ -102,16 +103,58 @@ def streams(say: Any) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    pool = cupy.get_default_memory_pool()
-    held, begin = pool.total_bytes(), time.perf_counter()
-    for _ in range(2000):
-        run(there)
-    cupy.cuda.get_current_stream().synchronize()
-    each = (time.perf_counter() - begin) / 2000
-    say(
-        f"two threads, two streams: {len(wrong)} of 100 wrong; 2000 launches: {1e6 * each:.0f} us "
-        f"each, memory held {held} and then {pool.total_bytes()} bytes"
-    )
+    say(f"two threads, two streams: {len(wrong)} of 100 wrong")
+
+
+def launches(count: int, say: Any) -> None:
+    """Many calls: the time of each, and memory before and after."""
+    import cupy
+
+    run, there = arc.vmap(arc.compile(_f)), cupy.asarray(_rows())
+    for _ in range(10):
+        out = run(there)
+    pool, stream = cupy.get_default_memory_pool(), cupy.cuda.get_current_stream()
+    stream.synchronize()
+    before, free = pool.total_bytes(), cupy.cuda.runtime.memGetInfo()[0]
+    host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for name, call in (("new arrays", lambda: run(there)), ("out=", lambda: run(there, out=out))):
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        each = (time.perf_counter() - begin) / count
+        stream.synchronize()
+        say(f"{count} launches, {name}: {1e6 * each:.1f} us each")
+    after = pool.total_bytes(), cupy.cuda.runtime.memGetInfo()[0]
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - host
+    say(f"pool {before} and then {after[0]} bytes, free {free} and {after[1]}, host + {more} kB")
+
+
+def errors(say: Any) -> None:
+    """What goes wrong is said, and the next call works."""
+    import cupy
+
+    f, x = arc.vmap(lambda x: np.ones(10_000) * x), cupy.ones(10)
+    want = f(x[:3]).get().tobytes()
+    many = cupy.ones(200_000_000)
+
+    def too_many() -> Any:
+        return f(many)
+
+    def mixed() -> Any:
+        return arc.vmap(lambda a, b: a + b)(x, np.ones(10))
+
+    def callback() -> Any:
+        back = arc.compile(lambda v: arc.callback(lambda u: u * 2.0, np.float64(0.0), v))
+        return arc.vmap(back)(x)
+
+    for name, call in (("memory", too_many), ("mixing", mixed), ("python", callback)):
+        try:
+            call()
+            text = "WRONG nothing was raised"
+        except (arc.errors.ArchimedesError, ValueError) as error:
+            text = f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
+        same = f(x[:3]).get().tobytes() == want
+        say(f"{name}: {text} | afterwards works: {same}")
 
 
 def solves(count: int, say: Any) -> None:

@@ -13,10 +13,11 @@ from archimedes.backends.cuda.compiled_kernels import CompiledKernels
 from archimedes.backends.cuda.device import cupy
 from archimedes.backends.cuda.direct_calls import batch_entry
 from archimedes.backends.cuda.kernel_figures import measured_batch, notes_of
-from archimedes.backends.cuda.kernel_source import file_of, layout
+from archimedes.backends.cuda.kernel_source import LONG, file_of, layout
 from archimedes.backends.cuda.parted_kernels import program_text
 from archimedes.backends.cuda.repeated_kernel import CudaRepeated
 from archimedes.backends.cuda.repeated_source import RepeatedProgram
+from archimedes.backends.cuda.written_out import with_calls_written_out
 from archimedes.backends.protocol import Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
 
@@ -35,7 +36,7 @@ class CudaProgram(Kernel):
     sources = ("cuda",)
 
     def __init__(self, program: Program) -> None:
-        self.program = program
+        self.program = program._replace(graph=with_calls_written_out(program.graph, LONG))
         self._has_results = any(math.prod(shape) for _, shape in program.outputs)
         self._made: dict[tuple[int, tuple[bool, ...]], CompiledKernels] = {}
         self._lock = threading.Lock()

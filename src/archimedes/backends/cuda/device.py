@@ -65,13 +65,11 @@ def compiler_major() -> int:
 
 
 def shared_memory() -> int:
-    """Return the bytes of shared memory that a block of threads may ask for."""
+    """Return the bytes of shared memory that the rows of a block of threads may take together."""
     most = cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
-    return int(most) - RESERVED
+    return max(GIVEN, 2 * int(most) // 3)
 
 
-#: Bytes of shared memory that CUDA takes for itself in each block.
-RESERVED = 1024
 #: Bytes that a block has without asking.
 GIVEN = 48 * 1024
 #: Numbers of attributes in CUDA's driver interface.

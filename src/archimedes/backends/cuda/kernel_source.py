@@ -35,7 +35,9 @@ BLOCKS = (128, 64, 32)
 #: Programs of more statements than this are cut into kernels of at most ``PART_OF_LONG``: longer
 #: ones do not stay in the instruction cache of a multiprocessor (128 KiB), and each group of
 #: threads waits for its instructions. A call of an elementary function counts as so many.
-LONG, PART_OF_LONG, ELEMENTARY = 5000, 3700, 20
+LONG, PART_OF_LONG, ELEMENTARY = 5000, 3500, 20
+#: Bytes of a row that kernels of long programs read and write where it is.
+LONG_ROW = 1200
 
 
 class DeviceArray(NamedTuple):
@@ -93,7 +95,11 @@ def layout(program: Program, batched: Sequence[bool], room: int = SHARED) -> Lay
         for k, (code, shape) in enumerate(program.outputs)
     ]
     parts = parts_of(program.graph)
-    threads, staged = _staged(arrays, SHARED if parts == 1 else room)
+    if parts == 1:
+        threads, staged = _staged(arrays, SHARED)
+    else:
+        # Each kernel stages what it uses; longer rows would leave room for few threads.
+        threads, staged = _staged([a for a in arrays if a.bytes <= LONG_ROW], room)
     shared = threads * sum(a.bytes for a in staged)
     return Layout(tuple(arrays), staged, threads, shared, parts)
 
