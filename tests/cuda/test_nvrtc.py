@@ -12,8 +12,10 @@ import archimedes as arc
 from archimedes.backends.cuda import nvrtc as nvrtc_module
 from archimedes.backends.cuda.kernel_source import file_of, kernel_text, layout
 from archimedes.backends.cuda.nvrtc import compile_cubin, find_nvrtc, resources, version
+from archimedes.backends.cuda.parted_kernels import program_text
 from archimedes.backends.interpreter_backend import InterpretedProgram, Interpreter
 from archimedes.errors import DeviceError
+from archimedes.graph import CODES, F64, Graph
 
 from ..marking import long_but
 from ..programs.catalogue import programs
@@ -79,6 +81,23 @@ def test_a_rigid_body_stays_in_registers(monkeypatch):
     found = resources(file_of([kernel_text(taken, plan)]), "sm_90")
     assert found.registers <= 64 and found.stack == found.spilled == 0
     assert plan.threads == 128 and plan.shared == 128 * 26 * 8
+
+
+@pytest.mark.long
+def test_long_programs_are_kernels_that_spill_nothing():
+    rng, g = np.random.default_rng(0), Graph()
+    ids = [g.input(F64) for _ in range(20)]
+    for _ in range(5100):
+        a, b = rng.integers(max(0, len(ids) - 40), len(ids), 2)
+        ids.append(g.emit(CODES["mul" if rng.integers(2) else "add"], ids[a], ids[b]))
+    g.outputs = ids[-20:]
+    made = Case(program("long", g)).program
+    plan = layout(made, [True])
+    # Not all of them are live, and no such test should take long.
+    cut = program_text(made, plan._replace(parts=3))
+    assert len(cut.kernels) == 3 and cut.far % (8 * plan.threads) == 0
+    found = resources(file_of([cut]), "sm_90")
+    assert found.spilled == 0 and found.registers <= 128
 
 
 def test_errors_show_the_compilers_words():

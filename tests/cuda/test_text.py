@@ -6,8 +6,10 @@ import re
 
 from archimedes.backends.cuda.device_text import all_helpers
 from archimedes.backends.cuda.kernel_source import file_of, kernel_text, layout
+from archimedes.backends.cuda.written_out import with_calls_written_out
+from archimedes.backends.interpreter import run as interpreted
 from archimedes.backends.protocol import ArrayType, Program
-from archimedes.graph import CODES, F64, Graph
+from archimedes.graph import CODES, F64, Call, Graph
 
 from ..programs.catalogue import programs
 from .cases import Case
@@ -68,3 +70,23 @@ def test_the_same_text_every_time():
     program = scaled(5)
     plan = layout(program, [True, True])
     assert kernel_text(program, plan) == kernel_text(program, plan)
+
+
+def test_calls_of_long_programs_are_written_out():
+    """Functions that are called once; what is called twice stays a function."""
+
+    def calling(times: int) -> Graph:
+        body, g = Graph(), Graph()
+        a, b = body.input(F64), body.input(F64)
+        body.outputs = [body.emit(CODES["mul"], a, b), body.emit(CODES["add"], a, b)]
+        x, y = g.input(F64), g.input(F64)
+        for _ in range(times):
+            x, y = (int(i) for i in g.region(Call([x, y], body)))
+        g.outputs = [g.emit(CODES["sub"], x, y)]
+        return g
+
+    once = with_calls_written_out(calling(1), 2)
+    assert not once.regions and len(once.live()) == 5
+    assert interpreted(once, [3.0, 4.0]) == interpreted(calling(1), [3.0, 4.0]) == [5.0]
+    assert with_calls_written_out(calling(2), 2).regions
+    assert with_calls_written_out(calling(1), 100).regions, "short ones stay as they are"
