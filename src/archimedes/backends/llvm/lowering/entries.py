@@ -51,7 +51,7 @@ __all__ = [
 SCALAR = "arc_scalar"
 SCALAR_PARAMETERS = "ptr %in, ptr %out"
 #: Up to this many operations a batch kernel keeps its tiles in registers.
-FUSED = 1500
+FUSED = 2500
 
 
 class Program(NamedTuple):
