@@ -85,7 +85,16 @@ def _places(x):
     return np.concatenate([first, np.argmax(m, axis=0), np.argmin(m, axis=1)])
 
 
+def _scattered(x):
+    y, m = x * 2.0, x.reshape(-1, 4) * 1.0
+    y[np.argsort(x)] = np.sin(x)
+    y[(np.abs(x) * 10.0).astype(int) % 50] = x
+    m[np.argsort(m, axis=0)[:, 0], 1] = m[:, 2]
+    return y + m.ravel()
+
+
 FUNCTIONS = {
+    "scattered": _scattered,
     "sorted": _sorted,
     "cumulated": _cumulated,
     "places": _places,

@@ -23,7 +23,7 @@ from archimedes.graph.regions.reads import row_major
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.trace import Trace, current_trace, trace_error
 from archimedes.symbolic.core.traced_value import TracedValue
-from archimedes.symbolic.core.wide import Column, each, in_loops, put_in, taken
+from archimedes.symbolic.core.wide import Column, each, in_loops, positions_in, put_in, taken
 
 __all__ = ["put", "read_table", "static_key", "take"]
 
@@ -212,6 +212,9 @@ def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
             f"shape mismatch: value array of shape {ids.shape} could not be broadcast to indexing "
             f"result of shape {places.shape}"
         ) from None
+    if in_loops(g, len(values), *(places.columns[axis] for axis in places.traced_axes)):
+        _put_many(trace, x, places, values)
+        return
     if in_loops(g, x.size, x.ids) and len(values) < x.size:
         static, moving = places.flat(x.shape)
         x.ids[...] = put_in(g, x.ids, x.code, static, moving, values)
@@ -225,6 +228,22 @@ def put(x: TracedValue, key: Any, ids: np.ndarray) -> None:
                 test = g.emit(_AND, test, g.emit(_EQ, at[axis], g.const(k, I64)))
                 where[axis] = k
             x.ids[tuple(where)] = g.emit(_SELECT, test, value, int(x.ids[tuple(where)]))
+
+
+def _put_many(trace: Trace, x: TracedValue, places: _Places, values: list[int]) -> None:
+    """Write many values in loops: every element looks for the last one that is meant for it.
+
+    Positions are sorted, values with the same one in their order.
+    """
+    static, moving = places.flat(x.shape)
+    at = wrap(positions_in(trace.graph, static, moving), I64, trace)
+    given = wrap(np.array(values, dtype=np.int64), x.code, trace)
+    order: Any = np.argsort(at, kind="stable")
+    ordered, targets = at[order], np.arange(x.size)
+    found: Any = np.maximum(np.searchsorted(ordered, targets, side="right") - 1, 0)
+    old = wrap(x.ids.reshape(-1), x.code, trace)
+    new: Any = np.where(ordered[found] == targets, given[order[found]], old)
+    x.ids[...] = trace.elements_of(new).reshape(x.shape)
 
 
 def _put_masked(trace: Trace, x: TracedValue, mask: TracedValue, ids: np.ndarray) -> None:

@@ -33,6 +33,7 @@ __all__ = [
     "in_loops",
     "is_wide",
     "loop_rules",
+    "positions_in",
     "put_in",
     "reduction",
     "sparse_loops",
@@ -241,7 +242,8 @@ def each_with(
     make: Callable[..., int],
 ) -> np.ndarray:
     """Return the same where ``make`` also gets blocks, whose elements it reads itself."""
-    if not in_loops(g, math.prod(shape), *operands):
+    size = math.prod(shape)
+    if not (in_loops(g, size, *operands) or (blocks and is_wide(size))):
         columns = [_nodes(g, np.broadcast_to(ids, shape)) for ids in operands]
         flat = [make(g, *row, *blocks) for row in zip(*columns)]
         return np.array(flat, dtype=np.int64).reshape(shape)
@@ -341,15 +343,30 @@ def put_in(
     flat = np.ascontiguousarray(ids).reshape(-1)
     rows = zip(static.tolist(), *(_nodes(g, column.ids) for column in columns))
     for (start, *row), value in zip(rows, values):
-        at, inside = g.const(start, I64), g.const(True, B8)
-        for column, i in zip(columns, row):
-            low = g.emit(_LE, g.const(0, I64), i)
-            high = g.emit(_LT, i, g.const(column.size, I64))
-            inside = g.emit(_AND, inside, g.emit(_AND, low, high))
-            at = g.emit(_ADD, at, g.emit(_MUL, i, g.const(column.stride, I64)))
-        at = g.emit(_SELECT, inside, at, g.const(-1, I64))
+        at = _place_or_none(g, columns, g.const(start, I64), row)
         flat = _with_one(g, flat, code, at, value)
     return flat.reshape(ids.shape)
+
+
+def _place_or_none(g: Graph, columns: Sequence[Column], at: int, row: Sequence[int]) -> int:
+    """Emit where an element is, -1 where a coordinate is outside its axis."""
+    inside = g.const(True, B8)
+    for column, i in zip(columns, row):
+        low = g.emit(_LE, g.const(0, I64), i)
+        high = g.emit(_LT, i, g.const(column.size, I64))
+        inside = g.emit(_AND, inside, g.emit(_AND, low, high))
+        at = g.emit(_ADD, at, g.emit(_MUL, i, g.const(column.stride, I64)))
+    return g.emit(_SELECT, inside, at, g.const(-1, I64))
+
+
+def positions_in(g: Graph, static: np.ndarray, columns: Sequence[Column]) -> np.ndarray:
+    """Return ids of positions, static ones plus what columns add; -1 outside an axis."""
+
+    def place(body: Graph, start: int, *row: int) -> int:
+        return _place_or_none(body, columns, start, row)
+
+    operands = [constant_ids(g, static), *(column.ids for column in columns)]
+    return each(g, operands, [I64] * len(operands), static.shape, place)
 
 
 def _with_one(g: Graph, flat: np.ndarray, code: int, at: int, value: int) -> np.ndarray:

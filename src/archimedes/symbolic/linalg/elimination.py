@@ -129,7 +129,8 @@ def _region_solve(a: Any, b: Any) -> Any:
 def _wide_solve(a: Any, b: Any) -> tuple[Any]:
     trace = current_trace()
     given = [array_value(trace, x) for x in (a, b)]
-    (made,) = trace.graph.region(Solve(given, *b.shape, a.code, blocks=True)).tolist()
+    n, m = b.shape
+    (made,) = trace.graph.region(Solve(given, n, m, a.code, blocks=True)).tolist()
     return (array_of(trace, made, b.shape, a.code),)
 
 
