@@ -13,10 +13,10 @@ from archimedes.backends.registry import backend_of
 from archimedes.errors import IntegerRangeError, ShapeDtypeError, TraceError, explained
 from archimedes.graph.dtypes import DTYPES, F64, I64, STATIC, code_of
 from archimedes.symbolic import SymbolicArray, is_tracing, lift
-from archimedes.symbolic.core.memory_order import axis_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.trace import trace_error
 from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.symbolic.memory_order import axis_order
 from archimedes.symbolic.recorded.recorded_memory import as_plain
 from archimedes.tree.content import content_key
 from archimedes.tree.treedef import TreeDef

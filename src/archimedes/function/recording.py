@@ -26,10 +26,10 @@ from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
-from archimedes.symbolic.core.memory_order import in_order
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.core.wide import ANYWAY, is_wide, threshold
+from archimedes.symbolic.memory_order import in_order
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.tree.treedef import TreeDef
