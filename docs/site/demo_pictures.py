@@ -45,7 +45,7 @@ def main(names: list[str]) -> int:
 def demo_cards() -> str:
     """Return the part of the gallery that shows the demonstrations."""
     cards = "".join(
-        f"### {name}\n\n{demo.summary.capitalize()}: `archimedes demo {name}`.\n\n"
+        f"### {name}\n\n{demo.summary[0].upper()}{demo.summary[1:]}: `archimedes demo {name}`.\n\n"
         f"![The page of the demonstration {name}.](_static/demos/{name}.jpg)\n\n"
         for name, demo in DEMOS.items()
     )

@@ -38,6 +38,7 @@ def _heading(script: Path) -> str:
         .capitalize()
         .replace("F16", "F-16")
         .replace("Nasa", "NASA")
+        .replace("Rl ", "RL ")
     )
 
 

@@ -60,7 +60,7 @@ def _(model: Model, scene: Scene, flight: Flight) -> None:
         scene.note = f"{scene.note} Not shown: {left_out[0]}{more}".strip()
     seen = model.links[0 if _floats(model) else len(model.links) // 2]
     name = f"{flight.name}: {seen.body or seen.joint}"
-    scene.camera = Camera("follow", name, azimuth=-55.0, elevation=16.0, distance=2.4 * reach)
+    scene.camera = Camera("follow", name, azimuth=-55.0, elevation=16.0, distance=3.0 * reach)
     add_joint_charts(model, scene, flight, x)
 
 
