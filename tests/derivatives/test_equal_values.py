@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.graph.dtypes import length_of
 
 from .cases import Case, agree, hessian, jacobian, weights
 
@@ -330,6 +331,21 @@ def test_factors_carried_out_of_a_loop() -> None:
     a = np.array([[0.6, 0.8], [-0.8, 0.6]])
     assert np.isnan(np.asarray(arc.jvp(composed)(a, step))).any()
     assert np.isnan(np.asarray(arc.grad(lambda a: np.sum(step * composed(a)))(a))).any()
+
+
+def test_outputs_in_a_block() -> None:
+    """The matrix root at a tie, with its elements and others in one array that is a loop."""
+    points = np.cos(np.arange(10.0))
+    a, step = 4.0 * np.eye(3), STEP + STEP.T
+
+    @arc.compile(loops_from=2)
+    def root(a):
+        w, v = np.linalg.eigh(a)
+        return np.outer(points, (v * np.sqrt(w)) @ v.T)
+
+    assert any(length_of(k) for k in root.recording(a).blocks.output_dtypes)
+    want = np.outer(points, step / 4.0)
+    np.testing.assert_allclose(arc.jvp(root)(a, step), want, atol=1e-12)
 
 
 def test_many_outputs() -> None:

@@ -82,7 +82,8 @@ def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
     g, operands = trace.graph, [trace.elements_of(a) for a in arrays]
     shape = np.broadcast(*operands).shape
     if in_loops(g, int(np.prod(shape)), *operands):
-        return elementwise(g, operands, [F64] * len(operands), shape, make)[0]
+        dtypes = [F64] * len(operands)
+        return elementwise(g, operands, dtypes, shape, lambda body, *ids: make(body, *ids))[0]
     columns = [np.broadcast_to(trace.ids_of(a), shape).ravel().tolist() for a in arrays]
     flat = [make(g, *ids) for ids in zip(*columns)]
     return np.array(flat, dtype=np.int64).reshape(shape)

@@ -6,9 +6,13 @@ structural zeros cost nothing. Directions are small ints chosen by the caller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+import numpy as np
+
+from archimedes.graph.blocks.references import as_block
 from archimedes.graph.derivatives.reverse import LINEAR_RULES, PARTIAL_RULES, add_term
 from archimedes.graph.derivatives.whole import (
     MAX_ROWS,
@@ -17,7 +21,7 @@ from archimedes.graph.derivatives.whole import (
     whole_places,
     whole_rule,
 )
-from archimedes.graph.dtypes import is_float
+from archimedes.graph.dtypes import I64, is_float, item_type, length_of
 from archimedes.graph.formulas import Emit
 from archimedes.graph.ops import OUT
 from archimedes.graph.passes import with_outputs
@@ -91,16 +95,42 @@ def forward_sweep(
     """
     src = opened(src)
     rows = whole_outputs(src, [bool(seed) for seed in seeds])
-    if not 0 < len(rows) <= MAX_ROWS:
+    if not 0 < sum(length_of(src.output_dtypes[k]) or 1 for k in rows) <= MAX_ROWS:
         return _Forward(dst, src, inputs, seeds).sweep()
     rest = sorted(set(range(len(src.outputs))).difference(rows))
     outs = [-1] * len(src.outputs)
     tangents: list[Directions] = [{}] * len(outs)
-    for kind, places in ((_Forward, rest), (_ForwardWithCuts, rows)):
-        part = with_outputs(src, [src.outputs[k] for k in places])
-        for k, out, found in zip(places, *kind(dst, part, inputs, seeds).sweep()):
-            outs[k], tangents[k] = out, found
+    part = with_outputs(src, [src.outputs[k] for k in rest])
+    for k, out, found in zip(rest, *_Forward(dst, part, inputs, seeds).sweep()):
+        outs[k], tangents[k] = out, found
+    part = with_outputs(src, [src.outputs[k] for k in rows])
+    for k, (out, found) in zip(rows, _with_cuts(dst, part, inputs, seeds)):
+        outs[k], tangents[k] = out, found
     return outs, tangents
+
+
+def _with_cuts(
+    dst: Graph, src: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
+) -> Iterator[tuple[int, Directions]]:
+    """Do the sweep with regions cut out, whose rules want numbers: blocks element by element."""
+    kinds = src.output_dtypes
+    src.outputs = [
+        src.element(i, src.const(k, I64)) if length else i
+        for i, length in zip(src.outputs, map(length_of, kinds))
+        for k in range(length or 1)
+    ]
+    found = zip(*_ForwardWithCuts(dst, src, inputs, seeds).sweep())
+    for kind in kinds:
+        if not length_of(kind):
+            yield next(found)
+            continue
+        ids, tangents = zip(*islice(found, length_of(kind)))
+        zero = dst.const(0.0, item_type(kind))
+        whole = {
+            d: as_block(dst, np.array([t.get(d, zero) for t in tangents]), item_type(kind))
+            for d in dict.fromkeys(d for t in tangents for d in t)
+        }
+        yield as_block(dst, np.array(ids), item_type(kind)), whole
 
 
 class _ForwardWithCuts(_Forward):

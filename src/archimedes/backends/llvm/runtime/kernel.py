@@ -6,7 +6,6 @@ import ctypes
 import struct
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from archimedes.backends.llvm.lowering.entries import (
     scalar_program,
 )
 from archimedes.backends.llvm.lowering.llvm_dialect import PART
+from archimedes.backends.llvm.runtime import recent_code as recent
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.lane_counts import lanes_for
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
@@ -255,7 +255,7 @@ class Kernel:
             if entry == SCALAR:
                 self._text = program if self.draft else None
         if self._tables and not hosted:
-            _remember(key, code)
+            recent.remember(key, code)
         native = NativeCode(code, entry, imports)
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
@@ -271,7 +271,7 @@ class Kernel:
 
     def _recent(self, key: str) -> bytes | None:
         """Return code made lately for the same program with other data."""
-        return _made.get(key) if self._tables else None
+        return recent.code(key) if self._tables else None
 
     @property
     def stats(self) -> Statistics:
@@ -387,20 +387,6 @@ class Kernel:
             self._finish(batch.function(arrays, to, begin, end))
 
         over_chunks(run, n, threads, self.lanes)
-
-
-#: Code of programs with longer tables, which is used again for other data.
-_made: OrderedDict[str, bytes] = OrderedDict()
-_made_lock = threading.Lock()
-MADE = 64
-
-
-def _remember(key: str, code: bytes) -> None:
-    with _made_lock:
-        _made[key] = code
-        _made.move_to_end(key)
-        while len(_made) > MADE:
-            _made.popitem(last=False)
 
 
 def _table(pointers: Sequence[int]) -> bytes:
