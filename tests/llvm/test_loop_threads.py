@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import numpy as np
@@ -90,7 +91,12 @@ def test_interrupts_arrive(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop_threads, "over_chunks", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        f(x)
-        for _ in range(500):
-            time.sleep(0.01)
+    # A process that was started in the background ignores interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            f(x)
+            for _ in range(500):
+                time.sleep(0.01)
+    finally:
+        signal.signal(signal.SIGINT, before)
