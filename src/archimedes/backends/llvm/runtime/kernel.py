@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 import threading
 import time
 from collections.abc import Sequence
@@ -31,7 +30,13 @@ from archimedes.backends.llvm.runtime import recent_code as recent
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.lane_counts import lanes_for
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
-from archimedes.backends.llvm.runtime.pointers import check_leaves, checked_pointers, data_pointer
+from archimedes.backends.llvm.runtime.pointers import (
+    check_leaves,
+    checked_pointers,
+    data_pointer,
+    pointer_table,
+)
+from archimedes.backends.llvm.runtime.statistics import Statistics
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
@@ -43,7 +48,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.table_data import data_form, data_tables, table_key
 from archimedes.waiting import reported
 
-__all__ = ["Kernel", "Statistics", "build"]
+__all__ = ["Kernel", "build"]
 
 #: The sources of this backend.
 _OWN = Path(__file__).parents[1]
@@ -52,22 +57,6 @@ _SCALAR_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 _BATCH_TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64
 )
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Figures about a kernel.
-
-    ``nodes``: operations after expansion; ``code_bytes``: object code of all entries made so
-    far; ``compile_seconds``: time to make them, cache or not; ``lanes``: instances computed at
-    once in a batch; ``cached``: entries that came from disk.
-    """
-
-    nodes: int
-    code_bytes: int
-    compile_seconds: float
-    lanes: int
-    cached: int
 
 
 def build(
@@ -319,7 +308,7 @@ class Kernel:
     def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
         if self._single is None:
             self._scalar()
-        self._finish(self._call(_table(given), _table(to)))
+        self._finish(self._call(pointer_table(given), pointer_table(to)))
 
     def _batch(self, batched: tuple[bool, ...]) -> _Batch:
         found = self._batches.get(batched)
@@ -374,24 +363,19 @@ class Kernel:
         sizes = [leaf.size * (n if flag else 1) for leaf, flag in zip(self.inputs, flags)]
         given = checked_pointers("input", in_arrays, self._in_dtypes, sizes)
         sizes = [leaf.size * n for leaf in self.outputs]
-        to = _table(checked_pointers("output", out_arrays, self._out_dtypes, sizes))
+        to = pointer_table(checked_pointers("output", out_arrays, self._out_dtypes, sizes))
         if n == 0:
             return
         values: list[np.ndarray] = []
         if batch.shared is not None:
             values = [np.empty(leaf.size, DTYPES[leaf.dtype]) for leaf in batch.shared.outputs]
             batch.shared._run(given, [data_pointer(v) for v in values])
-        arrays = _table([*given, *(data_pointer(v) for v in values)])
+        arrays = pointer_table([*given, *(data_pointer(v) for v in values)])
 
         def run(begin: int, end: int) -> None:
             self._finish(batch.function(arrays, to, begin, end))
 
         over_chunks(run, n, threads, self.lanes)
-
-
-def _table(pointers: Sequence[int]) -> bytes:
-    """Return a C array of pointers."""
-    return struct.pack(f"={len(pointers)}Q", *pointers)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from archimedes.backends.llvm.lowering.entries import Leaf
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
-__all__ = ["check_leaves", "checked_pointers", "data_pointer"]
+__all__ = ["check_leaves", "checked_pointers", "data_pointer", "pointer_table"]
 
 
 def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
@@ -74,3 +75,8 @@ def checked_pointers(
             )
         pointers.append(data_pointer(array))
     return pointers
+
+
+def pointer_table(pointers: Sequence[int]) -> bytes:
+    """Return a C array of pointers."""
+    return struct.pack(f"={len(pointers)}Q", *pointers)
