@@ -159,8 +159,13 @@ def test_modes_that_cannot_be_stabilised_are_refused():
         solve_dare([[2.0]], [[0.0]], [[1.0]], [[1.0]])
     with pytest.raises(np.linalg.LinAlgError, match="B must reach every mode"):
         solve_care([[1.0]], [[0.0]], [[1.0]], [[1.0]])
-    with pytest.raises(np.linalg.LinAlgError, match="B must reach every mode"):
+    with pytest.raises(np.linalg.LinAlgError, match=r"C must see every mode.* not see .* at 2"):
         dlqe([[2.0]], [[0.0]], [[1.0]], [[1.0]])
+    turning = np.array([[0.1, 2.0, 0.0], [-2.0, 0.1, 0.0], [0.0, 0.0, -1.0]])
+    with pytest.raises(np.linalg.LinAlgError, match=r"not reach the one at 0.1 \+- 2j: add"):
+        lqr(turning, np.array([[0.0], [0.0], [1.0]]), np.eye(3), np.eye(1))
+    with pytest.raises(np.linalg.LinAlgError, match=r"mode of A at 1 is on the limit .* no weight"):
+        dlqr(np.diag([0.0, 1.0]), np.ones((2, 1)), np.diag([1.0, 0.0]), np.eye(1))
     one = np.eye(1)
     recorded = arc.compile(lambda a, b: solve_dare(a, b, one, one))
     assert np.isnan(recorded(2.0 * one, 0.0 * one)).all()
@@ -180,6 +185,7 @@ def test_a_gain_as_c(tmp_path):
 
 
 EYE = np.eye(2)
+INFINITE = np.full((2, 2), np.inf)
 MESSAGES = [
     (lambda: lqr(np.ones((2, 3)), EYE, EYE, EYE), r"A must be a matrix of shape \(2, 2\)"),
     (lambda: lqr(EYE, np.ones((3, 1)), EYE, EYE), r"B must be a matrix of shape \(2, n\)"),
@@ -191,6 +197,11 @@ MESSAGES = [
     (lambda: dlqe(EYE, np.ones((1, 3)), EYE, EYE), r"C must be a matrix of shape \(n, 2\)"),
     (lambda: dlqr(EYE, EYE, np.nan * EYE, EYE), "Q must hold finite numbers"),
     (lambda: dlqr("A", EYE, EYE, EYE), "A must be an array of real numbers"),
+    (lambda: lqr(EYE, EYE, -EYE, EYE), "Q must have no negative .* least is -1.* is a sign wrong"),
+    (lambda: dlqr(EYE, EYE, np.diag([1.0, -1e-3]), EYE), "Q must have no negative eigenvalues"),
+    (lambda: lqr(EYE, EYE, EYE, EYE, 5 * EYE), r"\[\[Q, N\], \[N.T, R\]\] must have no negative"),
+    (lambda: lqr(np.nan * EYE, EYE, EYE, EYE), "A must hold finite numbers"),
+    (lambda: lqe(EYE, INFINITE, EYE, EYE), "C must hold finite numbers"),
 ]
 
 

@@ -59,6 +59,11 @@ def a_weight_that_is_zero(run):
     return run(lambda A: lqr(A, B, EYE, 0 * ONE)[0])(A)
 
 
+@entry("control", error=ValueError, eager_error=ValueError, says=["Q must have no"], line=False)
+def a_weight_below_zero(run):
+    return run(lambda A: lqr(A, B, np.diag([1.0, -1.0]), ONE)[0])(A)
+
+
 @entry("control", error=ValueError, eager_error=ValueError, says=["method must be"], line=False)
 def a_method_that_there_is_not(run):
     return run(lambda A: discretize_linear(A, B, EYE, np.zeros((2, 1)), 0.1, "bilinear"))(A)

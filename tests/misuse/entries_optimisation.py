@@ -58,3 +58,8 @@ def an_objective_of_two_numbers(run):
 def a_constraint_that_returns_nothing(run):
     solver = arc.nlp_solver(bowl, lambda x, k: None, method="sqp")
     return run(lambda k: solver(np.zeros(2), k))(1.0)
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["no residuals"], line=False)
+def residuals_that_are_not_returned(run):
+    return arc.optimize.least_squares(lambda x: None, np.ones(2))

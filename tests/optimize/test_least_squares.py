@@ -200,3 +200,20 @@ def test_the_other_names_are_here():
     assert root is arc.root
     assert implicit is arc.implicit
     assert arc.optimize.lm_solve is lm_solve
+
+
+@pytest.mark.parametrize("empty", [lambda x: np.zeros(0), lambda x: None])
+def test_no_residuals_are_an_error(empty):
+    """Nothing to minimise is no success: the data were empty, or a return was forgotten."""
+    with pytest.raises(ValueError, match=r"func returns no residuals.* return"):
+        least_squares(empty, np.ones(2))
+
+
+def test_residuals_that_are_rounding_are_a_success():
+    """Scaled so that rounding alone is above every tolerance: the fit is exact all the same."""
+    t = np.linspace(0.0, 1.0, 50)
+    misfit = lambda p: 1e5 * (p[0] * np.exp(p[1] * t) - 2.0 * np.exp(-1.3 * t))
+    found = least_squares(misfit, [1.0, 1.0], ftol=1e-12, xtol=1e-12, gtol=1e-12)
+    assert found.success and found.status is LMStatus.ROUNDING_REACHED
+    assert "is rounding" in found.message
+    np.testing.assert_allclose(found.x, [2.0, -1.3], rtol=1e-13)

@@ -371,3 +371,16 @@ def test_a_likelihood_that_is_not_finite_says_so():
     filter_of = lambda p: KalmanFilter(A=np.eye(1), C=np.eye(1), Q=np.eye(1), R=p * np.eye(1))
     with pytest.raises(ValueError, match="likelihood is not finite with p_guess"):
         pem(filter_of, data, -9.0, np.zeros(1), P0=[[1.0]], likelihood=True)
+
+
+def test_data_without_noise_are_a_success():
+    """What is left is rounding: no step lowers it, and none need to."""
+    ts = np.linspace(0.0, 2.0, 41)
+    data = Timeseries(ts, np.ones(41), 2.0 * (1.0 - np.exp(-3.0 * ts)))
+    lag = lambda t, x, u, p: p["rate"] * (p["gain"] * u - x)
+    guess = {"gain": 1.0, "rate": 1.0}
+    for count in (1, 4):
+        found = output_error(lag, lambda t, x, u, p: x, data, guess, np.zeros(1), segments=count)
+        assert found.success, found.message
+        assert found.p["gain"] == pytest.approx(2.0, rel=1e-9)
+        assert found.cost < 1e-15

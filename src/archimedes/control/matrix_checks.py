@@ -40,13 +40,22 @@ def vector(value: Any, name: str, size: int | None = None) -> Any:
     return found
 
 
-def matrix(value: Any, name: str, rows: int | None = None, columns: int | None = None) -> Any:
+def matrix(
+    value: Any,
+    name: str,
+    rows: int | None = None,
+    columns: int | None = None,
+    *,
+    finite: bool = False,
+) -> Any:
     """Return numbers as an array (rows, columns); None is any number."""
     found = real_numbers(value, name)
     shape = np.shape(found)
     if len(shape) != 2 or any(w not in (None, s) for w, s in zip((rows, columns), shape)):
         wanted = ", ".join("n" if w is None else str(w) for w in (rows, columns))
         raise ShapeDtypeError(f"{name} must be a matrix of shape ({wanted}), got {shape}")
+    if finite and not holds_traced(found) and not np.all(np.isfinite(found)):
+        raise ValueError(f"{name} must hold finite numbers, got {found}")
     return found
 
 
@@ -57,13 +66,11 @@ def symmetric_matrix(
 
     ``eigenvalues`` is "any", "not negative" (covariances) or "positive".
     """
-    found = matrix(value, name, size, size)
+    found = matrix(value, name, size, size, finite=True)
     if found.shape[0] != found.shape[1]:
         raise ShapeDtypeError(f"{name} must be a square matrix, got shape {found.shape}")
     if holds_traced(found):
         return found
-    if not np.all(np.isfinite(found)):
-        raise ValueError(f"{name} must hold finite numbers, got {found}")
     slack = ROUNDING * np.max(np.abs(found), initial=0.0)
     if np.any(np.abs(found - found.T) > slack):
         raise ValueError(
@@ -83,7 +90,13 @@ def symmetric_matrix(
             )
         )
     if least < -slack:
-        raise ValueError(f"{name} must have no negative eigenvalues, its least is {least:.3g}")
+        raise ValueError(
+            explained(
+                "weight",
+                f"{name} must have no negative eigenvalues, its least is {least:.3g}: squares "
+                "weighted by it would count below zero; is a sign wrong?",
+            )
+        )
     return found
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.linear.riccati import solve_care, solve_dare
+from archimedes.control.linear.riccati import care, dare
+from archimedes.control.linear.unreached_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
+from archimedes.function import holds_traced
 
 __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 
@@ -15,13 +17,16 @@ __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
     """Return K (m, n) and X (n, n): u = -K x minimises the integral of x'Qx + u'Ru + 2x'Nu.
 
-    For dx/dt = A x + B u; the least cost from x is x'Xx. See `solve_care` for what is needed.
+    For dx/dt = A x + B u; the least cost from x is x'Xx. No combination of x and u may cost less
+    than nothing, and B must reach every mode that is not stable; see `solve_care`, which also
+    solves with weights below zero.
 
     >>> K, X = lqr([[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]], np.eye(2), [[1.0]])
     >>> K.round(4)
     array([[1.    , 1.7321]])
     """
-    X = solve_care(A, B, Q, R, N)
+    _check_cost(Q, R, N)
+    X = care(A, B, Q, R, N)
     BX = matrix(B, "B").T @ X
     return np.linalg.solve(matrix(R, "R"), BX if N is None else BX + matrix(N, "N").T), X
 
@@ -29,13 +34,14 @@ def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
 def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
     """Return K (m, n) and X (n, n): u = -K x minimises the sum of x'Qx + u'Ru + 2x'Nu.
 
-    For x+ = A x + B u; the least cost from x is x'Xx. See `solve_dare` for what is needed.
+    For x+ = A x + B u; the least cost from x is x'Xx. What is needed is as in `lqr`.
 
     >>> K, X = dlqr([[1.0]], [[1.0]], [[1.0]], [[1.0]])
     >>> K.round(4)
     array([[0.618]])
     """
-    X = solve_dare(A, B, Q, R, N)
+    _check_cost(Q, R, N)
+    X = dare(A, B, Q, R, N)
     B = matrix(B, "B")
     BXA = B.T @ X @ matrix(A, "A")
     right = BXA if N is None else BXA + matrix(N, "N").T
@@ -53,8 +59,8 @@ def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
     (array([[2.]]), array([[2.]]))
     """
     A, C, R = _transposed(A, C, R)
-    K, P = lqr(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R)
-    return K.T, P
+    P = care(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R, words=ESTIMATOR)
+    return np.linalg.solve(R, C.T @ P).T, P
 
 
 def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
@@ -68,12 +74,24 @@ def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
     (array([[0.618]]), array([[1.618]]))
     """
     A, C, R = _transposed(A, C, R)
-    P = solve_dare(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R)
+    P = dare(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R, words=ESTIMATOR)
     return np.linalg.solve(R + C.T @ P @ C, C.T @ P).T, P
+
+
+def _check_cost(Q: Any, R: Any, N: Any) -> None:
+    """Raise where x'Qx + u'Ru + 2x'Nu, as far as it is known, can be below zero."""
+    if N is None:
+        symmetric_matrix(Q, "Q", eigenvalues="not negative")
+        return
+    Q, R, N = symmetric_matrix(Q, "Q"), symmetric_matrix(R, "R"), matrix(N, "N", finite=True)
+    if holds_traced((Q, R, N)) or N.shape != (len(Q), len(R)):
+        return  # shapes are judged with those of A and B
+    both = np.concatenate([np.concatenate([Q, N], axis=1), np.concatenate([N.T, R], axis=1)])
+    symmetric_matrix(both, "[[Q, N], [N.T, R]]", eigenvalues="not negative")
 
 
 def _transposed(A: Any, C: Any, R: Any) -> tuple[Any, Any, Any]:
     """Return the dual system, with errors that name what the user gave."""
     n = matrix(A, "A").shape[0]
-    A, C = matrix(A, "A", n, n), matrix(C, "C", None, n)
+    A, C = matrix(A, "A", n, n, finite=True), matrix(C, "C", None, n, finite=True)
     return A.T, C.T, symmetric_matrix(R, "R", C.shape[0], "positive")

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.control.linear.unreached_modes import REGULATOR, Words, no_solution
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import holds_traced, scan, stop_gradient
 
-__all__ = ["solve_care", "solve_dare"]
+__all__ = ["care", "dare", "solve_care", "solve_dare"]
 
 #: Doublings: closed loops with a spectral radius up to 1 - 1e-8 have died away after them.
 DOUBLINGS = 32
@@ -33,9 +34,7 @@ def solve_dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
     >>> solve_dare([[2.0]], [[1.0]], [[1.0]], [[1.0]]).round(6)
     array([[4.236068]])
     """
-    A, B, Q, R, N = _checked(A, B, Q, R, N)
-    with np.errstate(all="ignore"):
-        return _answer(_dare, A, B, Q, R, N)
+    return dare(A, B, Q, R, N)
 
 
 def solve_care(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
@@ -46,32 +45,43 @@ def solve_care(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
     >>> solve_care([[1.0]], [[1.0]], [[3.0]], [[1.0]]).round(6)
     array([[3.]])
     """
-    A, B, Q, R, N = _checked(A, B, Q, R, N)
-    with np.errstate(all="ignore"):
-        return _answer(_care, A, B, Q, R, N)
+    return care(A, B, Q, R, N)
+
+
+def dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None, words: Words = REGULATOR) -> Any:
+    """Solve as `solve_dare` does, with errors in the words of who asks."""
+    return _answer(_dare, True, words, *_checked(A, B, Q, R, N))
+
+
+def care(A: Any, B: Any, Q: Any, R: Any, N: Any = None, words: Words = REGULATOR) -> Any:
+    """Solve as `solve_care` does, with errors in the words of who asks."""
+    return _answer(_care, False, words, *_checked(A, B, Q, R, N))
 
 
 def _checked(A: Any, B: Any, Q: Any, R: Any, N: Any) -> tuple[Any, ...]:
     n = matrix(A, "A").shape[0]
-    A, B = matrix(A, "A", n, n), matrix(B, "B", n)
+    A, B = matrix(A, "A", n, n, finite=True), matrix(B, "B", n, finite=True)
     m = B.shape[1]
     Q = symmetric_matrix(Q, "Q", n)
     R = symmetric_matrix(R, "R", m, eigenvalues="positive")
-    return A, B, Q, R, None if N is None else matrix(N, "N", n, m)
+    return A, B, Q, R, None if N is None else matrix(N, "N", n, m, finite=True)
 
 
-def _answer(solve: Any, *given: Any) -> Any:
+def _answer(solve: Any, discrete: bool, words: Words, *given: Any) -> Any:
     """Return X, nan without a stabilising solution; plain numbers raise instead."""
+    traced = holds_traced(given)
     try:
-        X = solve(*given)
-        failed = not holds_traced(X) and bool(np.any(np.isnan(X)))
+        with np.errstate(all="ignore"):
+            X = solve(*given)
+        failed = not traced and bool(np.any(np.isnan(X)))
     except np.linalg.LinAlgError:
+        if traced:
+            raise
         failed = True
     if failed:
-        raise np.linalg.LinAlgError(
-            "found no stabilising solution: B must reach every mode of A that is not stable (for "
-            "an estimator, C must see it), and Q must not reward any"
-        )
+        A, B, Q, R, N = given
+        A, _, Q = _without_cross(A, B, Q, R, N)
+        raise no_solution(A, B, Q, discrete, words)
     return X
 
 

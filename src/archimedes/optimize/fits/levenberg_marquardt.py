@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.errors import ShapeDtypeError
 from archimedes.function import compile, is_traced
 from archimedes.function import jac as jacobian
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
@@ -29,6 +30,8 @@ from archimedes.optimize.fits.results import LMResult, LMStatus
 __all__ = ["lm_solve"]
 
 _EPS = float(np.finfo(float).eps)
+#: Residuals that this many roundings of x explain are rounding.
+_ROUNDINGS = 100.0
 #: Damping beyond which a step no longer changes anything.
 _MOST_DAMPING = 1e30
 
@@ -193,7 +196,13 @@ class _Search:
 
     def run(self) -> LMStatus:
         """Iterate until something is known about the end."""
-        self._arrive(self.x, self.problem.value(self.x))
+        first = self.problem.value(self.x)
+        if first.size == 0:
+            raise ShapeDtypeError(
+                "func returns no residuals, so that any x would do: does it end with a return "
+                "statement, and is the data it reads empty?"
+            )
+        self._arrive(self.x, first)
         self.scale = np.zeros_like(self.x)
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
             self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
@@ -258,7 +267,14 @@ class _Search:
         return LMStatus.MAX_FEVAL
 
     def _without_progress(self) -> LMStatus:
-        return LMStatus.XTOL_REACHED if self._is_minimum(1e-8) else LMStatus.STALLED
+        if self._is_minimum(1e-8):
+            return LMStatus.XTOL_REACHED
+        return LMStatus.ROUNDING_REACHED if self._is_rounding() else LMStatus.STALLED
+
+    def _is_rounding(self) -> bool:
+        """Tell whether rounding x, a few times, changes the residuals by more than is left."""
+        reach = _ROUNDINGS * _EPS * (np.abs(self.raw[1]) @ np.abs(self.x))
+        return bool(np.linalg.norm(self.raw[0]) <= np.linalg.norm(reach))
 
     def _is_minimum(self, tolerance: float) -> bool:
         """Tell whether the linear model, without damping, has no more to gain than this."""

@@ -14,7 +14,7 @@ __all__ = ["LMResult", "LMStatus"]
 
 
 class LMStatus(enum.IntEnum):
-    """Why the iteration ended; 1 to 4 are minima, as in MINPACK.
+    """Why the iteration ended; 1 to 4 are minima, as in MINPACK, and so is 7.
 
     >>> from archimedes.optimize import LMStatus, lm_solve
     >>> found = lm_solve(lambda x: x - 1.0, [0.0])
@@ -29,11 +29,12 @@ class LMStatus(enum.IntEnum):
     GTOL_REACHED = 4
     MAX_FEVAL = 5
     STALLED = 6
+    ROUNDING_REACHED = 7
 
     @property
     def success(self) -> bool:
         """Whether a minimum was found."""
-        return 1 <= self <= 4
+        return 1 <= self <= 4 or self is LMStatus.ROUNDING_REACHED
 
     @property
     def message(self) -> str:
@@ -57,6 +58,7 @@ _MESSAGES = {
         "no step lowers the cost, though the gradient says that one should: is the function "
         "smooth, and are its residuals of similar size?"
     ),
+    LMStatus.ROUNDING_REACHED: "converged: what is left of the residuals is rounding",
 }
 
 

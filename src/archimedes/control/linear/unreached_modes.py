@@ -1,0 +1,84 @@
+"""Why a Riccati equation has no stabilising solution: the mode that stands in the way, by name.
+
+A mode of A that is not stable must be reached by B, and one on the limit of stability must cost
+something (Hautus' tests: T. Kailath, "Linear systems", 1980, theorem 2.4-8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["ESTIMATOR", "REGULATOR", "Words", "no_solution"]
+
+#: Singular values below this part of the largest count as zero.
+RANK = 1e-9
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the matrices of an equation are called by who gave them."""
+
+    pair: str
+    verb: str
+    remedy: str
+    cost: str
+
+
+REGULATOR = Words(
+    "B",
+    "reach",
+    "add an input that moves it, or leave it out of the model",
+    "Q gives it no weight",
+)
+ESTIMATOR = Words(
+    "C",
+    "see",
+    "measure something that shows it, or leave it out of the model",
+    "Q gives it no noise, so that its gain dies away",
+)
+
+
+def no_solution(
+    A: np.ndarray, B: np.ndarray, Q: np.ndarray, discrete: bool, words: Words
+) -> np.linalg.LinAlgError:
+    """Return the error of an equation without a stabilising solution, which names a mode."""
+    text = (
+        f"found no stabilising solution: {words.pair} must {words.verb} every mode of A that is "
+        "not stable"
+    )
+    margin = 1e-9 * (1.0 + np.abs(A).max(initial=0.0))
+    poles = np.linalg.eigvals(A)
+    beyond = np.abs(poles) - 1.0 if discrete else poles.real
+    for pole, off in sorted(zip(poles, beyond), key=lambda item: -item[1]):
+        if off >= -margin and _lost(A, B, pole):
+            lost = f"; it does not {words.verb} the one at {_number(pole)}: {words.remedy}"
+            return np.linalg.LinAlgError(text + lost)
+    for pole, off in zip(poles, beyond):
+        if abs(off) <= margin and _lost(A.T, Q, np.conj(pole)):
+            return np.linalg.LinAlgError(
+                f"found no stabilising solution: the mode of A at {_number(pole)} is on the limit "
+                f"of stability, and {words.cost}: give its states some"
+            )
+    return np.linalg.LinAlgError(
+        f"{text}, and no weight may be so negative that it rewards a mode; or the closed loop is "
+        "so near the limit of stability that rounding decides: scale the weights"
+    )
+
+
+def _lost(A: np.ndarray, B: np.ndarray, pole: complex) -> bool:
+    """Whether [A - pole I, B] has not full rank, columns of B being of the size of A."""
+    size = np.abs(B).max(initial=0.0)
+    scale = max(np.abs(A).max(initial=0.0), 1.0) / size if size > 0.0 else 1.0
+    sizes = np.linalg.svd(
+        np.concatenate([A - pole * np.eye(len(A)), B * scale], axis=1), compute_uv=False
+    )
+    return bool(sizes[-1] <= RANK * sizes[0])
+
+
+def _number(pole: complex) -> str:
+    real = f"{pole.real:.4g}"
+    return (
+        real if abs(pole.imag) < 1e-12 * (1.0 + abs(pole)) else f"{real} +- {abs(pole.imag):.4g}j"
+    )
