@@ -69,13 +69,13 @@ def _checked(A: Any, B: Any, Q: Any, R: Any, N: Any) -> tuple[Any, ...]:
 
 def _answer(solve: Any, discrete: bool, words: Words, *given: Any) -> Any:
     """Return X, nan without a stabilising solution; plain numbers raise instead."""
-    traced = holds_traced(given)
     try:
         with np.errstate(all="ignore"):
             X = solve(*given)
-        failed = not traced and bool(np.any(np.isnan(X)))
+        # Also plain numbers give a traced X within a recording, where loops are recorded.
+        failed = not holds_traced(X) and bool(np.any(np.isnan(X)))
     except np.linalg.LinAlgError:
-        if traced:
+        if holds_traced(given):
             raise
         failed = True
     if failed:
