@@ -10,6 +10,7 @@ from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care
 from archimedes.optimize.solvers.interior_point.chains import chain_of
+from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 from tests.marking import long_but
 from tests.optimize.hock_schittkowski import PROBLEMS
 
@@ -55,8 +56,8 @@ def test_banded_systems_against_dense_ones(touching):
     free[[4, 11]] = False
     chain = chain_of(structure.patterns, free, None)
     assert chain.border.size == touching
-    assert chain.width <= 2
-    system = BandedSystem(structure, structure.patterns, chain)
+    system = BandedSystem(structure, chain, native_loops())
+    assert system.width <= 2
     rng = np.random.default_rng(0)
     x, lam = rng.normal(size=n + touching), rng.normal(size=structure.m)
     entries, curvature = evaluator.slopes(x)[1], evaluator.curvature(x, 1.0, lam)
@@ -64,7 +65,7 @@ def test_banded_systems_against_dense_ones(touching):
     A = structure.jac_matrix(entries).toarray()[:, kept]
     H = structure.hess_matrix(curvature).toarray()[np.ix_(kept, kept)]
     D = np.where(np.arange(structure.m) % 3 == 0, 0.5, 0.0)
-    system.take_jacobian(entries)
+    system.take_jacobian(entries, np.ones(entries.size))
     system.load(curvature)
     r, rc = rng.normal(size=kept.size), rng.normal(size=structure.m)
     for shift in (0.0, 0.3, 5.0, 100.0):

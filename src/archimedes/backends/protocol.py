@@ -9,7 +9,7 @@ backend="name")``) or by the arrays that a function is called with. Only ``Backe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -215,6 +215,19 @@ class Backend(ABC):
 
         An object with ``factorise(system, blocks)`` and ``solve(system, blocks, x)``; without one
         they are computed in NumPy, with the same bits.
+        """
+        return None
+
+    def array_functions(
+        self, functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path
+    ) -> Mapping[str, Callable[..., int]] | None:
+        """Return functions of arrays of any length that are described by loops, or None.
+
+        ``functions`` has, by name, the kinds of the parameters (F and I for arrays of float64 and
+        int64, f and i for numbers) and a description, which is called with something that writes
+        loops down (``llvm/runtime/array_writer.py``) and with the parameters. The functions take
+        ``id(array)`` for arrays, which must be contiguous and outlive the call, and return a code.
+        ``sources`` is the folder of the descriptions, by which code on disk is known.
         """
         return None
 

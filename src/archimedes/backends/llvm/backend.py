@@ -5,7 +5,7 @@ Nothing of LLVM is imported before a program is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +146,18 @@ class LLVM(Backend):
         from archimedes.backends.llvm.runtime import block_factors
 
         return block_factors
+
+    def array_functions(
+        self, functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path
+    ) -> Mapping[str, Callable[..., int]] | None:
+        """Return the functions as native code."""
+        from archimedes.backends.memory_guard import known_layout
+
+        if not known_layout():
+            return None
+        from archimedes.backends.llvm.runtime.array_functions import array_functions
+
+        return array_functions(functions, sources)
 
     def calling_method(self, cls: type, paths: str, anything: str, doc: str) -> Any:
         """Return a method that CPython calls directly."""

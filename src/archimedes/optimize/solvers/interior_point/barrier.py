@@ -7,11 +7,13 @@ multipliers, mu the barrier's weight.
 
 from __future__ import annotations
 
+from math import inf, log
+
 import numpy as np
 
 from archimedes.optimize.problems.evaluation import summed
 
-__all__ = ["Bounds", "longest"]
+__all__ = ["Bounds", "barrier", "fastest", "longest"]
 
 #: How far from a bound a start is moved: this much, or this part of the way to the other bound.
 PUSH, PART = 1e-2, 1e-2
@@ -62,14 +64,19 @@ class Bounds:
         return summed(self.at, -self.away * values, self.size)
 
 
-def barrier(d: np.ndarray) -> float:
-    """Return -(sum of the logarithms of the distances); infinite outside."""
-    if not d.size:
-        return 0.0
-    return -float(np.log(d).sum()) if d.min() > 0.0 else np.inf
+def barrier(product: float, power: float, outside: float) -> float:
+    """Return -(sum of the logarithms of the distances), whose product is product * 2**power."""
+    return inf if outside else -(log(product) + power * log(2.0))
 
 
-def longest(values: np.ndarray, steps: np.ndarray, part: float) -> float:
-    """Return the longest step, at most 1, after which 1 - part of each value is left."""
-    falls = -float((steps / values).min()) if values.size else 0.0
+def longest(falls: float, part: float) -> float:
+    """Return the longest step, at most 1, after which 1 - part of each value is left.
+
+    ``falls`` is the largest part of a value that a whole step takes away.
+    """
     return part / falls if falls > part else 1.0
+
+
+def fastest(values: np.ndarray, steps: np.ndarray) -> float:
+    """Return the largest part of a value that a whole step takes away."""
+    return -float((steps / values).min()) if values.size else 0.0

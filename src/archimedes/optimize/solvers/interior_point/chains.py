@@ -30,7 +30,6 @@ class Chain:
     band: np.ndarray
     border: np.ndarray
     place: np.ndarray
-    width: int
 
 
 def chain_of(
@@ -53,28 +52,7 @@ def chain_of(
     place = np.full(n, -1)
     place[band] = np.arange(band.size)
     place[outside] = band.size + np.arange(outside.size)
-    if order is None:
-        inside = (place[rows] < band.size) & (place[columns] < band.size)
-        far = np.abs(place[rows[inside]] - place[columns[inside]])
-        return Chain(band, outside, place, int(np.max(far, initial=0)))
-    width = max((_span(p, place, band.size) for p in patterns), default=0)
-    return Chain(band, outside, place, width)
-
-
-def _span(patterns: BlockPatterns, place: np.ndarray, size: int) -> int:
-    """Return how far apart unknowns of one place of a block are at most, in the band."""
-    first, second = patterns.first, patterns.second
-    rows, columns = first.rows[patterns.of_constraints], first.columns[patterns.of_constraints]
-    at = place[patterns.block.index]
-    inside = (at >= 0) & (at < size)
-    low, high = np.where(inside, at, size), np.where(inside, at, -1)
-    found = 0
-    for row in np.unique(rows):
-        used = columns[rows == row]
-        found = max(found, int(np.max(high[:, used].max(axis=1) - low[:, used].min(axis=1))))
-    i, j = second.rows, second.columns
-    both = inside[:, i] & inside[:, j]
-    return max(found, int(np.max(np.where(both, np.abs(at[:, i] - at[:, j]), 0), initial=0)))
+    return Chain(band, outside, place)
 
 
 def _all_neighbours(

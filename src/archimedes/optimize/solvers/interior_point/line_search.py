@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from archimedes.optimize.problems.tasks import Task
+from archimedes.optimize.solvers.interior_point.barrier import fastest
 from archimedes.optimize.solvers.interior_point.barrier import longest as longest_step
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.newton_steps import (
     LineSearchFailed,
     NewtonSteps,
     Point,
+    Step,
     Trial,
 )
 
@@ -32,8 +34,8 @@ TINY = 10 * 2.2e-16
 class LineSearch(NewtonSteps):
     """How far to go along a step."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
+    def __init__(self, task: Task, loops: Any) -> None:
+        super().__init__(task, loops)
         #: A violation below this is as good as none; what is left of the constraints is then
         #: counted with these prices in the barrier function.
         self.nothing = 1e-2 * task.settings.tol
@@ -47,16 +49,18 @@ class LineSearch(NewtonSteps):
         """
         return trial.total if trial.most > self.nothing else 0.0
 
-    def moved(self, at: Point, sigma: np.ndarray, part: float, search: Filter) -> Any:
-        """Return the step (dw, dlam), the next trial and how much of the step leads there."""
+    def moved(
+        self, at: Point, sigma: np.ndarray, part: float, search: Filter
+    ) -> tuple[Step, Trial, float]:
+        """Return the step, the next trial and how much of the step leads there."""
         c, none = at.trial.c, self.theta(at.trial) == 0.0
         if none:
             c = np.zeros_like(c)
             # Not to be left again for little.
             self.nothing = 1e-1 * self.task.settings.tol
-        dw, dlam = self.direction(at, sigma, self.mu, c)
-        self.prices = at.lam + dlam if none else None
-        return dw, dlam, *self.search(at, sigma, dw, part, search)
+        step = self.direction(at, sigma, self.mu, c)
+        self.prices = at.lam + step.dlam if none else None
+        return step, *self.search(at, sigma, step, part, search)
 
     def phi(self, trial: Trial) -> float:
         """Return the barrier function."""
@@ -70,20 +74,17 @@ class LineSearch(NewtonSteps):
         return (theta, phi) if good else (np.inf, np.inf)
 
     def search(
-        self, at: Point, sigma: np.ndarray, dw: np.ndarray, part: float, search: Filter
+        self, at: Point, sigma: np.ndarray, step: Step, part: float, search: Filter
     ) -> tuple[Trial, float]:
         """Return the next trial and the step's length (2.3, 2.4)."""
-        here, mu = at.trial, self.mu
+        here, dw, slope = at.trial, step.dw, step.slope
         theta, phi = self.theta(here), self.phi(here)
-        slope = float((at.gradient + self.barrier_slope(at, mu)) @ dw)
-        longest = alpha = longest_step(here.d, self.bounds.towards(dw), part)
-        if float(np.abs(dw).max()) < TINY * (1.0 + float(np.abs(here.w).max())) and np.all(
-            np.abs(dw) < TINY * (1.0 + np.abs(here.w))
-        ):
-            return self.trial(here.w + alpha * dw), alpha
+        longest = alpha = longest_step(step.falls, part)
+        if step.size < TINY:
+            return self.trial(here.w, dw, alpha), alpha
         shortest = search.shortest(theta, slope)
         while alpha > shortest:
-            trial = self.trial(here.w + alpha * dw)
+            trial = self.trial(here.w, dw, alpha)
             new = self.measure(trial)
             if search.accepts(theta, phi, slope, alpha, new):
                 break
@@ -115,9 +116,9 @@ class LineSearch(NewtonSteps):
         here = at.trial
         total, before = alpha * here.c + trial.c, theta
         for _ in range(CORRECTIONS):
-            dw, _ = self.direction(at, sigma, self.mu, total)
-            length = longest_step(here.d, self.bounds.towards(dw), part)
-            trial = self.trial(here.w + length * dw)
+            step = self.direction(at, sigma, self.mu, total)
+            length = longest_step(step.falls, part)
+            trial = self.trial(here.w, step.dw, length)
             new = self.measure(trial)
             if search.accepts(theta, phi, slope, alpha, new):
                 return trial, new
@@ -138,10 +139,8 @@ class LineSearch(NewtonSteps):
             at = self.towards_feasible(at)
             theta, phi = self.measure(at.trial)
             if theta <= ENOUGH * before and not search.dominates(theta, phi):
-                at.z, at.parts = self.mu / at.trial.d, None
-                at.lam = self._least_squares(at)
-                at.pull = at.gradient + self.transposed(at.lam)
-                return at
+                at.z = self.mu / at.trial.d
+                return self.balanced(at.trial, self._least_squares(at), at.z, at.gradient)
         raise LineSearchFailed
 
     def towards_feasible(self, at: Point) -> Point:
@@ -153,11 +152,11 @@ class LineSearch(NewtonSteps):
         D[self.inequalities] = 1.0 / near[self.n :]
         if not self.system.factor(near[: self.n], D):
             raise LineSearchFailed
-        dx, dlam, _ = self.system.solve(np.zeros(self.n), -here.c)
-        dw = np.concatenate([dx, dlam[self.inequalities] / near[self.n :]])
-        alpha = longest_step(here.d, self.bounds.towards(dw), 0.99)
+        dw, dlam, _ = self.system.solve(np.zeros(self.count), -here.c)
+        dw[self.n :] = dlam[self.inequalities] / near[self.n :]
+        alpha = longest_step(fastest(here.d, self.bounds.towards(dw)), 0.99)
         for _ in range(20):
-            trial = self.trial(here.w + alpha * dw)
+            trial = self.trial(here.w, dw, alpha)
             if self.measure(trial)[0] <= (1.0 - 1e-4 * alpha) * theta:
                 return self.point(trial, at.lam, at.z)
             alpha *= 0.5

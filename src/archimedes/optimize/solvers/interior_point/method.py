@@ -7,11 +7,12 @@ where its line search fails for good, IPOPT itself goes on from there (``solve.p
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.solvers.interior_point.barrier import longest
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.line_search import LineSearch
 from archimedes.optimize.solvers.interior_point.newton_steps import LineSearchFailed, Point
@@ -28,8 +29,8 @@ CRAWL, CRAWLING, STUCK, SLOW = 1e-2, 3, 5, 5
 class InteriorPoint(LineSearch):
     """One solve of a task."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
+    def __init__(self, task: Task, loops: Any) -> None:
+        super().__init__(task, loops)
         self.slow = self.stuck = self.crawling = 0
 
     def run(self) -> Answer:
@@ -44,14 +45,14 @@ class InteriorPoint(LineSearch):
             if self.told(at):
                 return self.answer(at, monitor.stopped or Status.INTERRUPTED)
             error = self.error(at, 0.0)
-            if error <= settings.tol and self.violation(at) <= max(1e-4, settings.tol):
+            if error <= settings.tol and at.trial.unscaled <= max(1e-4, settings.tol):
                 return self.answer(at, Status.SOLVED)
             good = good + 1 if error <= ACCEPTABLE else 0
             if good >= ENOUGH:
                 return self.answer(at, Status.ACCEPTABLE)
             if self.iterations >= limit:
                 return self.answer(at, Status.ITERATION_LIMIT)
-            if np.abs(at.trial.w).max(initial=0.0) > 1e20:
+            if at.trial.size > 1e20:
                 return self.answer(at, Status.UNBOUNDED)
             if self.stuck >= STUCK:
                 return self.answer(at, Status.INFEASIBLE)
@@ -63,7 +64,7 @@ class InteriorPoint(LineSearch):
 
     def step(self, at: Point, search: Filter) -> Point:
         """Make one iteration."""
-        mu, bounds, d, z = self.mu, self.bounds, at.trial.d, at.z
+        mu, here = self.mu, at.trial
         if self.crawling >= CRAWLING and self.theta(at.trial) > 0.0:
             # Multipliers only grow meanwhile.
             self.crawling = 0
@@ -71,17 +72,17 @@ class InteriorPoint(LineSearch):
         sigma = self.factored(at)
         part = max(0.99, 1.0 - mu)
         try:
-            dw, dlam, trial, alpha = self.moved(at, sigma, part, search)
+            step, trial, alpha = self.moved(at, sigma, part, search)
         except LineSearchFailed:
             if not self.exact:
                 return self.restored(at, search)
             self.exact, self.slow = False, -10
-            dw, dlam, trial, alpha = self.moved(at, sigma, part, search)
-        dz = mu / d - z - z / d * bounds.towards(dw)
-        moved = z + longest(z, dz, part) * dz
-        least = mu / (KAPPA_SIGMA * trial.d)
-        moved = np.minimum(np.maximum(moved, least), KAPPA_SIGMA**2 * least)
-        new = self.point(trial, at.lam + alpha * dlam, moved)
+            step, trial, alpha = self.moved(at, sigma, part, search)
+        z, lam = np.empty(at.z.size), np.empty(at.lam.size)
+        given = (id(at.z), id(here.d), id(step.dw), id(trial.d))
+        prices = (id(at.lam), id(step.dlam), alpha, id(z), id(lam))
+        self._raise(*given, mu, part, KAPPA_SIGMA, *prices)
+        new = self.point(trial, lam, z)
         self.watch(at, new, alpha)
         return new
 
@@ -108,13 +109,8 @@ class InteriorPoint(LineSearch):
 
     def told(self, at: Point) -> bool:
         """Note the iteration; returns whether to stop."""
-        here, off = at.trial, self.violation(at)
-        return not self.task.monitor.after(self.iterations, here.x, here.f / self.f_scale, off)
-
-    def violation(self, at: Point) -> float:
-        """Return the largest violation of an unscaled constraint."""
-        c = at.trial.c
-        return float((np.abs(c) / self.row_scale).max()) if c.size else 0.0
+        here, monitor = at.trial, self.task.monitor
+        return not monitor.after(self.iterations, here.x, here.f / self.f_scale, here.unscaled)
 
     def answer(self, at: Point, status: Status) -> Answer:
         """Return a point in the task's terms."""

@@ -1,11 +1,14 @@
 """Newton steps of the barrier problem, and how far a point is from its solution.
 
-Equation and section numbers: Waechter, Biegler, Math. Program. 106, 2006.
+Equation and section numbers: Waechter, Biegler, Math. Program. 106, 2006. The loops over
+unknowns and sides are native (``point_loops.py``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +17,7 @@ from archimedes.optimize.solvers.interior_point.banded_system import Care
 from archimedes.optimize.solvers.interior_point.barrier import barrier
 from archimedes.optimize.solvers.interior_point.scaled_problem import ScaledProblem
 
-__all__ = ["LineSearchFailed", "NewtonSteps", "Point", "Trial"]
+__all__ = ["LineSearchFailed", "NewtonSteps", "Point", "Step", "Trial"]
 
 S_MAX, LARGEST_SHIFT, DAMPED = 100.0, 1e20, 1e-2
 SMALL_MULTIPLIER, MOST_MULTIPLIER = 10.0, 1e3
@@ -27,7 +30,7 @@ class LineSearchFailed(Exception):
     """No step is acceptable: feasibility would have to be restored first."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Trial:
     """A point and its values: ``d`` distances to the sides, ``c`` what is left of constraints."""
 
@@ -36,14 +39,17 @@ class Trial:
     d: np.ndarray
     f: float
     c: np.ndarray
-    #: The sum and the largest of abs(c).
+    #: The sum and the largest of abs(c), and the largest of the unscaled constraints.
     total: float
     most: float
+    unscaled: float
     #: The barrier function without its weight.
     barrier: float
+    #: The largest of abs(w).
+    size: float
 
 
-@dataclass
+@dataclass(slots=True)
 class Point:
     """A trial that was accepted, and what is known there; lam are of the scaled constraints."""
 
@@ -53,38 +59,91 @@ class Point:
     gradient: np.ndarray
     #: Gradient of the Lagrangian without the bounds' part.
     pull: np.ndarray
-    #: What ``error`` is made of, once it was asked for.
-    parts: tuple[float, float, float, float] | None = None
-    #: The gradient of the barrier terms, and for which weight.
-    barrier_slope: tuple[float, np.ndarray] | None = None
+    #: What ``error`` is made of: the part without mu, least and largest products d z, their scale.
+    parts: tuple[float, float, float, float]
+
+
+class Step(NamedTuple):
+    """A Newton step (dw, dlam) and what a line search wants to know of it."""
+
+    dw: np.ndarray
+    dlam: np.ndarray
+    #: Slope of the barrier function along it.
+    slope: float
+    #: The largest part of a distance that a whole step takes away.
+    falls: float
+    #: Its largest part, relative to the unknowns.
+    size: float
 
 
 class NewtonSteps(ScaledProblem):
     """Points and the steps from them."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
+    def __init__(self, task: Task, loops: Any) -> None:
+        super().__init__(task, loops)
         self.mu = task.settings.more.get("mu_init", FIRST_MU)
         #: The last shift of H that was needed, and the one in use.
         self.shift = self.shift_now = 0.0
         #: Whether steps are those of the equations as they are, not relaxed by delta.
         self.exact = False
+        self.count = self.n + self.slacks
+        self._bind()
 
-    def trial(self, w: np.ndarray) -> Trial:
-        """Evaluate what a line search looks at."""
-        x = self.full(w)
-        f, c = self.values(w, x)
-        d = self.bounds.distances(w)
-        if not c.size:
-            return Trial(w, x, d, f, c, 0.0, 0.0, barrier(d))
-        size = np.abs(c)
-        return Trial(w, x, d, f, c, float(size.sum()), float(size.max()), barrier(d))
+    def _bind(self) -> None:
+        """Give the native functions what is the same in all calls."""
+        bounds, system, loops = self.bounds, self.system, self.loops
+        self._out, self._room = np.zeros(5), np.zeros(self.count)
+        at, away, rows = id(bounds.at), id(bounds.away), id(self.inequalities)
+        m, n, slacks, sides = self.structure.m, self.n, self.slacks, bounds.count
+        self._move = partial(
+            loops.trial,
+            *(id(self.kept), id(self.fixed), at, id(bounds.edge), away),
+            *(n, self.count, self.fixed.size, sides),
+        )
+        scales = (id(self.row_scale), id(self.target))
+        self._constrain = partial(loops.constraints, *scales, rows, m, n, slacks)
+        A = (id(system.jac), id(system.columns), id(system.starts))
+        self._balance = partial(loops.balance, *A, rows, at, away, m, n, slacks, sides)
+        self._curve = partial(loops.curvature, at, sides, self.count)
+        self._aim = partial(loops.right_side, at, away, rows, m, n, slacks, sides)
+        self._look = partial(loops.along, at, away, rows, n, slacks, sides)
+        self._raise = partial(loops.multipliers, at, away, m, sides)
+        self._slope = partial(loops.scaled_gradient, id(self.kept), n, slacks)
+        self._no_D = np.zeros(m)
+
+    def trial(self, w: np.ndarray, dw: np.ndarray, alpha: float) -> Trial:
+        """Evaluate what a line search looks at, at w + alpha dw."""
+        new, x = np.empty(self.count), np.empty(self.fixed.size)
+        d, c, out = np.empty(self.bounds.count), np.empty(self.structure.m), self._out
+        self._move(id(w), id(dw), alpha, id(new), id(x), id(d), id(out))
+        phi, size = barrier(*out[:3].tolist()), float(out[3])
+        # Nobody may change it, so that nobody copies it.
+        x.setflags(write=False)
+        f, g = self.evaluator.values(x)
+        self._constrain(id(g), id(new), id(c), id(out))
+        total, most, unscaled = out[:3].tolist()
+        return Trial(new, x, d, f * self.f_scale, c, total, most, unscaled, phi, size)
 
     def point(self, trial: Trial, lam: np.ndarray, z: np.ndarray) -> Point:
         """Evaluate slopes at a point."""
-        gradient, entries = self.slopes(trial.x)
-        self.system.take_jacobian(entries)
-        return Point(trial, lam, z, gradient, gradient + self.transposed(lam))
+        raw, entries = self.evaluator.slopes(trial.x)
+        gradient = np.empty(self.count)
+        self._slope(self.f_scale, id(raw), id(gradient))
+        self.system.take_jacobian(entries, self.entry_scale)
+        return self.balanced(trial, lam, z, gradient)
+
+    def balanced(self, trial: Trial, lam: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> Point:
+        """Return a point with these multipliers; the Jacobian there was taken."""
+        pull, out = np.empty(self.count), self._out
+        arrays = (gradient, lam, z, trial.d, pull, self._room, out)
+        self._balance(*map(id, arrays))
+        dual, price, total, least, most = out.tolist()
+        sides = z.size
+        s_d = max(S_MAX, (price + total) / max(sides + lam.size, 1))
+        s_c = max(S_MAX, total / max(sides, 1))
+        # A number that is none stays one.
+        fixed = max(dual * S_MAX / s_d, trial.most)
+        return Point(trial, lam, z, gradient, pull, (fixed, least, most, S_MAX / s_c))
 
     def first(self) -> Point:
         """Return the start (3.6), with multipliers by least squares unless they are given."""
@@ -95,22 +154,21 @@ class NewtonSteps(ScaledProblem):
         _, g = self.evaluator.values(task.start)
         slack = (g * self.row_scale)[self.inequalities]
         w = self.bounds.inside(np.concatenate([start, slack]), push, push)
+        trial = self.trial(w, np.zeros(self.count), 0.0)
         if warm:
-            return self._warm(w)
-        at = self.point(self.trial(w), np.zeros(self.structure.m), np.ones(self.bounds.count))
+            return self._warm(trial)
+        at = self.point(trial, np.zeros(self.structure.m), np.ones(self.bounds.count))
         if self.structure.m:
-            lam = self._least_squares(at)
-            at = replace(at, lam=lam, pull=at.gradient + self.transposed(lam))
+            at = self.balanced(trial, self._least_squares(at), at.z, at.gradient)
         return at
 
-    def _warm(self, w: np.ndarray) -> Point:
+    def _warm(self, trial: Trial) -> Point:
         task = self.task
         assert task.lam_g is not None
         self.mu = max(task.settings.tol, 1e-9)
         lam = task.lam_g * self.f_scale / self.row_scale
         lam_x = np.zeros(self.n) if task.lam_x is None else task.lam_x[self.kept] * self.f_scale
         both = np.concatenate([lam_x, lam[self.inequalities]])
-        trial = self.trial(w)
         z = np.maximum(-self.bounds.towards(both), self.mu / trial.d)
         return self.point(trial, lam, z)
 
@@ -136,37 +194,20 @@ class NewtonSteps(ScaledProblem):
         right = -(at.gradient + self.bounds.pull(at.z))
         rc = np.zeros(self.structure.m)
         rc[self.inequalities] = right[self.n :]
-        return self.system.solve(right[: self.n], rc, Care.PLAIN)[1]
+        return self.system.solve(right, rc, Care.PLAIN)[1]
 
     def error(self, at: Point, mu: float) -> float:
         """Return how far the conditions of a minimum of the barrier problem are off (eq. 5)."""
-        if at.parts is None:
-            at.parts = self._error_parts(at)
         fixed, least, most, scale = at.parts
         gap = max(most - mu, mu - least) if self.bounds.count else 0.0
         return max(fixed, gap * scale)
-
-    def _error_parts(self, at: Point) -> tuple[float, float, float, float]:
-        """Return the part without mu, the least and largest products s z, and their scale."""
-        count, z = self.bounds.count, at.z
-        total = float(z.sum())
-        s_d = max(S_MAX, (float(np.abs(at.lam).sum()) + total) / max(count + at.lam.size, 1))
-        s_c = max(S_MAX, total / max(count, 1))
-        dual = at.pull
-        least = most = 0.0
-        if count:
-            dual = self.bounds.pull(z)
-            dual += at.pull
-            products = at.trial.d * z
-            least, most = float(products.min()), float(products.max())
-        fixed = max(float(np.abs(dual).max()) * S_MAX / s_d, at.trial.most)
-        return fixed, least, most, S_MAX / s_c
 
     def factored(self, at: Point) -> np.ndarray:
         """Factor the system at a point, with H shifted until it is convex enough (3.1)."""
         lam = at.lam * self.row_scale
         self.system.load(self.evaluator.curvature(at.trial.x, self.f_scale, lam))
-        sigma = self.bounds.spread(at.z / at.trial.d)
+        sigma = np.empty(self.count)
+        self._curve(id(at.z), id(at.trial.d), id(sigma))
         shift, first = 0.0, True
         while not self.system.factor(sigma[: self.n] + shift, self._slack_part(sigma, shift)):
             if shift == 0.0:
@@ -183,16 +224,11 @@ class NewtonSteps(ScaledProblem):
         return sigma
 
     def _slack_part(self, sigma: np.ndarray, shift: float) -> np.ndarray:
+        if not self.slacks:
+            return self._no_D
         D = np.zeros(self.structure.m)
-        if self.slacks:
-            D[self.inequalities] = 1.0 / (sigma[self.n :] + shift)
+        D[self.inequalities] = 1.0 / (sigma[self.n :] + shift)
         return D
-
-    def barrier_slope(self, at: Point, mu: float) -> np.ndarray:
-        """Return the gradient of the barrier terms."""
-        if at.barrier_slope is None or at.barrier_slope[0] != mu:
-            at.barrier_slope = mu, self.bounds.pull(mu / at.trial.d)
-        return at.barrier_slope[1]
 
     def care(self, at: Point) -> Care:
         """Return how exact a step from here need be: far away the next one does better anyway."""
@@ -201,18 +237,16 @@ class NewtonSteps(ScaledProblem):
         near = self.error(at, 0.0) <= NEAR * self.task.settings.tol
         return Care.REFINED if near else Care.PLAIN
 
-    def direction(
-        self, at: Point, sigma: np.ndarray, mu: float, c: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Newton step (dw, dlam) of the barrier problem, for constraints c."""
-        n = self.n
-        r, rc = -(at.pull + self.barrier_slope(at, mu)), -c
-        if self.slacks:
-            below = sigma[n:] + self.shift_now
-            rc[self.inequalities] += r[n:] / below
-        dw, dlam, left = self.system.solve(r[:n], rc, self.care(at))
+    def direction(self, at: Point, sigma: np.ndarray, mu: float, c: np.ndarray) -> Step:
+        """Return the Newton step of the barrier problem, for constraints c."""
+        here, shift, out = at.trial, self.shift_now, self._out
+        slope, r, rc = np.empty(self.count), np.empty(self.count), np.empty(c.size)
+        given = (id(at.pull), id(here.d), id(c), id(sigma))
+        self._aim(*given, shift, mu, id(slope), id(r), id(rc))
+        dw, dlam, left = self.system.solve(r, rc, self.care(at))
         if not left < 1e-3:
             raise LineSearchFailed
-        if self.slacks:
-            dw = np.concatenate([dw, (r[n:] + dlam[self.inequalities]) / below])
-        return dw, dlam
+        given = (id(dw), id(dlam), id(r), id(sigma))
+        more = (at.gradient, slope, here.d, here.w, out)
+        self._look(*given, shift, *map(id, more))
+        return Step(dw, dlam, *out[:3].tolist())

@@ -7,6 +7,8 @@ at the start is above 100.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from archimedes.optimize.problems.evaluation import summed
@@ -26,7 +28,7 @@ RELAXED = 1e-10
 class ScaledProblem:
     """Functions of w, and answers in the task's terms."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, loops: Any) -> None:
         self.task, self.evaluator = task, task.evaluator
         structure = self.structure = task.evaluator.structure
         free = task.lower < task.upper
@@ -34,8 +36,9 @@ class ScaledProblem:
         found = structure.prepared.pop(self.key, None)
         if found is None:
             chain = chain_of(structure.patterns, free, task.order)
-            found = BandedSystem(structure, structure.patterns, chain)
+            found = BandedSystem(structure, chain, loops)
         self.system: BandedSystem = found
+        self.loops = loops
         self.chain = found.chain
         self.kept = np.concatenate([self.chain.band, self.chain.border])
         self.n = self.kept.size
@@ -45,13 +48,6 @@ class ScaledProblem:
         self.fixed = np.where(free, 0.0, task.lower)
         self.iterations = 0
         self._scale(task.start)
-
-    def full(self, w: np.ndarray) -> np.ndarray:
-        """Return all unknowns of the task; nobody may change them, so that nobody copies them."""
-        x = self.fixed.copy()
-        x[self.kept] = w[: self.n]
-        x.setflags(write=False)
-        return x
 
     def _scale(self, x: np.ndarray) -> None:
         """Choose scales of objective and rows (3.8)."""
@@ -73,25 +69,9 @@ class ScaledProblem:
         high_w += np.where(np.isfinite(high_w), RELAXED * np.maximum(1.0, np.abs(high_w)), 0.0)
         self.bounds = Bounds(low_w, high_w)
 
-    def values(self, w: np.ndarray, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the scaled objective and what is left of the constraints; x is full(w)."""
-        f, g = self.evaluator.values(x)
-        c = g * self.row_scale
-        c -= self.target
-        if self.slacks:
-            c[self.inequalities] -= w[self.n :]
-        return f * self.f_scale, c
-
-    def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient in w and the entries of the Jacobian, scaled."""
-        gradient, entries = self.evaluator.slopes(x)
-        found = np.zeros(self.n + self.slacks)
-        np.multiply(gradient.take(self.kept), self.f_scale, out=found[: self.n])
-        return found, entries * self.entry_scale
-
     def transposed(self, lam: np.ndarray) -> np.ndarray:
         """Return the product of the Jacobian's transpose and lam, slacks included."""
-        own = self.system.At @ lam
+        own = self.system.transposed(lam)
         return np.concatenate([own, -lam[self.inequalities]]) if self.slacks else own
 
     def multipliers(

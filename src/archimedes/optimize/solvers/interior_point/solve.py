@@ -10,6 +10,7 @@ from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers import ipopt
 from archimedes.optimize.solvers.interior_point.method import InteriorPoint, LineSearchFailed
+from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 from archimedes.optimize.solvers.interrupts import noting_interrupts
 
 __all__ = ["solve"]
@@ -28,7 +29,10 @@ def solve(task: Task) -> Answer:
             )
     if not np.any(task.lower < task.upper):
         return _held(task)
-    made = InteriorPoint(task)
+    loops = native_loops()
+    if loops is None:
+        return ipopt.solve(task)
+    made = InteriorPoint(task, loops)
     try:
         with noting_interrupts(task.monitor), np.errstate(all="ignore"):
             return made.run()

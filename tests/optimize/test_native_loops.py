@@ -1,0 +1,129 @@
+"""The loops of the interior-point method against NumPy and SciPy, for sizes that fit no vector."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from archimedes.optimize.problems.blocks import Block
+from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.solvers.interior_point.band_loops import PANEL, SLACK
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
+from archimedes.optimize.solvers.interior_point.chains import chain_of
+from archimedes.optimize.solvers.interior_point.native_loops import native_loops
+
+
+@pytest.fixture(scope="module")
+def loops():
+    found = native_loops()
+    assert found is not None
+    return found
+
+
+def band(n: int, width: int, seed: int = 0) -> np.ndarray:
+    """Return a definite matrix as SciPy keeps its lower band, (width + 1, n)."""
+    rng = np.random.default_rng(seed)
+    low = rng.normal(size=(width + 1, n))
+    low[0] = 2.0 * (width + 1) + rng.uniform(size=n)
+    for t in range(1, width + 1):
+        low[t, n - t :] = 0.0
+    return low
+
+
+def stored(low: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Return it as the loops keep it, with its numbers of columns and rows."""
+    width, n = low.shape[0] - 1, low.shape[1]
+    ld, kept = width + 1 + SLACK, -(-n // PANEL) * PANEL
+    K = np.zeros((kept, ld))
+    K[:n, : width + 1] = low.T
+    K[n:, 0] = 1.0
+    return K, kept, ld
+
+
+@pytest.mark.parametrize(("n", "width"), [(1, 0), (3, 0), (4, 3), (7, 2), (50, 9), (61, 17)])
+def test_factors_and_solutions(loops, n, width):
+    low = band(n, width)
+    K, kept, ld = stored(low)
+    inverse, x = np.zeros(kept), np.zeros(kept + ld + 8)
+    right = np.random.default_rng(1).normal(size=n)
+    x[:n] = right
+    assert loops.band_factor(id(K), id(inverse), kept, width, ld) == 0
+    expected = cholesky_banded(low, lower=True)
+    for t in range(width + 1):
+        np.testing.assert_allclose(K[: n - t, t], expected[t, : n - t], rtol=1e-13, atol=1e-14)
+    assert not K[:, width + 1 :].any()
+    loops.band_solve(id(K), id(inverse), id(x), kept, width, ld)
+    np.testing.assert_allclose(x[:n], cho_solve_banded((expected, True), right), rtol=1e-12)
+    assert not x[kept:].any()
+
+
+@pytest.mark.parametrize("where", [0, 5, 10])
+@pytest.mark.parametrize("bad", [-1.0, 0.0, math.nan])
+def test_a_matrix_that_is_not_definite_is_told(loops, where, bad):
+    low = band(11, 2)
+    low[0, where] = bad
+    K, kept, ld = stored(low)
+    inverse = np.zeros(kept)
+    assert loops.band_factor(id(K), id(inverse), kept, 2, ld) == where + 1
+
+
+def test_entries_listed_twice_are_added():
+    # Each place knows an unknown twice, and both blocks write to the same rows.
+    index = np.array([[0, 1, 1], [1, 2, 2], [2, 3, 3]])
+    rows = np.arange(3)[:, None]
+    first = Block(lambda z: np.stack([z[0] * z[1] + 3.0 * z[2]]), index, rows)
+    second = Block(lambda z: np.stack([z[0] ** 2 + z[2]]), index, rows)
+    blocks = [first, second]
+    structure = Structure([b.patterns(()) for b in blocks], 4, 3)
+    evaluator = Evaluator(blocks, structure, ())
+    free = np.array([True, True, False, True])
+    chain = chain_of(structure.patterns, free, np.arange(4.0))
+    system = BandedSystem(structure, chain, native_loops())
+    x = np.array([0.3, -1.2, 0.7, 2.0])
+    entries = evaluator.slopes(x)[1]
+    scale = np.array([2.0, 3.0, 5.0])
+    system.take_jacobian(entries, scale[structure.jac_rows])
+    A = scale[:, None] * structure.jac_matrix(entries).toarray()[:, chain.band]
+    v, lam = np.array([1.0, -2.0, 0.5]), np.array([0.1, 0.2, -0.4])
+    np.testing.assert_allclose(system.forward(v), A @ v, rtol=1e-14)
+    np.testing.assert_allclose(system.transposed(lam), A.T @ lam, rtol=1e-14, atol=1e-16)
+    system.load(None)
+    D = np.array([0.5, 0.1, 1.0])
+    assert system.factor(np.ones(3), D)
+    r, rc = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 0.2])
+    K = np.block([[np.eye(3), A.T], [A, -np.diag(D)]])
+    expected = np.linalg.solve(K, np.concatenate([r, rc]))
+    np.testing.assert_allclose(np.concatenate(system.once(r, rc)), expected, rtol=1e-11)
+
+
+def test_logarithms_of_distances(loops):
+    rng = np.random.default_rng(2)
+    w = np.exp(rng.uniform(-200.0, 200.0, size=300))
+    at, edge, away = np.arange(300), np.zeros(300), np.ones(300)
+    dw, new, x, d, out = np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(5)
+
+    def move(w: np.ndarray) -> list[float]:
+        static = (id(at), id(dw), id(at), id(edge), id(away), 300, 300, 300, 300)
+        loops.trial(*static, id(w), id(dw), 0.0, id(new), id(x), id(d), id(out))
+        return out.tolist()
+
+    product, power, outside, largest, _ = move(w)
+    assert (outside, largest) == (0.0, w.max())
+    assert math.log(product) + power * math.log(2.0) == pytest.approx(np.log(w).sum(), abs=1e-9)
+    for bad in (0.0, -1.0, math.nan):
+        assert move(np.where(np.arange(300) == 7, bad, w))[2] == 1.0
+
+
+def test_numbers_that_are_not_finite_are_seen(loops):
+    none, one = np.zeros(0), np.ones(1)
+    numbers, starts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    pull, room, out = np.zeros(2), np.zeros(2), np.zeros(5)
+    for bad in (math.nan, math.inf, -math.inf):
+        gradient = np.array([1.0, bad])
+        static = (id(none), id(numbers), id(starts), id(numbers), id(numbers), id(one))
+        arrays = (gradient, none, none, none, pull, room, out)
+        loops.balance(*static, 0, 2, 0, 0, *map(id, arrays))
+        assert not math.isfinite(out[0])
