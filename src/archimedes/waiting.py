@@ -8,7 +8,6 @@ wherever stderr leads.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
@@ -24,8 +23,6 @@ VARIABLE = "ARCHIMEDES_PROGRESS"
 TIMES = (2.0, 10.0, 30.0, 120.0, 600.0)
 #: Seconds between two looks, and how long to look where there is nothing to see.
 EVERY, PATIENCE = 0.25, 5.0
-
-_logger = logging.getLogger("archimedes")
 
 
 class _Task(NamedTuple):
@@ -65,9 +62,11 @@ def _say(stack: list[_Task], seconds: float) -> None:
         task, outer = stack[-1], stack[0]
     except IndexError:  # it ended just now
         return
+    import logging  # takes as long as recording a small function
+
     during = "" if outer is task else f" (part of {outer.what})"
     line = f"{task.what}{during}, {seconds:.0f} s so far: {task.why()}"
-    _logger.info(line)
+    logging.getLogger("archimedes").info(line)
     if _shows():
         print(f"archimedes: {line} [{VARIABLE}=0 hides this]", file=sys.stderr, flush=True)
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.collecting import rarely
 from archimedes.errors import TraceError
 from archimedes.function.leaf_specs import LeafSpec
 from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
@@ -170,7 +171,8 @@ def record(
     names: Sequence[str] | None = None,
 ) -> Recording:
     """Call ``function`` with traced leaves; ``build`` makes its arguments from them."""
-    with Trace() as trace, reported(f"recording {_named(function)}", lambda: _slow(trace.graph)):
+    what = f"recording {_named(function)}"
+    with rarely, Trace() as trace, reported(what, lambda: _slow(trace.graph)):
         args, kwargs = build([sym_leaf(trace, spec) for spec in leaves])
         result = function(*args, **kwargs)
         out_leaves, out_tree = tree.flatten(result)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.backends.registry import check_backend
-from archimedes.simulate.events.event import EventLike
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.progress import monitor_of
-from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
 from archimedes.simulate.solves.initial_values import Problem, prepare
 from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options
 from archimedes.simulate.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from archimedes.simulate.events.event import EventLike
+    from archimedes.simulate.problem.sampled_parts import Sampled
+    from archimedes.simulate.solves.hybrid import Hybrid
 
 __all__ = ["solve_ode"]
 
@@ -84,6 +86,8 @@ def solve_ode(
         return _solved(given, *ask)
     if static_argnames:
         raise ValueError("static_argnames cannot be combined with inputs or sampled")
+    from archimedes.simulate.solves.hybrid import hybrid_of
+
     hybrid = hybrid_of(func, inputs, sampled, *argument_checks.check_span(t_span, x0))
     given = _with_parts(hybrid, t_span, x0, method, args, options, in_axes)
     return hybrid.shown(_solved(given, *ask))

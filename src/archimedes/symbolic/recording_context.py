@@ -2,7 +2,8 @@
 
 Imported when the first recording begins. The modules of ``numpy_functions/`` and ``linalg/`` are
 imported for the rows they add to the tables of ``core/registry.py``: those of the latter, which
-take as long as all others together, when a function of ``np.linalg`` is first recorded.
+take as long as all others together, when a function of ``np.linalg`` is first recorded, and
+those of ``np.fft`` likewise.
 """
 
 from typing import Any
@@ -11,7 +12,6 @@ from archimedes.symbolic.core.registry import FUNCTION_ADOPTERS
 from archimedes.symbolic.numpy_functions import (  # noqa: F401
     calculus,
     construction,
-    fourier,
     inspection,
     polynomials,
     products,
@@ -44,7 +44,15 @@ def _linear_algebra(function: Any) -> bool:
     return True
 
 
-FUNCTION_ADOPTERS.append(_linear_algebra)
+def _transforms(function: Any) -> bool:
+    if getattr(function, "__module__", "") != "numpy.fft":
+        return False
+    from archimedes.symbolic.numpy_functions import fourier  # noqa: F401
+
+    return True
+
+
+FUNCTION_ADOPTERS += [_linear_algebra, _transforms]
 
 
 def begin() -> None:

@@ -20,7 +20,7 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 
-__all__ = ["Schedule", "cost", "has_host", "nearer", "schedule", "used_outputs"]
+__all__ = ["Schedule", "as_written", "cost", "has_host", "nearer", "schedule", "used_outputs"]
 
 #: Places by which a node is moved back for each operation that it stands on. A few more or less
 #: make no difference; none at all makes loops of some hundred operations a fifth slower.
@@ -73,16 +73,12 @@ def schedule(
     Graphs with host callbacks keep the order they were written in, since callbacks may have
     effects.
     """
+    if has_host(g):
+        return as_written(g, outputs)
     live = g.live(outputs)
     op = g.op
     outs = used_outputs(g, live)
     order: list[int] = []
-    if has_host(g):
-        for i in live:
-            if op[i] not in (CONST, INPUT, OUT):
-                order.append(i)
-                order.extend(outs.get(i, ()))
-        return Schedule(order, outs)
     need = _needs(g, live)
     done = bytearray(len(op))
     for root in outputs:
@@ -111,6 +107,18 @@ def schedule(
                     done[j] = 1
                     order.append(j)
     return Schedule(_spread(g, order) if spread and not g.regions else order, outs)
+
+
+def as_written(g: Graph, outputs: Sequence[int]) -> Schedule:
+    """Return the live nodes in the order in which they were written, which takes no time."""
+    live = g.live(outputs)
+    op, outs = g.op, used_outputs(g, live)
+    order: list[int] = []
+    for i in live:
+        if op[i] not in (CONST, INPUT, OUT):
+            order.append(i)
+            order.extend(outs.get(i, ()))
+    return Schedule(order, outs)
 
 
 def nearer(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> Schedule:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import sysconfig
 
 import numpy as np
 
@@ -24,9 +23,16 @@ _TRANSPARENT = {
 }
 
 
+@functools.cache
+def _of_python() -> frozenset[str]:
+    import sysconfig  # reads a file of its own, and is needed for few functions
+
+    paths = sysconfig.get_paths()
+    return frozenset(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
 def _folders() -> tuple[str, ...]:
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    found = {sysconfig.get_paths().get(name) for name in names}
+    found = set(_of_python())
     found.add(os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))))
     found |= {p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}
     return tuple(os.path.abspath(p) + os.sep for p in found if p)

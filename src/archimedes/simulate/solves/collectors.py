@@ -9,14 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.simulate.solves.dense_output import DenseOutput
-from archimedes.simulate.solves.event_logs import Events
 from archimedes.simulate.solves.one_or_many import Runs
 from archimedes.simulate.stepping.run_state import Run
+
+if TYPE_CHECKING:
+    from archimedes.simulate.solves.event_logs import Events
 
 __all__ = ["FEW", "Collector", "FinalStates", "OutputTimes", "Result", "steps_in_call"]
 

@@ -18,8 +18,6 @@ from archimedes.backends.array_kinds import HOST
 from archimedes.graph.dtypes import F64
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Collector, FinalStates, OutputTimes, Result
-from archimedes.simulate.solves.device_outputs import OutputsThere
-from archimedes.simulate.solves.event_logs import EventLog
 from archimedes.simulate.solves.every_step import EveryStep
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.solves.one_or_many import ManyRuns, OneRun, Runs
@@ -97,6 +95,8 @@ class Task:
             keep = self.dense or self.kernels.plan.events is not None
             return EveryStep(runs, keep, self.times)
         if runs.arrays is not HOST:
+            from archimedes.simulate.solves.device_outputs import OutputsThere
+
             return OutputsThere(runs, self.times, None if self.place is None else self.place[1])
         return OutputTimes(runs, self.times, *(self.place or self.outputs()))
 
@@ -112,7 +112,11 @@ def drive(
     runs = task.runs()
     collect = task.collector(runs)
     runs.begin(collect.dense)
-    log = None if task.kernels.plan.events is None else EventLog(runs)
+    log = None
+    if task.kernels.plan.events is not None:
+        from archimedes.simulate.solves.event_logs import EventLog
+
+        log = EventLog(runs)
     pace = Pace(FIRST_CALL if runs.arrays is HOST else FIRST_THERE)
     try:
         # Whatever is done here holds up other threads: the less the better.

@@ -19,8 +19,6 @@ from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
 from archimedes.simulate.solves.dense_output import BatchDense
 from archimedes.simulate.solves.driver import FIRST_CALL, Task, drive
-from archimedes.simulate.solves.event_logs import batch_table, one_table
-from archimedes.simulate.solves.groups import drive_groups
 from archimedes.simulate.solves.instances import Instances, instances_of, one_instance
 from archimedes.simulate.solves.method_lookup import find_method
 from archimedes.simulate.solves.prepared_model import (
@@ -72,6 +70,8 @@ class Problem:
         dense = dense or (instances.alone and times is None)
         task = Task(kernels, self.setup, instances, self.max_steps, times, dense, final, threads)
         if not instances.alone:
+            from archimedes.simulate.solves.groups import drive_groups
+
             found = drive_groups(task, monitor)
         elif kernels.plan.method.drive is not None:
             found = self._outside(times, monitor, final)
@@ -103,14 +103,24 @@ class Problem:
             message=message_of(status, float(run.t), self.max_steps, plan.method.stiff, looks),
             stats=found.stats or _statistics(plan.method, run, int),
             dense=None if found.dense is None else found.dense[0],
-            events=None if plan.events is None else one_table(found.events[0], plan.layout),
+            events=self._happened(found),
         )
+
+    def _happened(self, found: Result) -> Any:
+        """Return the events of a single solve as a table; None where none were watched for."""
+        if self.kernels.plan.events is None:
+            return None
+        from archimedes.simulate.solves.event_logs import one_table
+
+        return one_table(found.events[0], self.kernels.plan.layout)
 
     def _many(self, found: Result) -> Trajectory:
         """Return the trajectories of a batch."""
         plan = self.kernels.plan
         events = None
         if plan.events is not None:
+            from archimedes.simulate.solves.event_logs import batch_table
+
             table = batch_table(found.events, found.starts, plan.layout, len(found.status))
             signals = found.run.signals
             count, last = map(self._here, (signals.count, signals.last))

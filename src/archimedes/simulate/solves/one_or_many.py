@@ -15,8 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
-from archimedes.function import Compiled, vmap
-from archimedes.function.batching.repeated_batches import Items
+from archimedes.function import Compiled
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.solves.instances import Instances
 from archimedes.simulate.statuses import FINISHED, INTERRUPTED, RUNNING, TOO_MANY_STEPS
@@ -182,6 +181,8 @@ class ManyRuns:
         self.setup = tree.replace(self.given, pause=pause)
 
     def _mapped(self, kind: Any, kernel: Callable[[], Compiled], in_axes: Any) -> Any:
+        from archimedes.function import vmap
+
         return self.kernels.keep(
             (kind, self.key), lambda: vmap(kernel(), in_axes=in_axes, threads=self.threads)
         )
@@ -199,6 +200,8 @@ class ManyRuns:
 
         ``done``: how many of them each run has behind it. Returns how many there are then.
         """
+        from archimedes.function.batching.repeated_batches import Items
+
         items = Items(times, sign, self.there, done, x)
         given, many = (self.setup, self.args), [*_SETUP_MANY, *self.instances.many]
         kernel = self.kernels.to_outputs(self.run.dense is not None)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,15 +14,17 @@ from archimedes.errors import explained
 from archimedes.function import Compiled
 from archimedes.function.identity.states import content_of, fingerprint
 from archimedes.function.identity.traversal import Same
-from archimedes.simulate.events.event import EventLike, Watch, check_events
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
-from archimedes.simulate.problem.sampled_parts import Clock
 from archimedes.simulate.problem.state_layout import Layout, check_time_first
 from archimedes.simulate.stepping.manifold import projection
 from archimedes.simulate.stepping.run_state import Plan, Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for
 from archimedes.tree import is_struct
+
+if TYPE_CHECKING:
+    from archimedes.simulate.events.event import Event, EventLike
+    from archimedes.simulate.problem.sampled_parts import Clock
 
 __all__ = [
     "ATOL",
@@ -77,14 +79,13 @@ class Model:
 
     def plan(self, layout: Layout, method: Method, options: Options, log: bool = False) -> Plan:
         """Return the plan for states of this layout; ``log``: kernels return at events."""
-        events = check_events(options.events)
         return Plan(
             func=shared(self.func),
             layout=layout,
             method=method,
             project=projection(layout) if options.project else None,
             adaptive=is_adaptive(method, options.dt),
-            events=Watch(events, layout, self.full, log) if events else None,
+            events=_watched(options, layout, self.full, log),
             clock=options.clock,
             arguments=self.full,
         )
@@ -94,11 +95,7 @@ class Model:
     ) -> Kernels:
         """Return the kernels for states of this layout, kept from an earlier call if possible."""
         adaptive = is_adaptive(method, options.dt)
-        events = (
-            ()
-            if options.events is None
-            else tuple(event.key for event in check_events(options.events))
-        )
+        events = tuple(event.key for event in _events(options))
         clock = None if options.clock is None else options.clock.key
         key = (self.key, layout, method, bool(options.project), adaptive, events, log, clock)
         return kernels_for(
@@ -112,9 +109,28 @@ class Model:
         """Return the functions of a plan, which are the same if they read the same objects."""
         if options.events is None and options.clock is None:
             return self.source
-        events = check_events(options.events)
+        events = _events(options)
         parts = () if options.clock is None else options.clock.parts
         return self.source, [(e.fn, e.reset) for e in events], [part.update for part in parts]
+
+
+def _events(options: Options) -> tuple[Event, ...]:
+    """Return the events to watch for, checked. Most solves have none and need none of it."""
+    if options.events is None:
+        return ()
+    from archimedes.simulate.events.event import check_events
+
+    return check_events(options.events)
+
+
+def _watched(options: Options, layout: Layout, full: Any, log: bool) -> Any:
+    """Return what watches for the events in a recording, None where there are none."""
+    events = _events(options)
+    if not events:
+        return None
+    from archimedes.simulate.events.event import Watch
+
+    return Watch(events, layout, full, log)
 
 
 def is_adaptive(method: Method, dt: Any) -> bool:

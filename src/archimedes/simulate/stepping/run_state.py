@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import stop_gradient
-from archimedes.simulate.events.event import Watch
 from archimedes.simulate.methods.method_table import Derivative, Method
 from archimedes.simulate.methods.stiffness import Suspicion
-from archimedes.simulate.problem.sampled_parts import Clock
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.statuses import FINISHED, NON_FINITE, RUNNING
 from archimedes.simulate.stepping.manifold import Projection
 from archimedes.simulate.stepping.step_size import SMALLEST_LOG, initial_step
 from archimedes.tree import struct
+
+if TYPE_CHECKING:
+    from archimedes.simulate.events.event import Watch
+    from archimedes.simulate.problem.sampled_parts import Clock
 
 __all__ = ["Plan", "Run", "Setup", "begin_run", "direction_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.registry import (
@@ -15,10 +15,8 @@ from archimedes.backends.registry import (
     get_backend,
     resolved,
 )
-from archimedes.function import Compiled, jac, vmap
-from archimedes.function.batching.repeated_batches import RepeatedBatch
+from archimedes.function import Compiled
 from archimedes.function.batching.repeats import Repeated
-from archimedes.function.batching.sorted_runs import over_runs
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
 from archimedes.simulate.stepping.solve_loops import (
     go_to_end,
@@ -29,7 +27,10 @@ from archimedes.simulate.stepping.solve_loops import (
     try_steps,
 )
 from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
-from archimedes.simulate.stepping.stepwise import Stepwise
+
+if TYPE_CHECKING:
+    from archimedes.function.batching.repeated_batches import RepeatedBatch
+    from archimedes.simulate.stepping.stepwise import Stepwise
 
 __all__ = ["Kernels", "kernels_for", "native"]
 
@@ -165,6 +166,8 @@ class Kernels:
         """What makes the steps of a single run."""
         if self.backend.arrays is not HOST or not in_python(self.plan):
             return self
+        from archimedes.simulate.stepping.stepwise import Stepwise
+
         return self.keep("stepwise", lambda: Stepwise(self))
 
     def compiled(
@@ -195,6 +198,8 @@ class Kernels:
 
         ``(run, (setup, args), many, items) -> run``; for devices. ``carried`` as above.
         """
+        from archimedes.function.batching.repeated_batches import RepeatedBatch
+
         step = one_attempt if carried else one_try
 
         def one(run: Run, setup: Setup, args: Any, time: Any) -> tuple[Any, ...]:
@@ -223,6 +228,8 @@ class Kernels:
 
     def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
         """``(rows, places, done)``: outputs of steps into x, see ``over_runs``."""
+        from archimedes.function.batching.sorted_runs import over_runs
+
         over = self.keep(
             "fill", lambda: over_runs(self._native(self._state, name="state"), self.rows().width)
         )
@@ -247,6 +254,8 @@ class Kernels:
     def jacobian(self) -> Compiled:
         """``(t, x, args) -> df/dx``, shape (n, n)."""
 
+        from archimedes.function import jac
+
         def jacobian(t: Any, x: Any, args: Any) -> Any:
             return jac(self.current().derivative(args), argnums=1)(t, x)
 
@@ -257,6 +266,8 @@ class Kernels:
         project = self.plan.project
         if project is None:
             return None
+        from archimedes.function import vmap
+
         return self.keep("project", lambda: vmap(self._native(project, name="project")))
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import cond, stop_gradient
-from archimedes.simulate.events.event_location import settle
 from archimedes.simulate.methods.method_table import Derivative, Step
 from archimedes.simulate.methods.stiffness import suspected
 from archimedes.simulate.problem.time_rounding import rounding
@@ -220,6 +219,8 @@ def _refused(plan: Plan, setup: Setup, run: Run, aim: _Aim, step: Step, h_next: 
 def _acted(plan: Plan, setup: Setup, args: Any, run: Run, aim: _Aim, accepted: Any) -> Run:
     """Return the run after events in the step, and after sampled parts that are due at its end."""
     if plan.events is not None:
+        from archimedes.simulate.events.event_location import settle
+
         stepped = run
         run = cond(
             accepted,

@@ -9,9 +9,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import StructError
-from archimedes.simulate.trajectory import exports, reading
 from archimedes.simulate.trajectory.columns import Column, label_leaves, tree_columns
-from archimedes.simulate.trajectory.showing import trajectory_html, trajectory_text
 
 __all__ = ["Trajectory", "assembled"]
 
@@ -187,10 +185,14 @@ class Trajectory:
 
         ``frame.attrs["units"]`` has the units by column.
         """
+        from archimedes.simulate.trajectory import exports
+
         return exports.to_pandas(self)
 
     def to_xarray(self) -> Any:
         """Return a Dataset: a variable per leaf with dimensions (run,) t and its own axes."""
+        from archimedes.simulate.trajectory import exports
+
         return exports.to_xarray(self)
 
     def to_csv(self, target: Any = None, *, units: bool = False) -> str | None:
@@ -198,10 +200,14 @@ class Trajectory:
 
         With `units` the header says them, as in ``pos[0] (m)``. Numbers read back exactly.
         """
+        from archimedes.simulate.trajectory import exports
+
         return exports.to_csv(self, target, units)
 
     def to_npz(self, target: Any, *, compressed: bool = False) -> None:
         """Write everything but the dense output to a NumPy archive, without pickles."""
+        from archimedes.simulate.trajectory import exports
+
         exports.to_npz(self, target, compressed)
 
     @classmethod
@@ -213,6 +219,8 @@ class Trajectory:
         `like` is a state (not over time) whose structure the result gets, `u_like` and `y_like`
         the same for inputs and outputs. Without them named parts come as nested dicts.
         """
+        from archimedes.simulate.trajectory import reading
+
         return cls(**reading.read_pandas(frame, x=like, u=u_like, y=y_like))
 
     @classmethod
@@ -220,6 +228,8 @@ class Trajectory:
         cls, dataset: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
         """Make a trajectory of a Dataset as `to_xarray` returns it; `like` as in `from_pandas`."""
+        from archimedes.simulate.trajectory import reading
+
         return cls(**reading.read_xarray(dataset, x=like, u=u_like, y=y_like))
 
     @classmethod
@@ -227,6 +237,8 @@ class Trajectory:
         cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
         """Read a table with a header line and a column ``t``; `like` as in `from_pandas`."""
+        from archimedes.simulate.trajectory import reading
+
         return cls(**reading.read_csv(source, x=like, u=u_like, y=y_like))
 
     @classmethod
@@ -234,12 +246,18 @@ class Trajectory:
         cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
         """Read an archive of `to_npz`; `like` as in `from_pandas`."""
+        from archimedes.simulate.trajectory import reading
+
         return cls(**reading.read_npz(source, x=like, u=u_like, y=y_like))
 
     def __repr__(self) -> str:
+        from archimedes.simulate.trajectory.showing import trajectory_text
+
         return trajectory_text(self)
 
     def _repr_html_(self) -> str:
+        from archimedes.simulate.trajectory.showing import trajectory_html
+
         return trajectory_html(self)
 
 

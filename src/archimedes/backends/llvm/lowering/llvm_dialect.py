@@ -44,7 +44,7 @@ from archimedes.backends.lowering import (
     Schedule,
     Scope,
 )
-from archimedes.backends.lowering.schedule import has_host, nearer, schedule
+from archimedes.backends.lowering.schedule import as_written, has_host, nearer, schedule
 from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
@@ -92,9 +92,12 @@ class Llvm(FramedFunctions):
     ) -> Schedule:
         """Return the order for machine code.
 
-        In parts, values that live longer would go through the frame.
+        In parts, values that live longer would go through the frame. In a draft, where all of
+        them lie in memory, any order will do.
         """
         asked = [*stored, *wanted]
+        if not self.module.target.effort and not known:
+            return as_written(g, asked)
         found = schedule(g, asked, known, spread=whole)
         if whole and not g.regions:
             return found

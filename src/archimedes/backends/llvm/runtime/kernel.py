@@ -50,6 +50,8 @@ from archimedes.waiting import reported
 
 __all__ = ["Kernel", "build"]
 
+#: Functions of a draft are cut from so many operations on: all their values lie on the stack.
+UNCUT = 16_000
 #: The sources of this backend.
 _OWN = Path(__file__).parents[1]
 # Tables of pointers are passed as bytes, the quickest way through ctypes.
@@ -135,10 +137,8 @@ class Kernel:
             self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
         #: Whether it calls back into Python.
         self.has_host = has_host(graph)
-        #: Whether the scalar entry is made in a hurry, and its text while that may be compiled
-        #: again.
+        #: Whether the scalar entry is made in a hurry.
         self.draft = draft and not self.has_host
-        self._text: Program | None = None
         self._single: NativeCode | None = None
         self._in_dtypes = [DTYPES[leaf.dtype] for leaf in inputs]
         self._out_dtypes = [DTYPES[leaf.dtype] for leaf in outputs]
@@ -176,8 +176,10 @@ class Kernel:
 
     # ---- making code -------------------------------------------------------------------
 
-    def _program(self, entry: str, batched: tuple[bool, ...]) -> Program:
-        where = (self.target, self.part, self._names)
+    def _program(self, entry: str, batched: tuple[bool, ...], target: Target) -> Program:
+        # What is made in a hurry is not cut: moving values between parts takes longest of all.
+        part = self.part if target.effort else max(self.part, UNCUT)
+        where = (target, part, self._names)
         if entry == SCALAR:
             return scalar_program(self.graph, self.inputs, self.outputs, *where)
         fixed = self._fixed(batched)
@@ -232,8 +234,7 @@ class Kernel:
             self._cached += 1
         else:
             with reported(f"compiling {self.name or 'a program'}", self._slow):
-                kept = self._text if entry == SCALAR else None
-                program = kept or self._program(entry, batched)
+                program = self._program(entry, batched, target)
                 code = target.compile(program.text, program.fused)
             if hosted:
                 # Both entries lower the same regions in the same order.
@@ -241,8 +242,6 @@ class Kernel:
                 imports["arc_host"] = self._hosting.address
             else:
                 cache.write(key, code)
-            if entry == SCALAR:
-                self._text = program if self.draft else None
         if self._tables and not hosted:
             recent.remember(key, code)
         native = NativeCode(code, entry, imports)
@@ -274,7 +273,7 @@ class Kernel:
     @property
     def llvm_ir(self) -> str:
         """The scalar kernel as LLVM IR."""
-        return self._program(SCALAR, ()).text
+        return self._program(SCALAR, (), self.target).text
 
     @property
     def asm(self) -> str:
@@ -284,7 +283,7 @@ class Kernel:
     def batch_source(self, batched: Sequence[bool] | None = None, asm: bool = False) -> str:
         """Return the batch kernel as LLVM IR or assembly (default: all inputs batched)."""
         flags = [True] * len(self.inputs) if batched is None else batched
-        program = self._program(BATCH, tuple(map(bool, flags)))
+        program = self._program(BATCH, tuple(map(bool, flags)), self.target)
         return self.target.assembly(program.text, program.fused) if asm else program.text
 
     # ---- calling -----------------------------------------------------------------------

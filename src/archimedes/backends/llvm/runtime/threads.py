@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from archimedes.backends.cpus import cpu_count
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["is_at_work", "over_chunks"]
 
@@ -54,6 +57,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _shared_pool() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
     global _pool
     with _lock:
         if _pool is None:
@@ -93,6 +98,8 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
             except BaseException:
                 failed.set()
                 raise
+
+    from concurrent.futures import wait
 
     helpers = [_shared_pool().submit(work) for _ in range(threads - 1)]
     try:
