@@ -23,7 +23,7 @@ from archimedes.symbolic.core.wide import (
 )
 from archimedes.symbolic.numpy_functions.sparse_products import sparse_product
 
-__all__ = ["PRODUCTS", "SHORTEST", "matmul"]
+__all__ = ["SHORTEST", "fewest_products", "matmul"]
 
 _ADD, _MUL, _AND, _OR = (CODES[n] for n in ("add", "mul", "and", "or"))
 
@@ -55,12 +55,19 @@ def _inner_products(g: Graph, code: int, rows: list[list[int]], columns: list[li
 #: Products of matrices with so many multiplications (times the elements from which arrays are
 #: loops) are loops, unless most are by literal zeros.
 PRODUCTS = 16
-#: Who wants loops for so few elements wants short code: sparse products are loops too.
+#: Who wants loops for so few elements wants short code: sparse products are loops too, and
+#: products from this many multiplications (times that number of elements) on.
 SHORTEST = 16
+SHORT_PRODUCTS = 2
 #: From here on, also then: the code would be too long.
 MANY_PRODUCTS = 20_000
 #: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
 _OWN_AXES = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])
+
+
+def fewest_products() -> int:
+    """Return the number of multiplications from which a product with several results is a loop."""
+    return threshold() * (PRODUCTS if threshold() > SHORTEST else SHORT_PRODUCTS)
 
 
 def matmul(a: Any, b: Any, **kwargs: Any) -> Any:
@@ -105,15 +112,20 @@ def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.nd
     m, count = right.shape[-1], math.prod(batch)
     dense = count * n * k * m
     # One sum of products is a reduction like others.
-    least = threshold() if n * m == 1 else PRODUCTS * threshold()
-    if dense < least or not in_loops(g, max(left.size, right.size, dense // 16), left, right):
+    least = threshold() if n * m == 1 else fewest_products()
+    if dense < least:
         return None
+    short = threshold() <= SHORTEST
     used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
-    if loop_rules().sparse or threshold() <= SHORTEST:
+    # Where short code is wanted, nodes are put together to blocks: that takes a store for each.
+    if not in_loops(g, max(left.size, right.size, dense // 16), left, right):
+        if not (short and used == dense):
+            return None
+    if loop_rules().sparse or short:
         made = sparse_product(g, left, right, code) if left.ndim == right.ndim == 2 else None
         if made is not None:
             return made
-    if threshold() <= SHORTEST:
+    if short:
         used = dense
     if used < least or (2 * used <= dense and used < MANY_PRODUCTS):
         return None

@@ -15,7 +15,7 @@ from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.core.ufunc_methods import finish
 from archimedes.symbolic.core.wide import elementwise_along, in_loops, reduction, threshold
-from archimedes.symbolic.numpy_functions.products import PRODUCTS
+from archimedes.symbolic.numpy_functions.products import fewest_products
 
 __all__ = ["einsum"]
 
@@ -95,7 +95,7 @@ def _contracted(
     names = {x for row in labels for x in row}
     count = math.prod(sizes[x] for x in names)
     results = math.prod(sizes[x] for x in output)
-    least = threshold() if results == 1 else PRODUCTS * threshold()
+    least = threshold() if results == 1 else fewest_products()
     most = max(max(a.size for a in arrays), count // 16)
     if count < least or not all(a.size for a in arrays):
         return None
