@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from benchmarks.c_filter import example, filter_step
@@ -63,6 +65,67 @@ def test_sparse_products_as_loops(backend):
     assert len(f.graph(*args).op) < 3000
     slope, long = (arc.jac(g, argnums=1)(*args)[0] for g in (f, written))
     np.testing.assert_allclose(slope, long, rtol=1e-12, atol=1e-13)
+
+
+def kernel_of(text, name):
+    """Return the functions that are written for a model, without helpers and defaults."""
+    start = text.index(f"static void {name}_kernel")
+    return text[start : text.index("/* Values that the inputs have")]
+
+
+@HOST
+def test_loops_that_differ_in_their_blocks_are_one_function():
+    def step(A, P, Q, b):
+        F = np.eye(15)
+        F[0, 3:6], F[7, 2], F[1, 9:] = b[:3], b[3], b[4:10]
+        return F @ P @ F.T + Q, F @ A @ F.T
+
+    args = (np.ones((15, 15)), np.eye(15), np.eye(15), np.arange(10.0))
+    short = codegen(step, args, optimize="size", verify=True)
+    text = kernel_of(short.files["step.c"], "step")
+    assert text.count("static void step_kernel_call1(") == 1
+    assert text.count("    step_kernel_call1(") == 4, "F P, (F P) F', F A, (F A) F'"
+    quick = kernel_of(codegen(step, args).files["step.c"], "step")
+    assert "step_kernel_call" not in quick and len(text) < 0.5 * len(quick)
+
+
+def test_numbers_go_into_the_blocks_that_functions_read():
+    """Written there as they are computed, without a name, and once for all calls."""
+
+    def step(A, P, x):
+        F = np.eye(15)
+        F[0, 3:13] = np.sin(x)
+        return F @ A @ F.T, F @ P @ F.T
+
+    args = np.eye(15), np.eye(15), np.arange(10.0)
+    text = codegen(step, args, optimize="size").files["step.c"]
+    assert len(re.findall(r"\n    s\d+\[\d+\] = arc_sin\(x\[\d\]\);", text)) == 10
+
+
+@HOST
+def test_products_of_a_few_dozen_factors_are_loops_for_size():
+    def step(K, y, x):
+        S = K[:6] + 3.0 * np.eye(6)
+        return x + np.linalg.solve(S, K.T).T @ (y - x[:6])
+
+    rng = np.random.default_rng(4)
+    args = rng.normal(size=(15, 6)), rng.normal(size=6), rng.normal(size=15)
+    text = kernel_of(codegen(step, args, optimize="size", verify=True).files["step.c"], "step")
+    assert text.count(" * ") < 60, "15 x 6 products are not written out"
+
+
+@HOST
+def test_huge_angles_have_the_bits_of_python():
+    """The loop over digits of 2/pi in C against the graph's program, near multiples of pi too."""
+
+    def turns(x):
+        return np.sin(x), np.cos(x), np.tan(x)
+
+    rng = np.random.default_rng(5)
+    x = np.ldexp(rng.uniform(1.0, 2.0, size=200), rng.integers(16, 1024, size=200))
+    x *= rng.choice([-1.0, 1.0], size=x.size)
+    x[:6] = 102900.0, -102900.0, 1.7976931348623157e308, 6381956970095103 * 2.0**797, np.inf, np.nan
+    codegen(turns, (x,), options={"nonfinite": True}, verify=True)
 
 
 def test_lines_of_loops_are_traced():

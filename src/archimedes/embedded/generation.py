@@ -51,9 +51,10 @@ def codegen(
     ``template`` is a folder of more templates. ``verify`` compiles the code here and compares it
     with Python.
 
-    What is computed of arrays of 64 elements or more is loops, with ``optimize="size"`` of 16
-    or more (`compile` has ``loops_from`` for other numbers); products with sparse matrices are
-    loops that write out once what is not zero. Bits are the same.
+    What is computed of arrays of 64 elements or more is loops, with ``optimize="size"`` of 12
+    or more (`compile` has ``loops_from`` for other numbers), and loops that differ only in the
+    arrays they work on are one function then; products with sparse matrices are loops that write
+    out once what is not zero. Bits are the same.
     ``options`` are those of :class:`archimedes.embedded.settings.Options`. Without
     ``output_dir`` nothing is written: the files are in the result.
 

@@ -162,6 +162,7 @@ def _kernel(
         int_type=types.c_type(I64),
         scratch=options.scratch,
         lines=LineNotes(graph) if options.traceability else None,
+        optimize=prepared.optimize,
     )
     # Only init, step and carry are seen from outside.
     own = source.text.replace(f"{source.prototype}\n{{", f"static {source.prototype}\n{{")

@@ -26,14 +26,13 @@ from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
 from archimedes.symbolic.core.wide import sparse_loops, wide_from
-from archimedes.symbolic.numpy_functions.products import SHORTEST
 from archimedes.symbolic.source_lines import recording_lines
 
 __all__ = ["LOOPS_FROM", "Prepared", "prepare"]
 
 #: What ``optimize`` may be, and from how many elements on arrays are loops then (None: as
 #: everywhere).
-LOOPS_FROM = {"speed": None, "size": SHORTEST}
+LOOPS_FROM = {"speed": None, "size": 12}
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ class Prepared:
     return_names: tuple[str, ...] | None
     summary: str
     signature: Signature
+    optimize: str
 
 
 def prepare(
@@ -113,6 +113,7 @@ def prepare(
         return_names=compiled.return_names,
         summary=_summary(compiled.function),
         signature=compiled.signature,
+        optimize=optimize,
     )
 
 

@@ -40,6 +40,7 @@ class C99(StatementDialect):
     shared: Mapping[type[Region], int] = {Call: 1, Switch: 24}
     reuses_scratch = True
     boxes = True
+    apart = True
     written_out = 8
     #: Counters are unsigned.
     walks_back = False

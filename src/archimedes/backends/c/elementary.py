@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from archimedes.backends.c.c99 import C99, PART
+from archimedes.backends.c.huge_angles import HUGE_ANGLES, huge_branch, huge_routine
 from archimedes.backends.c.routines import Routine
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
@@ -40,8 +41,9 @@ def library() -> dict[str, str]:
     True
     """
     programs = _programs()
-    routines: dict[object, Routine] = {}
-    found = dict(HELPERS)
+    huge = {body.digest() for body in map(huge_branch, programs.values()) if body is not None}
+    routines: dict[object, Routine] = {(digest, None): huge_routine() for digest in huge}
+    found = {**HELPERS, **HUGE_ANGLES}
     for name, g in programs.items():
         prefix = f"arc_{name}"
         c = C99(prefix)

@@ -38,6 +38,8 @@ class NodeWriter:
         for i in order:
             if g.op[i] != OUT:
                 self.uses.update(g.operands(i))
+        # The block that gets a number as it is computed is no reader of its name.
+        self.uses.subtract(j for _, j in scope.awaited)
         regions = (g.regions[i] for i in order if g.op[i] == REGION)
         self.tests = Counter(int(r.inputs[0]) for r in regions if isinstance(r, Switch))
         self.twins = _twins(g, order)

@@ -17,6 +17,7 @@ from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.leaves import leaf_values, listed_kinds
 from archimedes.backends.lowering import Binding, Lowering, Place, Store
 from archimedes.errors import CodegenError
+from archimedes.graph.blocks.equal_loops import equal_loops_shared
 from archimedes.graph.blocks.fusion import fused
 from archimedes.graph.dtypes import F32, F64, I64, length_of
 from archimedes.graph.program import Graph
@@ -32,6 +33,7 @@ _CHOICES = {
     "float_type": ("double", "float"),
     "int_type": ("int64_t", "int32_t"),
     "scratch": ("stack", "workspace"),
+    "optimize": ("speed", "size"),
 }
 
 
@@ -46,6 +48,7 @@ def render(
     scratch: str = "stack",
     lines: Callable[[Graph, int], str] | None = None,
     part: int = PART,
+    optimize: str = "speed",
     dialect: Callable[..., C99] = C99,
 ) -> CSource:
     """Write a graph as a C function ``void name(inputs..., outputs..., workspace)``.
@@ -58,8 +61,8 @@ def render(
     takes all arrays from a struct that the caller passes last (none where none is needed),
     ``"stack"`` declares them. ``lines(graph, node)`` says where a node of the given graph, or of
     a body in it, comes from; changes become comments. ``part`` is the length at which functions
-    are cut. ``dialect`` is C, or a language that derives from it. The same arguments give the
-    same bytes.
+    are cut. ``optimize="size"`` writes equal loops once. ``dialect`` is C, or a language that
+    derives from it. The same arguments give the same bytes.
 
     >>> from archimedes.graph.ops import CODES
     >>> g = Graph()
@@ -72,7 +75,8 @@ def render(
     }
     <BLANKLINE>
     """
-    for option, value in (("float_type", float_type), ("int_type", int_type), ("scratch", scratch)):
+    chosen = zip(_CHOICES, (float_type, int_type, scratch, optimize))
+    for option, value in chosen:
         if value not in _CHOICES[option]:
             raise CodegenError(f"{option}={value!r}: choose from {', '.join(_CHOICES[option])}")
     _check_names(name, [*inputs, *outputs])
@@ -81,7 +85,11 @@ def render(
     origin: dict[int, Origin] = {}
     if float_type == "float":
         graph = retype(graph, origin)
-    trimmed = trim(fused(graph, origin))
+    if optimize == "size":
+        graph = equal_loops_shared(fused(graph, origin, again=0), origin)
+    else:
+        graph = fused(graph, origin)
+    trimmed = trim(graph)
     origin |= trimmed.origin
     narrow = int_type == "int32_t"
     c = dialect(name, workspace=scratch == "workspace", annotate=_annotation(origin, lines))

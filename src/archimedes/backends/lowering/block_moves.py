@@ -16,13 +16,38 @@ from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along, merged
 from archimedes.graph.dtypes import item_type, length_of
+from archimedes.graph.ops import OPERANDS, REGION
 from archimedes.graph.regions import Accumulate, Move, Pack
 from archimedes.graph.regions.reads import positions
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
 
-__all__ = ["copy_box", "lower_accumulate", "lower_pack"]
+__all__ = ["await_numbers", "copy_box", "lower_accumulate", "lower_pack"]
+
+
+def await_numbers(scope: Scope, order: Sequence[int]) -> None:
+    """Have numbers that are put together to blocks written there as they are computed."""
+    g = scope.graph
+    computed = {i for i in order if OPERANDS[g.op[i]]}
+    for i in order:
+        region = g.regions[i] if g.op[i] == REGION else None
+        if not isinstance(region, Pack) or not scope.outs.get(i) or not _covers(region):
+            continue
+        ids = region.inputs.tolist()
+        numbers = [(ids[m.source], m.to.offset) for m in region.moves if _is_number(m)]
+        mine = [(j, at) for j, at in numbers if j in computed]
+        # Boxes that overlap are copied in their order.
+        if not mine or sum(math.prod(m.shape) for m in region.moves) != region.length:
+            continue
+        to = scope.new_block(scope.outs[i][0])
+        for j, at in mine:
+            scope.waiting.setdefault(j, []).append(to.at(at))
+            scope.awaited.add((scope.outs[i][0], j))
+
+
+def _is_number(move: Move) -> bool:
+    return move.start is None and math.prod(move.shape) == 1
 
 
 def lower_pack(low: Lowering, scope: Scope, region: Pack, outs: Sequence[int]) -> None:
@@ -36,9 +61,10 @@ def lower_pack(low: Lowering, scope: Scope, region: Pack, outs: Sequence[int]) -
     single: list[tuple[Place, Binding]] = []
     ids = region.inputs.tolist()
     for move in region.moves:
-        value = scope.binding(ids[move.source])
-        if ids[move.source] in scope.homes:
+        source = ids[move.source]
+        if source in scope.homes or (_is_number(move) and (i, source) in scope.awaited):
             continue
+        value = scope.binding(source)
         if math.prod(move.shape) == 1:
             if move.start is not None and value.place is not None:
                 value = Binding(place=value.place.at(move.start.offset))

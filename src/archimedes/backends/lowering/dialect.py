@@ -95,6 +95,9 @@ class Dialect:
     boxes = False
     #: Copies that are written out are interrupted after so many (0: never).
     longest_block = 0
+    #: Whether loops write results straight into larger blocks also with others between them, and
+    #: numbers that are put together to a block are written there as they are computed.
+    apart = False
     #: Whether arrays can be walked from their end.
     walks_back = True
     #: Whether ``scratch`` is used again, so that results have to be taken out of it at once.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from archimedes.backends.lowering.block_moves import await_numbers
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.homes import homes
@@ -107,8 +108,10 @@ class Lowering:
         if whole:
             waiting = places_by_id(g, stores)
             lifetimes = _lifetimes(g, plan, [*ids, *waiting], given)
-            inside = homes(g, plan.order, [*ids, *waiting])
+            inside = homes(g, plan.order, [*ids, *waiting], d.apart)
             scope = d.scope(d, f, g, given, plan.outs, dict(known), waiting, lifetimes, inside)
+            if d.apart:
+                await_numbers(scope, plan.order)
             self._spine(scope, plan.order, {}, ids)
         else:
             scope = self._in_parts(f, g, plan, given, ids, stores, known)

@@ -18,16 +18,20 @@ __all__ = ["Home", "homes"]
 
 
 class Home(NamedTuple):
-    """The block that another is part of, and where in it."""
+    """The block that another is part of, where in it, and how far apart its elements are there."""
 
     whole: int
     offset: int
+    stride: int
 
 
-def homes(g: Graph, order: Sequence[int], kept: Iterable[int]) -> dict[int, Home]:
+def homes(
+    g: Graph, order: Sequence[int], kept: Iterable[int], apart: bool = False
+) -> dict[int, Home]:
     """Return which results of loops are made inside the ``Pack`` that alone reads them.
 
-    ``order`` are the nodes of a function, ``kept`` those that are needed for something else.
+    ``order`` are the nodes of a function, ``kept`` those that are needed for something else;
+    ``apart`` tells that elements may be made with others between them.
     """
     packs = [i for i in order if g.op[i] == REGION and isinstance(g.regions[i], Pack)]
     if not packs:
@@ -44,11 +48,11 @@ def homes(g: Graph, order: Sequence[int], kept: Iterable[int]) -> dict[int, Home
         region = g.regions[i]
         assert isinstance(region, Pack)
         if i in wholes:
-            found |= _parts(g, region, wholes[i], read)
+            found |= _parts(g, region, wholes[i], read, apart)
     return found
 
 
-def _parts(g: Graph, region: Pack, whole: int, read: Counter[int]) -> dict[int, Home]:
+def _parts(g: Graph, region: Pack, whole: int, read: Counter[int], apart: bool) -> dict[int, Home]:
     """Return the blocks that lie in the one as they are, and that no later box overwrites."""
     found = {}
     covered = np.zeros(region.length, dtype=np.int64)
@@ -62,9 +66,9 @@ def _parts(g: Graph, region: Pack, whole: int, read: Counter[int]) -> dict[int, 
         if g.op[i] != OUT or not isinstance(g.regions[g.a[i]], Nest):
             continue
         (length,) = shape if len(shape) == 1 else (0,)
-        straight = start == Affine(0, (1,)) and to.strides == (1,)
+        straight = start == Affine(0, (1,)) and (to.strides == (1,) or apart)
         if not straight or length != length_of(g.dtype[i]) or read[i] != 1 or sources[source] != 1:
             continue
-        if (covered[to.offset : to.offset + length] == 1).all():
-            found[i] = Home(whole, to.offset)
+        if (covered[positions(to, shape)] == 1).all():
+            found[i] = Home(whole, to.offset, to.strides[0])
     return found

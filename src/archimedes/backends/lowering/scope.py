@@ -27,7 +27,8 @@ class Scope:
     ``given`` binds its inputs, ``outs`` lists the used outputs of each region, ``bound`` is what
     is known of nodes computed so far (wherever that was), ``waiting`` are the places that want a
     node's value, ``lifetimes`` tells when blocks are done with, ``homes`` which blocks are made
-    inside another, ``names`` are the operands that only this function can use.
+    inside another, ``names`` are the operands that only this function can use, ``awaited`` are
+    blocks with numbers that go into them as they are computed.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Scope:
         self.lifetimes = lifetimes
         self.homes = homes
         self.names: dict[int, str] = {}
+        self.awaited: set[tuple[int, int]] = set()
 
     def operand(self, i: int) -> str:
         """Return an operand with the value of a node."""
@@ -94,6 +96,11 @@ class Scope:
         place = self.binding(i).place
         assert place is not None
         return place
+
+    def stride(self, i: int) -> int:
+        """Return how far apart the elements of a block are that is being made."""
+        home = self.homes.get(i)
+        return 1 if home is None else home.stride
 
     def destination(self, i: int) -> Place | None:
         """Return a place that waits for a block, which then waits no more."""

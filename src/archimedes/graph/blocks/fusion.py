@@ -32,22 +32,23 @@ FEW = 3
 LARGEST_BODY = 300
 
 
-def fused(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
+def fused(graph: Graph, origin: dict[int, Origin] | None = None, again: int = FEW) -> Graph:
     """Return an equal graph in which loops over blocks that can be one are one.
 
+    What several loops read is computed in each of them if that takes up to ``again`` operations.
     ``origin`` gets an entry for each new graph: where its nodes come from (those in the bodies of
     loops that became one come from nowhere in particular).
     """
-    return _fused(graph, {}, {} if origin is None else origin)
+    return _fused(graph, {}, {} if origin is None else origin, again)
 
 
-def _fused(src: Graph, known: dict[str, Graph], origin: dict[int, Origin]) -> Graph:
+def _fused(src: Graph, known: dict[str, Graph], origin: dict[int, Origin], again: int) -> Graph:
     if not _has_nests(src):
         return src
     found = known.get(src.digest())
     if found is not None:
         return found
-    walk = _Fusing(src, known, origin)
+    walk = _Fusing(src, known, origin, again)
     walk.run(src.live())
     dst = walk.dst
     dst.outputs = walk.outputs()
@@ -66,10 +67,12 @@ def _has_nests(g: Graph) -> bool:
 
 
 class _Fusing(Walk):
-    def __init__(self, src: Graph, known: dict[str, Graph], origin: dict[int, Origin]) -> None:
+    def __init__(
+        self, src: Graph, known: dict[str, Graph], origin: dict[int, Origin], again: int
+    ) -> None:
         dst = Graph()
         super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes], sources=True)
-        self.known, self.origin = known, origin
+        self.known, self.origin, self.again = known, origin, again
         #: How often each node of ``src`` is read.
         self.readers: Counter[int] = Counter(src.outputs)
         for i in src.live():
@@ -80,19 +83,19 @@ class _Fusing(Walk):
         if isinstance(moved, Nest):
             once = [self.readers[j] == 1 for j in region.inputs.tolist()]
             # Over fewer axes it may not be seen which elements of another loop it reads.
-            found = [(x, _plans(self.dst, x, once)) for x in (collapsed(moved), moved)]
+            found = [(x, _plans(self.dst, x, once, self.again)) for x in (collapsed(moved), moved)]
             return _place(self.dst, *max(found, key=lambda pair: sum(map(bool, pair[1]))))
-        bodies = [_fused(body, self.known, self.origin) for body in region.bodies]
+        bodies = [_fused(body, self.known, self.origin, self.again) for body in region.bodies]
         changed = any(a is not b for a, b in zip(bodies, region.bodies))
         return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
 
 
-def _plans(g: Graph, region: Nest, once: Sequence[bool]) -> list[_Plan | None]:
+def _plans(g: Graph, region: Nest, once: Sequence[bool], again: int) -> list[_Plan | None]:
     """Return for each input of a loop how it computes that itself, where that pays."""
     size = len(region.body)
     plans = []
     for i, read, single in zip(region.inputs.tolist(), region.reads, once):
-        plan = _source(g, i, read, region, single)
+        plan = _source(g, i, read, region, LARGEST_BODY if single else again)
         if plan is not None and size + len(plan.body) > LARGEST_BODY:
             plan = None
         size += 0 if plan is None else len(plan.body)
@@ -145,8 +148,11 @@ class _Plan:
         self.inputs, self.body, self.out = inputs, body, out
 
 
-def _source(g: Graph, i: int, read: Read, reader: Nest, single: bool) -> _Plan | None:
-    """Return how a loop computes what it reads at a point, if another loop made it."""
+def _source(g: Graph, i: int, read: Read, reader: Nest, most: int) -> _Plan | None:
+    """Return how a loop computes what it reads at a point, if another loop made it.
+
+    It does where that takes at most so many operations.
+    """
     if read is None or g.op[i] != OUT:
         return None
     region = g.regions[g.a[i]]
@@ -156,7 +162,7 @@ def _source(g: Graph, i: int, read: Read, reader: Nest, single: bool) -> _Plan |
     cost = _cost(region.body, out)
     if cost and _reads_again(read, reader.shape, length_of(g.dtype[i])):
         return None
-    if not single and cost > FEW:
+    if cost > most:
         return None
     inputs: list[tuple[int, Read]] = []
     for j, own in zip(region.inputs.tolist(), region.reads):

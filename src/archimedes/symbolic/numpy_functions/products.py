@@ -118,9 +118,9 @@ def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.nd
     short = threshold() <= SHORTEST
     used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
     # Where short code is wanted, nodes are put together to blocks: that takes a store for each.
-    if not in_loops(g, max(left.size, right.size, dense // 16), left, right):
-        if not (short and used == dense):
-            return None
+    wide = in_loops(g, max(left.size, right.size, dense // 16), left, right)
+    if not wide and not (short and used == dense):
+        return None
     if loop_rules().sparse or short:
         made = sparse_product(g, left, right, code) if left.ndim == right.ndim == 2 else None
         if made is not None:

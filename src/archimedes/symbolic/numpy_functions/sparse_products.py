@@ -80,7 +80,11 @@ def _gathered(
     count: int,
     code: int,
 ) -> np.ndarray:
-    """Return ids of rows; where all are rows of the other matrix, or constant, there is no loop."""
+    """Return ids of rows; where all are rows of the other matrix, or constant, there is no loop.
+
+    Columns lie one after the other in memory: two products in turn, of which the second is with
+    the transpose (A P A'), are then the same loop.
+    """
     body = reads.body
     if all(i in same or i in body.value for i in results):
         constant = {
@@ -89,7 +93,6 @@ def _gathered(
         return np.stack([constant[i] if i in constant else same[i] for i in results])
     body.outputs = list(results)
     blocks = loops(g, reads.ids, reads.reads, body, (count,))
-    moves = [
-        Move(k, (count,), Affine(k * count, (1,)), Affine(0, (1,))) for k in range(len(blocks))
-    ]
-    return references(g, pack(g, count * len(blocks), code, blocks, moves)).reshape(-1, count)
+    rows = len(blocks)
+    moves = [Move(k, (count,), Affine(k, (rows,)), Affine(0, (1,))) for k in range(rows)]
+    return references(g, pack(g, count * rows, code, blocks, moves)).reshape(count, rows).T

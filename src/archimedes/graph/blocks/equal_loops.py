@@ -1,0 +1,188 @@
+"""Graph to Graph: loops that differ only in what they read become calls of one body.
+
+Propagating a covariance takes the same product twice, layers of a network repeat each other: their
+loops are written once, as a function that gets the blocks. A loop whose results are put together
+to one block is moved with that. Bits do not change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from archimedes.graph.blocks.building import pack
+from archimedes.graph.dtypes import I64, length_of
+from archimedes.graph.ops import CONST, INPUT, OUT, REGION
+from archimedes.graph.program import Graph
+from archimedes.graph.regions.base import Region
+from archimedes.graph.regions.call import Call
+from archimedes.graph.regions.nest import Nest
+from archimedes.graph.regions.pack import Move, Pack
+from archimedes.graph.regions.reads import Affine
+from archimedes.graph.walk import Origin, Outputs, Walk
+
+__all__ = ["equal_loops_shared"]
+
+#: Bodies of fewer operations stay where they are: a call takes as much.
+FEWEST = 6
+#: More numbers than this are given as a block.
+BY_VALUE = 8
+
+
+def equal_loops_shared(graph: Graph, origin: dict[int, Origin] | None = None) -> Graph:
+    """Return an equal graph in which loops of one form are calls, where there are several.
+
+    ``origin`` gets an entry for each new graph: where its nodes come from.
+    """
+    forms: Counter[Hashable] = Counter()
+    for g in _graphs(graph):
+        forms.update(unit.form for unit in _units(g).values())
+    wanted = {form for form, count in forms.items() if count > 1}
+    return _Sharing.of(graph, wanted, {}, {} if origin is None else origin) if wanted else graph
+
+
+class _Unit(NamedTuple):
+    """A loop, what puts its results together (if anything does), what makes two of them equal."""
+
+    nest: Nest
+    pack: Pack | None
+    form: Hashable
+
+
+def _graphs(g: Graph) -> Iterator[Graph]:
+    """Yield a graph and the bodies in it, each of them once."""
+    seen: set[str] = set()
+    left = [g]
+    while left:
+        g = left.pop()
+        if g.digest() not in seen:
+            seen.add(g.digest())
+            yield g
+            for region in (g.regions[i] for i in g.live() if i in g.regions):
+                left += [] if isinstance(region, Nest) else region.bodies
+
+
+def _units(g: Graph) -> dict[int, _Unit]:
+    """Return the loops of a graph that are worth a function, by the node that ends each."""
+    live = g.live()
+    readers: Counter[int] = Counter(g.outputs)
+    for i in live:
+        if g.op[i] != OUT:
+            readers.update(set(g.operands(i)))
+    outs: Counter[int] = Counter(g.a[i] for i in live if g.op[i] == OUT)
+    found: dict[int, _Unit] = {}
+    packed: set[int] = set()
+    for i in live:
+        region = g.regions[i] if g.op[i] == REGION else None
+        if not isinstance(region, Pack):
+            continue
+        ids = region.inputs.tolist()
+        made = {g.a[j] if g.op[j] == OUT else -1 for j in ids}
+        nest = g.regions[next(iter(made))] if len(made) == 1 and -1 not in made else None
+        alone = all(readers[j] == 1 for j in ids) and len(set(ids)) == outs[g.a[ids[0]]]
+        if isinstance(nest, Nest) and alone and _worth_it(nest):
+            numbers = tuple(g.b[j] for j in ids)
+            form = (_form(g, nest), numbers, region.length, region.dtype, region.moves)
+            found[i] = _Unit(nest, region, form)
+            packed |= made
+    for i in live:
+        nest = g.regions[i] if g.op[i] == REGION else None
+        if isinstance(nest, Nest) and i not in packed and nest.kept and _worth_it(nest):
+            found[i] = _Unit(nest, None, _form(g, nest))
+    return found
+
+
+def _worth_it(nest: Nest) -> bool:
+    body = nest.body
+    return sum(body.op[i] not in (CONST, INPUT, OUT) for i in body.live()) >= FEWEST
+
+
+def _form(g: Graph, nest: Nest) -> Hashable:
+    """Return what is the same in loops that may be one function."""
+    ids = nest.inputs.tolist()
+    first = {i: k for k, i in reversed(list(enumerate(ids)))}
+    kinds = tuple((g.dtype[i], first[i]) for i in ids)
+    return (nest.body.digest(), nest.settings(), kinds)
+
+
+class _Sharing(Walk):
+    @classmethod
+    def of(
+        cls,
+        src: Graph,
+        wanted: set[Hashable],
+        known: dict[str, Graph],
+        origin: dict[int, Origin],
+    ) -> Graph:
+        """Return a graph with calls in the place of loops of the wanted forms."""
+        found = known.get(src.digest())
+        if found is not None:
+            return found
+        walk = cls(src, wanted, known, origin)
+        walk.run(src.live())
+        dst = walk.dst
+        dst.outputs = walk.outputs()
+        dst.input_names, dst.output_names = src.input_names, src.output_names
+        assert walk.source is not None
+        origin[id(dst)] = (src, walk.source)
+        known[src.digest()] = dst
+        return dst
+
+    def __init__(
+        self,
+        src: Graph,
+        wanted: set[Hashable],
+        known: dict[str, Graph],
+        origin: dict[int, Origin],
+    ) -> None:
+        dst = Graph()
+        super().__init__(dst, src, [dst.input(kind) for kind in src.input_dtypes], sources=True)
+        self.wanted, self.known, self.origin = wanted, known, origin
+        self.packed: dict[tuple[int, ...], int] = {}
+        self.units = {i: unit for i, unit in _units(src).items() if unit.form in wanted}
+
+    def region(self, i: int, region: Region) -> Outputs:
+        unit = self.units.get(i)
+        if unit is not None:
+            return self._called(unit)
+        moved = self.moved(region)
+        if isinstance(region, Nest):
+            return self.dst.region(moved).tolist()
+        bodies = [_Sharing.of(b, self.wanted, self.known, self.origin) for b in region.bodies]
+        changed = any(a is not b for a, b in zip(bodies, region.bodies))
+        return self.dst.region(moved.with_bodies(bodies) if changed else moved).tolist()
+
+    def _called(self, unit: _Unit) -> list[int]:
+        """Append the call of a loop and return its results."""
+        dst, body = self.dst, Graph()
+        ids = [self.to[i] for i in unit.nest.inputs.tolist()]
+        blocks = [i for i in dict.fromkeys(ids) if length_of(dst.dtype[i])]
+        # Many numbers are put together, once for all calls that get the same.
+        apart: dict[int, list[int]] = {}
+        for i in dict.fromkeys(i for i in ids if not length_of(dst.dtype[i])):
+            apart.setdefault(dst.dtype[i], []).append(i)
+        numbers = [i for same in apart.values() for i in same]
+        given, inside = list(blocks), {i: body.input(dst.dtype[i]) for i in blocks}
+        if len(numbers) <= BY_VALUE:
+            given += numbers
+            inside |= {i: body.input(dst.dtype[i]) for i in numbers}
+        else:
+            for kind, same in apart.items():
+                given.append(self._together(tuple(same), kind))
+                block = body.input(dst.dtype[given[-1]])
+                places = [body.const(k, I64) for k in range(len(same))]
+                inside |= {i: body.element(block, at) for i, at in zip(same, places)}
+        outs = body.region(unit.nest.with_inputs([inside[i] for i in ids])).tolist()
+        if unit.pack is not None:
+            sources = [outs[self.src.b[j]] for j in unit.pack.inputs.tolist()]
+            outs = body.region(unit.pack.with_inputs(sources)).tolist()
+        body.outputs = outs
+        return dst.region(Call(given, body)).tolist()
+
+    def _together(self, ids: tuple[int, ...], kind: int) -> int:
+        """Return a block of numbers."""
+        if ids not in self.packed:
+            moves = [Move(k, (1,), Affine(k, (1,)), None) for k in range(len(ids))]
+            self.packed[ids] = pack(self.dst, len(ids), kind, ids, moves)
+        return self.packed[ids]
