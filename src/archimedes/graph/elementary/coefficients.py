@@ -10,12 +10,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ARCSIN", "ARCTAN", "CBRT", "COS", "EXP", "EXPM1", "LOG", "LOG1P", "SIN", "Minimax"]
+__all__ = [
+    "ARCSIN",
+    "ARCTAN",
+    "CBRT",
+    "COS",
+    "EXP",
+    "EXPM1",
+    "LOG",
+    "LOG1P",
+    "SIN",
+    "TANH",
+    "Minimax",
+]
 
 
 @dataclass(frozen=True)
 class Minimax:
-    """A polynomial ``sum(c[i] x**i)`` close to ``target(x)`` on ``interval``.
+    """A polynomial ``sum(c[i] x**i)`` close to ``target(x)`` on ``interval``, or a quotient.
+
+    ``over`` are the coefficients of the polynomial below, where there is one.
 
     ``bound`` is the largest ``|weight(x) * (polynomial - target)|``; ``target`` and ``weight``
     are formulas in ``x`` that mpmath can evaluate.
@@ -28,6 +42,7 @@ class Minimax:
     interval: tuple[float, float]
     bound: float
     c: tuple[float, ...]
+    over: tuple[float, ...] = (1.0,)
 
 
 EXP = Minimax(
@@ -190,3 +205,15 @@ CBRT = Minimax(
     c=(0.6816775374971663, 0.36453449814478994, -0.04331140408093904, 0.002313289414993425),
 )
 """First guess of the cube root of a significand."""
+
+TANH = Minimax(
+    target="(tanh(sqrt(x)) - sqrt(x))/sqrt(x)**3",
+    weight="sqrt(x)**3/tanh(sqrt(x))",
+    interval=(1e-12, 0.36),
+    bound=2.0**-60.7,
+    c=(-1613.9038016499362, -99.24976022905375, -0.9643843017852909),
+    over=(4841.711404949809, 2234.4338426670656, 112.7705577427694, 1.0),
+)
+"""Tail of the hyperbolic tangent in the squared argument, argument up to 0.6.
+
+The first coefficients are -1 to 3 without rounding; below, the last one is 1."""

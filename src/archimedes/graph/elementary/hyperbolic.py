@@ -1,25 +1,24 @@
 """sinh, cosh, tanh and their inverses.
 
 With ``|x| = k ln2 + r`` and ``w = 2^(-2k)``, ``sinh|x| = 2^(k-1) ((1+w) sinh r + (1-w) cosh r)``
-and ``cosh x = 2^(k-1) ((1+w) cosh r + (1-w) sinh r)``. tanh is a quotient of pairs of
-``expm1(2|x|)``. The inverses are logarithms of pairs.
+and ``cosh x = 2^(k-1) ((1+w) cosh r + (1-w) sinh r)``. tanh is a short exact part and a quotient
+that is small beside it. The inverses are logarithms of pairs.
 
 Legend: ``hi, lo`` reduced argument ``hi - lo``; ``even, odd`` parts of ``exp(r) - 1 - hi``.
 """
 
 from __future__ import annotations
 
-from archimedes.graph.elementary.coefficients import EXPM1
+from archimedes.graph.elementary.coefficients import EXPM1, TANH
 from archimedes.graph.elementary.exponential import (
     BIAS,
-    expm1_scaled,
+    ROUNDER,
     inverse_power,
     reduce_exponent,
     scale,
 )
 from archimedes.graph.elementary.logarithm import log_of_pair
 from archimedes.graph.elementary.pairs import (
-    divide_pairs,
     fast_two_sum,
     halves,
     polynomial,
@@ -32,6 +31,12 @@ __all__ = ["arccosh", "arcsinh", "arctanh", "cosh", "sinh", "tanh"]
 
 INF = float("inf")
 NAN = float("nan")
+HALF_LN2_HIGH = float.fromhex("0x1.62e42fefa398p-2")
+"""Upper 46 bits of ln(2) / 2: its product with a 6-bit integer is exact."""
+HALF_LN2_LOW = float.fromhex("0x1.bcd5e4f1d9ccp-48")
+"""ln(2) / 2 minus HALF_LN2_HIGH."""
+TWO_LOG2_E = 2.8853900817779268
+"""2 / ln 2."""
 LARGEST = 711.0
 """sinh and cosh overflow before this."""
 
@@ -70,13 +75,27 @@ def cosh(p: Primitives, x: Value) -> Value:
 
 
 def tanh(p: Primitives, x: Value) -> Value:
-    """Hyperbolic tangent: ``n / (n + 2)`` with ``n = expm1(2|x|)``."""
+    """Hyperbolic tangent: what is exact and near, plus one quotient that is small beside it.
+
+    Up to 0.6 that is ``|x|``. Beyond, with ``|x| = k ln2/2 + r``, ``tanh(r) = odd / even`` and
+    ``w = 2**-k``, it is ``1 - 2w + 2w**2``, within 0.09 of the result.
+    """
     size = p.abs(x)
-    doubled = p.where(size > 20.0, 40.0, size + size)
-    s, tail, power, _ = expm1_scaled(p, doubled)
-    nh, nl = fast_two_sum(s, tail)
-    dh, dl = two_sum(power + power, nh)
-    return p.copysign(divide_pairs(p, nh, nl, dh, dl + nl), x)
+    small = size < 0.6
+    size = p.where(size > 20.0, 20.0, size)
+    shifted = p.where(small, ROUNDER, size * TWO_LOG2_E + ROUNDER)
+    k = shifted - ROUNDER
+    w = p.from_bits((1023 - p.bits(shifted)) << 52)
+    r = (size - k * HALF_LN2_HIGH) - k * HALF_LN2_LOW
+    z = r * r
+    (n0, n1, n2), (d0, d1, d2, _) = TANH.c, TANH.over
+    tail = z * ((n2 * z + n1) * z + n0)
+    even = ((z + d2) * z + d1) * z + d0
+    odd = r * (even + tail)
+    rest, twice = 1.0 - w, w + w
+    near = p.where(small, size, 1.0 - twice * rest)
+    top = p.where(small, r * tail, (1.0 + rest * rest) * odd - (w * w) * even)
+    return p.copysign(near + twice * top / ((1.0 + w) * even + rest * odd), x)
 
 
 def _root_of_pair(p: Primitives, h: Value, low: Value) -> tuple[Value, Value]:
