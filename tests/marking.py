@@ -168,6 +168,7 @@ LONG = (
     "tests/optimize/test_quadratic.py::test_conditions_of_a_minimum_on_random_programs[18*",
     "tests/optimize/test_quadratic.py::test_conditions_of_a_minimum_on_random_programs[5*",
     "tests/optimize/test_quadratic.py::test_derivatives_against_differences",
+    "tests/optimize/test_quadratic.py::test_nonlinear_programs_hardly*",
     "tests/optimize/test_quadratic.py::test_resumed*",
     "tests/optimize/test_sequential_quadratic.py::test_as_c",
     "tests/optimize/test_sequential_quadratic.py::test_derivatives*",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.backends.lowering.schedule import cost
 from archimedes.graph.regions import While
 from archimedes.optimize import QPSolution, Status, qpsol, solve_qp
 
@@ -277,3 +278,15 @@ def test_costs_that_are_no_convex_functions_are_refused():
     with pytest.raises(ValueError, match=r"least eigenvalue is -1.* use minimize"):
         solve_qp(-np.eye(2), np.ones(2))
     np.testing.assert_allclose(solve_qp([[1, 0], [0, 1]], [1, 2]).x, [-1.0, -2.0], rtol=1e-9)
+
+
+def test_nonlinear_programs_hardly_grow_with_their_unknowns():
+    """Larger ones are loops over whole arrays: first solves take no longer."""
+    solver = arc.nlp_solver(lambda x, p: np.sum((x - p) ** 4), lambda x, p: x[:2], method="sqp")
+
+    def length(n):
+        kernel = solver.program(np.zeros(n), (1.0,)).sqp_kernel(1e-8, 60)
+        limits = (np.zeros(n), np.ones(n), np.zeros(2), np.ones(2))
+        return cost(kernel.recording(np.zeros(n), limits, 1.0).blocks, {})
+
+    assert length(80) < 1.4 * length(40)

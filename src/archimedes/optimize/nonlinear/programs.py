@@ -18,6 +18,7 @@ from archimedes.optimize.nonlinear.places import AtPlaces
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Structure
 from archimedes.optimize.problems.limits import name_of
+from archimedes.optimize.small.products import UNROLLED
 from archimedes.optimize.small.sequential_quadratic import (
     first_state,
     last_state,
@@ -216,7 +217,7 @@ class Program:
                 call = lambda x: func(x, *args)  # noqa: E731
                 return solve_nlp(call, x0, limits, tol=tol, max_iter=max_iter)
 
-            self._sqp[key] = Compiled(sqp, name=f"sqp_{self.obj.name}")
+            self._sqp[key] = self._quick(sqp, "sqp")
         return self._sqp[key]
 
     def sqp_steps(self, tol: float) -> tuple[Any, Any, Any]:
@@ -231,8 +232,15 @@ class Program:
             def sqp_step(state: Any, limits: Any, *args: Any) -> Any:
                 return next_state(lambda x: func(x, *args), state, limits, tol)
 
-            self._sqp[key] = Compiled(sqp_step, name=f"sqp_step_{self.obj.name}")
+            self._sqp[key] = self._quick(sqp_step, "sqp_step")
         return first_state, self._sqp[key], last_state
+
+    def _quick(self, function: Callable[..., Any], kind: str) -> Compiled:
+        """Record a solver; its first calls, which are short, run on code made in a hurry."""
+        loops = UNROLLED if self.size > UNROLLED else None
+        made = Compiled(function, name=f"{kind}_{self.obj.name}", loops_from=loops)
+        made.drafts = True
+        return made
 
     def structure(self, args: tuple[Any, ...]) -> Structure:
         """Return the sparsity, made anew where what the functions read has changed it."""

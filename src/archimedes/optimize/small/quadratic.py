@@ -124,7 +124,10 @@ def solve_qp(
     for value, size, name in zip(given, (n, m, n), ("x", "lam_a", "lam_x")):
         if np.shape(value) != (size,):
             raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
-    return _kernel(bounded, int(max_iter), float(tol), n > UNROLLED)(P, q, A, *edges, *given)
+    data = (P, q, A, *edges, *given)
+    # Of plain numbers nobody wants derivatives, whose rule takes matrices apart.
+    settings = (bounded, int(max_iter), float(tol), n > UNROLLED, any(map(is_traced, data)))
+    return _kernel(*settings)(*data)
 
 
 def _check_convex(P: np.ndarray) -> None:
@@ -153,12 +156,15 @@ def _edge(given: Any, size: int, missing: float, name: str) -> Any:
         ) from None
 
 
-_kernels: dict[tuple[bool, int, float, bool], Compiled] = {}
+_kernels: dict[tuple[bool, int, float, bool, bool], Compiled] = {}
 
 
-def _kernel(bounded: bool, max_iter: int, tol: float, loops: bool) -> Compiled:
-    """Return the solver as a recorded function: numbers take the way that recordings take."""
-    key = (bounded, max_iter, tol, loops)
+def _kernel(bounded: bool, max_iter: int, tol: float, loops: bool, slopes: bool) -> Compiled:
+    """Return the solver as a recorded function: numbers take the way that recordings take.
+
+    ``slopes`` gives its results derivatives.
+    """
+    key = (bounded, max_iter, tol, loops, slopes)
     if key not in _kernels:
         if max_iter < 1 or not tol > 0:
             raise ValueError(f"solve_qp: max_iter={max_iter} and tol={tol} must be positive")
@@ -175,13 +181,17 @@ def _kernel(bounded: bool, max_iter: int, tol: float, loops: bool) -> Compiled:
                 x, lam_a, lam_x = tree.map(stop_gradient, guess)
                 start = (x, np.concatenate([lam_a, lam_x]) if bounded else lam_a)
             found = _solve(P_, q_, C, l_all, u_all, rows, max_iter, tol, start)
-            x, lam_a, lam_x = attached(_cost_and_rows, n, rows)(
-                *tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x)), *given
-            )
+            parts = tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x))
+            if slopes:
+                parts = attached(_cost_and_rows, n, rows)(*parts, *given)
+            x, lam_a, lam_x = parts
             fun = 0.5 * (x @ times(P, x)) + q @ x
             return replace(found, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun)
 
-        _kernels[key] = in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
+        made = in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
+        # First calls are short: they run on code made in a hurry.
+        made.drafts = True
+        _kernels[key] = made
     return _kernels[key]
 
 
@@ -196,10 +206,24 @@ def solve_rows(
     max_iter: int,
     tol: float,
 ) -> QPSolution:
-    """Solve as part of a larger recording: no checks, no derivatives of the solution."""
-    whole = _whole(([P, q, A], (lower, upper, low, high)), True)
-    P_, q_, C, l_all, u_all = whole
-    return _solve(P_, q_, C, l_all, u_all, A.shape[0], max_iter, tol)
+    """Solve as part of a larger recording: no checks, no derivatives of the solution.
+
+    Programs of one size are one function there, however often they are solved.
+    """
+    loops = q.shape[0] > UNROLLED
+    key = (max_iter, tol, loops)
+    if key not in _parts:
+
+        def solve_rows(P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any) -> Any:
+            whole = _whole(([P, q, A], (lower, upper, low, high)), True)
+            return _solve(*whole, A.shape[0], max_iter, tol)
+
+        _parts[key] = in_loops(solve_rows) if loops else Compiled(solve_rows, freeze=True)
+        _parts[key].inline_limit = 0
+    return _parts[key](P, q, A, low, high, lower, upper)
+
+
+_parts: dict[tuple[int, float, bool], Compiled] = {}
 
 
 def _whole(given: Any, bounded: bool) -> Any:

@@ -32,7 +32,7 @@ from archimedes.tree import struct
 __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
 
 INFEASIBLE, STALLED = 10, 15
-_HALVINGS, _QP_ITERATIONS, _SHIFTS = 14, 30, 24
+_HALVINGS, _QP_ITERATIONS, _QP_TOL, _SHIFTS = 14, 30, 1e-10, 24
 
 
 @struct
@@ -149,7 +149,7 @@ class _Program:
         found = solve_rows(
             *(H, slope, A, self.low - g, self.high - g, self.lower - x, self.upper - x),
             _QP_ITERATIONS,
-            1e-10,
+            _QP_TOL,
         )
         solved = (found.status == SOLVED) & np.all(np.isfinite(found.x))
         d = cond(solved, lambda: found.x, lambda: self.restoring(x, g, A))
@@ -206,9 +206,10 @@ class _Program:
         held = np.where((miss != 0.0) | (self.low == self.high), 1.0, 0.0)
         n = x.shape[0]
         M = gram(1e-6 * (1.0 + np.max(A**2)) * np.eye(n), A, held)
-        none = (np.zeros((0, n)), np.zeros(0), np.zeros(0))
-        edges = (self.lower - x, self.upper - x)
-        step = solve_rows(M, -transposed_times(A, miss), *none, *edges, _QP_ITERATIONS, 1e-9).x
+        # The constraints without limits make it a program of the same size as the step's.
+        free = np.full(self.m, np.inf)
+        edges = (-free, free, self.lower - x, self.upper - x)
+        step = solve_rows(M, -transposed_times(A, miss), A, *edges, _QP_ITERATIONS, _QP_TOL).x
         return np.where(np.all(np.isfinite(step)), step, 0.0)
 
     def search(self, x: Any, d: Any, A: Any, g: Any, nu: Any, fall: Any) -> tuple[Any, Any]:
