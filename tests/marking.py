@@ -114,6 +114,7 @@ LONG = (
     "tests/llvm/test_environment.py::test_rows_of_a_batch_are_alike_in_all_threads[5*",
     "tests/llvm/test_fuzz.py::*[1]",
     "tests/llvm/test_fuzz.py::test_random_programs[0]",
+    "tests/llvm/test_instances_in_lanes.py::test_mapped*",
     "tests/llvm/test_loop_threads.py::test_a_batch*",
     "tests/llvm/test_loop_threads.py::test_interrupts*",
     "tests/llvm/test_loop_threads.py::test_kernels_do*",

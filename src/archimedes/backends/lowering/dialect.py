@@ -254,6 +254,12 @@ class Dialect:
         """
         return False
 
+    def in_turn(
+        self, f: Any, counter: str, first: Place, second: Place
+    ) -> tuple[Place, Place] | None:
+        """Return two places in this order at even counts, else in the other, if there is a way."""
+        return None
+
     def from_end(self, f: Any, counter: str, length: int) -> str:
         """Return the operand ``length - 1 - counter``."""
         raise NotImplementedError

@@ -52,20 +52,46 @@ class _Carry:
             if length_of(kind) and source is not None:
                 old[k], new[k] = (d.block(f, item_type(kind), length_of(kind)) for _ in range(2))
                 d.copy_run(f, old[k], source, length_of(kind))
-        self.places = old
-        self.stores: list[Store] = list(new.items())
+        self.places, self._new = old, new
+        #: Blocks that are not copied from step to step: where this step has and puts them.
+        self._turned: dict[int, tuple[Place, Place]] = {}
+
+    @property
+    def stores(self) -> list[Store]:
+        """Where the next values go that are not operands."""
+        turned = {k: to for k, (_, to) in self._turned.items()}
+        return list((self._new | turned).items())
+
+    def turn(self, counter: str) -> None:
+        """Begin a step of a counted loop: blocks are in one array and go to the other, in turn."""
+        for k, new in self._new.items():
+            pair = (self.places[k], new) if length_of(self.kinds[k]) else None
+            turned = pair and self.d.in_turn(self.f, counter, *pair)
+            if turned:
+                self._turned[k] = turned
+
+    def settle(self, length: int) -> None:
+        """End a counted loop of so many steps: say where blocks are now."""
+        for k in self._turned if length % 2 else ():
+            self.places[k], self._new[k] = self._new[k], self.places[k]
+        self._turned = {}
 
     def values(self, loop: Loop) -> list[Binding]:
         """Return the values of this step; behind the loop, the last ones."""
         held = {k: Binding(operand=x) for k, x in zip(self.wanted, loop.carried)}
         held |= {k: Binding(place=place) for k, place in self.places.items()}
+        held |= {k: Binding(place=place) for k, (place, _) in self._turned.items()}
         return [held[k] for k in range(len(self.kinds))]
 
     def update(self, loop: Loop, values: Sequence[Binding]) -> None:
         """Put new values in the place of the old ones, all at once."""
         d, f = self.d, self.f
         loop.next = [d.operand(f, b) for b in values]
-        copies = [(self.places[k], new, length_of(self.kinds[k])) for k, new in self.stores]
+        copies = [
+            (self.places[k], new, length_of(self.kinds[k]))
+            for k, new in self._new.items()
+            if k not in self._turned
+        ]
         if d.renew(f, loop.mask, copies):
             return
         copy_all(d, f, [(to, Binding(place=new)) for to, new, length in copies if not length])
@@ -75,7 +101,7 @@ class _Carry:
 
     def finish(self) -> None:
         """Give back the memory that only the loop needs."""
-        for k, new in self.stores:
+        for k, new in self._new.items():
             if length_of(self.kinds[k]):
                 self.d.release(self.f, new, length_of(self.kinds[k]))
 
@@ -98,10 +124,12 @@ def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -
     carry = _Carry(d, f, start, body.input_dtypes[:n])
     with d.counted(f, region.length, carry.operands) as loop:
         at = d.from_end(f, loop.counter, region.length) if region.reverse else loop.counter
+        carry.turn(loop.counter)
         given = [*carry.values(loop), *slices_at(d, f, columns, at), *fixed]
         here = moved_together(d, f, to, at)
         stores = [*carry.stores, *((n + k, place) for k, place in zip(kept, here))]
         carry.update(loop, low.block(f, region, body, given, carry.wanted, stores))
+    carry.settle(region.length)
     carry.finish()
     last, column = carry.values(loop), dict(zip(kept, to))
     for i, number in zip(outs, scope.numbers(outs)):

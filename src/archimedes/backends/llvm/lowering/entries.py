@@ -138,6 +138,27 @@ def scalar_program(
     return Program(module.text(), hosts, size)
 
 
+def _tiles_in(
+    module: Module, g: Graph, inputs: Sequence[Leaf], batched: Sequence[bool]
+) -> tuple[dict[int, TileIn], list[list[Place]]]:
+    """Return the tiles of batched arrays that are used, and where all inputs are."""
+    live = set(g.live())
+    used = [i in live for i in g.inputs]
+    tiles: dict[int, TileIn] = {}
+    given = _leaf_locations("in", g.input_dtypes, inputs)
+    position = 0
+    for k, leaf in enumerate(inputs):
+        count = len(given[k])
+        columns = {c for c in range(count) if used[position + c]}
+        position += count
+        if batched[k] and columns:
+            tile = module.frame.array(leaf.dtype, leaf.size)
+            # Of a block all columns are used.
+            tiles[k] = tile, columns if count == leaf.size else set(range(leaf.size))
+            given[k] = [tile.at(c) for c in range(count)]
+    return tiles, given
+
+
 def batch_program(
     g: Graph,
     inputs: Sequence[Leaf],
@@ -164,22 +185,12 @@ def batch_program(
         write_instance_loop(module, inputs, batched, outputs, len(values), steps)
         return Program(module.text(), hosts, module.frame.size)
     frame = module.frame
-    live = set(g.live())
-    used = [i in live for i in g.inputs]
-    tiles_in: dict[int, TileIn] = {}
-    given = _leaf_locations("in", g.input_dtypes, inputs)
-    position = 0
-    for k, leaf in enumerate(inputs):
-        columns = {c for c in range(leaf.size) if used[position + c]}
-        position += leaf.size
-        if batched[k] and columns:
-            tile = frame.array(leaf.dtype, leaf.size)
-            tiles_in[k] = tile, columns
-            given[k] = [tile.at(c) for c in range(leaf.size)]
+    tiles_in, given = _tiles_in(module, g, inputs, batched)
     tiles_out = {
         k: frame.array(leaf.dtype, leaf.size) for k, leaf in enumerate(outputs) if leaf.size
     }
-    to = [tiles_out[k].at(c) for k, leaf in enumerate(outputs) for c in range(leaf.size)]
+    counts = leaf_values(g.output_dtypes, [leaf.size for leaf in outputs])
+    to = [tiles_out[k].at(c) for k, count in enumerate(counts) for c in range(count)]
     hosts, steps = _write_body(module, g, _flat(given), to, part, known)
     fused = frame.size <= STACK and cost(g, {}) <= FUSED
     write_batch_loop(module, inputs, tiles_in, outputs, tiles_out, steps, bool(hosts), fused)

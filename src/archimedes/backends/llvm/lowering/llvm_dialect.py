@@ -27,8 +27,7 @@ from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes
-from archimedes.backends.llvm.lowering.nests.plans import rows_of
-from archimedes.backends.llvm.lowering.nests.rows import RowNest
+from archimedes.backends.llvm.lowering.nests.instances import InstanceNest, tile_of
 from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import LoadingScope
@@ -251,6 +250,18 @@ class Llvm(FramedFunctions):
                 f.store(here, choose(f, to.dtype, mask, f.load(there), f.load(here)))
         return True
 
+    def in_turn(
+        self, f: Function, counter: str, first: Place, second: Place
+    ) -> tuple[Place, Place]:
+        """Choose addresses by the last bit of the counter."""
+        odd = f.value(f"trunc i64 {counter} to i1")
+        at = [f.address(place) for place in (first, second)]
+        names = [f.value(f"select i1 {odd}, ptr {b}, ptr {a}") for a, b in (at, at[::-1])]
+        old, new = (
+            Place(first.array._replace(kind="local", value=name), 0, first.dtype) for name in names
+        )
+        return old, new
+
     def from_end(self, f: Function, counter: str, length: int) -> str:
         """Count backwards."""
         return f.value(f"sub i64 {length - 1}, {counter}")
@@ -285,18 +296,20 @@ class Llvm(FramedFunctions):
         return True
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
-        """Compute points in lanes if the kernel is scalar, else some rows at a time."""
+        """Compute points in lanes if the kernel is scalar, else some at a time."""
         module, cost = self.module, low.sizes.cost(region.body)
         lanes = module.spelling.lanes
         if has_host(region.body):
             return False
         if lanes > 1:
-            plan = rows_of(region, cost, lanes, module.target)
-            if plan is not None:
+            tile = tile_of(region, cost, lanes, module.target)
+            if tile is not None:
                 given = scope.bindings(region.inputs.tolist())
-                to = [scope.new_block(i) for i in outs]
-                RowNest(low, scope.f, region, given, scope.numbers(outs), plan).write(to)
-            return plan is not None
+                to = [scope.new_block(i) for i in outs] if region.kept else []
+                writer = InstanceNest(low, scope.f, region, given, scope.numbers(outs), tile)
+                for i, value in zip([] if region.kept else outs, writer.write(to)):
+                    scope.bind(i, Binding(operand=value))
+            return tile is not None
         return vector_nest(self, low, scope, region, outs, cost)
 
     def in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:

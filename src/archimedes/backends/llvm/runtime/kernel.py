@@ -40,7 +40,7 @@ from archimedes.backends.llvm.runtime.statistics import Statistics
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
-from archimedes.graph.dtypes import DTYPES, length_of
+from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.environment import in_default_environment
 from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
@@ -93,10 +93,8 @@ def build(
     check_leaves("in_leaves", inputs, graph.input_dtypes)
     check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
-    if has_host(graph) or any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
-        # Callbacks take one instance at a time; so do arrays, whose elements go in lanes.
-        lanes = 1
-    many = lanes or lanes_for(graph, target)
+    # Callbacks take one instance at a time.
+    many = 1 if has_host(graph) else lanes or lanes_for(graph, target)
     return Kernel(graph, inputs, outputs, target, many, part, name, draft)
 
 

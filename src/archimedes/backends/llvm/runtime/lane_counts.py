@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.lowering.schedule import cost
+from archimedes.backends.llvm.runtime.shares import shares_of
+from archimedes.backends.lowering.schedule import cost, has_host
+from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest, Scan, While
 
@@ -20,7 +22,14 @@ def lanes_for(graph: Graph, target: Target) -> int:
     leave the CPU with little to do meanwhile, and for matrix products, which then load half as
     often. Where instances leave a loop at different times, more of them would wait for the last;
     and a loop with many values, which the registers cannot hold twice, would wait for memory.
+
+    One where a callback takes one instance at a time, and where arrays are long enough for lanes
+    of their own: what instances of a batch have in memory together should stay in the caches.
     """
+    if has_host(graph):
+        return 1
+    if any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
+        return target.lanes if shares_of(graph, target).across else 1
     most = target.registers**2
     return target.lanes * (2 if _steps_in_sequence(graph, most) else 1)
 

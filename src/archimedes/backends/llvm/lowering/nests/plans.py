@@ -12,7 +12,7 @@ from archimedes.graph.regions import Affine, Nest
 from archimedes.graph.regions.nest import PARTIALS
 from archimedes.graph.regions.reads import row_major
 
-__all__ = ["Plan", "in_any_order", "plan_of", "rows_of"]
+__all__ = ["Plan", "in_any_order", "plan_of", "registers_of"]
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
@@ -82,7 +82,8 @@ def _together(region: Nest, cost: int) -> int:
     return 2 if cost <= (LONG if many else TWO) else 1
 
 
-def _registers(target: Target) -> int:
+def registers_of(target: Target) -> int:
+    """Return the number of vector registers."""
     return 32 if target.lanes == 8 else 16
 
 
@@ -115,7 +116,7 @@ def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
     # Rows together load what they share once.
     across = region.kept - 1
     share = across >= 0 and any(x[across] == 0 for x in _strides(region))
-    fitting = _registers(target) // 2 // (region.partials // target.lanes)
+    fitting = registers_of(target) // 2 // (region.partials // target.lanes)
     outs = len(region.body.outputs)
     rows = min(fitting // outs, region.shape[across]) if share else 1
     return Plan(axis, region.partials, across, rows) if rows > 1 else Plan(axis, region.partials)
@@ -128,22 +129,9 @@ def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bo
     if not region.combine or cost > SHORT:
         return Plan(axis, lanes)
     each = max(1, lanes // target.lanes) * len(region.body.outputs)
-    fitting = max(1, (_registers(target) - 4) // each)
+    fitting = max(1, (registers_of(target) - 4) // each)
     if not in_order:
         one = len(region.shape) == region.kept + 1
         return Plan(axis, lanes, group=min(_floor(fitting), region.partials) if one else 0)
     rows = min(fitting, region.shape[others[-1]]) if others else 1
     return Plan(axis, lanes, others[-1], rows) if rows > 1 else Plan(axis, lanes)
-
-
-def rows_of(region: Nest, cost: int, lanes: int, target: Target) -> Plan | None:
-    """Return how to compute a nest some rows at a time where lanes are instances already."""
-    shape, kept = region.shape, region.kept
-    in_order = region.partials == 1 or region.reduced <= region.partials
-    short = kept > 0 and bool(region.combine) and cost <= SHORT
-    if not short or not (in_order or len(shape) == kept + 1):
-        return None
-    across = max(range(kept), key=lambda k: (any(x[k] == 0 for x in _strides(region)), shape[k]))
-    each = max(1, lanes // target.lanes) * len(region.body.outputs)
-    rows = min((_registers(target) - 4) // each, shape[across])
-    return Plan(-1, lanes, across, rows, group=1) if rows > 1 else None

@@ -16,6 +16,7 @@ from archimedes.backends.lowering import Binding, Lowering, Place
 from archimedes.backends.lowering.combining import identity
 from archimedes.backends.lowering.nests import Index, NestWriter
 from archimedes.backends.lowering.walks import Walk, along, moved_along
+from archimedes.graph.dtypes import length_of
 from archimedes.graph.regions import Nest
 from archimedes.graph.regions.reads import row_major
 
@@ -222,9 +223,9 @@ class RowNest(NestWriter):
         for row, mine in enumerate(indices):
             here = self.across(reads, row)
             given = []
-            for binding in self.arguments(here, mine):
+            for binding, kind in zip(self.arguments(here, mine), body.input_dtypes):
                 place = binding.place
-                if place is not None and place.array.kind == "local":
+                if place is not None and not length_of(kind) and place.array.kind == "local":
                     if place not in loaded:
                         loaded[place] = Binding(operand=self.f.load(place))
                     binding = loaded[place]
