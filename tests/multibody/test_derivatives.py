@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import archimedes as arc
 from archimedes import multibody as mb
+from archimedes.graph import Map
+from archimedes.spatial import quaternion_to_dcm
 
 from .random_trees import random_state, random_tree
 
@@ -105,13 +107,64 @@ def test_kinds_whose_motions_change_are_refused():
         mb.rnea_derivatives(b.build(), *np.zeros((3, 2)))
 
 
-def test_columns_in_a_loop(monkeypatch):
-    """Large robots solve their columns in a loop: the same numbers."""
-    from archimedes.multibody.algorithms.derivatives import forward_dynamics_derivatives
+def floating():
+    """Return a floating body with two arms."""
+    b = mb.Builder("floating")
+    b.add_body("base", 3.0, com=[0.1, 0, 0.2], inertia=[0.2, 0.3, 0.1])
+    b.attach("base", joint="root", kind="free")
+    for side in (-1.0, 1.0):
+        below = "base"
+        for k, axis in enumerate(([0, 1, 0], [1, 0, 0], [0, 0.6, 0.8])):
+            name = f"link{side}{k}"
+            b.add_body(name, 1.0 + k, com=[0.1, 0.2, side], inertia=[0.1, 0.2, 0.2])
+            b.attach(name, below, joint=f"to_{name}", axis=axis, position=[0.3, side, 0.1])
+            below = name
+    return b.build()
 
-    monkeypatch.setattr(forward_dynamics_derivatives, "UNROLLED", 0)
-    model = random_tree(3, kinds=("free", "revolute", "prismatic"))
-    state = random_state(model, 1)
-    looped = arc.compile(lambda *x: mb.aba_derivatives(model, *x), backend="llvm")(*state)
-    for one, other in zip(looped, mb.aba_derivatives(model, *state), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+def test_columns_in_loops(monkeypatch):
+    """Large robots solve the columns of a limb in a loop: the same numbers, bit for bit."""
+    from archimedes.multibody.algorithms.derivatives import limb_columns
+
+    model = floating()
+    states = np.stack([np.concatenate(random_state(model, k)) for k in range(5)])
+    cuts = [model.nq, model.nq + model.nv]
+
+    def derivatives(x):
+        return mb.aba_derivatives(model, *np.split(x, cuts))
+
+    found = {}
+    for products, limbs in ((100_000, 0), (0, 100_000), (0, 0)):
+        monkeypatch.setattr(limb_columns, "UNROLLED", products)
+        monkeypatch.setattr(limb_columns, "LIMBS", limbs)
+        for backend in ("interpreter", "llvm"):
+            f = arc.compile(lambda x: derivatives(x), backend=backend)
+            found[products, limbs, backend] = f(states[2])
+            found[products, limbs, backend, "batch"] = [x[2] for x in arc.vmap(f)(states)]
+        maps = [x for x in f.graph(states[2]).regions.values() if isinstance(x, Map)]
+        assert len(maps) == (0 if products else 3 if limbs else 1)
+    first = found[0, 0, "interpreter"]
+    for key, each in found.items():
+        for one, other in zip(each, first, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=str(key))
+    for one, other in zip(derivatives(states[2]), first, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_a_floating_base_in_free_fall():
+    """How a robot is turned, and how fast it moves along, changes no joint's acceleration."""
+    model = floating()
+    q, v, tau = random_state(model, 1)
+    dq, dv, _ = mb.aba_derivatives(model, q, v, tau)
+    assert not dq[:, :3].any() and not dq[3:, :6].any() and not dv[3:, :3].any()
+    down = quaternion_to_dcm(q[3:7]) @ model.gravity  # from the world
+    np.testing.assert_allclose(dq[:3, 3:6] @ [1, 2, 3], np.cross(down, [1, 2, 3]), atol=1e-12)
+    np.testing.assert_allclose(dv[:3, :3] @ [1, 2, 3], -np.cross(v[3:6], [1, 2, 3]), atol=1e-12)
+
+
+def test_an_armature_of_the_base_is_a_mass_that_gravity_does_not_pull():
+    model = floating().replace(armature=np.full(12, 0.3))
+    q, v, tau = random_state(model, 1)
+    dq, dv, _ = mb.aba_derivatives(model, q, v, tau)
+    near(dq, differences(lambda e: mb.aba(model, mb.integrate(model, q, e), v, tau), model.nv))
+    near(dv, differences(lambda e: mb.aba(model, q, v + e, tau), model.nv))

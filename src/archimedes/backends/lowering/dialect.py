@@ -100,6 +100,8 @@ class Dialect:
     apart = False
     #: Whether arrays can be walked from their end.
     walks_back = True
+    #: Whether a map whose results go to several arrays is a loop for each of these.
+    splits_maps = False
     #: Whether ``scratch`` is used again, so that results have to be taken out of it at once.
     reuses_scratch = False
     #: What scopes are made of.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from archimedes.backends.lowering.copies import (
     Column,
     arrays,
@@ -106,18 +108,23 @@ class _Carry:
                 self.d.release(self.f, new, length_of(self.kinds[k]))
 
 
-def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -> None:
-    """Compute a scan and bind its used outputs; stacked operands are read where they are."""
+def lower_scan(
+    low: Lowering, scope: Scope, region: Scan, outs: Sequence[int], before: int = 0
+) -> None:
+    """Compute a scan and bind its used outputs; stacked operands are read where they are.
+
+    Outputs count from ``before`` on.
+    """
     d, f, body, n = low.dialect, scope.f, region.body, region.carry
     first, _, shared = (part.tolist() for part in region.parts())
     start = scope.bindings(first)
     if region.length == 0:
         for i, number in zip(outs, scope.numbers(outs)):
-            scope.bind(i, start[number])
+            scope.bind(i, start[number - before])
         return
     columns = _columns(scope, region)
     fixed = scope.bindings(shared)
-    nodes = {scope.graph.b[i]: i for i in outs}
+    nodes = {number - before: i for i, number in zip(outs, scope.numbers(outs))}
     # Only the columns of outputs that somebody reads are kept.
     kept = sorted({(k - n) % region.outs for k in nodes if k >= n})
     to = _destinations(scope, region, nodes, kept)
@@ -132,7 +139,7 @@ def lower_scan(low: Lowering, scope: Scope, region: Scan, outs: Sequence[int]) -
     carry.settle(region.length)
     carry.finish()
     last, column = carry.values(loop), dict(zip(kept, to))
-    for i, number in zip(outs, scope.numbers(outs)):
+    for number, i in nodes.items():
         if number < n:
             scope.bind(i, last[number])
         elif not region.stacked:
@@ -162,10 +169,35 @@ def _destinations(
 
 
 def lower_map(low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> None:
-    """Compute a map: as the dialect does it, or as a scan that carries nothing."""
-    if not low.dialect.map(low, scope, region, outs):
-        loop = Scan(region.inputs, region.body, region.length, 0, region.slices)
-        lower_scan(low, scope, loop, outs)
+    """Compute a map: as the dialect does it, or as scans that carry nothing."""
+    if low.dialect.map(low, scope, region, outs):
+        return
+    stacked, shared = region.parts()
+    width = len(region.body.outputs)
+    ends = (
+        [*_breaks(scope, region, outs), region.length]
+        if low.dialect.splits_maps
+        else [region.length]
+    )
+    for start, end in zip([0, *ends], ends):
+        inputs = np.concatenate([stacked[start:end].reshape(-1), shared])
+        loop = Scan(inputs, region.body, end - start, 0, region.slices)
+        own = [i for i in outs if start * width <= scope.graph.b[i] < end * width]
+        lower_scan(low, scope, loop, own, start * width)
+
+
+def _breaks(scope: Scope, region: Map, outs: Sequence[int]) -> list[int]:
+    """Return the instances from which on outputs go to other arrays, which want them as they are.
+
+    A loop for each of these writes its outputs straight there.
+    """
+    width, found = len(region.body.outputs), set()
+    to = {scope.graph.b[i]: scope.waiting.get(i, []) for i in outs}
+    for number, places in to.items():
+        after = to.get(number + width, [])
+        if len(places) == len(after) == 1 and places[0].array != after[0].array:
+            found.add(number // width + 1)
+    return sorted(found)
 
 
 def lower_while(low: Lowering, scope: Scope, region: While, outs: Sequence[int]) -> None:

@@ -72,6 +72,7 @@ class Llvm(FramedFunctions):
     run = 16
     # LLVM takes longer than linear in a block.
     longest_block = 256
+    splits_maps = True
     scope = LoadingScope
 
     def __init__(self, module: Module) -> None:

@@ -8,31 +8,37 @@ Science and Systems 2018, equation 14.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from archimedes.function import vmap
 from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
     derivative_entries,
 )
+from archimedes.multibody.algorithms.derivatives.limb_columns import solved_columns
 from archimedes.multibody.algorithms.factorization import (
+    Entries,
     Factors,
     factorized,
     inverse_entries,
     solved,
 )
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
-from archimedes.multibody.algorithms.links import Forces, joined, speeds_of
+from archimedes.multibody.algorithms.links import (
+    Forces,
+    coordinates_of,
+    joined,
+    poses_of,
+    speeds_of,
+)
 from archimedes.multibody.algorithms.mass_matrix import filled, mass_entries
-from archimedes.multibody.algorithms.passive_forces import passive_derivatives
+from archimedes.multibody.algorithms.passive_forces import passive_derivatives, present
 from archimedes.multibody.models.model import Model
-from archimedes.spatial.validation import concrete
+from archimedes.multibody.models.spatial_algebra import to_child
+from archimedes.spatial.components import components
 
 __all__ = ["aba_derivatives"]
-
-#: Products that are written out in a recording; beyond, columns are solved in a loop.
-UNROLLED = 100_000
 
 
 def aba_derivatives(
@@ -56,38 +62,48 @@ def aba_derivatives(
     bias = speeds_of(model, rnea(model, q, v, np.zeros(model.nv), forces, passive), "bias")
     a = joined(solved(factors, [x - y for x, y in zip(rest, bias, strict=True)]))
     dq, dv, _ = derivative_entries(model, q, v, a, forces)
+    by_q, by_v = own_columns(model, q, v, dq, dv)
     if passive:
         for entries, added in zip((dq, dv), passive_derivatives(model, q, v), strict=True):
             for i in range(model.nv):
                 for j in range(model.nv):
                     entries[i, j] = entries.get((i, j), 0.0) - added[..., i, j]
     shape = (*np.shape(a)[:-1], model.nv, model.nv)
-    right = np.concatenate([filled(dq, shape), filled(dv, shape)], axis=-1)
-    moved = solved_columns(
-        Factors(factors.branch, factors.N, [-d for d in factors.inverse_D]), right
-    )
-    n = model.nv
-    return moved[..., :n], moved[..., n:], filled(inverse_entries(factors), shape)
+    negative = Factors(factors.branch, factors.N, [-d for d in factors.inverse_D])
+    in_q, in_v = solved_columns(negative, (dq, dv), shape)
+    if by_q:
+        in_q, in_v = in_q + filled(by_q, shape), in_v + filled(by_v, shape)
+    return in_q, in_v, filled(inverse_entries(factors), shape)
 
 
-def solved_columns(factors: Factors, right: Any) -> Any:
-    """Return M^-1 times a matrix (..., nv, columns).
+def own_columns(model: Model, q: Any, v: Any, dq: Entries, dv: Entries) -> tuple[Entries, Entries]:
+    """Take the columns out of D_q and D_v of which the accelerations are known, and return these.
 
-    In a recording of a large robot the columns are a loop: written out, they would be most of it.
+    How a floating robot is turned, and how fast its base goes along, matter to nothing but the
+    acceleration of the base along its axes: that is ``R' g - w x v`` and what the rest makes of it.
     """
-    n = len(factors.inverse_D)
-    if concrete(right) is None and len(factors.N) * right.shape[-1] > UNROLLED:
-        columns = vmap(lambda c: np.stack(solved(factors, [c[k] for k in range(n)])))(right.T)
-        return columns.T
-    rows = [right[..., k, :] for k in range(n)]
-    return np.stack(solved(broadcast(factors), rows), axis=-2)
+    by_q: Entries = {}
+    by_v: Entries = {}
+    qs = coordinates_of(model, q)
+    for i, link in enumerate(model.links):
+        own = range(link.v, link.v + link.kind.nv)
+        if link.kind.name != "free" or link.parent >= 0 or present(model.armature[list(own)]):
+            continue
+        turned, moved = own[3:], own[:3]
+        for entries, columns in ((dq, own), (dv, moved)):
+            for place in [p for p in entries if p[1] in columns]:
+                del entries[place]
+        weight = to_child(poses_of(model, qs)[i], model.gravity)
+        w = speeds_of(model, v)[link.v + 3 : link.v + 6]
+        by_q |= skew_entries(moved, turned, components(weight, 3))
+        by_v |= skew_entries(moved, moved, [-x for x in w])
+    return by_q, by_v
 
 
-def broadcast(factors: Factors) -> Factors:
-    """Return factors whose entries multiply rows."""
-
-    def last(x: Any) -> Any:
-        return x if np.ndim(x) == 0 else x[..., None]
-
-    N = {place: last(value) for place, value in factors.N.items()}
-    return Factors(factors.branch, N, [last(d) for d in factors.inverse_D])
+def skew_entries(rows: Sequence[int], columns: Sequence[int], x: Sequence[Any]) -> Entries:
+    """Return the matrix of the cross product with a vector, as entries of a larger one."""
+    found = {}
+    for n in range(3):
+        i, j = (n + 1) % 3, (n + 2) % 3
+        found[rows[i], columns[j]], found[rows[j], columns[i]] = -x[n], x[n]
+    return found
