@@ -11,6 +11,7 @@ from functools import cache
 from archimedes.backends.c.c99 import C99, PART
 from archimedes.backends.c.huge_angles import HUGE_ANGLES, huge_branch, huge_routine
 from archimedes.backends.c.routines import Routine
+from archimedes.backends.c.single_angles import SINGLE_ANGLES
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
 from archimedes.backends.lowering import Binding, Lowering
@@ -37,13 +38,13 @@ def _programs() -> dict[str, Graph]:
 def library() -> dict[str, str]:
     """Return every helper by name: elementary functions, their tables, and what they stand on.
 
-    >>> "static double arc_sin(double x)" in library()["arc_sin"]
+    >>> "static double arc_exp(double x)" in library()["arc_exp"]
     True
     """
     programs = _programs()
     huge = {body.digest() for body in map(huge_branch, programs.values()) if body is not None}
     routines: dict[object, Routine] = {(digest, None): huge_routine() for digest in huge}
-    found = {**HELPERS, **HUGE_ANGLES}
+    found = {**HELPERS, **HUGE_ANGLES, **SINGLE_ANGLES}
     for name, g in programs.items():
         prefix = f"arc_{name}"
         c = C99(prefix)
@@ -57,7 +58,9 @@ def library() -> dict[str, str]:
             arguments.append("double *cosine")
             f.line(f"*cosine = {c.operand(f, values[1])};")
         f.line(f"return {c.operand(f, values[0])};")
-        f.head = f"/* {comment}. */\nstatic double {prefix}({', '.join(arguments)})"
+        # Functions of float may do without those of double.
+        unused = "ARC_UNUSED " if f"{prefix}f" in SINGLE_ANGLES else ""
+        f.head = f"/* {comment}. */\n{unused}static double {prefix}({', '.join(arguments)})"
         c.add(f)
         found |= {**c.tables.pieces, **c.pieces}
     return found

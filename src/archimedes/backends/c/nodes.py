@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
 from archimedes.backends.lowering import Scope
-from archimedes.graph.dtypes import B8, F64
+from archimedes.graph.dtypes import B8
 from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
@@ -71,10 +71,10 @@ class NodeWriter:
         """Write sine and cosine of one angle as one call."""
         scope, c = self.scope, self.c
         f, g = scope.f, scope.graph
-        held, dtype = c.variable(f, F64), g.dtype[sine]
-        first, second = spell_pair(dtype, scope.operand(g.a[sine]), held)
-        scope.names[sine] = c.value(f, dtype, first)
-        scope.names[cosine] = held if second == held else c.value(f, dtype, second)
+        dtype = g.dtype[sine]
+        held = scope.names[cosine] = c.variable(f, dtype)
+        called = spell_pair(dtype, scope.operand(g.a[sine]), held)
+        scope.names[sine] = c.value(f, dtype, called)
 
     def _expression(self, i: int) -> str:
         g = self.scope.graph

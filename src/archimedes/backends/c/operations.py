@@ -82,22 +82,22 @@ SPELLINGS: dict[str, dict[int, str]] = {
 def spell_elementary(name: str, dtype: int, operands: list[str]) -> str:
     """Call an elementary function; float's version is double's, rounded once.
 
-    >>> spell_elementary("sin", F32, ["x"])
-    'arc_single(arc_sin((double)x))'
+    >>> spell_elementary("exp", F32, ["x"])
+    'arc_single(arc_exp((double)x))'
     """
     if dtype == F64:
         return f"arc_{name}({', '.join(operands)})"
+    if name in ("sin", "cos"):  # where doubles are slow, by integers
+        return f"arc_{name}f({operands[0]})"
     return f"arc_single(arc_{name}({', '.join(f'(double){x}' for x in operands)}))"
 
 
-def spell_pair(dtype: int, operand: str, cosine: str) -> tuple[str, str]:
-    """Call for sine and cosine at once: expressions of both, the second behind the first.
+def spell_pair(dtype: int, operand: str, cosine: str) -> str:
+    """Call for sine and cosine at once: the expression is the sine.
 
-    ``cosine`` is the name of a double.
+    ``cosine`` is the name of a variable of that type.
 
     >>> spell_pair(F64, "x", "c")
-    ('arc_sincos(x, &c)', 'c')
+    'arc_sincos(x, &c)'
     """
-    if dtype == F64:
-        return f"arc_sincos({operand}, &{cosine})", cosine
-    return f"arc_single(arc_sincos((double){operand}, &{cosine}))", f"arc_single({cosine})"
+    return f"arc_sincos{'' if dtype == F64 else 'f'}({operand}, &{cosine})"

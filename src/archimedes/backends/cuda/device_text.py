@@ -39,7 +39,7 @@ _STATIC = re.compile(r"^(?:ARC_UNUSED )?static ", re.MULTILINE)
 
 #: Branches that elementary functions hardly ever take (angles beyond 1e5): as functions that stay
 #: functions they take a quarter of the time to compile.
-_RARE = re.compile(r"^__device__ static (\w+ arc_\w+_switch\d+\()", re.MULTILINE)
+_RARE = re.compile(r"^__device__ static (\w+ arc_(?:\w+_switch\d+|huge_angle)\()", re.MULTILINE)
 
 
 def on_device(text: str) -> str:
@@ -63,6 +63,8 @@ _INSTRUCTIONS = {
     "arc_from_bits": ("double", "int64_t x", "__longlong_as_double(x)"),
     "arc_word": ("uint32_t", "float x", "__float_as_uint(x)"),
     "arc_from_word": ("float", "uint32_t x", "__uint_as_float(x)"),
+    "arc_sinf": ("float", "float x", "arc_single(arc_sin((double)x))"),
+    "arc_cosf": ("float", "float x", "arc_single(arc_cos((double)x))"),
     "arc_sqrt": ("double", "double x", "__dsqrt_rn(x)"),
     "arc_sqrtf": ("float", "float x", "__fsqrt_rn(x)"),
     "arc_fma": ("double", "double a, double b, double c", "__fma_rn(a, b, c)"),
@@ -106,8 +108,22 @@ uint64_t limit)
 }
 """
 
+_SINCOSF = """\
+__device__ static float arc_sincosf(float x, float *cosine)
+{
+    double c;
+    const double s = arc_sincos((double)x, &c);
+    *cosine = arc_single(c);
+    return arc_single(s);
+}
+"""
+
 #: Helpers that are a GPU's own, by name.
-HELPERS_OF_GPU: Mapping[str, str] = {**_instructions(), "arc_divided": _DIVIDED}
+HELPERS_OF_GPU: Mapping[str, str] = {
+    **_instructions(),
+    "arc_divided": _DIVIDED,
+    "arc_sincosf": _SINCOSF,
+}
 
 
 @cache
