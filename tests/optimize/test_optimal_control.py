@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.optimize import OptimalControl
-from archimedes.optimize.optimal_control.schemes import SCHEMES
+from archimedes.optimize.optimal_control.schemes import scheme_of
 
 ALL = ["trapezoidal", "hermite-simpson", "radau3", "multiple-shooting"]
 
@@ -210,10 +210,10 @@ def test_points_and_weights_of_radau():
     # Hairer, Wanner, "Solving ODEs II", table 5.5 (Radau IIA of order 5).
     root = np.sqrt(6)
     np.testing.assert_allclose(
-        SCHEMES["radau3"].control_points, [(4 - root) / 10, (4 + root) / 10, 1], atol=1e-14
+        scheme_of("radau3").control_points, [(4 - root) / 10, (4 + root) / 10, 1], atol=1e-14
     )
     np.testing.assert_allclose(
-        SCHEMES["radau3"].weights, [(16 - root) / 36, (16 + root) / 36, 1 / 9], atol=1e-14
+        scheme_of("radau3").weights, [(16 - root) / 36, (16 + root) / 36, 1 / 9], atol=1e-14
     )
 
 

@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -58,14 +57,20 @@ def cache_key(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
 
-@lru_cache(maxsize=8)
 def sources_digest(own: Path) -> str:
     """Identify the sources that code depends on: a backend's ``own`` folder and what all share."""
     shared = Path(__file__).parent
     folders = (own, shared / "lowering", shared.parent / "graph")
-    sources = [path for folder in folders for path in folder.rglob("*.py")]
-    content = b"".join(path.read_bytes() for path in sorted([*sources, *shared.glob("*.py")]))
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    parts = [*(_folder_digest(folder, True) for folder in folders), _folder_digest(shared, False)]
+    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _folder_digest(folder: Path, inside: bool) -> bytes:
+    """Return a hash of the sources in a folder, with those of folders ``inside`` it or without."""
+    sources = sorted(folder.rglob("*.py") if inside else folder.glob("*.py"))
+    content = b"".join(path.read_bytes() for path in sources)
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _path(folder: Path, key: str) -> Path:
@@ -126,6 +131,8 @@ def write(key: str, code: bytes) -> bool:
     folder = cache_folder()
     if folder is None:
         return False
+    import tempfile  # takes a while, and reading does without
+
     path = _path(folder, key)
     temporary = ""
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from archimedes.graph.digests import constant_key, table_digest
 from archimedes.graph.ops import ARITY
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
@@ -40,6 +43,8 @@ def copy_into(
     something else in the place of a region of ``src``. Returns a list that maps ids of ``src`` to
     ids of ``dst`` (-1 where not copied).
     """
+    if place is None and _is_beginning(dst, src, inputs, nodes):
+        return _begun(dst, src)
     first = len(dst.op)
     walk = _Copy(dst, src, inputs)
     walk.place = place
@@ -50,6 +55,37 @@ def copy_into(
             if to[i] >= first:
                 dst.lines[to[i]] = src.lines[i]
     return to
+
+
+def _is_beginning(
+    dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray, nodes: Sequence[int]
+) -> bool:
+    """Tell whether ``dst`` has nothing but the inputs of ``src``, all of which is to be copied."""
+    count = len(src.inputs)
+    return (
+        len(dst.op) == len(dst.inputs) == count == len(inputs)
+        and not src.regions
+        and dst.lines is None
+        and src.inputs == list(range(count))
+        and list(inputs) == dst.inputs == src.inputs
+        and dst.input_dtypes == src.input_dtypes
+        # Inputs that nothing reads are not among the nodes.
+        and len(nodes) - bisect_left(nodes, count) == len(src.op) - count
+    )
+
+
+def _begun(dst: Graph, src: Graph) -> list[int]:
+    """Copy all of ``src`` at once: each node has been simplified and is there once."""
+    dst.op, dst.a, dst.b, dst.c = list(src.op), list(src.a), list(src.b), list(src.c)
+    dst.dtype, dst.value, dst.tables = list(src.dtype), dict(src.value), list(src.tables)
+    every = range(len(src.op))
+    index: dict[tuple[Any, ...], int] = dict(zip(zip(src.op, src.a, src.b, src.c), every))
+    for i, value in src.value.items():
+        index[constant_key(value, src.dtype[i])] = i
+    for number, table in enumerate(src.tables):
+        index["table", table_digest(table)] = number
+    dst._index = index
+    return list(every)
 
 
 def inline(dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray) -> list[int]:
@@ -64,8 +100,15 @@ def with_outputs(src: Graph, outputs: Sequence[int]) -> Graph:
     Nodes keep their order, so nothing is simplified or shared anew: this is a renumbering.
     """
     live = src.live([*src.inputs, *outputs])
-    to = dict(zip(live, range(len(live))))
     dst = Graph()
+    if len(live) == len(src.op):
+        dst.op, dst.a, dst.b, dst.c = list(src.op), list(src.a), list(src.b), list(src.c)
+        dst.dtype, dst.value, dst.tables = list(src.dtype), dict(src.value), list(src.tables)
+        dst.regions, dst.inputs, dst.outputs = dict(src.regions), list(src.inputs), list(outputs)
+        dst.input_names = src.input_names
+        dst.lines = None if src.lines is None else list(src.lines)
+        return dst
+    to = dict(zip(live, range(len(live))))
     dst.op = [src.op[i] for i in live]
     arity = [ARITY[code] for code in dst.op]
     # Operands move; what is stored in their place (an input's position) does not.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from archimedes.backends.lowering.schedule import cost, has_host
-from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION
+from archimedes.graph.ops import ARITY, BLOCK, CONST, INPUT, OUT, REGION
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 
@@ -21,7 +23,7 @@ def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
     ``varies`` tells which inputs differ from instance to instance. Empty where next to nothing
     is shared, and for graphs with callbacks, which are called once per instance.
     """
-    if has_host(g):
+    if has_host(g) or (all(varies) and not g.regions and not _of_constants(g)):
         return []
     live = g.live()
     moving = bytearray(len(g.op))
@@ -40,6 +42,17 @@ def fixed_nodes(g: Graph, varies: Sequence[bool]) -> list[int]:
     if cost(with_outputs(g, fixed), {}) < WORTH and not _has_region(g, fixed):
         return []
     return sorted(fixed, key=lambda i: (g.dtype[i], i))
+
+
+def _of_constants(g: Graph) -> bool:
+    """Tell whether some node reads nothing but constants, of a graph without regions."""
+    op = np.array(g.op)
+    arity, fixed = np.array(ARITY)[op], (op == CONST) | (op == BLOCK)
+    still = arity > 0
+    for k, operands in enumerate((g.a, g.b, g.c)):
+        reads = arity > k
+        still[reads] &= fixed[np.array(operands)[reads]]
+    return bool(still.any())
 
 
 def _has_region(g: Graph, ids: Sequence[int]) -> bool:

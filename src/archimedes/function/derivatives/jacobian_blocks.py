@@ -143,7 +143,7 @@ def gradient(point: Point) -> Any:
     wrt: list[int] = []
     for k in point.wanted:
         wrt.extend(range(starts[k], starts[k] + forms[k].width))
-    outs = inline(g, _gradient(recording.blocks, wrt), recording.inputs(point.all_leaves))
+    outs = inline(g, gradient_of(recording.blocks, wrt), recording.inputs(point.all_leaves))
     blocks, at = {}, 0
     for k in point.wanted:
         spec, count = recording.leaves[k], forms[k].width
@@ -157,10 +157,11 @@ def gradient(point: Point) -> Any:
 
 def gradient_graph(point: Point) -> Graph:
     """Return the graph inputs -> gradient in ``wrt`` of the single scalar output."""
-    return _gradient(point.recording.graph, point.wrt)
+    return gradient_of(point.recording.graph, point.wrt)
 
 
-def _gradient(graph: Graph, wrt: Sequence[int]) -> Graph:
+def gradient_of(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """Return the graph inputs -> gradient in the inputs ``wrt`` of a graph's single output."""
     if not graph.outputs:
         zeros = Graph()
         for dtype in graph.input_dtypes:

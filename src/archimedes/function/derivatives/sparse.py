@@ -14,16 +14,16 @@ from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.jacobian_blocks import (
     float_outs,
-    gradient_graph,
     result_dtype,
     scalar_out,
     typed,
 )
 from archimedes.function.derivatives.recorded_point import Derivative, Point
+from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
-from archimedes.graph.derivatives.jacobians import jacobian_graph, pattern
-from archimedes.graph.passes import inline, with_outputs
+from archimedes.graph.derivatives.jacobians import pattern
+from archimedes.graph.passes import inline
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
 __all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
@@ -127,20 +127,14 @@ class SparseDerivative:
         places = np.arange(len(point.wrt))
         if self.symmetric:
             scalar_out(point, "hess")
-            graph = gradient_graph(point)
         else:
             outs = float_outs(point, "jac")
             places = _places(point)
-        entries = jacobian_graph(graph, point.wrt, symmetric=self.symmetric)
-        rows, columns = places[entries.rows], entries.columns
-        order = np.lexsort((rows, columns))
-        if self.triangle:
-            order = order[rows[order] >= columns[order]]
-        wanted = with_outputs(entries.graph, [entries.graph.outputs[k] for k in order])
-        ids = inline(current_trace().graph, wanted, point.inputs)
+        entries = stored_entries(graph, point.wrt, self.symmetric, self.triangle)
+        ids = inline(current_trace().graph, entries.graph, point.inputs)
         values = typed(np.array(ids, dtype=np.int64), result_dtype(point, outs))
         shape = np.array([_height(point) if outs else len(places), len(point.wrt)])
-        return values, rows[order], columns[order], shape, entries.colors
+        return values, places[entries.rows], entries.columns, shape, entries.colors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate to a ``scipy.sparse.csc_array``."""

@@ -1,4 +1,4 @@
-"""Methods by name: solving a task with one of them, and the result as users see it."""
+"""The small solver as a task wants it, and results as users see them."""
 
 from __future__ import annotations
 
@@ -13,48 +13,14 @@ from archimedes.optimize.nonlinear.programs import Program
 from archimedes.optimize.problems.solutions import Multipliers, OptimizeResult
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task, violation
-from archimedes.optimize.solvers import ipopt, scipy_methods
-from archimedes.optimize.solvers.interior_point import solve as interior_point
 
-__all__ = ["Edges", "check_method", "result_of", "solve_task", "sqp_runner"]
+__all__ = ["Edges", "result_of", "sqp_runner"]
 
 #: Iterations of method="sqp" unless the options say otherwise.
 SQP_ITERATIONS = 60
 
 #: Lower and upper limits of the unknowns, then of the constraints.
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def check_method(method: str, what: str = "method") -> None:
-    """Refuse names of no method."""
-    known = ("ipopt", "ipm", "sqp", *scipy_methods.METHODS)
-    given = method if method in known[:3] else str(method).lower()
-    if not isinstance(method, str) or given not in known:
-        names = ("ipopt", "ipm", "sqp", *(m.name for m in scipy_methods.METHODS.values()))
-        raise ValueError(f"{what}={method!r} is not one of {names}")
-
-
-def solve_task(task: Task, method: str) -> Answer:
-    """Solve with a method by name, unless the functions have no values at the start."""
-    f, g = task.evaluator.values(task.start)
-    if not (np.isfinite(f) and np.all(np.isfinite(g))):
-        none = (np.zeros(task.low.size), np.zeros(task.start.size))
-        return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
-    if method == "sqp":
-        return _by_kernel(task)
-    if method == "ipm":
-        return interior_point.solve(task)
-    return ipopt.solve(task) if method == "ipopt" else scipy_methods.solve(task, method)
-
-
-def _by_kernel(task: Task) -> Answer:
-    assert task.kernel is not None
-    found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
-    status, count = Status(int(found.status)), int(found.iterations)
-    monitor, x = task.monitor, found.x
-    if monitor.stopped is not None:
-        status, x = monitor.stopped, x if monitor.best is None else monitor.best
-    return Answer(x, found.lam_g, found.lam_x, status, count)
 
 
 def sqp_runner(

@@ -24,18 +24,18 @@ from archimedes.optimize.nonlinear.constraints import (
 from archimedes.optimize.nonlinear.methods import (
     SQP_ITERATIONS,
     Edges,
-    check_method,
     result_of,
-    solve_task,
     sqp_runner,
 )
 from archimedes.optimize.nonlinear.places import AtPlaces, joined_objective
-from archimedes.optimize.nonlinear.programs import Program, as_unknowns, unfixed
+from archimedes.optimize.nonlinear.programs import Program, unfixed
 from archimedes.optimize.problems.evaluation import Evaluator
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.recorded_solutions import recorded_solution
 from archimedes.optimize.problems.solutions import Iteration, Multipliers, OptimizeResult
 from archimedes.optimize.problems.tasks import Monitor, Settings, Task
+from archimedes.optimize.problems.unknowns import as_unknowns
+from archimedes.optimize.solvers.by_name import check_method, solve_task
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import TraceError, explained
+from archimedes.errors import explained
 from archimedes.function import Compiled
 from archimedes.function.derivatives.map_places import taken_apart
 from archimedes.function.implicit_functions import Fixed
@@ -18,6 +18,7 @@ from archimedes.optimize.nonlinear.places import AtPlaces
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Structure
 from archimedes.optimize.problems.limits import name_of
+from archimedes.optimize.problems.unknowns import shapes_of
 from archimedes.optimize.small.products import UNROLLED
 from archimedes.optimize.small.sequential_quadratic import (
     first_state,
@@ -26,25 +27,7 @@ from archimedes.optimize.small.sequential_quadratic import (
     solve_nlp,
 )
 
-__all__ = ["Program", "as_unknowns", "shapes_of", "unfixed"]
-
-
-def as_unknowns(x0: Any, what: str = "x0") -> Any:
-    """Return a start as a tree of float64; a list of numbers is an array."""
-    try:
-        if isinstance(x0, (list, tuple)) and all(np.isscalar(x) or x is None for x in x0):
-            x0 = np.array(x0, dtype=float)
-        found = tree.map(lambda leaf: np.asarray(leaf, dtype=float)[()], x0)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a tree of numbers, got {x0!r}") from None
-    flat = tree.ravel(found)[0]
-    if flat.size == 0:
-        raise ValueError(f"{what} holds no numbers to solve for")
-    bad = np.flatnonzero(~np.isfinite(flat))
-    if bad.size:
-        k = int(bad[0])
-        raise ValueError(f"{name_of(found, k, what)} is {flat[k]}: a start must be finite")
-    return found
+__all__ = ["Program", "unfixed"]
 
 
 @dataclass(eq=False)
@@ -277,20 +260,3 @@ class Program:
 def unfixed(args: Sequence[Any]) -> tuple[Any, ...]:
     """Return arguments with the static ones taken out of their wrapping."""
     return tuple(a.value if isinstance(a, Fixed) else a for a in args)
-
-
-def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
-    """Return zeros like the result of a function, found by recording it."""
-    recording = function.recording(unknowns, *args)
-    if recording.captured:
-        raise TraceError(
-            f"{what} reads values of the recorded function around it, of which a solver knows "
-            "nothing: pass them to the solver as arguments, nlp_solver(f)(x0, k) with f(x, k)"
-        )
-    found = []
-    for out, path in zip(recording.outs, recording.out_tree.paths(what)):
-        value = out.spec.value
-        if not out.spec.traced and not isinstance(value, (int, float, np.ndarray, np.generic)):
-            raise ValueError(f"{path} is a {type(value).__name__}, but numbers are needed")
-        found.append(np.zeros(out.spec.shape if out.spec.traced else np.shape(value))[()])
-    return recording.out_tree.unflatten(found)

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import explained
-from archimedes.optimize.nonlinear.programs import as_unknowns
+from archimedes.optimize.problems.unknowns import as_unknowns
 
 __all__ = ["Guess"]
 

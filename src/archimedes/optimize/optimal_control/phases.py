@@ -12,8 +12,6 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled
-from archimedes.optimize.nonlinear.methods import check_method, solve_task
-from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.layouts import Layout
 from archimedes.optimize.optimal_control.problem import OptimalControl, mesh_of
@@ -23,6 +21,8 @@ from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.limits import limits
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
+from archimedes.optimize.problems.unknowns import shapes_of
+from archimedes.optimize.solvers.by_name import check_method, solve_task
 
 __all__ = ["Phases", "PhasesSolution"]
 

@@ -11,12 +11,12 @@ import numpy as np
 from archimedes.errors import TraceError
 from archimedes.function import Compiled
 from archimedes.function.region_bodies import any_traced
-from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.refinement import refined
 from archimedes.optimize.optimal_control.schemes import scheme_of
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.optimal_control.transcription import Transcription
+from archimedes.optimize.problems.unknowns import shapes_of
 
 __all__ = ["OptimalControl", "mesh_of"]
 

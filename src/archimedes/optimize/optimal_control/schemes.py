@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-__all__ = ["SCHEMES", "Scheme", "scheme_of"]
+__all__ = ["NAMES", "Scheme", "scheme_of"]
 
 Rate = Callable[[Any, Any, Any], Any]
 
@@ -215,17 +215,22 @@ def radau(k: int) -> Radau:
     return Radau(f"radau{k}", (0.0, *c), tuple(c), 2 * k - 1)
 
 
-#: Schemes by name; "radau" followed by a number from 1 to 9 has that many points.
-SCHEMES: dict[str, Scheme] = {
+_PLAIN: dict[str, Scheme] = {
     "trapezoidal": Trapezoidal("trapezoidal", (0.0, 1.0), (0.0, 1.0), 2),
     "hermite-simpson": HermiteSimpson("hermite-simpson", (0.0, 1.0), (0.0, 0.5, 1.0), 4),
     "multiple-shooting": Shooting("multiple-shooting", (0.0, 1.0), (0.0,), 4),
-    **{f"radau{k}": radau(k) for k in range(1, 10)},
 }
+#: Names of all schemes; "radau" followed by a number from 1 to 9 has that many points.
+NAMES = (*_PLAIN, *(f"radau{k}" for k in range(1, 10)))
 
 
+@cache
 def scheme_of(name: str) -> Scheme:
-    """Return a scheme by name."""
-    if name not in SCHEMES:
-        raise ValueError(f"method={name!r} is not one of {tuple(SCHEMES)}")
-    return SCHEMES[name]
+    """Return a scheme by name.
+
+    >>> scheme_of("radau2").order
+    3
+    """
+    if name not in NAMES:
+        raise ValueError(f"method={name!r} is not one of {NAMES}")
+    return _PLAIN[name] if name in _PLAIN else radau(int(name.removeprefix("radau")))

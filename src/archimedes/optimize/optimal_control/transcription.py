@@ -15,8 +15,6 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, vmap
-from archimedes.optimize.nonlinear.methods import check_method, solve_task
-from archimedes.optimize.nonlinear.programs import shapes_of
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.layouts import Layout
@@ -26,6 +24,8 @@ from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.tasks import Monitor, Settings, Task
+from archimedes.optimize.problems.unknowns import shapes_of
+from archimedes.optimize.solvers.by_name import check_method, solve_task
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl

@@ -11,6 +11,7 @@ with one place.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -96,22 +97,24 @@ class Block:
 
     def _value(self, count: int) -> Any:
         def make() -> Any:
-            return compile(with_arguments(self.func, 1 + count), name=self.name)
+            made = compile(with_arguments(self.func, 1 + count), name=self.name)
+            # Recorded once, for itself and for its derivatives.
+            made.inline_limit = sys.maxsize
+            return made
 
         return self._kept("value", count, make)
 
     def _slope(self, count: int) -> Any:
         def make() -> Any:
-            func = with_arguments(self.func, 1 + count)
-            return jac(func, name=f"jac_{self.name}", sparse=True)
+            return jac(self._value(count), name=f"jac_{self.name}", sparse=True)
 
         return self._kept("slope", count, make)
 
     def _curvature(self, count: int) -> Any:
-        func = self.func
+        value = self._value(count)
 
         def weighted(z: Any, w: Any, *rest: Any) -> Any:
-            return np.sum(w * func(z, *rest))
+            return np.sum(w * value(z, *rest))
 
         def make() -> Any:
             fixed = with_arguments(weighted, 2 + count)

@@ -102,6 +102,55 @@ def spans(
     out[0], out[1] = longest.get(), twice.get()
 
 
+def apart(
+    w: Any, rows: Any, columns: Any, place: Any, count: Any, nb: Any, i: Any, j: Any, out: Any
+) -> None:
+    """Places i >= j of the Hessian's entries; ``out``: how far apart they are in the band."""
+    most = w.variable(0, "i64")
+    with w.loop(0, count) as k:
+        one, other = place[rows[k]], place[columns[k]]
+        low, high = w.smaller(one, other), w.larger(one, other)
+        i[k], j[k] = high, low
+        with w.when(low > -1), w.when(high < nb):
+            most.most(high - low)
+    out[0] = most.get()
+
+
+def hessian_places(
+    w: Any,
+    i: Any,
+    j: Any,
+    count: Any,
+    nb: Any,
+    nt: Any,
+    kept: Any,
+    ld: Any,
+    nv: Any,
+    at: Any,
+) -> None:
+    """Where the entries (i, j) are: in the band, beside it, in the corner, or behind all that."""
+    band = kept * ld
+    corner = band + nt * nv
+    with w.loop(0, count) as k:
+        high, low = i[k], j[k]
+        within = low * ld + high - low
+        beside = band + (high - nb) * nv + low
+        inside = corner + (high - nb) * nt + low - nb
+        border = w.select(low < nb, beside, inside)
+        used = w.select(high < nb, within, border)
+        at[k] = w.select(low < 0, corner + nt * nt, used)
+
+
+def largest_of_rows(
+    w: Any, entries: Any, rows: Any, slots: Any, dropped: Any, count: Any, largest: Any
+) -> None:
+    """The largest entry of each row; those with the slot ``dropped`` do not count."""
+    with w.loop(0, count) as k, w.when(slots[k] < dropped):
+        row, size = rows[k], abs(entries[k])
+        now = largest[row]
+        largest[row] = w.select(size > now, size, now)
+
+
 def gram(
     w: Any,
     H: Any,
@@ -230,7 +279,6 @@ def small_solve(w: Any, S: Any, x: Any, n: Any) -> None:
 def factor(
     w: Any,
     M: Any,
-    K: Any,
     inverse: Any,
     X: Any,
     S: Any,
@@ -242,19 +290,18 @@ def factor(
     ld: Any,
     nv: Any,
 ) -> None:
-    """Factors of M with a diagonal added, of the band and of what the border leaves."""
-    w.copy(M, K, kept * ld)
+    """Factors of M with a diagonal added, of the band (in its place) and of what is left by it."""
     with w.loop(0, nb) as j:
-        K[j * ld] = K[j * ld] + diagonal[j]
+        M[j * ld] = M[j * ld] + diagonal[j]
     with w.loop(nb, kept) as j:
-        K[j * ld] = 1.0
-    w.check("band_factor", K, inverse, kept, width, ld)
+        M[j * ld] = 1.0
+    w.check("band_factor", M, inverse, kept, width, ld)
     beside = M.from_(kept * ld)
     corner = beside.from_(nt * nv)
     with w.loop(0, nt) as a:
         mine = X.from_(a * nv)
         w.copy(beside.from_(a * nv), mine, nv)
-        w.call("band_solve", K, inverse, mine, kept, width, ld)
+        w.call("band_solve", M, inverse, mine, kept, width, ld)
     with w.loop(0, nt) as a, w.loop(0, a + 1) as b:
         total = w.vector_variable()
         left, right = X.from_(a * nv), beside.from_(b * nv)
@@ -275,7 +322,6 @@ def mirror(w: Any, parts: Any, nt: Any, kept: Any, ld: Any, nv: Any) -> None:
 def by_factors(
     w: Any,
     M: Any,
-    K: Any,
     inverse: Any,
     X: Any,
     S: Any,
@@ -311,7 +357,7 @@ def by_factors(
         with w.loop(split, starts[i * 2 + 2]) as p:
             at = columns[p] - nb
             border[at] = border[at] + jac[p] * value
-    w.call("band_solve", K, inverse, y, kept, width, ld)
+    w.call("band_solve", M, inverse, y, kept, width, ld)
     beside = M.from_(kept * ld)
     with w.loop(0, nt) as a:
         total, mine = w.vector_variable(), beside.from_(a * nv)
@@ -398,13 +444,16 @@ functions: dict[str, tuple[str, Callable[..., None]]] = {
     "mirror": ("Fiiii", mirror),
     "sorted_rows": ("IIiiiIII", sorted_rows),
     "spans": ("IIiIIII", spans),
+    "apart": ("IIIiiIII", apart),
+    "hessian_places": ("IIiiiiiiI", hessian_places),
+    "largest_of_rows": ("FIIiiF", largest_of_rows),
     "gram": ("FFiFFIIIIFiiiiii", gram),
     "band_factor": ("FFiii", band_factor),
     "band_solve": ("FFFiii", band_solve),
     "small_factor": ("Fi", small_factor),
     "small_solve": ("FFi", small_solve),
-    "factor": ("FFFFFFiiiiii", factor),
-    "by_factors": ("FFFFFFFIIFiiiiiiiFFFF", by_factors),
+    "factor": ("FFFFFiiiiii", factor),
+    "by_factors": ("FFFFFFIIFiiiiiiiFFFF", by_factors),
     "times": ("FFiiiiiiFF", times),
     "transposed": ("FIIiFFFi", transposed),
     "product": ("FIIiFF", product),

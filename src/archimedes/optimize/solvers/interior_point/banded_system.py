@@ -58,19 +58,22 @@ class BandedSystem:
         self.chain, self.nb, self.nt = chain, chain.band.size, chain.border.size
         self.n, self.m, self.loops = self.nb + self.nt, structure.m, loops
         self._take_rows(structure)
-        i, j = (chain.place[v] for v in (structure.hess_rows, structure.hess_columns))
-        low, high = np.minimum(i, j), np.maximum(i, j)
-        inside = (low >= 0) & (high < self.nb)
-        apart = int(np.max((high - low)[inside], initial=0))
-        self.width = max(self.longest - 1, apart, 0)
+        rows, columns = structure.hess_rows, structure.hess_columns
+        count, out = rows.size, np.zeros(2, dtype=np.int64)
+        i, j, self._hess_places = (np.empty(count, dtype=np.int64) for _ in range(3))
+        given = (id(rows), id(columns), id(chain.place), count, self.nb)
+        loops.apart(*given, id(i), id(j), id(out))
+        self.width = max(self.longest - 1, int(out[0]), 0)
         self._take_room()
-        self._hessian_places(low, high)
+        sizes = (self.nb, self.nt, self.kept, self.ld, self.nv)
+        loops.hessian_places(id(i), id(j), count, *sizes, id(self._hess_places))
         self._bind()
 
     def _take_rows(self, structure: Structure) -> None:
         """Sort the entries of A by rows; where each is, and which columns a row spans."""
         rows = np.ascontiguousarray(structure.jac_rows, dtype=np.int64)
         columns = self.chain.place[structure.jac_columns]
+        self.jac_rows = rows
         self.jac_slots = slots = np.empty(rows.size, dtype=np.int64)
         self.columns, self.starts = self._sorted(rows, columns, slots)
         out = np.zeros(2, dtype=np.int64)
@@ -113,32 +116,21 @@ class BandedSystem:
         self.nv = -(-(self.kept + self.ld) // 8) * 8 + 8
         self.size = self.kept * self.ld + nt * self.nv + nt * nt
         self._H, self._M = np.zeros(self.size + 8), np.zeros(self.size + 8)
-        self._K = np.zeros(self.kept * self.ld + 8)
         self._inverse, self._y = np.zeros(self.kept), np.zeros(self.nv)
         self._X, self._S = np.zeros(nt * self.nv + 8), np.zeros((nt, nt))
         self._span = np.zeros(self.longest + 32)
         self._diagonal, self._over = np.zeros(self.n), np.zeros(self.m)
         self._D, self._given_D = np.full(self.m, np.nan), np.zeros(self.m)
+        #: The last D, where nobody can have changed it since.
+        self._same_D: np.ndarray | None = None
         self._zeros = np.zeros(self.n)
-        self._fresh = False
-
-    def _hessian_places(self, low: np.ndarray, high: np.ndarray) -> None:
-        """Entries of H are in the band, beside it, in the corner (lower triangle), or dropped."""
-        nb, nt, band = self.nb, self.nt, self.kept * self.ld
-        at = low * self.ld + high - low
-        outside = high >= nb
-        if np.any(outside):
-            beside = band + (high - nb) * self.nv + low
-            corner = band + nt * self.nv + (high - nb) * nt + low - nb
-            at = np.where(outside, np.where(low < nb, beside, corner), at)
-        self._hess_places = np.where(low < 0, self.size, at)
 
     def _bind(self) -> None:
         """Give the native functions what is the same in all calls."""
         loops = self.loops
         sizes = (self.nb, self.nt, self.kept, self.width, self.ld, self.nv)
         A = (id(self.jac), id(self.columns), id(self.starts))
-        factors = tuple(map(id, (self._M, self._K, self._inverse, self._X, self._S)))
+        factors = tuple(map(id, (self._M, self._inverse, self._X, self._S)))
         self._gram = partial(
             loops.gram,
             *(id(self._H), id(self._M), self.size, id(self._over), *A),
@@ -155,15 +147,20 @@ class BandedSystem:
 
     def take_jacobian(self, jacobian: np.ndarray, scale: np.ndarray) -> None:
         """Take the entries of A, as a structure lists them, each times its scale."""
-        self._fresh = False
         places, to = id(self.jac_slots), id(self.jac)
         self.loops.scatter_scaled(
             id(jacobian), id(scale), places, to, jacobian.size, self.entries + 1
         )
 
+    def largest_of_rows(self, jacobian: np.ndarray) -> np.ndarray:
+        """Return the largest of each row of A, for entries as a structure lists them."""
+        found = np.zeros(self.m)
+        places = (id(self.jac_rows), id(self.jac_slots))
+        self.loops.largest_of_rows(id(jacobian), *places, self.entries, jacobian.size, id(found))
+        return found
+
     def load(self, hessian: np.ndarray | None) -> None:
         """Take the entries of H, as a structure lists them; None: H is zero."""
-        self._fresh = False
         given = np.zeros(0) if hessian is None else hessian
         places, to = id(self._hess_places), id(self._H)
         self.loops.scatter(id(given), places, to, given.size, self.size + 1)
@@ -173,13 +170,12 @@ class BandedSystem:
     def factor(self, diagonal: np.ndarray, D: np.ndarray) -> bool:
         """Factor with ``diagonal`` (n,) added to H; returns whether the inertia is right."""
         self._diagonal[:] = diagonal
-        if not (self._fresh and np.array_equal(D, self._given_D)):
+        if D is not self._same_D:
             self._given_D[:] = D
             np.maximum(D, DELTA, out=self._D)
             np.divide(1.0, self._D, out=self._over)
-            self._gram()
-            # Kept for trials with other diagonals.
-            self._fresh = True
+            self._same_D = None if D.flags.writeable else D
+        self._gram()
         return self._factor() == 0
 
     def times(self, x: np.ndarray) -> np.ndarray:

@@ -110,6 +110,7 @@ class NewtonSteps(ScaledProblem):
         self._raise = partial(loops.multipliers, at, away, m, sides)
         self._slope = partial(loops.scaled_gradient, id(self.kept), n, slacks)
         self._no_D = np.zeros(m)
+        self._no_D.setflags(write=False)
 
     def trial(self, w: np.ndarray, dw: np.ndarray, alpha: float) -> Trial:
         """Evaluate what a line search looks at, at w + alpha dw."""

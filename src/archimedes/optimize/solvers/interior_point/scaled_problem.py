@@ -52,9 +52,7 @@ class ScaledProblem:
     def _scale(self, x: np.ndarray) -> None:
         """Choose scales of objective and rows (3.8)."""
         gradient, entries = self.evaluator.slopes(x)
-        rows = np.zeros(self.structure.m)
-        free = self.chain.place[self.structure.jac_columns] >= 0
-        np.maximum.at(rows, self.structure.jac_rows[free], np.abs(entries[free]))
+        rows = self.system.largest_of_rows(entries)
         slope = np.max(np.abs(gradient[self.kept]), initial=0.0)
         self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
         self.row_scale = np.maximum(

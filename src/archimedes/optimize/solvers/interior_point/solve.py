@@ -8,7 +8,6 @@ import numpy as np
 
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
-from archimedes.optimize.solvers import ipopt
 from archimedes.optimize.solvers.interior_point.method import InteriorPoint, LineSearchFailed
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 from archimedes.optimize.solvers.interrupts import noting_interrupts
@@ -31,7 +30,7 @@ def solve(task: Task) -> Answer:
         return _held(task)
     loops = native_loops()
     if loops is None:
-        return ipopt.solve(task)
+        return _by_ipopt(task)
     made = InteriorPoint(task, loops)
     try:
         with noting_interrupts(task.monitor), np.errstate(all="ignore"):
@@ -40,6 +39,12 @@ def solve(task: Task) -> Answer:
         return _handed_over(task, made)
     finally:
         task.evaluator.structure.prepared[made.key] = made.system
+
+
+def _by_ipopt(task: Task) -> Answer:
+    from archimedes.optimize.solvers import ipopt
+
+    return ipopt.solve(task)
 
 
 def _held(task: Task) -> Answer:
@@ -57,7 +62,7 @@ def _handed_over(task: Task, made: InteriorPoint) -> Answer:
     if settings.maxiter is not None:
         settings = replace(settings, maxiter=max(1, settings.maxiter - made.iterations))
     try:
-        answer = ipopt.solve(replace(task, start=start, settings=settings, lam_g=None, lam_x=None))
+        answer = _by_ipopt(replace(task, start=start, settings=settings, lam_g=None, lam_x=None))
     except ImportError:
         return made.answer(made.at, Status.STALLED)
     answer.iterations += made.iterations

@@ -1,0 +1,56 @@
+"""Methods by name: solving a task with one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.problems.tasks import Answer, Task
+
+__all__ = ["check_method", "solve_task"]
+
+#: Those besides SciPy's.
+OWN = ("ipopt", "ipm", "sqp")
+
+
+def check_method(method: str, what: str = "method") -> None:
+    """Refuse names of no method."""
+    if isinstance(method, str) and method in OWN:
+        return
+    from archimedes.optimize.solvers.scipy_methods import METHODS
+
+    if not isinstance(method, str) or method.lower() not in METHODS:
+        names = (*OWN, *(m.name for m in METHODS.values()))
+        raise ValueError(f"{what}={method!r} is not one of {names}")
+
+
+def solve_task(task: Task, method: str) -> Answer:
+    """Solve with a method by name, unless the functions have no values at the start."""
+    f, g = task.evaluator.values(task.start)
+    if not (np.isfinite(f) and np.all(np.isfinite(g))):
+        none = (np.zeros(task.low.size), np.zeros(task.start.size))
+        return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
+    if method == "sqp":
+        return _by_kernel(task)
+    # What nobody uses is not imported.
+    if method == "ipm":
+        from archimedes.optimize.solvers.interior_point.solve import solve
+
+        return solve(task)
+    if method == "ipopt":
+        from archimedes.optimize.solvers import ipopt
+
+        return ipopt.solve(task)
+    from archimedes.optimize.solvers import scipy_methods
+
+    return scipy_methods.solve(task, method)
+
+
+def _by_kernel(task: Task) -> Answer:
+    assert task.kernel is not None
+    found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
+    status, count = Status(int(found.status)), int(found.iterations)
+    monitor, x = task.monitor, found.x
+    if monitor.stopped is not None:
+        status, x = monitor.stopped, x if monitor.best is None else monitor.best
+    return Answer(x, found.lam_g, found.lam_x, status, count)
