@@ -122,6 +122,8 @@ def lower_scan(
         for i, number in zip(outs, scope.numbers(outs)):
             scope.bind(i, start[number - before])
         return
+    if region.stacked and not n and d.map(low, scope, region, outs):
+        return
     columns = _columns(scope, region)
     fixed = scope.bindings(shared)
     nodes = {number - before: i for i, number in zip(outs, scope.numbers(outs))}

@@ -1,7 +1,7 @@
 """Maps over many instances as part of a recording: loops over blocks, however many there are.
 
 A body of scalar operations is that of an elementwise loop. One with regions, or with wide arrays
-of its own, is run for one instance after the other, by a scan that carries nothing.
+of its own, is that of a scan that carries nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,6 @@ from archimedes.symbolic.core.wide import ANYWAY, threshold
 
 __all__ = ["map_of_blocks"]
 
-#: A map whose body has regions is a scan from so many times the numbers of other maps on: below,
-#: instances in lanes are quicker.
-_MANY = 16
-
 
 def map_of_blocks(
     recording: Recording, leaves: Sequence[Any], batched: Sequence[bool], count: int
@@ -39,10 +35,7 @@ def map_of_blocks(
         return None
     if recording.blocks is recording.graph and not recording.graph.regions:
         return _as_loop(recording, leaves, batched, count)
-    wide = any(form.block for form in (*recording.forms(), *recording.out_forms()))
-    if wide or numbers >= threshold() * ANYWAY * _MANY:
-        return _as_scan(recording, leaves, batched, count)
-    return None
+    return _as_scan(recording, leaves, batched, count)
 
 
 def _stack(leaf: Any, spec: LeafSpec, count: int) -> int:

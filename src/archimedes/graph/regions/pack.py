@@ -93,10 +93,26 @@ class Pack(Region):
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         made = np.zeros(self.length, dtype=DTYPES[self.dtype])
-        for source, shape, to, start in self.moves:
-            value = values[source]
-            made[positions(to, shape)] = value if start is None else value[positions(start, shape)]
+        numbers, places, boxes = self._copies
+        made[places] = [values[k] for k in numbers]
+        for source, to, start in boxes:
+            made[to] = values[source] if start is None else values[source][start]
         return [made]
+
+    @cached_property
+    def _copies(
+        self,
+    ) -> tuple[list[int], np.ndarray, list[tuple[int, np.ndarray, np.ndarray | None]]]:
+        """Return the moves with their positions: single numbers, which are first, and boxes."""
+        single: dict[int, int] = {}
+        boxes = []
+        for source, shape, to, start in self.moves:
+            if start is None and not boxes and all(n == 1 for n in shape):
+                single[to.offset] = source
+            else:
+                where = None if start is None else positions(start, shape)
+                boxes.append((source, positions(to, shape), where))
+        return list(single.values()), np.array(list(single), dtype=np.int64), boxes
 
     def count(self, operations: Any, weight: Any) -> Counter[str]:
         return Counter()

@@ -26,7 +26,7 @@ from archimedes.backends.llvm.lowering.elements import (
 from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.mapping import map_in_lanes
+from archimedes.backends.llvm.lowering.mapping import map_in_lanes, scan_in_lanes
 from archimedes.backends.llvm.lowering.nests.instances import InstanceNest, tile_of
 from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
@@ -47,9 +47,13 @@ from archimedes.backends.lowering.schedule import as_written, has_host, nearer, 
 from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Host, Map, Nest, Solve
+from archimedes.graph.regions import Host, Map, Nest, Scan, Solve
+from archimedes.graph.regions.blocks import longest_block
 
 __all__ = ["PART", "Llvm"]
+
+#: Instances with longer blocks have enough to do for lanes by themselves, one after the other.
+LONGEST_ROW = 1024
 
 #: Operations per function, unless a caller says otherwise.
 PART = 1500
@@ -286,14 +290,21 @@ class Llvm(FramedFunctions):
         name = solver(f.module, region.size, region.columns, region.dtype)
         f.line(f"call void {name}(ptr {f.address(work)})")
 
-    def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
+    def map(self, low: Lowering, scope: Scope, region: Map | Scan, outs: Sequence[int]) -> bool:
         """Compute instances in lanes if the kernel is scalar."""
-        mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
-        fits = region.length >= self.module.target.lanes and not any(map(length_of, mapped))
-        if self.module.spelling.lanes > 1 or not fits or has_host(region.body):
+        lanes, body = self.module.target.lanes, region.body
+        if self.module.spelling.lanes > 1 or region.length < lanes or has_host(body):
             return False
-        wide = self.in_lanes(low, region.body, self.module.target.lanes)
-        map_in_lanes(self.module.wide, wide, scope, region, outs)
+        mapped = [*body.input_dtypes[: region.slices], *body.output_dtypes]
+        if isinstance(region, Map) and any(map(length_of, mapped)):
+            return False
+        if isinstance(region, Scan) and longest_block(body) > LONGEST_ROW:
+            return False
+        wide = self.in_lanes(low, body, lanes)
+        if isinstance(region, Map):
+            map_in_lanes(self.module.wide, wide, scope, region, outs)
+        else:
+            scan_in_lanes(self.module.wide, wide, scope, region, outs)
         return True
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:

@@ -1,8 +1,13 @@
-"""``Map`` in a scalar kernel: its instances are computed in lanes, like those of a batch."""
+"""Instances that know nothing of each other, in a scalar kernel: in lanes, like those of a batch.
+
+``Map`` has its instances in numbers. A scan that carries nothing has them in blocks, rows of which
+are read and written where they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.batches.tiles import (
@@ -16,9 +21,23 @@ from archimedes.backends.llvm.lowering.batches.tiles import (
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.copies import arrays, copy_all
-from archimedes.graph.regions import Map
+from archimedes.graph.dtypes import item_type, length_of
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Map, Scan
 
-__all__ = ["map_in_lanes"]
+__all__ = ["map_in_lanes", "scan_in_lanes"]
+
+
+class _Columns(NamedTuple):
+    """An array with ``items`` numbers of a dtype for each instance, in the memory of the kernel.
+
+    ``numbers`` says which inputs, or outputs, of the body are there, and ``offsets`` where.
+    """
+
+    place: Place
+    items: int
+    numbers: Sequence[int]
+    offsets: Sequence[int]
 
 
 def map_in_lanes(
@@ -30,100 +49,137 @@ def map_in_lanes(
     """
     f, body, width = scope.f, region.body, len(region.body.outputs)
     stacked, shared = region.parts()
-    sources, columns = _sources(scope, region, stacked.tolist())
     kept = sorted({k % width for k in scope.numbers(outs)})
     kinds = [body.output_dtypes[k] for k in kept]
-    stride = {d: kinds.count(d) for d in set(kinds)}
     places = arrays(scope.dialect, f, kinds, region.length)
-    reach = FrameReach(f)
-    dtypes = body.input_dtypes[region.slices :]
-    pairs = zip(scope.bindings(shared.tolist()), dtypes)
-    fixed = [_uniform(reach.binding(b, d)) for b, d in pairs]
-    results = {d: next(p for p in places if p.dtype == d)._replace(offset=0) for d in stride}
-    name = _write_tile(module, wide, region, columns, fixed, kept, places, stride)
-    moved = [*sources.values(), *results.values()]
-    pointers = "".join(f", ptr {f.address(place)}" for place in moved)
-    with f.loop(0, region.length, step=f.module.target.lanes) as loop:
-        f.line(
-            f"call void {name}(ptr %frame, ptr %in, ptr %out, i64 {loop.counter}, "
-            f"i64 {region.length}{pointers})"
-        )
+    stride = {d: kinds.count(d) for d in set(kinds)}
+    results = []
+    for d, count in stride.items():
+        mine = [(k, place.offset) for k, place in zip(kept, places) if place.dtype == d]
+        start = next(p for p in places if p.dtype == d)._replace(offset=0)
+        results.append(_Columns(start, count, *zip(*mine)))
+    sources = _sources(scope, region, stacked.tolist())
+    fixed = _fixed(scope, body, shared.tolist(), region.slices)
+    _tiles(module, wide, f, body, region.length, sources, fixed, results)
     column = dict(zip(kept, places))
     for i, number in zip(outs, scope.numbers(outs)):
         t, k = divmod(number, width)
         scope.bind(i, Binding(place=column[k].at(t * stride[column[k].dtype])))
 
 
+def scan_in_lanes(
+    module: Module, wide: Lowering, scope: Scope, region: Scan, outs: Sequence[int]
+) -> None:
+    """Compute a scan in blocks that carries nothing in the same way."""
+    body = region.body
+    _, rows, shared = region.parts()
+    kinds = body.input_dtypes[: region.slices]
+    sources = [
+        _Columns(scope.block(i), length_of(kind) or 1, (j,), (0,))
+        for j, (i, kind) in enumerate(zip(rows[0].tolist(), kinds))
+    ]
+    fixed = _fixed(scope, body, shared.tolist(), region.slices)
+    results = [
+        _Columns(scope.new_block(i), length_of(body.output_dtypes[k]) or 1, (k,), (0,))
+        for i, k in zip(outs, scope.numbers(outs))
+    ]
+    _tiles(module, wide, scope.f, body, region.length, sources, fixed, results)
+
+
+def _fixed(scope: Scope, body: Graph, shared: Sequence[int], slices: int) -> list[Binding]:
+    """Return what all lanes share."""
+    reach = FrameReach(scope.f)
+    pairs = zip(scope.bindings(shared), body.input_dtypes[slices:])
+    return [_uniform(reach.binding(b, item_type(kind))) for b, kind in pairs]
+
+
+def _tiles(
+    module: Module,
+    wide: Lowering,
+    f: Function,
+    body: Graph,
+    length: int,
+    sources: Sequence[_Columns],
+    fixed: Sequence[Binding],
+    results: Sequence[_Columns],
+) -> None:
+    """Write the function of a tile, and the loop that calls it."""
+    name = _write_tile(module, wide, body, sources, fixed, results)
+    pointers = "".join(f", ptr {f.address(c.place)}" for c in (*sources, *results))
+    with f.loop(0, length, step=f.module.target.lanes) as loop:
+        f.line(
+            f"call void {name}(ptr %frame, ptr %in, ptr %out, i64 {loop.counter}, "
+            f"i64 {length}{pointers})"
+        )
+
+
 def _uniform(binding: Binding) -> Binding:
-    """Return a scalar value in memory as one that lanes share."""
+    """Return a value in the memory of a scalar kernel as one that lanes share."""
     place = binding.place
     if place is None:
         return binding
     return Binding(place=place._replace(array=place.array._replace(uniform=True)))
 
 
-def _sources(
-    scope: Scope, region: Map, stacked: Sequence[Sequence[int]]
-) -> tuple[dict[int, Place], dict[int, list[int]]]:
-    """Return, by dtype, the array of all instances' slices and the columns it holds.
+def _sources(scope: Scope, region: Map, stacked: Sequence[Sequence[int]]) -> list[_Columns]:
+    """Return, by dtype, the array of all instances' slices.
 
     Slices that lie in this order in memory already are read where they are.
     """
     f = scope.f
     dtypes = region.body.input_dtypes[: region.slices]
-    columns = {d: [j for j, x in enumerate(dtypes) if x == d] for d in sorted(set(dtypes))}
-    sources = {}
-    for d, mine in columns.items():
+    sources = []
+    for d in sorted(set(dtypes)):
+        mine = [j for j, x in enumerate(dtypes) if x == d]
         bindings = scope.bindings([row[j] for row in stacked for j in mine])
         start = bindings[0].place
         if start is None or any(b.place != start.at(k) for k, b in enumerate(bindings)):
             start = f.module.frame.array(d, len(bindings))
             copy_all(scope.dialect, f, [(start.at(k), b) for k, b in enumerate(bindings)])
-        sources[d] = start
-    return sources, columns
+        sources.append(_Columns(start, len(mine), mine, range(len(mine))))
+    return sources
 
 
 def _write_tile(
     module: Module,
     wide: Lowering,
-    region: Map,
-    columns: dict[int, list[int]],
+    body: Graph,
+    sources: Sequence[_Columns],
     fixed: Sequence[Binding],
-    kept: Sequence[int],
-    places: Sequence[Place],
-    stride: dict[int, int],
+    results: Sequence[_Columns],
 ) -> str:
     """Write the function of one tile: ``(frame, in, out, first, end, slices ..., results ...)``."""
-    body = region.body
     name = module.fresh("map")
-    arguments = [f"%from{d}" for d in columns] + [f"%to{d}" for d in stride]
-    pointers = "".join(f", ptr {x}" for x in arguments)
+    taken = [f"%from{k}" for k in range(len(sources))]
+    given = [f"%to{k}" for k in range(len(results))]
+    pointers = "".join(f", ptr {x}" for x in (*taken, *given))
     head = f"define internal void {name}({PARAMETERS}, i64 %first, i64 %end{pointers})"
     f = Function(module, head)
     following = f.value(f"add i64 %first, {f.spelling.lanes}")
     whole = f.value(f"icmp sle i64 {following}, %end")
-    tiles = {d: module.frame.array(d, len(mine)) for d, mine in columns.items()}
-    given = [Binding()] * region.slices
-    for d, mine in columns.items():
-        for k, j in enumerate(mine):
-            given[j] = Binding(place=tiles[d].at(k))
 
-    results = {d: module.frame.array(d, count) for d, count in stride.items()}
+    def rows(names: Sequence[str], columns: Sequence[_Columns]) -> list[Rows]:
+        kinds = [(c.items, c.place.dtype) for c in columns]
+        rooms = [f.address(module.frame.array(d, items)) for items, d in kinds]
+        return [Rows(base, *kind, room) for base, kind, room in zip(names, kinds, rooms)]
 
-    def rows(stem: str, d: int, count: int) -> Rows:
-        room = f.address(module.frame.array(d, count))
-        return Rows(f"%{stem}{d}", count, d, room)
+    def tiles(columns: Sequence[_Columns]) -> tuple[list[Place], dict[int, Place]]:
+        """Return tiles, and by number of an input or output where it is in them."""
+        found = [module.frame.array(c.place.dtype, c.items) for c in columns]
+        pairs = [(k, tile.at(at)) for c, tile in zip(columns, found) for k, at in zip(*c[2:])]
+        return found, dict(pairs)
 
-    sources = [rows("from", d, len(mine)) for d, mine in columns.items()]
-    targets = [rows("to", d, count) for d, count in stride.items()]
-    reads = gather(f, whole, "%first", "%end", sources)
-    writes = places_of(f, whole, "%first", targets)
-    for r, base in zip(sources, reads):
-        load_tile(f, base, r.items, set(range(r.items)), tiles[r.dtype])
-    stores = [(k, results[place.dtype].at(place.offset)) for k, place in zip(kept, places)]
-    wide.lower(f, body, [*given, *fixed], stores=stores)
-    for r, base in zip(targets, writes):
-        store_tile(f, base, r.items, results[r.dtype])
-    scatter(f, whole, "%first", "%end", targets)
+    inputs, slices = tiles(sources)
+    outputs, stores = tiles(results)
+    from_rows, to_rows = rows(taken, sources), rows(given, results)
+    reads = gather(f, whole, "%first", "%end", from_rows)
+    writes = places_of(f, whole, "%first", to_rows)
+    for r, base, tile in zip(from_rows, reads, inputs):
+        load_tile(f, base, r.items, set(range(r.items)), tile)
+    first = [Binding(place=slices[j]) for j in range(len(slices))]
+    wide.lower(f, body, [*first, *fixed], stores=sorted(stores.items()))
+    for r, base, tile in zip(to_rows, writes, outputs):
+        store_tile(f, base, r.items, tile)
+    scatter(f, whole, "%first", "%end", to_rows)
     f.finish()
     return name
