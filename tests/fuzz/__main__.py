@@ -3,7 +3,8 @@
 ``--executor native`` compares kernels of many programs with the interpreter, bit for bit, in the
 numerics that ``--numerics`` says. It goes on until as many programs have been compiled (most of
 the long ones are only interpreted). ``--executor wide`` does the same for arrays of up to thousands
-of elements. ``--loops-from 2`` records arrays of so many elements as loops.
+of elements; with ``--native-every 4`` a quarter of those is compiled. ``--loops-from 2`` records
+arrays of so many elements as loops.
 """
 
 from __future__ import annotations
@@ -25,21 +26,23 @@ CHUNK = 2 * BUNDLE
 
 
 def run_chunk(
-    first: int, count: int, executor: str, numerics: str, loops_from: int
+    first: int, count: int, executor: str, numerics: str, loops_from: int, every: int = 1
 ) -> tuple[int, list[str]]:
     warnings.simplefilter("error")
     with wide_from(loops_from, 1 if loops_from < WIDE else ANYWAY):
-        return _run_chunk(first, count, executor, numerics)
+        return _run_chunk(first, count, executor, numerics, every)
 
 
-def _run_chunk(first: int, count: int, executor: str, numerics: str) -> tuple[int, list[str]]:
+def _run_chunk(
+    first: int, count: int, executor: str, numerics: str, every: int
+) -> tuple[int, list[str]]:
     if executor == "native":
         seeds = range(first, first + count)
         bundles = (seeds[k : k + BUNDLE] for k in range(0, count, BUNDLE))
         results = [check_bundle(bundle, numerics) for bundle in bundles]
         return sum(n for n, _ in results), [text for _, texts in results for text in texts]
     if executor == "wide":
-        return count, check_wide_in_bundles(range(first, first + count))
+        return count, check_wide_in_bundles(range(first, first + count), every)
     reports = (check(seed, executor) for seed in range(first, first + count))
     return count, [text for text in reports if text]
 
@@ -54,6 +57,7 @@ def main() -> int:
     )
     parser.add_argument("--numerics", choices=NUMERICS, default="strict", help="of native only")
     parser.add_argument("--loops-from", type=int, default=WIDE, help="elements")
+    parser.add_argument("--native-every", type=int, default=1, help="bundle of wide programs")
     parser.add_argument("--stop-after", type=int, default=10, help="mismatches to show")
     options = parser.parse_args()
     native = options.executor == "native"
@@ -66,6 +70,7 @@ def main() -> int:
         executor=options.executor,
         numerics=options.numerics,
         loops_from=options.loops_from,
+        every=options.native_every,
     )
     done, found = 0, 0
     with ProcessPoolExecutor(options.jobs) as pool:

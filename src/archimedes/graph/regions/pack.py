@@ -105,7 +105,7 @@ class Pack(Region):
     ) -> tuple[list[int], np.ndarray, list[tuple[int, np.ndarray, np.ndarray | None]]]:
         """Return the moves with their positions: single numbers, which are first, and boxes."""
         single: dict[int, int] = {}
-        boxes = []
+        boxes: list[tuple[int, np.ndarray, np.ndarray | None]] = []
         for source, shape, to, start in self.moves:
             if start is None and not boxes and all(n == 1 for n in shape):
                 single[to.offset] = source
