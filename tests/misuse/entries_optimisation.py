@@ -63,3 +63,23 @@ def a_constraint_that_returns_nothing(run):
 @entry("optimisation", error=ValueError, eager_error=ValueError, says=["no residuals"], line=False)
 def residuals_that_are_not_returned(run):
     return arc.optimize.least_squares(lambda x: None, np.ones(2))
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["no A"], line=False)
+def limits_of_rows_without_rows(run):
+    return run(lambda q: arc.optimize.solve_qp(np.eye(2), q, low=0.0).x)(np.ones(2))
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["not linear"], line=False)
+def a_quadratic_program_with_a_product_in_its_constraint(run):
+    return arc.qpsol(lambda x: np.sum(x**2), lambda x: x[0] * x[1], np.zeros(2))
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["what x0 is"], line=False)
+def a_fixed_point_of_another_shape(run):
+    return run(lambda k: arc.optimize.fixed_point(lambda x: np.sum(x) * k, np.ones(2)))(0.1)
+
+
+@entry("optimisation", error=ValueError, eager_error=ValueError, says=["crossed"], line=False)
+def a_root_between_crossed_bounds(run):
+    return run(lambda k: arc.root(lambda x: x - k, 1.0, bounds=(2.0, 0.0)))(1.0)

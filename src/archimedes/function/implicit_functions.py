@@ -135,18 +135,29 @@ class Implicit:
         if is_traced(info.success):
             return tree.map(lambda leaf: np.where(info.success, leaf, np.nan), x)
         if not info.success:
-            raise ConvergenceError(
-                explained(
-                    "root",
-                    f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
-                    f"steps the largest residual is {float(info.residual):.3g}, the tolerance is "
-                    f"{self._tolerance(info.residual.dtype):.3g}. There may be no solution; else "
-                    "give "
-                    "a better starting value, try method='hybr' or 'lm', or raise max_steps or "
-                    "tol.",
-                )
-            )
+            raise self._failure(x0, info)
         return x
+
+    def _failure(self, x0: Any, info: RootInfo) -> Exception:
+        """Return the error of a solve that did not converge."""
+        start = np.concatenate([np.ravel(leaf) for leaf in tree.leaves(x0)])
+        if not np.all(np.isfinite(start)):
+            return ValueError(f"{self.name}: x0 is {x0}: a start must be finite")
+        if np.isinf(info.residual):
+            left = "the function is nan or infinite there: start where it is defined"
+        else:
+            left = (
+                f"the largest residual is {float(info.residual):.3g}, the tolerance is "
+                f"{self._tolerance(info.residual.dtype):.3g}. There may be no solution; else give "
+                "a better starting value"
+            )
+        return ConvergenceError(
+            explained(
+                "root",
+                f"{self.name}: {_WORDS[self.solver]} did not converge: after {int(info.steps)} "
+                f"steps {left}, try method='hybr' or 'lm', or raise max_steps or tol.",
+            )
+        )
 
     def _tolerance(self, dtype: Any) -> float:
         return TOLERANCES[np.dtype(dtype)] if self.tol is None else self.tol
@@ -165,7 +176,10 @@ class Implicit:
         return self._compiled(x0, *(Fixed(a) if fix else a for a, fix in zip(args, static)))
 
     def _solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
-        start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
+        try:
+            start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
+        except TypeError:
+            raise ValueError(f"{self.name}: x0 must be a tree of numbers, got {x0!r}") from None
         if start.ndim != 1 or start.size == 0:
             raise ValueError(f"{self.name}: x0 holds no numbers to solve for")
         equations, values = self._equations(start, unravel, args)
@@ -175,7 +189,8 @@ class Implicit:
             if flat.shape != start.shape:
                 raise ValueError(
                     f"{self.name}: the function returns {flat.size} equations for {start.size} "
-                    "unknowns; Newton's method needs as many"
+                    "unknowns; a root needs as many: fix or add unknowns, or take the best fit, "
+                    "arc.optimize.least_squares"
                 )
             return flat
 
@@ -255,6 +270,12 @@ class Implicit:
             if flat.size not in (1, x.size):
                 raise ValueError(f"{self.name}: bounds hold {flat.size} numbers, x0 holds {x.size}")
             found.append(np.broadcast_to(flat, x.shape))
+        if not all(found[0] <= found[1]):
+            k = int(np.argmin(found[0] <= found[1]))
+            raise ValueError(
+                f"{self.name}: bounds are crossed: at number {k} the lower one is "
+                f"{found[0][k]:.6g}, the upper one {found[1][k]:.6g}"
+            )
         return found[0], found[1]
 
 

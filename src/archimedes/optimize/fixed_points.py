@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from archimedes import tree
+from archimedes.errors import ShapeDtypeError
 from archimedes.function import root
 
 __all__ = ["fixed_point"]
@@ -34,7 +37,15 @@ def fixed_point(
     given = args if isinstance(args, tuple) else (args,)
 
     def difference(x: Any, *args: Any) -> Any:
-        return tree.map(lambda new, old: new - old, func(x, *args), x)
+        found = func(x, *args)
+        shapes = [[np.shape(leaf) for leaf in tree.leaves(value)] for value in (found, x)]
+        if tree.structure(found) != tree.structure(x) or shapes[0] != shapes[1]:
+            raise ShapeDtypeError(
+                f"fixed_point: func must return what x0 is, structure and shapes: it returns "
+                f"{tree.structure(found)!r} of shapes {shapes[0]}, x0 is "
+                f"{tree.structure(x)!r} of shapes {shapes[1]}"
+            )
+        return tree.map(lambda new, old: new - old, found, x)
 
     difference.__name__ = getattr(func, "__name__", "fixed_point")
     more = {"max_steps": max_steps, "bounds": bounds, "full_output": full_output}

@@ -11,7 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import is_traced
 
-__all__ = ["limits", "vector_like"]
+__all__ = ["check_order", "limits", "vector_like"]
 
 
 def limits(
@@ -39,7 +39,7 @@ def limits(
     lower = vector_like(pair[0], like, -np.inf, f"{what}[0]")
     upper = vector_like(pair[1], like, np.inf, f"{what}[1]")
     if not (is_traced(lower) or is_traced(upper)):
-        _check_order(lower, upper, like, what)
+        check_order(lower, upper, like, what)
     return lower, upper
 
 
@@ -100,7 +100,8 @@ def vector_like(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
     return result
 
 
-def _check_order(lower: np.ndarray, upper: np.ndarray, like: Any, what: str) -> None:
+def check_order(lower: np.ndarray, upper: np.ndarray, like: Any, what: str) -> None:
+    """Raise where nothing is between limits."""
     if not np.any((lower > upper) | (lower == np.inf) | (upper == -np.inf)):
         return
     crossed = np.flatnonzero(lower > upper)

@@ -136,3 +136,6 @@ class Monitor:
             return self.callback(now) is True
         except StopIteration:
             return True
+        except KeyboardInterrupt as stop:
+            self.failed(stop)
+            return True

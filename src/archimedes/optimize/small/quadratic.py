@@ -30,6 +30,7 @@ from archimedes.optimize.small.products import UNROLLED, in_loops, row_sizes, ro
 from archimedes.optimize.small.quadratic_steps import (
     INFEASIBLE,
     ITERATION_LIMIT,
+    NOT_FINITE,
     SOLVED,
     ScaledQP,
     largest,
@@ -100,6 +101,11 @@ def solve_qp(
         )
     if not is_traced(P):
         _check_convex(np.asarray(P, dtype=float))
+    if A is None and not (low is None and high is None):
+        raise ValueError(
+            "solve_qp: low and high are limits of A @ x, and there is no A; limits of x itself are "
+            "lower and upper"
+        )
     A = np.zeros((0, n)) if A is None else A
     if np.ndim(A) != 2 or np.shape(A)[1] != n:
         raise ValueError(f"solve_qp: A has shape {np.shape(A)}, not (m, {n})")
@@ -111,15 +117,13 @@ def solve_qp(
         _edge(upper, n, np.inf, "upper"),
     ]
     for below, above, names in ((0, 1, "low and high"), (2, 3, "lower and upper")):
-        known = not (is_traced(edges[below]) or is_traced(edges[above]))
-        if known and np.any(edges[below] > edges[above]):
-            k = int(np.argmax(edges[below] > edges[above]))
-            raise ValueError(
-                f"solve_qp: {names} are crossed: number {k} is {edges[below][k]:.6g} below and "
-                f"{edges[above][k]:.6g} above"
-            )
+        if not (is_traced(edges[below]) or is_traced(edges[above])):
+            _check_edges(edges[below], edges[above], names)
     # Bounds that are not there cost nothing.
     bounded = lower is not None or upper is not None
+    if guess is not None and not isinstance(guess, QPSolution):
+        kind = type(guess).__name__
+        raise TypeError(f"solve_qp: guess must be the QPSolution of a program nearby, got {kind}")
     given = () if guess is None else (guess.x, guess.lam_a, guess.lam_x)
     for value, size, name in zip(given, (n, m, n), ("x", "lam_a", "lam_x")):
         if np.shape(value) != (size,):
@@ -144,6 +148,24 @@ def _check_convex(P: np.ndarray) -> None:
             f"solve_qp: P is not positive semidefinite, its least eigenvalue is {least:.3g}: the "
             "cost has no least value, or many valleys; use minimize, with bounds"
         ) from None
+
+
+def _check_edges(below: np.ndarray, above: np.ndarray, names: str) -> None:
+    """Raise where limits are nan, crossed, or such that nothing satisfies them."""
+    both = np.stack([below, above])
+    if np.any(np.isnan(both)):
+        k = int(np.argmax(np.isnan(both).any(axis=0)))
+        raise ValueError(
+            f"solve_qp: {names} hold nan at number {k}; write None or an infinity where there is "
+            "no limit"
+        )
+    wrong = (below > above) | (below == np.inf) | (above == -np.inf)
+    if np.any(wrong):
+        k = int(np.argmax(wrong))
+        raise ValueError(
+            f"solve_qp: {names} are crossed: number {k} is {below[k]:.6g} below and "
+            f"{above[k]:.6g} above"
+        )
 
 
 def _edge(given: Any, size: int, missing: float, name: str) -> Any:
@@ -282,7 +304,10 @@ def _solve(
     first = (point, sight, problem.judge(point, sight, tol), np.int64(0))
     point, sight, status, steps = while_loop(going, advance, first, max_steps=max_iter)
     if m:
-        status = np.where(np.any(l_all > u_all), INFEASIBLE, status)
+        never = (l_all > u_all) | (l_all == np.inf) | (u_all == -np.inf)
+        status = np.where(np.any(never), INFEASIBLE, status)
+        unknown = np.isnan(l_all) | np.isnan(u_all)
+        status = np.where(np.any(unknown), NOT_FINITE, status)
     lam = (point.y2 - point.y1 + point.ye) * row_scale / cost_scale
     x = point.x
     return QPSolution(

@@ -11,7 +11,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import compile, grad, hess, is_traced, jac
-from archimedes.optimize.problems.limits import limits, vector_like
+from archimedes.optimize.problems.limits import check_order, limits, vector_like
+from archimedes.optimize.problems.unknowns import as_unknowns
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
 from archimedes.optimize.small.quadratic_peers import solve_by_peer
 
@@ -53,6 +54,8 @@ def qpsol(
     if not callable(obj) or not (constr is None or callable(constr)):
         raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
     given = args if isinstance(args, tuple) else (args,)
+    if not any(map(is_traced, tree.leaves(x0))):
+        as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
     n = origin.size
 
@@ -73,10 +76,15 @@ def qpsol(
     if constr is not None:
         example = compile(constr)(unravel(origin), *given)
         constant, back = tree.ravel(example)
-        A = jac(rows)(origin, *given)
+        slopes = jac(rows)
+        A = slopes(origin, *given)
+        if not any(map(is_traced, tree.leaves((A, given)))):
+            _check_linear(A, slopes(origin + 1.0, *given))
         both = lba is None and uba is None
         low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
         high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
+        if not (is_traced(low) or is_traced(high)):
+            check_order(low, high, example, "lba and uba")
     if solver is None:
         guess = None
         if warm_start and lam_a0 is not None and constr is not None:
@@ -109,6 +117,15 @@ def _check_curvature(P: np.ndarray, elsewhere: np.ndarray) -> None:
     if off > 1e-6 * (1.0 + float(np.abs(P).max(initial=0.0))):
         raise ValueError(
             f"qpsol: obj is not quadratic: its second derivatives at x = 0 and at x = 1 differ by "
+            f"{off:.3g}; use minimize"
+        )
+
+
+def _check_linear(A: np.ndarray, elsewhere: np.ndarray) -> None:
+    off = float(np.abs(A - elsewhere).max(initial=0.0))
+    if off > 1e-6 * (1.0 + float(np.abs(A).max(initial=0.0))):
+        raise ValueError(
+            f"qpsol: constr is not linear: its derivatives at x = 0 and at x = 1 differ by "
             f"{off:.3g}; use minimize"
         )
 

@@ -26,12 +26,20 @@ from archimedes.function import cond, grad, hess, jac, while_loop
 from archimedes.optimize.small.definite import pivots
 from archimedes.optimize.small.products import gram, times, transposed_times
 from archimedes.optimize.small.quadratic import solve_rows
-from archimedes.optimize.small.quadratic_steps import ITERATION_LIMIT, NOT_FINITE, SOLVED
+from archimedes.optimize.small.quadratic_steps import (
+    INFEASIBLE,
+    ITERATION_LIMIT,
+    NOT_FINITE,
+    SOLVED,
+    UNBOUNDED,
+)
 from archimedes.tree import struct
 
 __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
 
-INFEASIBLE, STALLED = 10, 15
+STALLED = 15
+#: Unknowns beyond this run away.
+_FAR = 1e15
 _HALVINGS, _QP_ITERATIONS, _QP_TOL, _SHIFTS = 14, 30, 1e-10, 24
 
 
@@ -141,7 +149,7 @@ class _Program:
         values, slope = self.func(x), grad(lambda x: self.func(x)[0])(x)
         g = values[1:]
         A = jac(lambda x: self.func(x)[1:])(x) if self.m else np.zeros((0, x.shape[0]))
-        H, weights = self.convex(hess(self.lagrangian)(x, s.lam_g), A, s.lam_g, slope)
+        H, weights = self.convex(hess(self.lagrangian)(x, s.lam_g), A, s.lam_g, slope, x)
         # The multipliers that were found with the last step belong to this point.
         rest = slope + (transposed_times(A, s.lam_g) if self.m else 0.0) + s.lam_x
         size = 1.0 + _largest(s.lam_g, s.lam_x)
@@ -165,22 +173,31 @@ class _Program:
         feasible = self.largest_violation(g) <= self.tol * (1.0 + _largest(x))
         tiny = _largest(d) <= self.tol * (1.0 + _largest(x))
         # Nothing to gain any more, to the last digits of f.
-        level = np.abs(fall) <= 1e-2 * self.tol * (1.0 + np.abs(values[0]))
-        done = feasible & solved & (tiny | stationary | level)
-        code = np.where(moved, ITERATION_LIMIT, np.where(feasible, STALLED, INFEASIBLE))
+        worth, whole = np.abs(fall), 1.0 + np.abs(values[0])
+        level = worth <= 1e-2 * self.tol * whole
+        # A step may be tiny where f falls over a cliff, as log(x) does at 0.
+        small = tiny & (worth <= 1e4 * self.tol * whole)
+        done = feasible & solved & (small | stationary | level)
+        # Without a step that comes nearer to the constraints there is none later.
+        going = moved & (solved | ~tiny)
+        ended = np.where(self.hopeless(x, g, A), INFEASIBLE, STALLED)
+        code = np.where(going, ITERATION_LIMIT, np.where(feasible, STALLED, ended))
+        away = (found.status == UNBOUNDED) & feasible | going & (_largest(new) > _FAR)
+        code = np.where(away, UNBOUNDED, code)
         code = np.where(done, SOLVED, code)
         good = np.isfinite(values[0]) & np.all(np.isfinite(g)) & np.all(np.isfinite(slope))
         code = np.where(good, code, NOT_FINITE)
         end = np.where(done | ~good, x, new)
         return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1))
 
-    def convex(self, H: Any, A: Any, lam: Any, slope: Any) -> tuple[Any, Any]:
+    def convex(self, H: Any, A: Any, lam: Any, slope: Any, x: Any) -> tuple[Any, Any]:
         """Return a positive definite matrix that makes the same step where H does.
 
         Also returns the weights w of the rows in it: its multipliers are those of H less w A d.
         """
-        # Where there is no curvature, steps of size 10 are long enough.
-        size = np.maximum(_largest(np.diagonal(H)), 0.1 * _largest(slope) + 1e-12)
+        # Where there is no curvature, steps of size 10, or of x, are long enough.
+        flat = 0.1 * _largest(slope) / np.maximum(0.1 * _largest(x), 1.0) + 1e-12
+        size = np.maximum(_largest(np.diagonal(H)), flat)
         weights = np.zeros(self.m)
         if self.m:
             held = (self.low == self.high) | (np.abs(lam) > 1e-6 * (1.0 + _largest(lam)))
@@ -193,16 +210,30 @@ class _Program:
             return ~(np.min(pivots(H + state * np.eye(n))) > least)
 
         def more(state: Any) -> Any:
-            return np.maximum(4.0 * state, 1e-2 * size)
+            return np.maximum(4.0 * state, np.maximum(np.minimum(flat, 1e-2 * size), 2.0 * least))
 
         shift = while_loop(indefinite, more, np.float64(0.0), max_steps=_SHIFTS)
         return H + shift * np.eye(n), weights
+
+    def miss(self, g: Any) -> Any:
+        """Return how far each constraint is from its limits, with a sign."""
+        return np.where(g < self.low, self.low - g, np.where(g > self.high, self.high - g, 0.0))
+
+    def hopeless(self, x: Any, g: Any, A: Any) -> Any:
+        """Whether no small step within bounds comes nearer to the constraints."""
+        if not self.m:
+            return np.bool_(False)
+        miss = self.miss(g)
+        way = transposed_times(A, miss)
+        stuck = ((x >= self.upper) & (way > 0.0)) | ((x <= self.lower) & (way < 0.0))
+        most = np.max(np.abs(A)) * np.sum(np.abs(miss))
+        return _largest(np.where(stuck, 0.0, way)) <= 1e-3 * most
 
     def restoring(self, x: Any, g: Any, A: Any) -> Any:
         """Return the step within bounds that comes closest to the linearised constraints."""
         if not self.m:
             return np.zeros_like(x)
-        miss = np.where(g < self.low, self.low - g, np.where(g > self.high, self.high - g, 0.0))
+        miss = self.miss(g)
         held = np.where((miss != 0.0) | (self.low == self.high), 1.0, 0.0)
         n = x.shape[0]
         M = gram(1e-6 * (1.0 + np.max(A**2)) * np.eye(n), A, held)

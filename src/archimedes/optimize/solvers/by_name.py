@@ -6,6 +6,7 @@ import numpy as np
 
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
+from archimedes.optimize.solvers.interrupts import noting_interrupts
 
 __all__ = ["check_method", "solve_task"]
 
@@ -48,7 +49,8 @@ def solve_task(task: Task, method: str) -> Answer:
 
 def _by_kernel(task: Task) -> Answer:
     assert task.kernel is not None
-    found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
+    with noting_interrupts(task.monitor):
+        found = task.kernel(task.start, (task.lower, task.upper, task.low, task.high))
     status, count = Status(int(found.status)), int(found.iterations)
     monitor, x = task.monitor, found.x
     if monitor.stopped is not None:

@@ -63,7 +63,8 @@ def solve(task: Task, name: str) -> Answer:
         if not monitor.after(state["number"], x, f, task.violation(x, g)):
             raise StopIteration
 
-    options = dict.fromkeys(method.tolerances, settings.tol)
+    # An error e of x changes f by its square: what f may change by is smaller than tol.
+    options = {n: settings.tol ** (1.5 if n == "ftol" else 1.0) for n in method.tolerances}
     if settings.maxiter is not None:
         options[method.maxiter] = settings.maxiter
     given: dict[str, Any] = {"method": method.name, "options": {**options, **settings.more}}
@@ -79,14 +80,22 @@ def solve(task: Task, name: str) -> Answer:
         given["constraints"] = _constraints(task, method)
     try:
         with warnings.catch_warnings():
-            # SciPy warns of what the status says.
+            # SciPy warns of what the status says, and of options that it does not know.
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "Unknown solver options")
             found = minimize(lambda x: evaluator.values(x)[0], task.start, callback=follow, **given)
+    except optimize.OptimizeWarning as unknown:
+        raise ValueError(
+            f"options: {unknown}, which SciPy's {method.name} does not take besides 'maxiter', "
+            "'maxtime' and 'tol'"
+        ) from None
     except KeyboardInterrupt:
         monitor.failed(KeyboardInterrupt())
         best = task.start if monitor.best is None else monitor.best
         return _answer(task, best, Status.INTERRUPTED, "")
     answer = _answer(task, np.asarray(found.x), _status(task, found), str(found.message).strip())
+    if method.gradient:
+        answer.status = _judged(task, answer)
     own = getattr(found, "v", None)
     if own is not None and task.low.size:  # trust-constr knows its multipliers
         answer.lam_g = np.asarray(own[0])
@@ -139,6 +148,20 @@ def _status(task: Task, found: Any) -> Status:
     if f < -1e15:
         return Status.UNBOUNDED
     return Status.SOLVED if found.success else Status.STALLED
+
+
+def _judged(task: Task, answer: Answer) -> Status:
+    """Look at the conditions of a minimum: line searches end at rounding, f may stand still."""
+    if answer.status not in (Status.SOLVED, Status.STALLED):
+        return answer.status
+    gradient, entries = task.evaluator.slopes(answer.x)
+    A = task.evaluator.structure.jac_matrix(entries)
+    rest = gradient + A.T @ answer.lam_g + answer.lam_x
+    size = 1.0 + max(np.abs(lam).max(initial=0.0) for lam in (answer.lam_g, answer.lam_x))
+    left = float(np.abs(rest).max()) / size
+    if left <= max(1e2 * task.settings.tol, 1e-6):
+        return Status.SOLVED
+    return Status.ACCEPTABLE if answer.status is Status.SOLVED else Status.STALLED
 
 
 def _answer(task: Task, x: np.ndarray, status: Status, details: str) -> Answer:
