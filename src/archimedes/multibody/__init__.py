@@ -56,7 +56,7 @@ from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.parts import Mimic
 from archimedes.multibody.models.reports import Report
 from archimedes.multibody.models.shape_inertias import inertia_of_shapes
-from archimedes.multibody.models.shapes import Shape
+from archimedes.multibody.models.shapes import Shape, Surface
 from archimedes.multibody.models.tendons import Tendons
 from archimedes.multibody.models.user_joints import user_joint
 from archimedes.multibody.systems.actuators import actuator_torque, with_rotors
@@ -96,6 +96,7 @@ __all__ = [
     "Servo",
     "Shape",
     "State",
+    "Surface",
     "Tendons",
     "aba",
     "aba_derivatives",

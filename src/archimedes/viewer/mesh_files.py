@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.models.shapes import Surface
 from archimedes.viewer.scene import Mesh
 
-__all__ = ["MOST_BYTES", "MOST_TRIANGLES", "MeshFileError", "read_mesh", "thinned"]
+__all__ = ["MOST_BYTES", "MOST_TRIANGLES", "MeshFileError", "read_mesh", "surface_mesh", "thinned"]
 
 #: Triangles of a mesh beyond which it is made coarser: a page holds many meshes.
 MOST_TRIANGLES = 6000
@@ -54,6 +55,16 @@ def read_mesh(path: Any, scale: Any = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
         raise MeshFileError(f"{path}: names a vertex that it does not have")
     if not np.all(np.isfinite(vertices)):
         raise MeshFileError(f"{path}: holds nan or inf")
+    return sized(vertices, triangles, scale, **look)
+
+
+def surface_mesh(surface: Surface, scale: Any = (1.0, 1.0, 1.0), **look: Any) -> Mesh:
+    """Return the mesh of triangles that came with a model, as `read_mesh` does that of a file."""
+    return sized(surface.vertices, surface.triangles, scale, **look)
+
+
+def sized(vertices: Any, triangles: Any, scale: Any, **look: Any) -> Mesh:
+    """Return a mesh of these triangles, made coarser where they are very many."""
     vertices, triangles = thinned(vertices, triangles, MOST_TRIANGLES)
     factors = np.asarray(scale, dtype=float)
     if np.prod(factors) < 0.0:  # mirrored: the outside stays outside

@@ -14,6 +14,7 @@ import numpy as np
 
 from archimedes.multibody.algorithms.links import ancestors
 from archimedes.multibody.algorithms.mass_matrix import filled, mass_entries
+from archimedes.multibody.algorithms.singular_inertia import check_inertia_of_joints
 from archimedes.multibody.models.model import Model
 
 __all__ = ["Factors", "branch_of", "factorized", "inverse_mass_matrix", "solved"]
@@ -51,6 +52,7 @@ def branch_of(model: Model) -> list[list[int]]:
 
 def factorized(model: Model, M: Entries) -> Factors:
     """Return the factors of a mass matrix given by its entries (row, column)."""
+    check_inertia_of_joints(model)
     branch = branch_of(model)
     H = {place: value for place, value in M.items() if place[0] >= place[1]}
     inverse_D: list[Any] = [None] * model.nv

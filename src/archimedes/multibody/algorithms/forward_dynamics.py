@@ -33,6 +33,7 @@ from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
 from archimedes.multibody.algorithms.passive_forces import passive_torque
+from archimedes.multibody.algorithms.singular_inertia import check_inertia_of_joints
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
     Articulated,
@@ -69,7 +70,8 @@ def aba(
     """Return the accelerations (nv,) that torques `tau` (nv,) give at `q` (nq,), `v` (nv,).
 
     `forces` and leading axes are as for `rnea`; `passive=True` adds what damping, friction and
-    springs give. Models with mimic joints are solved by their mass matrix.
+    springs give. Models with mimic joints are solved by their mass matrix. A joint that moves
+    nothing with inertia is an error; where the model's numbers are traced it gives nan or inf.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, aba
@@ -79,6 +81,7 @@ def aba(
     >>> aba(b.build(), q=np.zeros(1), v=np.zeros(1), tau=np.zeros(1))
     array([16.35])
     """
+    check_inertia_of_joints(model)
     tau = check_coordinates(model, tau, "tau", model.nv)
     if passive:
         tau = tau + passive_torque(model, q, v)

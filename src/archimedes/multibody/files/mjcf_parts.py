@@ -13,6 +13,7 @@ import numpy as np
 from archimedes.multibody.models.actuators import Drive, Lagged
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.closures import Closure, Coupling
+from archimedes.multibody.models.shapes import Surface
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.tree import replace
 
@@ -34,6 +35,8 @@ SHAPES: dict[int, tuple[str, Any]] = {
     5: ("cylinder", lambda s: (s[0], 2 * s[1])),
     6: ("box", lambda s: tuple(2 * s)),
 }
+MESH = 7
+HIDDEN = 3  # groups of geoms from here on are not shown
 JOINT, TENDON = 0, 3  # what an actuator acts on
 INTEGRATOR, FILTEREXACT = 1, 3  # kinds of lags, with "filter" between them
 CONNECT, WELD, COUPLED = 0, 1, 2  # kinds of equalities
@@ -56,24 +59,42 @@ def rotation_of(quaternion: Any) -> Any:
 
 
 def add_shapes(of: Compiled, builder: Builder) -> None:
-    """Add the geoms of bodies: those that collide are collisions, others visuals."""
+    """Add the geoms of bodies: as collisions where they collide, to look at where they are shown.
+
+    MuJoCo's own viewer hides groups from `HIDDEN` on.
+    """
     m = of.model
+    surfaces: dict[int, Surface] = {}
     for k in range(m.ngeom):
         body, kind = int(m.geom_bodyid[k]), int(m.geom_type[k])
-        if kind not in SHAPES:
-            builder.report.ignored.append(f"{builder.name}: the shape of geom {k}, a mesh or field")
+        if kind not in SHAPES and kind != MESH:
+            builder.report.ignored.append(f"{builder.name}: the shape of geom {k}, a height field")
             continue
         if body == 0:
             builder.report.ignored.append(f"{builder.name}: geom {k}, a shape of the world")
             continue
-        name, size = SHAPES[kind]
+        surface = None if kind != MESH else surface_of(m, int(m.geom_dataid[k]), surfaces)
+        name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
         collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
-        builder.add_shape(
-            of.bodies[body], name, size(np.array(m.geom_size[k])),
-            "collision" if collides else "visual",
-            rotation=rotation_of(m.geom_quat[k]), position=np.array(m.geom_pos[k]),
-        )  # fmt: skip
+        seen = int(m.geom_group[k]) < HIDDEN or not collides
+        for role in ["collision"] * collides + ["visual"] * seen:
+            builder.add_shape(
+                of.bodies[body], name, size(np.array(m.geom_size[k])), role,
+                rotation=rotation_of(m.geom_quat[k]), position=np.array(m.geom_pos[k]),
+                surface=surface,
+            )  # fmt: skip
         builder.report.use("geom")
+
+
+def surface_of(m: Any, mesh: int, made: dict[int, Surface]) -> Surface:
+    """Return a mesh as the compiler left it: scaled, and moved to the axes of its geoms."""
+    if mesh not in made:
+        vertex, face = int(m.mesh_vertadr[mesh]), int(m.mesh_faceadr[mesh])
+        made[mesh] = Surface(
+            m.mesh_vert[vertex : vertex + int(m.mesh_vertnum[mesh])],
+            m.mesh_face[face : face + int(m.mesh_facenum[mesh])],
+        )
+    return made[mesh]
 
 
 def add_tendons(of: Compiled, builder: Builder) -> None:

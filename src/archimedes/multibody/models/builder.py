@@ -24,7 +24,7 @@ from archimedes.multibody.models.parts import (
 )
 from archimedes.multibody.models.reports import Report
 from archimedes.multibody.models.shape_inertias import inertia_of_shapes
-from archimedes.multibody.models.shapes import Shape, shape_at
+from archimedes.multibody.models.shapes import Shape, Surface, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector, concrete
@@ -104,11 +104,12 @@ class Builder:
         rotation: Any = None,
         position: Any = None,
         file: Any = None,
+        surface: Surface | None = None,
     ) -> None:
         """Add a shape to look at or to collide with: see `Shape` for kinds and sizes."""
         self._check_body(body, "body")
         R, p = placement(rotation, position, f"shape of {body!r}")
-        self.geometry = (*self.geometry, shape_at(body, role, kind, size, R, p, file))
+        self.geometry = (*self.geometry, shape_at(body, role, kind, size, R, p, file, surface))
 
     def add_tendon(
         self,

@@ -103,21 +103,28 @@ FORMS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 def mesh(shape: Shape) -> tuple[float, Any, Any]:
     """Return volume, centre and inertia per density of what a mesh encloses."""
-    if shape.file is None:
+    if shape.file is None and shape.surface is None:
         raise ValueError(f"the mesh of {shape.body!r} was not found: its inertia is not known")
     try:
         import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise ImportError("meshes are read by trimesh: pip install 'archimedes[robots]'") from None
-    try:
-        found: Any = trimesh.load(shape.file, force="mesh")
-    except Exception as error:
-        raise ValueError(f"{shape.file}: trimesh cannot read it: {error}") from None
+    found = triangles_of(trimesh, shape)
     found.apply_scale(shape.size)
     if not found.is_watertight or not found.volume > 0.0:
         raise ValueError(
-            f"{shape.file}, the mesh of {shape.body!r}, is no closed surface; give the body a mass "
-            "and an inertia"
+            f"{shape.file or shape.surface}, the mesh of {shape.body!r}, is no closed surface; "
+            "give the body a mass and an inertia"
         )
     found.density = 1.0
     return float(found.volume), np.array(found.center_mass), np.array(found.moment_inertia)
+
+
+def triangles_of(trimesh: Any, shape: Shape) -> Any:
+    """Return the triangles of a mesh as trimesh keeps them."""
+    if shape.surface is not None:
+        return trimesh.Trimesh(shape.surface.vertices, shape.surface.triangles)
+    try:
+        return trimesh.load(shape.file, force="mesh")
+    except Exception as error:
+        raise ValueError(f"{shape.file}: trimesh cannot read it: {error}") from None

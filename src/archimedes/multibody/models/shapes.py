@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,49 @@ import numpy as np
 
 from archimedes.function.identity.object_parts import PARTS
 
-__all__ = ["Shape", "shape_at"]
+__all__ = ["Shape", "Surface", "shape_at"]
+
+
+class Surface:
+    """Triangles of a mesh that comes with a model, not from a file of its own; never changed.
+
+    `vertices` (n, 3) are in m in the axes of the shape, `triangles` (m, 3) their numbers. Two are
+    equal where these are.
+
+    >>> from archimedes.multibody import Surface
+    >>> plate = Surface([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> plate, plate == Surface(plate.vertices, plate.triangles)
+    (Surface(3 vertices, 1 triangle), True)
+    """
+
+    __slots__ = ("digest", "triangles", "vertices")
+
+    def __init__(self, vertices: Any, triangles: Any) -> None:
+        self.vertices = np.array(vertices, dtype=float).reshape(-1, 3)
+        self.triangles = np.array(triangles, dtype=np.int64).reshape(-1, 3)
+        if self.triangles.size and not (
+            0 <= self.triangles.min() and self.triangles.max() < len(self.vertices)
+        ):
+            raise ValueError(f"triangles must be numbers of the {len(self.vertices)} vertices")
+        if not np.isfinite(self.vertices).all():
+            raise ValueError("vertices must be finite, got nan or inf")
+        for array in (self.vertices, self.triangles):
+            array.flags.writeable = False
+        kept = self.vertices.tobytes() + self.triangles.tobytes()
+        self.digest = hashlib.blake2b(kept, digest_size=16).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Surface) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        n = len(self.triangles)
+        return f"Surface({len(self.vertices)} vertices, {n} triangle{'' if n == 1 else 's'})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Surface, (self.vertices, self.triangles)
 
 
 class Shape(NamedTuple):
@@ -17,8 +60,8 @@ class Shape(NamedTuple):
 
     `size` is (x, y, z) of a box, (radius,) of a sphere, (radius, length) of a cylinder or capsule
     along z (a capsule's length is between the centres of its ends), half axes of an ellipsoid,
-    (x, y) of a plane, 0 for no end, or the scale of a mesh, whose `file` is a path, None where it
-    was not found; `rotation` (3, 3), from the shape to the body, and `position` (3,) are in the
+    (x, y) of a plane, 0 for no end, or the scale of a mesh. A mesh is a `file`, a path, or a
+    `surface` (a `Surface`, of MJCF files); both are None where it was not found. `rotation` (3, 3), from the shape to the body, and `position` (3,) are in the
     body. ``frame_pose(model, q, shape.body)`` says where that is.
 
     >>> from archimedes import multibody as mb
@@ -37,17 +80,26 @@ class Shape(NamedTuple):
     rotation: tuple[tuple[float, ...], ...]
     position: tuple[float, ...]
     file: str | None = None
+    surface: Surface | None = None
 
 
-# Tuples of a class of their own: known by what they hold.
+# Known by what they hold; a surface, which may be large, by its digest.
 PARTS[Shape] = tuple
+PARTS[Surface] = lambda surface: (surface.digest,)
 
 
 def shape_at(
-    body: str, role: str, kind: str, size: Sequence[Any], R: Any, p: Any, file: Any = None
+    body: str,
+    role: str,
+    kind: str,
+    size: Sequence[Any],
+    R: Any,
+    p: Any,
+    file: Any = None,
+    surface: Surface | None = None,
 ) -> Shape:
     """Return a shape, all of it tuples: calls need not look whether it has changed."""
     rows = tuple(tuple(row) for row in np.asarray(R, dtype=float).tolist())
     path = None if file is None else str(file)
     place = tuple(np.asarray(p, dtype=float).tolist())
-    return Shape(body, role, kind, tuple(float(x) for x in size), rows, place, path)
+    return Shape(body, role, kind, tuple(float(x) for x in size), rows, place, path, surface)

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.shapes import Shape
-from archimedes.viewer.mesh_files import MeshFileError, read_mesh
+from archimedes.viewer.mesh_files import MeshFileError, read_mesh, surface_mesh
 from archimedes.viewer.meshes import box, capsule, cylinder, moved, sphere
 from archimedes.viewer.scene import COLORS, Mesh
 from archimedes.viewer.shapes.spacecraft import rod
@@ -106,6 +106,8 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
 def solid_of(shape: Shape) -> Mesh | None:
     """Return a shape as a mesh about its own origin; None for what has no solid, as a plane."""
     if shape.kind == "mesh":
+        if shape.surface is not None:
+            return surface_mesh(shape.surface, shape.size)
         return read_mesh(shape.file, shape.size) if shape.file else None
     make = SOLIDS.get(shape.kind)
     return make(shape.size) if make else None
