@@ -39,6 +39,11 @@ def random_axis(rng):
     return axis / np.sqrt(axis @ axis)
 
 
+def across(second, axis):
+    """Return a second axis that is not along the first."""
+    return np.roll(second, 1) if abs(second @ axis) > 0.999 else second
+
+
 def random_inertia(rng):
     """Return a mass, a centre and an inertia that a cloud of points has."""
     points = rng.normal(size=(6, 3)) * 0.2
@@ -71,11 +76,15 @@ def random_tree(seed, kinds=EVERY_KIND, size=None, armature=True, loaded=False):
         if loaded and mimic is None:
             values |= {"damping": rng.uniform(), "friction": rng.uniform()}
             values |= {"stiffness": rng.uniform()}
+        axis, pitch = random_axis(rng), 0.0
+        second = across(random_axis(rng), axis) if kind == "universal" else None
+        anchor = rng.normal(size=3) * 0.1 if kind in ("revolute", "spherical") else (0, 0, 0)
+        if kind == "helical":
+            pitch = rng.normal() * 0.2
         b.attach(
             name, names[rng.integers(len(names))], joint=f"joint{n}", kind=kind,
-            axis=random_axis(rng), second_axis=random_axis(rng) if kind == "universal" else None,
-            anchor=rng.normal(size=3) * 0.1 if kind in ("revolute", "spherical") else (0, 0, 0),
-            pitch=rng.normal() * 0.2, rotation=turn(random_axis(rng), rng.normal()),
+            axis=axis, second_axis=second, anchor=anchor, pitch=pitch,
+            rotation=turn(random_axis(rng), rng.normal()),
             position=rng.normal(size=3) * 0.4, mimic=mimic, **values,
         )  # fmt: skip
         names.append(name)

@@ -73,7 +73,8 @@ def test_where_formulas_divide_zero_by_zero(kind):
     b = mb.Builder()
     for name, parent in (("a", "world"), ("b", "a")):
         b.add_body(name, 1.0, [0.1, 0.2, -0.1], [0.1, 0.2, 0.25])
-        b.attach(name, parent, joint=name, kind=kind, position=[0.3, 0, 0.1], pitch=0.1)
+        pitch = 0.1 if kind == "helical" else 0.0
+        b.attach(name, parent, joint=name, kind=kind, position=[0.3, 0, 0.1], pitch=pitch)
     model = b.build()
     q, rng = mb.neutral(model), np.random.default_rng(0)
     v, a = rng.normal(size=(2, model.nv))

@@ -143,9 +143,7 @@ def frame_results(peer, frames, q, v, a):
             for axes, theirs in AXES.items():
                 kind = getattr(pin, theirs)
                 ordinary = axes == "aligned"
-                moved = (
-                    pin.getFrameClassicalAcceleration if ordinary else pin.getFrameAcceleration
-                )
+                moved = pin.getFrameClassicalAcceleration if ordinary else pin.getFrameAcceleration
                 dJ = pin.getFrameJacobianTimeVariation(model, data, index, kind)
                 values = {
                     "J": pin.getFrameJacobian(model, data, index, kind) @ G,

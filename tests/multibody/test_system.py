@@ -167,7 +167,8 @@ def test_energy_and_momentum_of_a_floating_tree_over_many_steps():
         second = [0, 1, 0] if kind == "universal" else None
         b.attach(
             f"body{k}", f"body{k // 2}" if k else "world", joint=f"joint{k}", kind=kind,
-            axis=[1, 0, 0], second_axis=second, pitch=0.1, position=[0.3, 0.1, 0.0],
+            axis=[1, 0, 0], second_axis=second, pitch=0.1 * (kind == "helical"),
+            position=[0.3, 0.1, 0.0],
         )  # fmt: skip
     model = b.build(gravity=np.zeros(3))
     step = arc.discretize(model.dynamics, 1e-3, method="rk4")
@@ -184,8 +185,13 @@ def test_what_is_no_model_or_state_is_named():
     b = mb.Builder("bob")
     b.add_body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
     b.attach("bob", joint="hinge")
+    for wrong in (b, "arm.urdf", None, np.zeros(1)):
+        kind = type(wrong).__name__
+        for call in (mb.rnea, mb.aba):
+            with pytest.raises(TypeError, match=rf"must be a Model, as load.* got {kind}"):
+                call(wrong, np.zeros(1), np.zeros(1), np.zeros(1))
     with pytest.raises(AttributeError, match=r"take the model that builder.build\(\) returns"):
-        mb.rnea(b, np.zeros(1), np.zeros(1), np.zeros(1))
+        _ = b.nq
     with pytest.raises(AttributeError, match="'Builder' object has no attribute 'nonsense'"):
         _ = b.nonsense
     with pytest.raises(TypeError, match=r"x must be a State.*got tuple"):

@@ -200,6 +200,55 @@ REFUSED = {
         [link("a"), link("b"), joint("i", "a", "b", '<limit lower="1" upper="0"/>', "revolute")],
         "the lower limit is above the upper one",
     ),
+    "an indefinite inertia": (
+        '<robot name="r">',
+        [link("a"), link("b", BODY.replace('ixy="0"', 'ixy="0.16"')), joint("i", "a", "b")],
+        "its least principal moment is negative, -0.0176",
+    ),
+    "a negative effort": (
+        '<robot name="r">',
+        [link("a"), link("b"), joint("i", "a", "b", '<limit effort="-1"/>')],
+        r"robot.urdf:3: joint 'i': effort_limit must not be negative",
+    ),
+    "a shape of two numbers": (
+        '<robot name="r">',
+        [
+            link("a"),
+            link("b", '<visual><geometry><box size="1 2"/></geometry></visual>'),
+            joint("i", "a", "b"),
+        ],
+        r"robot.urdf:2: shape of 'b': a box has 3 sizes, got \(2,\)",
+    ),
+    "a negative sphere": (
+        '<robot name="r">',
+        [
+            link("a"),
+            link("b", '<collision><geometry><sphere radius="-1"/></geometry></collision>'),
+            joint("i", "a", "b"),
+        ],
+        r"robot.urdf:2: shape of 'b': sizes must be finite and not negative",
+    ),
+    "macros": (
+        '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">',
+        ['<xacro:property name="m" value="2"/>', link("a"), link("b"), joint("i", "a", "b")],
+        r"robot.urdf:1: macros of xacro are not expanded here: run xacro",
+    ),
+    "mimics of each other": (
+        '<robot name="r">',
+        [
+            link("a"),
+            link("b"),
+            link("c"),
+            joint("i", "a", "b", '<mimic joint="j"/>'),
+            joint("j", "b", "c", '<mimic joint="i"/>'),
+        ],
+        "joint 'i' follows 'j', and that follows it in turn",
+    ),
+    "one link alone": (
+        '<robot name="r">',
+        [link("a")],
+        "'r' has no joint that moves: .*base=\"floating\"",
+    ),
     "zero axis": (
         '<robot name="r">',
         [link("a"), link("b"), joint("i", "a", "b", '<axis xyz="0 0 0"/>')],
@@ -226,6 +275,16 @@ SLIPS = {
         joint("i", "a", "b", '<origin xyz="350 0 0"/>'),
         BODY,
         "joint 'i' is 350 m away from what carries it, which looks like mm",
+    ),
+    "short links in millimetres": (
+        joint("i", "a", "b", '<origin xyz="30 0 0"/>'),
+        BODY,
+        "joint 'i' is 30 m away from what carries it, which looks like mm",
+    ),
+    "shapes in millimetres": (
+        joint("i", "a", "b"),
+        BODY + '<visual><geometry><box size="100 200 300"/></geometry></visual>',
+        "a box of 'b' is 300 m large, which looks like mm",
     ),
     "kg mm^2": (
         joint("i", "a", "b", '<origin xyz="0.35 0 0"/>'),

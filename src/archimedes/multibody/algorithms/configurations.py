@@ -49,6 +49,10 @@ def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
     >>> random_configuration(b.build(base="floating"), np.random.default_rng(1)).shape
     (7,)
     """
+    if not hasattr(rng, "uniform"):
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, np.random.default_rng(seed), got {rng!r}"
+        )
     lower, upper = concrete(model.lower), concrete(model.upper)
     if lower is None or upper is None:
         raise TypeError("random_configuration needs a model whose limits are known numbers")
@@ -132,4 +136,4 @@ def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
 
 
 def _parts(model: Model, q: Any, name: str) -> Sequence[Any]:
-    return components(check_coordinates(model, q, name, model.nq), model.nq)
+    return components(check_coordinates(model, q, name), model.nq)

@@ -25,7 +25,7 @@ def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
     >>> round(float(kinetic_energy(b.build(), [0.0], [1.0])), 12)
     0.3
     """
-    v = check_coordinates(model, v, "v", model.nv)
+    v = check_coordinates(model, v, "v")
     total = np.sum(model.armature * v * v, axis=-1)
     for I, velocity in zip(inertias_of(model), link_velocities(model, q, v), strict=True):
         total = total + dot(velocity, momentum(I, velocity))

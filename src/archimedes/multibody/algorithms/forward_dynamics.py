@@ -19,7 +19,7 @@ from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     Forces,
-    check_coordinates,
+    check_state,
     columns_of,
     coordinates_of,
     external_forces,
@@ -81,15 +81,11 @@ def aba(
     >>> aba(b.build(), q=np.zeros(1), v=np.zeros(1), tau=np.zeros(1))
     array([16.35])
     """
+    q, v, tau = check_state(model, q=q, v=v, tau=tau)
     check_inertia_of_joints(model)
-    tau = check_coordinates(model, tau, "tau", model.nv)
     if passive:
         tau = tau + passive_torque(model, q, v)
-    x = (
-        check_coordinates(model, q, "q", model.nq),
-        check_coordinates(model, v, "v", model.nv),
-        tau,
-    )
+    x = (q, v, tau)
     return recorded(plain_aba, aba_derivatives, model, x, forces)
 
 

@@ -18,7 +18,7 @@ from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     Column,
     Forces,
-    check_coordinates,
+    check_state,
     columns_of,
     coordinates_of,
     external_forces,
@@ -60,10 +60,7 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     >>> rnea(b.build(), q=np.zeros(1), v=np.zeros(1), a=np.zeros(1))
     array([-9.81])
     """
-    x = tuple(
-        check_coordinates(model, y, name, size)
-        for y, name, size in ((q, "q", model.nq), (v, "v", model.nv), (a, "a", model.nv))
-    )
+    x = check_state(model, q=q, v=v, a=a)
     torques = recorded(plain_rnea, rnea_derivatives, model, x, forces)
     return torques - passive_torque(model, q, v) if passive else torques
 

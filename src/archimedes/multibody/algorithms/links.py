@@ -26,6 +26,7 @@ __all__ = [
     "Forces",
     "ancestors",
     "check_coordinates",
+    "check_state",
     "columns_of",
     "coordinates_of",
     "external_forces",
@@ -33,6 +34,7 @@ __all__ = [
     "inertias_of",
     "joined",
     "moving",
+    "not_a_model",
     "placement_of",
     "poses_of",
     "speeds_of",
@@ -48,11 +50,14 @@ class Column(NamedTuple):
     S: Spatial
 
 
-def check_coordinates(model: Model, x: Any, name: str, size: int) -> Any:
-    """Return an argument as an array (..., size); the message names it."""
+def check_coordinates(model: Model, x: Any, name: str) -> Any:
+    """Return an argument as an array (..., nq) where its name is q, q0, ..., else (..., nv)."""
+    if not isinstance(model, Model):
+        raise TypeError(not_a_model(model))
     array = as_array(x, name)
+    kind = "nq" if name.startswith("q") else "nv"
+    size = model.nq if kind == "nq" else model.nv
     if tuple(array.shape[-1:]) != (size,):
-        kind = "nq" if name.startswith("q") else "nv"
         raise ValueError(
             explained(
                 "coordinates",
@@ -63,9 +68,30 @@ def check_coordinates(model: Model, x: Any, name: str, size: int) -> Any:
     return array
 
 
+def check_state(model: Model, **given: Any) -> tuple[Any, ...]:
+    """Return q, v and others as arrays whose leading axes fit each other."""
+    arrays = tuple(check_coordinates(model, x, name) for name, x in given.items())
+    if any(array.ndim > 1 for array in arrays):
+        leading = [tuple(array.shape[:-1]) for array in arrays]
+        try:
+            np.broadcast_shapes(*leading)
+        except ValueError:
+            shapes = ", ".join(f"{n} {tuple(a.shape)}" for n, a in zip(given, arrays, strict=True))
+            raise ValueError(f"leading axes must broadcast, got shapes {shapes}") from None
+    return arrays
+
+
+def not_a_model(x: Any) -> str:
+    """Return the message where something else was given for a model."""
+    return (
+        "model, the first argument, must be a Model, as load(path) and builder.build() return, got "
+        f"{type(x).__name__}"
+    )
+
+
 def coordinates_of(model: Model, q: Any) -> list[Sequence[Any]]:
     """Return the coordinates of each link's joint."""
-    parts = components(check_coordinates(model, q, "q", model.nq), model.nq)
+    parts = components(check_coordinates(model, q, "q"), model.nq)
     found = []
     for link in model.links:
         own = parts[link.q : link.q + link.kind.nq]
@@ -75,7 +101,7 @@ def coordinates_of(model: Model, q: Any) -> list[Sequence[Any]]:
 
 def speeds_of(model: Model, v: Any, name: str = "v") -> Sequence[Any]:
     """Return the numbers of a velocity, acceleration or torque (..., nv)."""
-    return components(check_coordinates(model, v, name, model.nv), model.nv)
+    return components(check_coordinates(model, v, name), model.nv)
 
 
 def poses_of(model: Model, qs: list[Sequence[Any]]) -> list[Pose]:

@@ -35,7 +35,7 @@ def passive_torque(model: Model, q: Any, v: Any) -> Any:
     >>> passive_torque(b.build(), q=[0.1], v=[2.0])
     array([-1.3])
     """
-    v = check_coordinates(model, v, "v", model.nv)
+    v = check_coordinates(model, v, "v")
     total = -(model.damping * v)
     if present(model.friction):
         total = total - model.friction * np.tanh(v / FRICTION_SPEED)
@@ -43,7 +43,7 @@ def passive_torque(model: Model, q: Any, v: Any) -> Any:
         total = total - model.stiffness * difference(model, model.rest, q)
     if model.tendons is not None:
         at_q, at_v = tendon_places(model)
-        q = check_coordinates(model, q, "q", model.nq)
+        q = check_coordinates(model, q, "q")
         own = model.tendons.torques(q[..., at_q], v[..., at_v])
         total = total + np.matmul(own, np.eye(model.nv)[at_v])
     return total
@@ -57,7 +57,7 @@ def tendon_places(model: Model) -> tuple[list[int], list[int]]:
 
 def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
     """Return the derivatives (nv, nv) of `passive_torque` in the tangent space of q, and in v."""
-    v = check_coordinates(model, v, "v", model.nv)
+    v = check_coordinates(model, v, "v")
     slope = -model.damping + 0.0 * v
     if present(model.friction):
         slope = slope - model.friction / FRICTION_SPEED * (1.0 - np.tanh(v / FRICTION_SPEED) ** 2)
@@ -69,7 +69,7 @@ def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
     if model.tendons is not None:
         at_q, at_v = tendon_places(model)
         arms = np.matmul(model.tendons.arms, np.eye(model.nv)[at_v])
-        stiff = model.tendons.stiff(check_coordinates(model, q, "q", model.nq)[..., at_q])
+        stiff = model.tendons.stiff(check_coordinates(model, q, "q")[..., at_q])
         by_q = by_q - np.matmul(arms.T * stiff[..., None, :], arms)
         by_v = by_v - np.matmul(arms.T * model.tendons.damping, arms)
     return by_q, by_v

@@ -21,9 +21,11 @@ from archimedes.multibody.algorithms.jacobians import frame_jacobian
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import check_not_negative
 from archimedes.spatial.components import as_array
 from archimedes.spatial.se3 import homogeneous, se3_left_jacobian, se3_log
 from archimedes.spatial.transformation import Transformation
+from archimedes.spatial.validation import check_finite
 from archimedes.tree import field, struct
 
 __all__ = ["KinematicsResult", "inverse_kinematics"]
@@ -91,10 +93,17 @@ def inverse_kinematics(
     goals = [goal_of(x) for x in ([target] if isinstance(frame, str) else target)]
     if len(goals) != len(frames):
         raise ValueError(f"inverse_kinematics: {len(frames)} frames and {len(goals)} targets")
-    q = neutral(model) if q0 is None else check_coordinates(model, q0, "q0", model.nq)
+    q = neutral(model) if q0 is None else check_coordinates(model, q0, "q0")
     if q.ndim != 1:
         raise ValueError("inverse_kinematics takes one q0 (nq,); use arc.vmap for many targets")
-    scale = np.zeros(6) + as_array(weights, "weights")
+    check_finite(q, "q0")
+    check_not_negative(tolerance, "tolerance")
+    given = as_array(weights, "weights")
+    if tuple(given.shape) not in ((), (6,)):
+        raise ValueError(
+            f"weights must be a number or (6,), linear part first, got {tuple(given.shape)}"
+        )
+    scale = np.zeros(6) + given
     places, lower, upper = straight_limits(model)
 
     def missing(q: Any) -> Any:

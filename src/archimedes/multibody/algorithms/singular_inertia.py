@@ -15,6 +15,7 @@ import numpy as np
 
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.derivatives.own_derivatives import Same
+from archimedes.multibody.algorithms.links import not_a_model
 from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.models.model import Link, Model
 from archimedes.spatial.validation import concrete
@@ -34,6 +35,8 @@ def check_inertia_of_joints(model: Model) -> None:
     >>> b.attach("bob", joint="hinge")
     >>> check_inertia_of_joints(b.build())
     """
+    if not isinstance(model, Model):
+        raise TypeError(not_a_model(model))
     numbers = (model.rotations, model.positions, model.masses, model.centers, model.inertias,
                model.armature)  # fmt: skip
     if any(concrete(array) is None for array in numbers) or np.ndim(model.masses) != 1:

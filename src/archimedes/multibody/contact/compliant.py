@@ -48,7 +48,7 @@ def contact_forces(
     >>> contact_forces(ball, q, np.zeros(6), [sphere("ball", 0.1)], Ground())["ball"].round(6)
     array([0., 0., 1., 0., 0., 0.])
     """
-    q, v = single(model, q, "q", model.nq), single(model, v, "v", model.nv)
+    q, v = single(model, q, "q"), single(model, v, "v")
     found: dict[str, Any] = {}
     twists: dict[str, Any] = {}
     for touch in touches(model, q, contacts, ground, pairs):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.models.ranges import check_not_negative
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_rotation, check_vector, concrete
 from archimedes.tree import field, struct
@@ -50,6 +51,7 @@ class Ground:
         """Check the directions, and make the normal one of length one."""
         self.__dict__["normal"] = unit(self.normal, "Ground normal")
         self.__dict__["point"] = check_vector(self.point, 3, "Ground point")
+        check_material(self, "Ground")
 
     def gap(self, place: Any) -> tuple[Any, Any]:
         """Return the distance of a place (3,) from the surface, and the normal (3,) below it.
@@ -97,6 +99,7 @@ class Contacts:
             raise ValueError(f"Contacts centers must be (n, 3), got {tuple(centers.shape)}")
         if self.kind not in KINDS:
             raise ValueError(f"Contacts kind={self.kind!r} must be one of {', '.join(KINDS)}")
+        check_not_negative(self.radius, f"Contacts on {self.frame!r}: radius")
         self.__dict__["centers"] = centers
 
 
@@ -118,6 +121,7 @@ class Pair:
 
     def __post_init__(self) -> None:
         """Refuse what cannot touch."""
+        check_material(self, "Pair")
         if self.first.frame == self.second.frame:
             raise ValueError(f"Pair: both shapes are on frame {self.first.frame!r}")
         if self.first.kind == self.second.kind == "half-space":
@@ -160,6 +164,7 @@ def capsule(
     >>> capsule("shin", 0.05, 0.4).centers[:, 2]
     array([-0.2,  0.2])
     """
+    check_not_negative(length, "capsule length")
     ends = length * np.array([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
     R, p = placed(rotation, position, "capsule")
     return Contacts(frame, ends @ R.T + p, radius, "capsule", R, p)
@@ -195,6 +200,12 @@ def half_space(frame: str, normal: Any = (0.0, 0.0, 1.0), point: Any = None) -> 
     _, p = placed(None, point, "half_space")
     n = unit(normal, "half_space normal")
     return Contacts(frame, p[None, :], 0.0, "half-space", np.stack([*tangents(n), n], axis=1), p)
+
+
+def check_material(material: Any, name: str) -> None:
+    """Raise where a number of a ground or pair is negative, of those that are known."""
+    for key in ("friction", "stiffness", "dissipation", "slip_speed"):
+        check_not_negative(getattr(material, key), f"{name} {key}")
 
 
 def placed(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:

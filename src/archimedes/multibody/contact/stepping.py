@@ -28,9 +28,11 @@ from archimedes.multibody.contact.impacts import NEVER, impacts, known_zero
 from archimedes.multibody.contact.shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.touching import Touch, is_fixed, touches
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import check_positive
 from archimedes.multibody.systems.constraints import condensed, single
 from archimedes.multibody.systems.system import State
-from archimedes.spatial.components import skew
+from archimedes.spatial.components import as_array, skew
+from archimedes.spatial.validation import concrete
 
 __all__ = ["contact_step"]
 
@@ -70,7 +72,13 @@ def contact_step(
     >>> np.abs(x.v).max() < 1e-12
     np.True_
     """
-    q, v = single(model, x.q, "q", model.nq), single(model, x.v, "v", model.nv)
+    if not isinstance(x, State):
+        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
+    check_positive(step, "step, in s,")
+    known = concrete(as_array(restitution, "restitution"))
+    if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
+        raise ValueError(f"restitution must be between 0 and 1, got {known.tolist()}")
+    q, v = single(model, x.q, "q"), single(model, x.v, "v")
     found = touches(model, q, contacts, ground, pairs)
     J, gap = contact_rows(model, q, found), np.stack([touch.gap for touch in found])
     torques = passive_torque(model, q, v) if u is None else u + passive_torque(model, q, v)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from archimedes.multibody.files.placements import origin, triple
+from archimedes.multibody.files.placements import guarded, origin, triple
 from archimedes.multibody.models.reports import Report
 from archimedes.multibody.models.shapes import Shape, shape_at
 from archimedes.numbers_in_text import number
@@ -47,7 +47,7 @@ def read_shape(part: Element, body: str, path: Path, packages: Any, report: Repo
         report.use(part.tag)
         texts = [word for key in SIZES[inner.tag] for word in inner.get(key).split()]
         size = tuple(number(word, inner, inner.tag) for word in texts)
-        return shape_at(body, part.tag, inner.tag, size, R, p)
+        return guarded(inner, shape_at, body, part.tag, inner.tag, size, R, p)
     file = mesh_path(inner.get("filename"), path, packages)
     if file is None:
         report.ignored.append(
@@ -57,7 +57,7 @@ def read_shape(part: Element, body: str, path: Path, packages: Any, report: Repo
     else:
         report.use(part.tag)
     scale = tuple(triple(inner, "scale", [1.0, 1.0, 1.0]))
-    return shape_at(body, part.tag, "mesh", scale, R, p, file)
+    return guarded(inner, shape_at, body, part.tag, "mesh", scale, R, p, file)
 
 
 def mesh_path(name: str, path: Path, packages: Any) -> Path | None:

@@ -39,6 +39,11 @@ def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
       bob.urdf:1: <gazebo> is no part of a robot
     """
     suffix = Path(path).suffix.lower()
+    if suffix == ".xacro":
+        raise ValueError(
+            f"{os.fspath(path)}: macros of xacro are not expanded here: run xacro on the file and "
+            "load the result as .urdf"
+        )
     if suffix not in READERS:
         raise ValueError(
             f"{os.fspath(path)}: robots are read from files {', '.join(READERS)}, not {suffix!r}"

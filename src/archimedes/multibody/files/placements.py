@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from archimedes.multibody.models.joints import turn
 from archimedes.numbers_in_text import number
 from archimedes.xml_elements import Element
 
-__all__ = ["by_angles", "inertia_in_body", "origin", "triple"]
+__all__ = ["by_angles", "guarded", "inertia_in_body", "origin", "triple"]
 
 
 def origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
@@ -42,3 +43,11 @@ def triple(element: Element, key: str, default: list[float]) -> list[float]:
     if len(words) != 3:
         raise element.error(f"{key}={element.attributes[key]!r} must be three numbers")
     return [number(word, element, key) for word in words]
+
+
+def guarded(element: Element, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return what a call gives; its errors get the place in the file."""
+    try:
+        return call(*args, **kwargs)
+    except ValueError as error:
+        raise element.error(str(error)) from None

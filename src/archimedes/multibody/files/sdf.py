@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files.geometry import GEOMETRY, mesh_path
-from archimedes.multibody.files.placements import by_angles, inertia_in_body
+from archimedes.multibody.files.placements import by_angles, guarded, inertia_in_body
 from archimedes.multibody.files.unit_slips import report_unit_slips
-from archimedes.multibody.files.urdf import check_one_root, guarded
+from archimedes.multibody.files.urdf import check_one_root
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.shapes import shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose, inverse
@@ -181,7 +181,7 @@ def read_shape(builder: Builder, part: Element, body: str, path: Path, packages:
     size = [number(word, part, kind) for word in words]
     builder.geometry = (
         *builder.geometry,
-        shape_at(body, part.tag, kind, size, at.R, at.p, file),
+        guarded(part, shape_at, body, part.tag, kind, size, at.R, at.p, file),
     )
     builder.report.use(part.tag)
 

@@ -10,7 +10,7 @@ __all__ = ["report_unit_slips"]
 
 #: A body whose radius of gyration is so many times the size of the robot is suspicious, as is a
 #: robot with a joint or a centre of mass so many m from what carries it.
-TOO_WIDE, TOO_FAR = 20.0, 50.0
+TOO_WIDE, TOO_FAR = 20.0, 10.0
 
 
 def report_unit_slips(builder: Builder, place: str) -> None:
@@ -22,6 +22,12 @@ def report_unit_slips(builder: Builder, place: str) -> None:
             builder.report.approximated.append(
                 f"{place}: {what} is {length:.4g} m away from what carries it, which looks like "
                 "mm; taken as m"
+            )
+    for shape in builder.geometry:
+        if shape.kind not in ("plane", "mesh") and max(shape.size) > TOO_FAR:
+            builder.report.approximated.append(
+                f"{place}: a {shape.kind} of {shape.body!r} is {max(shape.size):.4g} m large, "
+                "which looks like mm; taken as m"
             )
     extent = max([0.05, *lengths.values()])
     for body in builder.bodies.values():

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.files.geometry import GEOMETRY, read_geometry
-from archimedes.multibody.files.placements import inertia_in_body, origin, triple
+from archimedes.multibody.files.placements import guarded, inertia_in_body, origin, triple
 from archimedes.multibody.files.unit_slips import report_unit_slips
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.parts import SLACK, Mimic, least_moment, triangle_excess
+from archimedes.multibody.models.parts import SLACK, Mimic, inertia_fault
 from archimedes.numbers_in_text import number
 from archimedes.xml_elements import Element, read_elements
 
@@ -34,6 +34,8 @@ KINDS = {
     "floating": "free",
 }
 
+#: Elements of this namespace are macros.
+XACRO = "ros.org/wiki/xacro"
 #: Limits of a turning joint beyond this many rad, nearly 10 turns, look like degrees.
 SUSPICIOUS = 60.0
 
@@ -51,6 +53,10 @@ def read_urdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
     links = [e for e in root if e.tag == "link"]
     joints = [e for e in root if e.tag == "joint"]
     for element in root:
+        if "xacro" in element.tag.partition(":")[0] or XACRO in element.tag:
+            raise element.error(
+                "macros of xacro are not expanded here: run xacro on the file and load the result"
+            )
         if element.tag not in ("link", "joint", "material"):
             builder.report.ignored.append(f"{element.place}: <{element.tag}> is no part of a robot")
     for element in links:
@@ -84,11 +90,9 @@ def read_link(builder: Builder, element: Element) -> None:
         number(entries.get(key), entries, key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
     J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    excess = triangle_excess(J)
-    if least_moment(J) or excess > SLACK:
+    if fault := inertia_fault(J, SLACK):
         builder.report.approximated.append(
-            f"{entries.place}: link {name!r}: no body has this inertia, its largest principal "
-            f"moment exceeds the sum of the others by {100 * excess:.2g} %; taken as it is"
+            f"{entries.place}: link {name!r}: no body has this inertia: {fault}; taken as it is"
         )
     guarded(inertial, builder.add_body, name, mass, center, inertia_in_body(R, J))
 
@@ -203,11 +207,3 @@ def check_one_root(builder: Builder, root: Element) -> None:
         raise root.error("a robot without links")
     if len(loose) > 1:
         raise root.error(f"{len(loose)} links are the child of no joint: {loose}; one is the root")
-
-
-def guarded(element: Element, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Call a method of the builder; its errors get the place in the file."""
-    try:
-        call(*args, **kwargs)
-    except ValueError as error:
-        raise element.error(str(error)) from None

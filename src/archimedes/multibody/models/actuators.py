@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.models.ranges import check_not_negative, check_positive
+from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import concrete
 from archimedes.tree import field, replace, struct
 
 __all__ = ["Drive", "Lagged", "Motor", "Servo"]
@@ -41,6 +44,13 @@ class Motor:
     stall_torque: Any = field(units="N m", default=np.inf)
     no_load_speed: Any = field(units="rad/s", default=np.inf)
     rotor_inertia: Any = field(units="kg m^2", default=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the numbers that are known."""
+        where = f"Motor of {self.joint!r}"
+        check_gear(self.gear, where)
+        for name in ("stall_torque", "no_load_speed", "rotor_inertia"):
+            check_not_negative(getattr(self, name), f"{where}: {name}")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -82,6 +92,13 @@ class Servo:
     effort_limit: Any = field(units="N m", default=np.inf)
     gear: Any = 1.0
     rotor_inertia: Any = field(units="kg m^2", default=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the numbers that are known."""
+        where = f"Servo of {self.joint!r}"
+        check_gear(self.gear, where)
+        for name in ("stiffness", "damping", "effort_limit", "rotor_inertia"):
+            check_not_negative(getattr(self, name), f"{where}: {name}")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -166,6 +183,11 @@ class Lagged:
     time_constant: Any = field(units="s", default=None)
     command_range: Any = field(default=np.array([-np.inf, np.inf]))
 
+    def __post_init__(self) -> None:
+        """Check the lag where it is known."""
+        if self.time_constant is not None:
+            check_positive(self.time_constant, "Lagged time_constant, in s,")
+
     @property
     def joints(self) -> tuple[str, ...]:
         """The joints of its actuator."""
@@ -193,3 +215,10 @@ class Lagged:
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
         """Return the torques at the joints, of an activation."""
         return self.actuator.torques(q, v, command)
+
+
+def check_gear(gear: Any, where: str) -> None:
+    """Raise where a known gear is zero or not finite."""
+    known = concrete(as_array(gear, f"{where}: gear"))
+    if known is not None and not (np.isfinite(known) & (known != 0.0)).all():
+        raise ValueError(f"{where}: gear must be finite and not zero, got {known.tolist()}")

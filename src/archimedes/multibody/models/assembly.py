@@ -8,7 +8,7 @@ import numpy as np
 
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.model import Frame, Link, Model
-from archimedes.multibody.models.parts import Body, Joint, least_moment, triangle_excess
+from archimedes.multibody.models.parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.multibody.models.tendons import Tendons
 from archimedes.spatial.components import as_array, matvec, skew
@@ -39,12 +39,10 @@ def assemble(builder: Builder, base: str, gravity: Any, physical: bool) -> Model
     """Return the model of all that was added."""
     model = _Assembly(builder).model(base, gravity)
     for link, J in zip(model.links, model.inertias, strict=True):
-        excess = triangle_excess(J)
-        if physical and (least_moment(J) or excess > MOST_EXCESS):
+        if physical and (fault := inertia_fault(J, MOST_EXCESS)):
             raise ValueError(
                 f"body {link.body!r}, with all that is welded to it, has an inertia that no body "
-                f"has: its largest principal moment exceeds the sum of the others by "
-                f"{100 * excess:.2g} %. Check its numbers and units, or take it as it is with "
+                f"has: {fault}. Check its numbers and units, or take it as it is with "
                 "physical=False"
             )
     return model
@@ -90,13 +88,18 @@ class _Assembly:
             children = self.children.get(body, [])
             waiting += [(child, link, pose) for child in reversed(children)]
         if not self.links:
-            raise ValueError(f"{self.builder.name!r} has no joint that moves")
+            raise ValueError(
+                f"{self.builder.name!r} has no joint that moves: attach a body by one, leave a "
+                'joint unlocked, or let its base float with base="floating"'
+            )
         self.resolve_mimics()
         return self.filled(gravity)
 
     def base_joints(self, base: str) -> list[Joint]:
         """Return the joint of what is attached to nothing."""
         loose = self.builder.unattached()
+        if not self.builder.bodies:
+            raise ValueError(f"{self.builder.name!r} has no bodies: add_body adds one")
         if len(loose) > 1:
             raise ValueError(
                 f"{self.builder.name!r} has {len(loose)} roots, {loose}: attach all but one"
@@ -172,7 +175,11 @@ class _Assembly:
                 scale, offset = scale * follow.multiplier, offset + scale * follow.offset
                 k = at[follow.joint]
                 if k in seen:
-                    raise ValueError(f"{where}, and that follows it in turn")
+                    assert joint.mimic is not None
+                    raise ValueError(
+                        f"joint {joint.name!r} follows {joint.mimic.joint!r}, and that follows it "
+                        "in turn"
+                    )
                 if k not in mimics:
                     break
                 seen.add(k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,23 +12,28 @@ import numpy as np
 from archimedes.multibody.models.assembly import assemble
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.joints import JointKind, Screw
+from archimedes.multibody.models.merging import merge
 from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.models.parts import (
     Body,
     Joint,
     Mimic,
     Tendon,
+    check_screw,
+    check_values,
     checked_axis,
     checked_body,
     kind_named,
     placement,
+    within,
 )
+from archimedes.multibody.models.ranges import check_not_negative, check_numbers, near
 from archimedes.multibody.models.reports import Report
 from archimedes.multibody.models.shape_inertias import inertia_of_shapes
 from archimedes.multibody.models.shapes import Shape, Surface, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector, concrete
+from archimedes.spatial.validation import check_finite, check_vector, concrete
 
 __all__ = ["Builder"]
 
@@ -64,6 +70,12 @@ class Builder:
         self.tendons: dict[str, Tendon] = {}
         self.actuators: list[Any] = []
         self.closures: list[Closure | Coupling] = []
+
+    def __copy__(self) -> Builder:
+        made = Builder(self.name)
+        for key, value in self.__dict__.items():
+            made.__dict__[key] = copy(value)
+        return made
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Model, name) or name in Model.__dataclass_fields__:
@@ -127,9 +139,16 @@ class Builder:
         """
         if name in self.tendons:
             raise ValueError(f"tendon {name!r} is there already; tendons need names of their own")
+        if not arms:
+            raise ValueError(f"tendon {name!r}: arms must name a joint or more")
         for joint in arms:
             self._joint(joint)
         ends = as_array(rest, f"tendon {name!r}: rest")
+        check_numbers(stiffness, f"tendon {name!r}: stiffness")
+        check_not_negative(damping, f"tendon {name!r}: damping")
+        known = concrete(ends)
+        if known is not None and known.ndim and not known[0] <= known[-1]:
+            raise ValueError(f"tendon {name!r}: rest must be from and to, got {known.tolist()}")
         self.tendons[name] = Tendon(dict(arms), stiffness, damping, np.broadcast_to(ends, (2,)))
 
     def attach(
@@ -172,15 +191,15 @@ class Builder:
                 f"{where}: {child!r} is attached already by joint {carried[0]!r}; remove that first"
             )
         self._check_no_cycle(where, child, parent)
-        for key in values:
-            if key not in VALUES:
-                raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
+        check_values(values, where)
         R, p = placement(rotation, position, where)
+        first = checked_axis(axis, f"{where}: axis")
         second = None if second_axis is None else checked_axis(second_axis, f"{where}: second_axis")
+        check_screw(kind, first, second, pitch, where)
         through = check_vector(anchor, 3, f"{where}: anchor")
         if np.any(through) and kind not in ANCHORED:
             raise ValueError(f"{where}: only {' and '.join(ANCHORED)} joints have an anchor")
-        screw = Screw(checked_axis(axis, f"{where}: axis"), float(pitch), tuple(through.tolist()))
+        screw = Screw(first, float(pitch), tuple(through.tolist()))
         R, p = self._zeroed(kind_named(kind), screw, zero_at, R, p, where)
         self.joints[name] = Joint(
             name, kind_named(kind), parent, child, R, p, screw, second, mimic, values
@@ -241,7 +260,7 @@ class Builder:
                 if joint.kind == "fixed":
                     continue
                 raise ValueError(f"a {joint.kind} joint cannot be locked, as {name!r} was to be")
-            q = np.broadcast_to(as_array(value, f"lock({name!r})"), (joint.kind.nq,)).tolist()
+            q = self._locked_at(joint, value)
             at = compose(Pose(joint.rotation, joint.position), joint.kind.pose(joint.screw, q))
             self.joints[name] = replace(joint, kind="fixed", rotation=at.R, position=at.p)
 
@@ -254,51 +273,19 @@ class Builder:
         rotation: Any = None,
         position: Any = None,
     ) -> None:
-        """Take over all of another builder, its base fixed to `parent`; names get the prefix."""
+        """Take over all of another builder, its base fixed to `parent`; names get the prefix.
 
-        def new(name: str) -> str:
-            return prefix + name
-
-        def owner(name: str | None) -> str | None:
-            return carrier if name is None else prefix + name
-
+        Where a name is there already nothing is taken over.
+        """
+        if not isinstance(other, Builder):
+            raise TypeError(
+                f"merge takes a Builder, got {type(other).__name__}; read(path) returns the "
+                "builder of a file"
+            )
         carrier = self._known(parent)
         if carrier is not None:
             self._check_body(carrier, "parent")
-        bases = other.unattached()
-        for added in other.bodies.values():
-            self._check_new(new(added.name))
-            self.bodies[new(added.name)] = replace(added, name=new(added.name))
-        at = Pose(*placement(rotation, position, "merge"))
-        for joint in other.joints.values():
-            mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
-            name = prefix + joint.name
-            if name in self.joints:
-                raise ValueError(f"joint {name!r} is there already; merge with another prefix")
-            moved = replace(
-                joint, name=name, parent=owner(joint.parent), child=new(joint.child), mimic=mimic
-            )
-            if joint.parent is None:
-                placed = compose(at, Pose(joint.rotation, joint.position))
-                moved = replace(moved, rotation=placed.R, position=placed.p)
-            self.joints[name] = moved
-        for name, (body, pose) in other.frames.items():
-            self._check_new(new(name))
-            self.frames[new(name)] = (owner(body), compose(at, pose) if body is None else pose)
-        for base in bases:
-            self.weld(new(base), parent, rotation=rotation, position=position)
-        self._take_over(other, prefix)
-
-    def _take_over(self, other: Builder, prefix: str) -> None:
-        """Take over what is named after bodies and joints."""
-        moved = (s._replace(body=prefix + s.body) for s in other.geometry)
-        self.geometry = (*self.geometry, *moved)
-        for name, tendon in other.tendons.items():
-            arms = {prefix + joint: arm for joint, arm in tendon.arms.items()}
-            values = {"stiffness": tendon.stiffness, "damping": tendon.damping}
-            self.add_tendon(prefix + name, arms, rest=tendon.rest, **values)
-        self.actuators += [a.renamed(prefix) for a in other.actuators]
-        self.closures += [c.renamed(prefix) for c in other.closures]
+        merge(self, other, carrier, prefix, rotation, position)
 
     # ---- finishing -----------------------------------------------------------------------
 
@@ -325,11 +312,24 @@ class Builder:
         back = compose(Pose(R, p), kind.pose(screw, [-float(zero_at)]))
         return back.R, back.p
 
+    def _locked_at(self, joint: Joint, value: Any) -> list[Any]:
+        """Return the coordinates at which a joint is locked."""
+        assert isinstance(joint.kind, JointKind)
+        q = as_array(value, f"lock({joint.name!r})")
+        if tuple(q.shape) not in ((), (joint.kind.nq,)):
+            raise ValueError(
+                f"lock: joint {joint.name!r} takes a number or {joint.kind.nq} of them, got shape "
+                f"{tuple(q.shape)}"
+            )
+        check_finite(q, f"lock: joint {joint.name!r}")
+        within(joint, q)
+        return np.broadcast_to(q, (joint.kind.nq,)).tolist()
+
     # ---- checks --------------------------------------------------------------------------
 
     def _joint(self, name: str) -> Joint:
         if name not in self.joints:
-            raise ValueError(f"there is no joint {name!r}; there are {[*self.joints]}")
+            raise ValueError(f"there is no joint {name!r}; {near(name, self.joints)}")
         return self.joints[name]
 
     def _check_new(self, name: str) -> None:
@@ -346,7 +346,7 @@ class Builder:
 
     def _check_body(self, name: str, what: str) -> None:
         if name not in self.bodies:
-            raise ValueError(f"{what} {name!r} is no body; there are {[*self.bodies]}")
+            raise ValueError(f"{what} {name!r} is no body; {near(name, self.bodies)}")
 
     def _check_no_cycle(self, where: str, child: str, parent: str | None) -> None:
         carrier = {j.child: j.parent for j in self.joints.values()}
@@ -361,7 +361,3 @@ class Builder:
 
 
 ANCHORED = ("revolute", "continuous", "spherical")
-VALUES = (
-    "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
-    "armature",
-)  # fmt: skip

@@ -14,6 +14,7 @@ from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.printing import tree_text
+from archimedes.multibody.models.ranges import check_not_negative, near
 from archimedes.multibody.models.shapes import Shape
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_vector, concrete
@@ -122,8 +123,13 @@ class Model:
                     f"{self.name!r} has {n} links, {k} frames, nq={self.nq} and nv={self.nv}"
                 )
             self.__dict__[name] = array
+        check_not_negative(self.masses, "Model masses")
         for name in (*wanted, "gravity"):
             self.__dict__[name] = kept(self.__dict__[name])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was pickled or copied; nobody can write to its arrays either."""
+        self.__dict__.update({name: kept(value) for name, value in state.items()})
 
     # ---- sizes and names -----------------------------------------------------------------
 
@@ -178,12 +184,7 @@ class Model:
 
     def _find(self, what: str, name: str, known: dict[str, int]) -> int:
         if name not in known:
-            import difflib  # only needed for a message
-
-            close = difflib.get_close_matches(str(name), known, n=3)
-            hint = (
-                f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has {[*known]}"
-            )
+            hint = near(name, known)
             raise ValueError(explained("frame", f"{self.name!r} has no {what} {name!r}; {hint}"))
         return known[name]
 

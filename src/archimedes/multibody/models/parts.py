@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
+from archimedes.multibody.models.ranges import check_not_negative, check_numbers
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_finite, check_rotation, check_vector, concrete
 
@@ -18,12 +19,14 @@ __all__ = [
     "Joint",
     "Mimic",
     "Tendon",
+    "check_screw",
+    "check_values",
     "checked_axis",
     "checked_body",
+    "inertia_fault",
     "kind_named",
-    "least_moment",
     "placement",
-    "triangle_excess",
+    "within",
 ]
 
 #: Kinds that are made of others, see `archimedes.multibody.models.joints.KINDS`.
@@ -32,6 +35,12 @@ BUILT = ("fixed", "universal")
 SLACK = 1e-6
 #: Moments of inertia below this, in kg m^2, are what rounding in a file has left of zero.
 ROUNDING = 1e-15
+#: Numbers of a joint, and those of them that are not negative.
+VALUES = (
+    "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
+    "armature",
+)  # fmt: skip
+NOT_NEGATIVE = ("speed_limit", "effort_limit", "damping", "friction", "armature")
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,14 @@ class Mimic:
     joint: str
     multiplier: float = 1.0
     offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not np.isfinite([self.multiplier, self.offset]).all():
+            raise ValueError(
+                f"Mimic of {self.joint!r}: multiplier and offset must be finite, got "
+                f"{self.multiplier} and {self.offset}"
+            )
 
 
 @dataclass(frozen=True)
@@ -124,6 +141,58 @@ def checked_axis(axis: Any, name: str) -> tuple[float, float, float]:
     return (x, y, z)
 
 
+def check_values(values: dict[str, Any], where: str) -> None:
+    """Raise where numbers of a joint cannot be: those that are known."""
+    for key, value in values.items():
+        if key not in VALUES:
+            raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
+        check = check_not_negative if key in NOT_NEGATIVE else check_numbers
+        check(value, f"{where}: {key}")
+    lower, upper = (
+        concrete(as_array(values.get(key, default)))
+        for key, default in (("lower", -np.inf), ("upper", np.inf))
+    )
+    if lower is not None and upper is not None and np.any(lower > upper):
+        raise ValueError(
+            f"{where}: the lower limit is above the upper one, {lower.tolist()} and "
+            f"{upper.tolist()}"
+        )
+
+
+def within(joint: Joint, q: Any) -> None:
+    """Raise where known coordinates are outside the limits of a joint."""
+    known = concrete(q)
+    for key, sign in (("lower", -1.0), ("upper", 1.0)):
+        limit = concrete(as_array(joint.values.get(key, sign * np.inf)))
+        if known is None or limit is None or isinstance(joint.kind, str):
+            continue
+        beyond = sign * (known - limit) > 1e-9 * np.maximum(1.0, np.abs(limit))
+        if joint.kind.straight and np.any(beyond):
+            raise ValueError(
+                f"lock: joint {joint.name!r} at {known.tolist()} is beyond its {key} limit "
+                f"{limit.tolist()}; angles are in rad, lengths in m"
+            )
+
+
+def check_screw(
+    kind: Any, axis: tuple[float, ...], second: tuple[float, ...] | None, pitch: Any, where: str
+) -> None:
+    """Raise where a joint has an axis or a pitch that its kind does not use."""
+    if not np.isfinite(pitch):
+        raise ValueError(f"{where}: pitch must be finite, in m per rad, got {pitch}")
+    if pitch != 0.0 and kind_named(kind) is not KINDS["helical"]:
+        raise ValueError(f"{where}: only helical joints have a pitch")
+    if second is None:
+        return
+    if kind != "universal":
+        raise ValueError(f"{where}: only universal joints have a second_axis")
+    if abs(np.dot(axis, second)) > 1.0 - 1e-9:
+        raise ValueError(
+            f"{where}: second_axis={second} must not be along axis={axis}: kind='revolute' turns "
+            "about one axis"
+        )
+
+
 def placement(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:
     """Return a rotation (3, 3), child to parent, and a position (3,).
 
@@ -146,6 +215,8 @@ def checked_body(name: str, mass: Any, com: Any, inertia: Any) -> Body:
     if tuple(J.shape) != (3, 3):
         raise ValueError(f"{where}: inertia must be (3, 3), or (3,) on the diagonal, got {J.shape}")
     check_finite(J, f"{where}: inertia")
+    if np.ndim(as_array(mass, f"{where}: mass")):
+        raise ValueError(f"{where}: mass must be one number, in kg, got shape {np.shape(mass)}")
     known = concrete(mass if hasattr(mass, "shape") else as_array(mass, f"{where}: mass"))
     if known is not None and not 0.0 <= float(known) < np.inf:
         raise ValueError(f"{where}: mass must be finite and not negative, in kg, got {mass}")
@@ -171,6 +242,16 @@ def least_moment(J: Any) -> float:
         return 0.0
     moments = np.linalg.eigvalsh(values)
     return float(moments[0]) if moments[0] < -ROUNDING - 1e-9 * moments[2] else 0.0
+
+
+def inertia_fault(J: Any, slack: float) -> str:
+    """Return why no body has an inertia, "" where one may or where it is not known."""
+    if least := least_moment(J):
+        return f"its least principal moment is negative, {least:.4g} kg m^2"
+    excess = triangle_excess(J)
+    if excess > slack:
+        return f"its largest principal moment exceeds the sum of the others by {100 * excess:.2g} %"
+    return ""
 
 
 def triangle_excess(J: Any) -> float:

@@ -27,6 +27,13 @@ class Report:
         """Count an element that is in the model."""
         self.used[tag] = self.used.get(tag, 0) + 1
 
+    def add(self, other: Report) -> None:
+        """Take over what another one says."""
+        for tag, count in other.used.items():
+            self.used[tag] = self.used.get(tag, 0) + count
+        self.approximated += other.approximated
+        self.ignored += other.ignored
+
     def check(self) -> None:
         """Raise where something was left out or changed."""
         lost = [*self.approximated, *self.ignored]

@@ -31,7 +31,7 @@ class Surface:
         self.vertices = np.array(vertices, dtype=float).reshape(-1, 3)
         self.triangles = np.array(triangles, dtype=np.int64).reshape(-1, 3)
         if self.triangles.size and not (
-            0 <= self.triangles.min() and self.triangles.max() < len(self.vertices)
+            self.triangles.min() >= 0 and self.triangles.max() < len(self.vertices)
         ):
             raise ValueError(f"triangles must be numbers of the {len(self.vertices)} vertices")
         if not np.isfinite(self.vertices).all():
@@ -55,14 +55,22 @@ class Surface:
         return Surface, (self.vertices, self.triangles)
 
 
+#: Kinds of shapes, and how many numbers their sizes are; what they are used for.
+COUNTS = {
+    "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "plane": 2, "mesh": 3
+}  # fmt: skip
+ROLES = ("visual", "collision")
+
+
 class Shape(NamedTuple):
     """One shape on a body: `role` is "visual" or "collision", `kind` box, sphere, ..., mesh.
 
     `size` is (x, y, z) of a box, (radius,) of a sphere, (radius, length) of a cylinder or capsule
     along z (a capsule's length is between the centres of its ends), half axes of an ellipsoid,
     (x, y) of a plane, 0 for no end, or the scale of a mesh. A mesh is a `file`, a path, or a
-    `surface` (a `Surface`, of MJCF files); both are None where it was not found. `rotation` (3, 3), from the shape to the body, and `position` (3,) are in the
-    body. ``frame_pose(model, q, shape.body)`` says where that is.
+    `surface` (a `Surface`, of MJCF files); both are None where it was not found. `rotation`
+    (3, 3), from the shape to the body, and `position` (3,) are in the body.
+    ``frame_pose(model, q, shape.body)`` says where that is.
 
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -99,7 +107,25 @@ def shape_at(
     surface: Surface | None = None,
 ) -> Shape:
     """Return a shape, all of it tuples: calls need not look whether it has changed."""
+    check_shape(body, role, kind, size)
     rows = tuple(tuple(row) for row in np.asarray(R, dtype=float).tolist())
     path = None if file is None else str(file)
     place = tuple(np.asarray(p, dtype=float).tolist())
     return Shape(body, role, kind, tuple(float(x) for x in size), rows, place, path, surface)
+
+
+def check_shape(body: str, role: str, kind: str, size: Sequence[Any]) -> None:
+    """Raise where there is no such shape."""
+    where = f"shape of {body!r}"
+    if role not in ROLES:
+        raise ValueError(f"{where}: role={role!r} must be one of {', '.join(ROLES)}")
+    if kind not in COUNTS:
+        raise ValueError(f"{where}: kind={kind!r} must be one of {', '.join(COUNTS)}")
+    numbers = np.array(size, dtype=float)
+    if numbers.shape != (COUNTS[kind],):
+        raise ValueError(
+            f"{where}: a {kind} has {COUNTS[kind]} size{'s' * (COUNTS[kind] > 1)}, got "
+            f"{np.shape(size)}"
+        )
+    if not np.isfinite(numbers).all() or (kind != "mesh" and (numbers < 0.0).any()):
+        raise ValueError(f"{where}: sizes must be finite and not negative, in m, got {size}")

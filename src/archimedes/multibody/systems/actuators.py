@@ -30,8 +30,8 @@ def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: A
     >>> actuator_torque(b.build(), [motor], np.zeros(1), np.array([5.0]), np.array([1.0]))
     array([2.5])
     """
-    q = check_coordinates(model, q, "q", model.nq)
-    v = check_coordinates(model, v, "v", model.nv)
+    q = check_coordinates(model, q, "q")
+    v = check_coordinates(model, v, "v")
     u = check_commands(u, len(actuators))
     total = 0.0 * v
     for k, actuator in enumerate(actuators):

@@ -25,6 +25,7 @@ from archimedes.multibody.algorithms.mass_matrix import mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import check_not_negative
 from archimedes.multibody.models.spatial_algebra import (
     Pose,
     Spatial,
@@ -37,7 +38,9 @@ from archimedes.multibody.systems.universal_closures import (
     universal_error,
     universal_rows,
 )
+from archimedes.spatial.components import as_array
 from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log, se3_right_jacobian
+from archimedes.spatial.validation import check_finite, concrete
 
 __all__ = [
     "constrained_acceleration",
@@ -67,7 +70,8 @@ def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
     >>> np.abs(constraint_error(b.build(), [stop], np.zeros(1))).max()
     np.float64(0.5)
     """
-    return np.concatenate([error_of(model, c, q) for c in closures])
+    q = single(model, q, "q")
+    return np.concatenate([error_of(model, c, q) for c in held(closures)])
 
 
 def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
@@ -82,7 +86,8 @@ def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
     >>> np.abs(constraint_jacobian(b.build(), [held], np.zeros(1))).sum()
     np.float64(1.0)
     """
-    return np.concatenate([rows_of(model, c, q) for c in closures])
+    q = single(model, q, "q")
+    return np.concatenate([rows_of(model, c, q) for c in held(closures)])
 
 
 def error_of(model: Model, c: Holds, q: Any) -> Any:
@@ -212,19 +217,27 @@ def constrained_acceleration(
     >>> abs(float(a[0])) < 1e-12, round(float(np.abs(f).max()), 9)
     (True, 19.62)
     """
-    q, v = single(model, q, "q", model.nq), single(model, v, "v", model.nv)
-    torques = single(model, tau, "tau", model.nv)
+    q, v = single(model, q, "q"), single(model, v, "v")
+    torques = single(model, tau, "tau")
+    for value, name in ((frequency, "frequency, in rad/s,"), (damping_ratio, "damping_ratio")):
+        check_not_negative(value, name)
     if passive:
         torques = torques + passive_torque(model, q, v)
     J = constraint_jacobian(model, closures, q)
     rest = torques - rnea(model, q, v, np.zeros(model.nv), forces)
     wanted = -np.concatenate([bias_of(model, c, q, v) for c in closures])
-    if frequency:
+    if not known_zero(frequency):
         error = constraint_error(model, closures, q)
         wanted = wanted - 2.0 * damping_ratio * frequency * (J @ v) - frequency**2 * error
     freely, across, G = condensed(model, q, J, rest)
     f = softened_solve(G, wanted - J @ freely)
     return freely + across @ f, f
+
+
+def known_zero(x: Any) -> bool:
+    """Whether a number is known to be zero."""
+    known = concrete(as_array(x))
+    return known is not None and not known.any()
 
 
 def condensed(model: Model, q: Any, J: Any, right: Any) -> tuple[Any, Any, Any]:
@@ -244,12 +257,22 @@ def softened_solve(G: Any, right: Any) -> Any:
     return f
 
 
-def single(model: Model, x: Any, name: str, size: int) -> Any:
-    """Return an argument as an array (size,)."""
-    array = check_coordinates(model, x, name, size)
+def single(model: Model, x: Any, name: str) -> Any:
+    """Return an argument as an array (nq,) or (nv,)."""
+    array = check_coordinates(model, x, name)
     if array.ndim != 1:
-        raise ValueError(f"{name} must have shape ({size},) here; use arc.vmap for many")
+        raise ValueError(f"{name} must have shape {array.shape[-1:]} here; use arc.vmap for many")
+    check_finite(array, name)
     return array
+
+
+def held(closures: Sequence[Holds]) -> Sequence[Holds]:
+    """Return closures, of which there must be one or more."""
+    if isinstance(closures, (Closure, Coupling)):
+        raise TypeError(f"closures must be a list of them, [{closures!r}], not one by itself")
+    if not len(closures):
+        raise ValueError("closures are empty: aba and dynamics are for models without any")
+    return closures
 
 
 def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) -> Any:
@@ -264,7 +287,7 @@ def project_velocity(model: Model, closures: Sequence[Holds], q: Any, v: Any) ->
     >>> abs(float(stopped[0])) < 1e-12
     True
     """
-    q, v = single(model, q, "q", model.nq), single(model, v, "v", model.nv)
+    q, v = single(model, q, "q"), single(model, v, "v")
     J = constraint_jacobian(model, closures, q)
     _, across, G = condensed(model, q, J, v)
     return v - across @ softened_solve(G, J @ v)
@@ -274,7 +297,8 @@ def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps
     """Return the configuration (nq,) nearest to `q` at which closures hold, by Newton's method.
 
     The way is the shortest as the mass matrix measures it. `steps` of them suffice from nearby:
-    each squares the error.
+    each squares the error. Whether they did is in `constraint_error`: where closures cannot hold,
+    or from far away, it does not vanish.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, project_configuration
@@ -285,9 +309,9 @@ def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps
     >>> project_configuration(b.build(), [place], np.zeros(1)).round(12)
     array([0.5])
     """
-    q = single(model, q, "q", model.nq)
+    q = single(model, q, "q")
     for _ in range(steps):
-        J = np.concatenate([slope_of(model, c, q) for c in closures])
+        J = np.concatenate([slope_of(model, c, q) for c in held(closures)])
         error = constraint_error(model, closures, q)
         _, across, G = condensed(model, q, J, np.zeros(model.nv))
         q = integrate(model, q, -(across @ softened_solve(G, error)))

@@ -37,7 +37,7 @@ def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.
         raise ValueError(
             f"joint {joint!r} has {places.stop - places.start} coordinates; one is read"
         )
-    angle = check_coordinates(model, q, "q", model.nq)[..., places.start] - zero
+    angle = check_coordinates(model, q, "q")[..., places.start] - zero
     return angle if counts is None else np.floor(angle * counts) / counts
 
 

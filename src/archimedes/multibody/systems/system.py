@@ -42,7 +42,7 @@ def rest_state(model: Model, q: Any = None) -> State:
     >>> rest_state(b.build())
     State(q=array([0.]), v=array([0.]))
     """
-    place = neutral(model) if q is None else check_coordinates(model, q, "q", model.nq)
+    place = neutral(model) if q is None else check_coordinates(model, q, "q")
     return State(place, 0.0 * place[..., :1] + [0.0] * model.nv)
 
 
