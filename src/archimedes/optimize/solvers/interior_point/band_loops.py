@@ -437,6 +437,73 @@ def product(w: Any, jac: Any, columns: Any, starts: Any, m: Any, x: Any, y: Any)
         y[i] = total.get()
 
 
+def refined(
+    w: Any,
+    M: Any,
+    inverse: Any,
+    X: Any,
+    S: Any,
+    over: Any,
+    jac: Any,
+    columns: Any,
+    starts: Any,
+    y: Any,
+    m: Any,
+    nb: Any,
+    nt: Any,
+    kept: Any,
+    width: Any,
+    ld: Any,
+    nv: Any,
+    H: Any,
+    diagonal: Any,
+    given: Any,
+    D: Any,
+    room: Any,
+    r: Any,
+    rc: Any,
+    x: Any,
+    lam: Any,
+    out: Any,
+) -> None:
+    """x and lam by two sweeps; ``room`` has 2 (n + m) numbers.
+
+    ``out``: largest of what the first one leaves, of the right sides, and of x.
+    """
+    sizes = (nb, nt, kept, width, ld, nv)
+    system = (M, inverse, X, S, over, jac, columns, starts, y, m, *sizes)
+    n = nb + nt
+    rest, more = room, room.from_(n)
+    rest_c, more_lam = room.from_(n * 2), room.from_(n * 2 + m)
+    w.call("by_factors", *system, r, rc, x, lam)
+    w.call("times", H, diagonal, *sizes, x, rest)
+    with w.loop(0, n) as j:
+        rest[j] = r[j] - rest[j]
+    # The equations are met up to delta by construction.
+    with w.loop(0, m) as i:
+        value = lam[i]
+        rest_c[i] = (given[i] - D[i]) * value
+        with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
+            at = columns[p]
+            rest[at] = rest[at] - jac[p] * value
+    left, right, size = w.variable(0.0), w.variable(0.0), w.variable(0.0)
+    strange = w.variable(0.0)
+    with w.loop(0, n) as j:
+        left.most(abs(rest[j]))
+        # Zero, but for numbers that are not finite, which comparisons do not see.
+        strange.add(rest[j] * 0.0)
+        right.most(abs(r[j]))
+        size.most(abs(x[j]))
+    with w.loop(0, m) as i:
+        right.most(abs(rc[i]))
+    out[0], out[1], out[2] = left.get() + strange.get(), right.get(), size.get()
+    w.call("by_factors", *system, rest, rest_c, more, more_lam)
+    with w.loop(0, n) as j:
+        x[j] = x[j] + more[j]
+    with w.loop(0, m) as i:
+        lam[i] = lam[i] + more_lam[i]
+
+
 #: Kinds of the parameters (F and I arrays, f and i numbers) and the description.
 functions: dict[str, tuple[str, Callable[..., None]]] = {
     "scatter": ("FIFii", scatter),
@@ -455,6 +522,7 @@ functions: dict[str, tuple[str, Callable[..., None]]] = {
     "factor": ("FFFFFiiiiii", factor),
     "by_factors": ("FFFFFFIIFiiiiiiiFFFF", by_factors),
     "times": ("FFiiiiiiFF", times),
+    "refined": ("FFFFFFIIFiiiiiiiFFFFFFFFFF", refined),
     "transposed": ("FIIiFFFi", transposed),
     "product": ("FIIiFF", product),
 }

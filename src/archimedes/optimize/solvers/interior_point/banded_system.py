@@ -123,7 +123,7 @@ class BandedSystem:
         self._D, self._given_D = np.full(self.m, np.nan), np.zeros(self.m)
         #: The last D, where nobody can have changed it since.
         self._same_D: np.ndarray | None = None
-        self._zeros = np.zeros(self.n)
+        self._zeros, self._room = np.zeros(self.n), np.zeros(2 * (self.n + self.m))
 
     def _bind(self) -> None:
         """Give the native functions what is the same in all calls."""
@@ -138,9 +138,10 @@ class BandedSystem:
             *(self.m, self.nb, self.nt, self.ld, self.kept, self.nv),
         )
         self._factor = partial(loops.factor, *factors, id(self._diagonal), *sizes)
-        self._solve = partial(
-            loops.by_factors, *factors, id(self._over), *A, id(self._y), self.m, *sizes
-        )
+        system = (*factors, id(self._over), *A, id(self._y), self.m, *sizes)
+        self._solve = partial(loops.by_factors, *system)
+        more = (self._H, self._diagonal, self._given_D, self._D, self._room)
+        self._refine = partial(loops.refined, *system, *map(id, more))
         self._product = partial(loops.times, id(self._H), id(self._diagonal), *sizes)
         self._transposed = partial(loops.transposed, *A, self.m)
         self._forward = partial(loops.product, *A, self.m)
@@ -218,22 +219,19 @@ class BandedSystem:
         What r has behind its n numbers is of no concern, and zero in dx. With ``Care.PLAIN``
         nobody looks at what is left: 0 is returned for it.
         """
+        if care is Care.REFINED:
+            x, lam, out = np.zeros(r.size), np.empty(self.m), np.empty(3)
+            self._refine(id(r), id(rc), id(x), id(lam), id(out))
+            left, given, size = out.tolist()
+            return x, lam, left / (max(given, 1e-300) + size)
         x, lam = self.once(r, rc)
         if care is Care.PLAIN:
             return x, lam, 0.0
-        if care is Care.EXACT:
-            v, right = np.concatenate([x[: self.n], lam]), np.concatenate([r[: self.n], rc])
-            size = max(_largest(right), 1e-300)
-            v, left = self._accelerated(v, self._rest(v, right), right, size)
-            x[: self.n] = v[: self.n]
-            return x, v[self.n :].copy(), left
-        rest = r[: self.n] - self.transposed(lam, self.times(x))
-        left = _largest(rest) / (max(_largest(r), _largest(rc), 1e-300) + _largest(x))
-        # The equations are met up to delta by construction.
-        rest_c = (self._given_D - self._D) * lam
-        more, more_lam = self.once(rest, rest_c)
-        x[: self.n] += more
-        return x, lam + more_lam, left
+        v, right = np.concatenate([x[: self.n], lam]), np.concatenate([r[: self.n], rc])
+        size = max(_largest(right), 1e-300)
+        v, left = self._accelerated(v, self._rest(v, right), right, size)
+        x[: self.n] = v[: self.n]
+        return x, v[self.n :].copy(), left
 
     def _accelerated(
         self, v: np.ndarray, rest: np.ndarray, right: np.ndarray, size: float
