@@ -50,6 +50,37 @@ class Equations:
     def _rest(self, p: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args if self.p_like is None else (self.unravel_p(p), *args)
 
+    def _slope(self, given: Any) -> Any:
+        """Return what ``dynamics`` returned as a vector, or say why it is not dx/dt."""
+        flat = tree.ravel(given)[0]
+        must = "it must return dx/dt with the structure of x"
+        if flat.shape != (self.own,):
+            raise ValueError(
+                f"dynamics returns {flat.size} numbers for a state of {self.own}: {must}"
+            )
+        like, kind = self.x_like, tree.structure(given)
+        listed = isinstance(given, (list, tuple)) and tree.is_leaf(like) and np.ndim(like) == 1
+        if not listed and kind != tree.structure(like):
+            raise ValueError(
+                f"dynamics returns {kind!r} for a state of {tree.structure(like)!r}: {must}"
+            )
+        shapes = [np.shape(leaf) for leaf in tree.leaves(given)]
+        if not listed and shapes != [np.shape(leaf) for leaf in tree.leaves(like)]:
+            own = [np.shape(leaf) for leaf in tree.leaves(like)]
+            raise ValueError(f"dynamics returns shapes {shapes} for a state of {own}: {must}")
+        return flat
+
+    @staticmethod
+    def _number(given: Any, what: str) -> Any:
+        """Return what a cost returned as one number (1,), or say that it is not."""
+        flat = tree.ravel(given)[0]
+        if flat.shape != (1,):
+            raise ValueError(
+                f"{what} returns {flat.size} numbers instead of one: add them up, for example "
+                "with np.sum, and return the sum"
+            )
+        return flat * 1.0
+
     def _along(self, z: Any, scale: Any, begin: Any, end: Any, args: Any) -> Any:
         """Take the unknowns of an interval apart: h, X, U and functions of (s, x, u)."""
         z = z * scale
@@ -68,12 +99,7 @@ class Equations:
             return call
 
         def rate(s: Any, x: Any, u: Any) -> Any:
-            slope = tree.ravel(of(self.dynamics)(s, x, u))[0]
-            if slope.shape != (self.own,):
-                raise ValueError(
-                    f"dynamics returns {slope.size} numbers for a state of {self.own}: it must "
-                    "return dx/dt with the structure of x"
-                )
+            slope = self._slope(of(self.dynamics)(s, x, u))
             if self.integrals is None:
                 return slope * 1.0
             return np.concatenate([slope * 1.0, tree.ravel(of(self.integrals)(s, x, u))[0] * 1.0])
@@ -89,7 +115,9 @@ class Equations:
         cost = self.running_cost
         total = z[:1] * 0.0
         if cost is not None:
-            total = h * sum(w * np.reshape(of(cost)(s, x, u) * 1.0, (1,)) for s, x, u, w in visited)
+            total = h * sum(
+                w * self._number(of(cost)(s, x, u), "running_cost") for s, x, u, w in visited
+            )
         if self.path is not None:
             kept = visited[:-1] if self.path_at_last else visited
             parts += [tree.ravel(of(self.path)(s, x, u))[0] * 1.0 for s, x, u, _ in kept]
@@ -112,7 +140,7 @@ class Equations:
             self.boundary,
             self.path if self.path_at_last else None,
         )
-        parts = [z[:1] * 0.0 if cost is None else np.reshape(cost(*given) * 1.0, (1,))]
+        parts = [z[:1] * 0.0 if cost is None else self._number(cost(*given), "terminal_cost")]
         if path is not None:
             control = self.unravel_u(z[head + 2 * nx :])
             parts.append(tree.ravel(path(z[1], given[3], control, *rest))[0] * 1.0)

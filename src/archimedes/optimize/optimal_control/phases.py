@@ -21,8 +21,8 @@ from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.limits import limits
 from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import shapes_of
-from archimedes.optimize.solvers.by_name import check_method, solve_task
+from archimedes.optimize.problems.unknowns import numbers_of
+from archimedes.optimize.solvers.by_name import CHAINED, check_method, solve_task
 
 __all__ = ["Phases", "PhasesSolution"]
 
@@ -105,21 +105,28 @@ class Phases:
         are those of ``OptimalControl.solve``.
         """
         began = time.perf_counter()
-        check_method(solver, "solver")
+        check_method(solver, "solver", CHAINED)
         settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
-        parts = self._parts(guesses, intervals, method, tuple(args), settings, monitor)
-        task = self._joined(parts, tuple(args), settings, monitor)
+        args = args if isinstance(args, tuple) else (args,)
+        parts = self._parts(guesses, intervals, method, args, settings, monitor)
+        task = self._joined(parts, args, settings, monitor)
         answer = solve_task(task, solver)
         seconds = time.perf_counter() - began
         return PhasesSolution(
-            [_solution(part, answer, tuple(args), seconds) for part in parts], task, answer
+            [_solution(part, answer, args, seconds) for part in parts], task, answer
         )
 
     def _parts(
         self, guesses: Any, intervals: Any, method: Any, args: Any, settings: Any, monitor: Any
     ) -> list[_Part]:
         count = len(self.phases)
+        guesses = guesses.phases if isinstance(guesses, PhasesSolution) else guesses
+        if not isinstance(guesses, (list, tuple)):
+            raise ValueError(
+                f"guesses must be a list, with a guess for each of {count} phases, or an earlier "
+                "solution"
+            )
         if len(guesses) != count:
             raise ValueError(f"guesses has {len(guesses)} entries for {count} phases")
         meshes = intervals if isinstance(intervals, (list, tuple)) else [intervals] * count
@@ -214,7 +221,7 @@ class Phases:
             return plain, np.zeros(n + 1)
         made = Compiled(lambda tf, *more: link(tf, *more), name=f"links[{k}]")
         given = (before.x_like, 0.0, after.x_like)
-        like = shapes_of(made, 0.0, given, f"links[{k}]")
+        like = numbers_of(made, 0.0, given, f"links[{k}]")
 
         def linked(z: Any, scale: Any, *args: Any) -> Any:
             z = z * scale

@@ -16,7 +16,7 @@ from archimedes.optimize.optimal_control.refinement import refined
 from archimedes.optimize.optimal_control.schemes import scheme_of
 from archimedes.optimize.optimal_control.solution import ControlSolution
 from archimedes.optimize.optimal_control.transcription import Transcription
-from archimedes.optimize.problems.unknowns import shapes_of
+from archimedes.optimize.problems.unknowns import numbers_of
 
 __all__ = ["OptimalControl", "mesh_of"]
 
@@ -70,10 +70,14 @@ class OptimalControl:
             raise TypeError("OptimalControl: dynamics must be a function (t, x, u) -> dx/dt")
         if self.running_cost is None and self.terminal_cost is None:
             raise ValueError("OptimalControl: give a running_cost, a terminal_cost, or both")
-        if self.integral_bounds is not None and self.integrals is None:
-            raise ValueError(
-                "OptimalControl: integral_bounds are given, but no integrals they are for"
-            )
+        for name, function in (
+            ("path_bounds", self.path),
+            ("boundary_bounds", self.boundary),
+            ("integral_bounds", self.integrals),
+        ):
+            if getattr(self, name) is not None and function is None:
+                what = "integrals" if name == "integral_bounds" else name.removesuffix("_bounds")
+                raise ValueError(f"OptimalControl: {name} are given, but no {what} they are for")
         for name in ("t0", "tf"):
             _check_time(name, getattr(self, name))
         self._made: dict[Any, Transcription] = {}
@@ -108,6 +112,7 @@ class OptimalControl:
                 "part of a recorded function: solve outside, and pass what you need of it in"
             )
         mesh = mesh_of(intervals)
+        args = args if isinstance(args, tuple) else (args,)
         start = guess if isinstance(guess, ControlSolution) else Guess.of(guess, self)
         found = self._solve_on(mesh, start, method, args, options, callback, solver)
         for _ in range(max_refinements):
@@ -146,25 +151,35 @@ class OptimalControl:
             return None
         rest = args if guess.p is None else (guess.p, *args)
         made = Compiled(lambda t, *more: integrals(t, *more), name="integrals")
-        return shapes_of(made, 0.0, (guess.x_like, guess.u_like, *rest), "integrals")
+        return numbers_of(made, 0.0, (guess.x_like, guess.u_like, *rest), "integrals")
 
 
 def _check_time(name: str, given: Any) -> None:
     pair = isinstance(given, (tuple, list))
-    values = np.asarray(given if pair else [given], dtype=float)
-    if values.shape not in ((1,), (2,)) or np.any(np.isnan(values)):
-        raise ValueError(f"OptimalControl: {name} must be a number, or a pair (lower, upper)")
+    values = np.asarray(given if pair else [given])
+    good = values.dtype.kind in "fiu" and values.shape == ((2,) if pair else (1,))
+    if not good or np.any(np.isnan(values)) or not (pair or np.isfinite(values[0])):
+        raise ValueError(
+            f"OptimalControl: {name} must be a number, or a pair (lower, upper) where it is free, "
+            f"got {given!r}"
+        )
     if pair and values[0] > values[1]:
         raise ValueError(f"OptimalControl: {name} = {given} is crossed: lower above upper")
 
 
 def mesh_of(intervals: Any) -> np.ndarray:
     """Return a mesh from 0 to 1, given as it is or as a number of intervals."""
-    if np.ndim(intervals) == 0:
-        if int(intervals) != intervals or intervals < 1:
-            raise ValueError(f"intervals = {intervals} must be a whole number, at least 1")
-        return np.linspace(0.0, 1.0, int(intervals) + 1)
-    mesh = np.asarray(intervals, dtype=float)
+    try:
+        mesh = np.asarray(intervals, dtype=float)
+    except (TypeError, ValueError):
+        mesh = np.asarray(np.nan)
+    if mesh.ndim == 0:
+        if not (mesh >= 1 and mesh == np.round(mesh) and np.isfinite(mesh)):
+            raise ValueError(
+                f"intervals = {intervals!r} must be a whole number, at least 1, or a mesh from 0 "
+                "to 1"
+            )
+        return np.linspace(0.0, 1.0, int(mesh) + 1)
     if (
         mesh.ndim != 1
         or mesh.size < 2

@@ -124,7 +124,7 @@ class ControlSolution(Answered):
     def at(self, t: Any) -> tuple[Any, Any]:
         """Return states and controls at times t (n,), as trees with a leading axis."""
         s = (np.atleast_1d(np.asarray(t, dtype=float)) - self.t0) / (self.tf - self.t0)
-        if np.any(s < -1e-9) or np.any(s > 1 + 1e-9):
+        if not np.all((s >= -1e-9) & (s <= 1 + 1e-9)):
             raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
         X, _, U = self._along(s)
         made = self._made.equations

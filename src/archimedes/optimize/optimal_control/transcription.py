@@ -24,8 +24,8 @@ from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.tasks import Monitor, Settings, Task
-from archimedes.optimize.problems.unknowns import shapes_of
-from archimedes.optimize.solvers.by_name import check_method, solve_task
+from archimedes.optimize.problems.unknowns import numbers_of
+from archimedes.optimize.solvers.by_name import CHAINED, check_method, solve_task
 
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
@@ -70,12 +70,12 @@ class Transcription:
             given = (self.equations.x_like, self.equations.u_like, *rest)
             path = self.problem.path
             made = Compiled(lambda t, *more: path(t, *more), name="path")
-            self._path_like = shapes_of(made, 0.0, given, "path")
+            self._path_like = numbers_of(made, 0.0, given, "path")
         if self.problem.boundary is not None and self._boundary_like is None:
             boundary = self.problem.boundary
             made = Compiled(lambda t0, *more: boundary(t0, *more), name="boundary")
             given = (self.equations.x_like, 0.0, self.equations.x_like, *rest)
-            self._boundary_like = shapes_of(made, 0.0, given, "boundary")
+            self._boundary_like = numbers_of(made, 0.0, given, "boundary")
 
     def _blocks(self, mesh: np.ndarray, layout: Layout, scale: np.ndarray) -> tuple[Any, Any]:
         """Return the blocks and the limits (low, high) of their rows."""
@@ -147,6 +147,8 @@ class Transcription:
         x = limits(problem.state_bounds, self.equations.x_like, "state_bounds")
         u = limits(problem.control_bounds, self.equations.u_like, "control_bounds")
         p = (np.zeros(0), np.zeros(0))
+        if self.equations.p_like is None and problem.parameter_bounds is not None:
+            raise ValueError("parameter_bounds are given, but the guess has no parameters 'p'")
         if self.equations.p_like is not None:
             p = limits(problem.parameter_bounds, self.equations.p_like, "parameter_bounds")
         whole, own = [], self.equations.own
@@ -232,7 +234,7 @@ class Transcription:
     ) -> ControlSolution:
         """Solve on one mesh."""
         began = time.perf_counter()
-        check_method(solver, "solver")
+        check_method(solver, "solver", CHAINED)
         settings = Settings.of(options, solver)
         monitor = Monitor(callback, lambda x: x, settings.maxtime, settings.tol)
         layout, scale, task = self.task(mesh, guess, args, settings, monitor, warm)

@@ -87,8 +87,12 @@ def vector_like(given: Any, like: Any, missing: float, what: str) -> np.ndarray:
         if values.dtype == object:  # lists with None in them
             values = np.where(values == None, missing, values)  # noqa: E711
         try:
-            full = np.broadcast_to(np.asarray(values, dtype=float), np.shape(leaf))
+            values = np.asarray(values, dtype=float)
         except (TypeError, ValueError):
+            raise ValueError(f"{path} must hold numbers, got {_short(part)}") from None
+        try:
+            full = np.broadcast_to(values, np.shape(leaf))
+        except ValueError:
             raise ValueError(
                 f"{path} has shape {values.shape}, which does not broadcast to {np.shape(leaf)}, "
                 "the shape of what it is for"

@@ -11,7 +11,7 @@ from archimedes.errors import TraceError
 from archimedes.function import Compiled
 from archimedes.optimize.problems.limits import name_of
 
-__all__ = ["as_unknowns", "shapes_of"]
+__all__ = ["as_unknowns", "numbers_of", "shapes_of"]
 
 
 def as_unknowns(x0: Any, what: str = "x0") -> Any:
@@ -47,3 +47,11 @@ def shapes_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: st
             raise ValueError(f"{path} is a {type(value).__name__}, but numbers are needed")
         found.append(np.zeros(out.spec.shape if out.spec.traced else np.shape(value))[()])
     return recording.out_tree.unflatten(found)
+
+
+def numbers_of(function: Compiled, unknowns: Any, args: tuple[Any, ...], what: str) -> Any:
+    """Return the same for functions that must return something."""
+    found = shapes_of(function, unknowns, args, what)
+    if not tree.ravel(found)[0].size:
+        raise ValueError(f"{what} returns no numbers: does it end with a return statement?")
+    return found

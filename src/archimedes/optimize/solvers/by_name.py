@@ -8,20 +8,22 @@ from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interrupts import noting_interrupts
 
-__all__ = ["check_method", "solve_task"]
+__all__ = ["CHAINED", "check_method", "solve_task"]
 
 #: Those besides SciPy's.
 OWN = ("ipopt", "ipm", "sqp")
+#: Those of trajectories, which are too large for one kernel.
+CHAINED = ("ipm", "ipopt")
 
 
-def check_method(method: str, what: str = "method") -> None:
-    """Refuse names of no method."""
-    if isinstance(method, str) and method in OWN:
+def check_method(method: str, what: str = "method", own: tuple[str, ...] = OWN) -> None:
+    """Refuse names that are neither ``own`` ones nor SciPy's."""
+    if isinstance(method, str) and method in own:
         return
     from archimedes.optimize.solvers.scipy_methods import METHODS
 
     if not isinstance(method, str) or method.lower() not in METHODS:
-        names = (*OWN, *(m.name for m in METHODS.values()))
+        names = (*own, *(m.name for m in METHODS.values()))
         raise ValueError(f"{what}={method!r} is not one of {names}")
 
 
