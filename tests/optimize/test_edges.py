@@ -158,3 +158,50 @@ def test_where_a_function_is_not_defined():
         root(lambda x: np.log(x) - 1.0, -1.0)
     with pytest.raises(TypeError, match="guess must be the QPSolution"):
         solve_qp(EYE, NONE, guess=np.zeros(2))
+
+
+# ---- derivatives of solutions ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [None, 0.9])
+def test_second_derivatives_of_solutions(limit):
+    """They go through the solution, not past it: against differences of first derivatives."""
+    solver = arc.nlp_solver(
+        lambda x, k: k * np.sum((x - 1.0) ** 2) + np.sum(x**4),
+        lambda x, k: x[0] * x[1] + k * x[0],
+        method="sqp",
+    )
+    best = lambda k: np.sum(solver(np.zeros(2), k, constr_bounds=(None, limit)) ** 3)
+    slope, step = arc.grad(best), 1e-4
+    wanted = (slope(1.3 + step) - slope(1.3 - step)) / (2.0 * step)
+    assert arc.hess(best)(1.3) == pytest.approx(wanted, rel=1e-5)
+    assert arc.grad(arc.grad(best))(1.3) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_second_derivatives_of_quadratic_programs():
+    """x = -q / p without limits; on a limit the multiplier has them."""
+
+    def least(p):
+        return solve_qp(p * np.eye(1), np.ones(1), lower=-9.0).fun
+
+    assert arc.grad(arc.grad(least))(2.0) == pytest.approx(-1.0 / 2.0**3, rel=1e-9)
+
+
+def test_derivatives_where_constraints_repeat_each_other():
+    """Multipliers are not unique there, x is."""
+    solver = arc.nlp_solver(
+        lambda x, p: np.sum((x - p) ** 2),
+        lambda x, p: np.stack([x[0] + x[1], 2.0 * (x[0] + x[1])]),
+        method="sqp",
+    )
+    limits = (None, np.array([1.0, 2.0]))
+    slope = arc.jac(lambda p: solver(np.zeros(2), p, constr_bounds=limits))
+    np.testing.assert_allclose(
+        slope(np.array([2.0, 1.5])), [[0.5, -0.5], [-0.5, 0.5]], rtol=0.0, atol=1e-9
+    )
+
+
+def test_a_list_of_pairs_is_not_taken_for_limits():
+    """SciPy's way: with two unknowns it would silently mean something else."""
+    with pytest.raises(ValueError, match=r"not a list of pairs.*bounds=\(\[0.0, 1.0\]"):
+        minimize(square, np.array([0.2, 1.5]), bounds=[(0.0, 0.5), (1.0, 2.0)])

@@ -172,16 +172,16 @@ def test_a_solution_at_the_start():
     [
         (lambda: least_squares(rosenbrock, [0.0, 0.0], method="trf"), ValueError, "jac=arc.jac"),
         (lambda: least_squares(rosenbrock, [0.0, 0.0], foo=1), TypeError, "unknown options"),
-        (lambda: lm_solve(rosenbrock, [5.0, 0.0], bounds=(0.0, 1.0)), ValueError, "number 0 is 5"),
+        (lambda: lm_solve(rosenbrock, [5.0, 0.0], bounds=(0.0, 1.0)), ValueError, r"x0\[0\] is 5"),
         (
             lambda: lm_solve(rosenbrock, [0.0, 0.0], bounds=(1.0, 0.0)),
             ValueError,
-            "below its upper",
+            "bounds are crossed",
         ),
         (
             lambda: lm_solve(rosenbrock, [0.0, 0.0], bounds=([0.0] * 3, 1.0)),
             ValueError,
-            "3 numbers",
+            r"bounds\[0\] has shape \(3,\)",
         ),
         (lambda: lm_solve(rosenbrock, []), ValueError, "no numbers"),
         (
@@ -217,3 +217,45 @@ def test_residuals_that_are_rounding_are_a_success():
     assert found.success and found.status is LMStatus.ROUNDING_REACHED
     assert "is rounding" in found.message
     np.testing.assert_allclose(found.x, [2.0, -1.3], rtol=1e-13)
+
+
+def test_the_options_and_results_of_other_solvers():
+    from archimedes.optimize import Multipliers
+
+    found = least_squares(rosenbrock, [-1.2, 1.0], options={"maxiter": 2, "tol": 1e-9})
+    assert found.status is LMStatus.MAX_ITERATIONS and found.iterations == 2
+    late = least_squares(rosenbrock, [-1.2, 1.0], options={"maxtime": 1e-9})
+    assert late.status is LMStatus.TIME_LIMIT and "raise maxtime" in late.message
+    held = least_squares(lambda x: x["a"] - 3.0, {"a": 1.0}, bounds=(None, {"a": 2.0}))
+    assert isinstance(held.multipliers, Multipliers)
+    assert held.multipliers.bounds["a"] == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="maxtime=-1 must be a positive number"):
+        least_squares(rosenbrock, [-1.2, 1.0], options={"maxtime": -1})
+
+
+def test_an_interrupt_returns_the_best_point():
+    calls = []
+
+    def slopes(x):
+        calls.append(x)
+        if len(calls) > 3:
+            raise KeyboardInterrupt
+        return arc.jac(rosenbrock)(x)
+
+    found = lm_solve(rosenbrock, np.array([-1.2, 1.0]), jac=slopes)
+    assert found.status is LMStatus.INTERRUPTED and not found.success
+    np.testing.assert_array_equal(found.x, calls[2])
+    assert found.cost < 0.5 * np.sum(rosenbrock(calls[0]) ** 2)
+
+
+def test_bounds_as_trees_with_nothing_in_places_and_equal_ones():
+    start = {"a": 1.0, "b": np.zeros(2)}
+    misfit = lambda x: np.concatenate([[x["a"] - 3.0], x["b"] - 5.0])
+    found = least_squares(misfit, start, bounds=({"a": 1.0, "b": None}, {"a": 1.0, "b": 4.0}))
+    assert found.success and found.x["a"] == 1.0
+    np.testing.assert_array_equal(found.x["b"], [4.0, 4.0])
+
+
+def test_a_closure_over_traced_values_is_named():
+    with pytest.raises(TypeError, match="least_squares run on numbers"):
+        arc.compile(lambda p: least_squares(lambda x: x - p, np.zeros(1)).x)(1.0)

@@ -12,14 +12,17 @@ __all__ = ["least_squares"]
 
 #: "hess-lm" is the name that users of the original type.
 METHODS = ("hess-lm", "lm")
-_OPTIONS = ("ftol", "xtol", "gtol", "max_nfev", "damping", "loss", "f_scale", "jac")
+_OPTIONS = (
+    *("tol", "maxiter", "maxtime", "ftol", "xtol", "gtol"),
+    *("max_nfev", "damping", "loss", "f_scale", "jac"),
+)
 
 
 def least_squares(
     func: Callable[..., Any],
     x0: Any,
-    args: tuple[Any, ...] = (),
-    bounds: tuple[Any, Any] | None = None,
+    args: Any = (),
+    bounds: Any = None,
     method: str = "hess-lm",
     options: Mapping[str, Any] | None = None,
     **more: Any,
@@ -27,8 +30,9 @@ def least_squares(
     """Minimise the sum of squares of ``func(x, *args)`` from ``x0``: :func:`lm_solve`.
 
     ``method`` is "hess-lm" or "lm": both are the Levenberg-Marquardt method, and take ``bounds``.
-    ``options``, a dict or by name: ftol, xtol, gtol, max_nfev, damping, and, for data with
-    outliers, loss ("soft_l1", "huber", "cauchy", "arctan") and f_scale, as in SciPy.
+    ``options``, a dict or by name: tol (for all of ftol, xtol, gtol), maxiter, maxtime (s),
+    max_nfev, damping, and, for data with outliers, loss ("soft_l1", "huber", "cauchy", "arctan")
+    and f_scale, as in SciPy.
 
     >>> import numpy as np
     >>> t = np.array([0.0, 1.0, 2.0, 3.0])
@@ -46,4 +50,7 @@ def least_squares(
     unknown = sorted(set(given) - set(_OPTIONS))
     if unknown:
         raise TypeError(f"least_squares: unknown options {unknown}; there are {_OPTIONS}")
+    tol = given.pop("tol", None)
+    if tol is not None:
+        given = {**dict.fromkeys(("ftol", "xtol", "gtol"), tol), **given}
     return lm_solve(func, x0, args, bounds=bounds, **given)

@@ -14,6 +14,7 @@ pass a bound are cut there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ from archimedes.function import compile, is_traced
 from archimedes.function import jac as jacobian
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
+from archimedes.optimize.problems.limits import limits, name_of
 
 __all__ = ["lm_solve"]
 
@@ -39,13 +41,15 @@ _MOST_DAMPING = 1e30
 def lm_solve(
     func: Callable[..., Any],
     x0: Any,
-    args: tuple[Any, ...] = (),
+    args: Any = (),
     *,
-    bounds: tuple[Any, Any] | None = None,
+    bounds: Any = None,
     ftol: float = 1e-10,
     xtol: float = 1e-10,
     gtol: float = 1e-10,
     max_nfev: int | None = None,
+    maxiter: int | None = None,
+    maxtime: float | None = None,
     damping: float = 1e-3,
     loss: str = "linear",
     f_scale: float = 1.0,
@@ -54,9 +58,11 @@ def lm_solve(
     """Minimise the sum of squares of ``func(x, *args)`` from ``x0``.
 
     ``x0`` and the residuals may be any trees of numbers; a list of numbers is an array.
-    ``bounds = (lower, upper)``: numbers, or trees like x0. The iteration ends where cost or x
+    ``bounds = (lower, upper)``: numbers, or trees like x0, with None where there is no limit;
+    equal ones hold a number where it is. The iteration ends where cost or x
     change by less than ``ftol`` or ``xtol``, relatively, where no part of the gradient exceeds
-    ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown). ``loss`` other than
+    ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown), ``maxiter`` iterations or
+    ``maxtime`` seconds; Ctrl-C returns the best point so far. ``loss`` other than
     "linear" gives residuals above ``f_scale`` less weight: "soft_l1", "huber", "cauchy",
     "arctan". Errors of the caller raise; what the numbers do is in ``result.status``. ``jac`` is
     the Jacobian (m, n) of a function of arrays, where it has been made already.
@@ -65,7 +71,13 @@ def lm_solve(
     >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
     array([1., 1.])
     """
-    _check_plain(x0, args)
+    if not callable(func):
+        raise TypeError(
+            f"func must be a function of x, got {type(func).__name__}: write least_squares(f, x0), "
+            "not least_squares(f(x0), x0)"
+        )
+    args = args if isinstance(args, tuple) else (args,)
+    _check_plain((x0, args))
     if isinstance(x0, (list, tuple)) and all(isinstance(x, (int, float)) for x in x0):
         x0 = np.array(x0, dtype=float)
     start, unravel = tree.ravel(tree.map(lambda leaf: np.asarray(leaf) * 1.0, x0))
@@ -78,13 +90,13 @@ def lm_solve(
 
     made: Any = (compile(residuals), jacobian(residuals)) if jac is None else (func, jac)
     problem = _Problem(made[0], made[1], args, lower, upper)
-    limit = 100 * start.size if max_nfev is None else int(max_nfev)
+    limits = _Limits.of(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
     if loss not in LOSSES or not f_scale > 0:
         raise ValueError(
             f"loss={loss!r} must be one of {tuple(LOSSES)}, f_scale={f_scale} positive"
         )
     cost = _Cost(LOSSES[loss], float(f_scale))
-    search = _Search(problem, start, (ftol, xtol, gtol), limit, damping, cost)
+    search = _Search(problem, start, (ftol, xtol, gtol), limits, damping, cost)
     status = search.run()
     x = search.x
     mask = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))
@@ -103,8 +115,8 @@ def lm_solve(
     )
 
 
-def _check_plain(x0: Any, args: Any) -> None:
-    if any(is_traced(leaf) for leaf in tree.leaves((x0, args))):
+def _check_plain(given: Any) -> None:
+    if any(is_traced(leaf) for leaf in tree.leaves(given)):
         raise TypeError(
             "lm_solve and least_squares run on numbers, and were given a value of a function that "
             "is being recorded: call them outside, or write the conditions of the minimum as "
@@ -113,26 +125,45 @@ def _check_plain(x0: Any, args: Any) -> None:
 
 
 def _limits(bounds: Any, x0: Any, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds as vectors."""
-    given = (None, None) if bounds is None else tuple(bounds)
-    if len(given) != 2:
-        raise ValueError("bounds must be a pair (lower, upper): numbers, or trees like x0")
-    found = []
-    for name, bound, none in (("lower", given[0], -np.inf), ("upper", given[1], np.inf)):
-        flat = tree.ravel(none if bound is None else bound)[0] * 1.0
-        if flat.size not in (1, start.size):
-            raise ValueError(f"bounds: the {name} bound holds {flat.size} numbers, x0 {start.size}")
-        found.append(np.broadcast_to(flat, start.shape))
-    lower, upper = found
-    if not np.all(lower < upper):
-        raise ValueError("bounds: each lower bound must be below its upper bound")
+    """Return lower and upper bounds as vectors; equal ones hold a number where it is."""
+    bad = np.flatnonzero(~np.isfinite(start))
+    if bad.size:
+        k = int(bad[0])
+        raise ValueError(f"{name_of(x0, k, 'x0')} is {start[k]}: a start must be finite")
+    lower, upper = limits(bounds, x0, "bounds")
     if not np.all((lower <= start) & (start <= upper)):
         k = int(np.argmin((lower <= start) & (start <= upper)))
         raise ValueError(
-            f"x0 is outside its bounds: number {k} is {start[k]:.6g}, not in "
+            f"x0 is outside its bounds: {name_of(x0, k, 'x0')} is {start[k]:.6g}, not in "
             f"[{lower[k]:.6g}, {upper[k]:.6g}]"
         )
     return lower, upper
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When to stop without a minimum."""
+
+    evaluations: int
+    iterations: float
+    time: float
+
+    @classmethod
+    def of(cls, max_nfev: Any, maxiter: Any, maxtime: Any) -> _Limits:
+        """Return limits from now on."""
+        for name, value in (("max_nfev", max_nfev), ("maxiter", maxiter), ("maxtime", maxtime)):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name}={value!r} must be a positive number")
+        end = np.inf if maxtime is None else time.perf_counter() + maxtime
+        return cls(int(max_nfev), np.inf if maxiter is None else maxiter, end)
+
+    def passed(self, evaluations: int, iterations: int) -> LMStatus | None:
+        """Return the limit that has been reached, if any."""
+        if evaluations >= self.evaluations:
+            return LMStatus.MAX_FEVAL
+        if iterations >= self.iterations:
+            return LMStatus.MAX_ITERATIONS
+        return LMStatus.TIME_LIMIT if time.perf_counter() > self.time else None
 
 
 @dataclass
@@ -149,7 +180,10 @@ class _Problem:
 
     def value(self, x: np.ndarray) -> np.ndarray:
         self.nfev += 1
-        return np.asarray(self.residuals(x, *self.args))
+        found = self.residuals(x, *self.args)
+        if self.nfev == 1:
+            _check_plain(found)  # what it reads may be traced
+        return np.asarray(found)
 
     def slope(self, x: np.ndarray) -> np.ndarray:
         self.njev += 1
@@ -188,7 +222,7 @@ class _Search:
     problem: _Problem
     x: np.ndarray
     tolerances: tuple[float, float, float]
-    max_nfev: int
+    limits: _Limits
     mu: float
     loss: _Cost
     growth: float = 2.0
@@ -204,6 +238,12 @@ class _Search:
             )
         self._arrive(self.x, first)
         self.scale = np.zeros_like(self.x)
+        try:
+            return self._iterate()
+        except KeyboardInterrupt:
+            return LMStatus.INTERRUPTED
+
+    def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
             self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
             gradient = self.J.T @ self.r
@@ -216,8 +256,9 @@ class _Search:
         return LMStatus.NON_FINITE
 
     def _arrive(self, x: np.ndarray, r: np.ndarray) -> None:
-        self.x, self.cost = x, self.loss.of(r)
-        self.raw = (r, self.problem.slope(x))
+        raw = (r, self.problem.slope(x))
+        # All at once: an interrupt leaves it where it was, or where it is.
+        self.x, self.cost, self.raw = x, self.loss.of(r), raw
         #: Those of the model: with a loss, outliers have been made smaller.
         self.r, self.J = self.loss.model(*self.raw)
 
@@ -238,7 +279,7 @@ class _Search:
     def _descend(self, free: np.ndarray) -> LMStatus | None:
         """Raise the damping until a step lowers the cost; take it, and tell if it was the last."""
         ftol, xtol, _ = self.tolerances
-        while self.problem.nfev < self.max_nfev:
+        while (ended := self.limits.passed(self.problem.nfev, len(self.history))) is None:
             step = self._step(free)
             # Rounding must not carry x beyond a bound.
             x = np.clip(self.x + step, self.problem.lower, self.problem.upper)
@@ -264,7 +305,7 @@ class _Search:
                 return LMStatus.FTOL_REACHED
             self.mu *= self.growth
             self.growth *= 2
-        return LMStatus.MAX_FEVAL
+        return ended
 
     def _without_progress(self) -> LMStatus:
         if self._is_minimum(1e-8):

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import tree
+from archimedes.optimize.problems.solutions import Multipliers
 from archimedes.optimize.problems.statuses import Ended
 
 __all__ = ["LMResult", "LMStatus"]
@@ -30,6 +32,9 @@ class LMStatus(enum.IntEnum):
     MAX_FEVAL = 5
     STALLED = 6
     ROUNDING_REACHED = 7
+    MAX_ITERATIONS = 8
+    TIME_LIMIT = 9
+    INTERRUPTED = 10
 
     @property
     def success(self) -> bool:
@@ -59,6 +64,13 @@ _MESSAGES = {
         "smooth, and are its residuals of similar size?"
     ),
     LMStatus.ROUNDING_REACHED: "converged: what is left of the residuals is rounding",
+    LMStatus.MAX_ITERATIONS: (
+        "stopped at the limit of iterations: raise maxiter, or start closer to the solution"
+    ),
+    LMStatus.TIME_LIMIT: (
+        "stopped at the limit of time: raise maxtime, or start closer to the solution"
+    ),
+    LMStatus.INTERRUPTED: "interrupted: x is the best point that was reached",
 }
 
 
@@ -89,6 +101,16 @@ class LMResult(Ended):
     nit: int
     active_mask: np.ndarray
     history: tuple[float, ...] = ()
+
+    @property
+    def iterations(self) -> int:
+        """What results of other solvers call ``nit``."""
+        return self.nit
+
+    @property
+    def multipliers(self) -> Multipliers:
+        """Those of the bounds, as a tree like x: positive at upper ones, negative at lower ones."""
+        return Multipliers(None, tree.ravel(self.x)[1](np.where(self.active_mask, -self.grad, 0.0)))
 
     def covariance(self) -> np.ndarray:
         """Return the covariance (n, n) of x: s^2 (J^T J)^-1, s^2 = sum of squares / (m - n).

@@ -31,6 +31,11 @@ def limits(
     if hasattr(given, "lb") and hasattr(given, "ub"):
         given = (given.lb, given.ub)
     pair = default if given is None else given
+    if isinstance(given, list) and given and all(_is_pair(item) for item in given):
+        raise ValueError(
+            f"{what} must be a pair (lower, upper), not a list of pairs as in SciPy: write "
+            f"{what}=({[item[0] for item in given]}, {[item[1] for item in given]})"
+        )
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ValueError(
             f"{what} must be a pair (lower, upper) of numbers or of trees like what they are for, "
@@ -41,6 +46,10 @@ def limits(
     if not (is_traced(lower) or is_traced(upper)):
         check_order(lower, upper, like, what)
     return lower, upper
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and all(np.ndim(v) == 0 for v in item)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ programming", 1983, theorem 2.3.2):
 
 where L = f + lam . g, H its Hessian in x, A the Jacobian of g. A limit counts as holding where
 its multiplier is larger than the distance to it; this is where the solution has a derivative.
+Rows that hold and depend on each other share their multiplier in any way: a small number in their
+corner picks one, and dx is what it is.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from archimedes import tree
 from archimedes.function import callback, custom_jvp, grad, hess, jac, jvp, stop_gradient
 
 __all__ = ["recorded_solution"]
+
+#: What dependent rows have in their corner, against the squares of their entries.
+_CORNER = 1e-13
 
 #: ``(x0, p, limits) -> (x, lam_g, lam_x)``, nan where there is no solution.
 Solve = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -57,7 +62,9 @@ def attached(func: Callable[..., Any], n: int, m: int) -> Callable[..., Any]:
 
     @solution.defjvp
     def derivative(primals: Any, tangents: Any) -> Any:
-        return solution(*primals), _moved(func, n, m, primals, tangents)
+        found = solution(*primals)
+        # Of the solution itself, so that its changes have derivatives in p, too.
+        return found, _moved(func, n, m, (*found, *primals[3:]), tangents)
 
     return solution
 
@@ -86,7 +93,8 @@ def _moved(func: Any, n: int, m: int, primals: Any, tangents: Any) -> Any:
         held_g, moved_g = _holding(g, lam_g, limits[2], limits[3], dl[2], dl[3])
         beside = np.where(held_x[:, None], 0.0, A.T)
         below = np.where(held_g[:, None], A, 0.0)
-        corner = np.where(held_g[:, None], 0.0, np.eye(m))
+        most = np.max(np.abs(A))
+        corner = np.where(held_g, -_CORNER * most * most, 1.0)[:, None] * np.eye(m)
         top = np.concatenate(
             [np.concatenate([top, beside], axis=1), np.concatenate([below, corner], axis=1)]
         )

@@ -26,6 +26,8 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
 from archimedes.optimize.problems.recorded_solutions import attached
+from archimedes.optimize.problems.solutions import Multipliers
+from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.small.products import UNROLLED, in_loops, row_sizes, rows_scaled, times
 from archimedes.optimize.small.quadratic_steps import (
     INFEASIBLE,
@@ -66,6 +68,16 @@ class QPSolution:
     def success(self) -> Any:
         """Whether it was solved."""
         return self.status == SOLVED
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it; of numbers, outside recorded code."""
+        return Status(int(self.status)).message
+
+    @property
+    def multipliers(self) -> Multipliers:
+        """``lam_a`` and ``lam_x`` under the names of other results."""
+        return Multipliers(self.lam_a, self.lam_x)
 
 
 def solve_qp(
