@@ -296,7 +296,7 @@ def test_no_python_between_caller_and_entry():
     batch = arc.vmap(f)
     often(batch, np.stack([x, x]))
     for made in (f, batch):
-        assert type(type(made).__call__).__name__ == "method_descriptor"
+        assert type(type(made).__call__).__name__ == "wrapper_descriptor"
         assert "Evaluate" in type(made).__call__.__doc__
     frames = []
 

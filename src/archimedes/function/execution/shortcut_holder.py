@@ -20,8 +20,11 @@ class ShortcutHolder:
     """A function with generated call paths of its recent kinds of calls, newest first.
 
     Such a path checks its arguments and returns NotImplemented for others, so that a call may try
-    all of them before anything is looked at. ``_into_shortcuts`` are those with ``out=``.
+    all of them before anything is looked at. ``_into_shortcuts`` are those with ``out=``. The first
+    are in a slot, where native code finds them.
     """
+
+    __slots__ = ("_into_shortcuts", "_offered", "_shortcuts")
 
     def __init__(self) -> None:
         self._shortcuts: tuple[Callable[..., Any], ...] = ()

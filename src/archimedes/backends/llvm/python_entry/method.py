@@ -1,18 +1,24 @@
 """A native ``__call__`` for objects that keep direct entries: no Python between caller and entry.
 
 A method written in Python takes its arguments apart and puts them together again, which takes
-longer than a short kernel. This one is a method descriptor that CPython makes of a native function
-(``METH_FASTCALL | METH_KEYWORDS``): it hands the arguments, where they lie, to one path after the
-other of a tuple of the object's, and where all of them return ``NotImplemented`` to a method of
-the object that takes anything. Only functions of CPython's stable interface are called.
+longer than a short kernel. This one is a slot wrapper, as classes written in C have: CPython's own
+`PyDescr_NewWrapper` makes it of a native function, and a class that it is assigned to is called
+through that function without a lookup. It finds the tuple of the object's direct paths in a slot
+(``__slots__``), hands the arguments, where they lie, to one path after the other, and where all of
+them return ``NotImplemented`` to a method of the object that takes anything.
+
+Words of CPython's public structures that are read: of a slot wrapper its ``struct wrapperbase``,
+of a member descriptor its ``PyMemberDef`` (both behind the five words of a descriptor).
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import sys
 import threading
+from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -23,26 +29,36 @@ from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 __all__ = ["calling_method"]
 
 _NAME = "arc_method"
-_METH_FASTCALL, _METH_KEYWORDS = 0x0080, 0x0002
+#: Bytes before what is special to a kind of descriptor; words of a struct wrapperbase, and which
+#: of them is the text that describes it; bytes before the offset in a PyMemberDef.
+_DESCRIPTOR, _WRAPPER_BASE, _DOC, _OFFSET = 40, 7, 4, 16
 _TEXT = """
-define ptr @arc_method(ptr %self, ptr %args, i64 %nargs, ptr %names) {{
+define ptr @arc_method(ptr %self, ptr %args, ptr %names) {{
 entry:
   %plain = icmp eq ptr %names, null
   br i1 %plain, label %look, label %slow
 look:
-  %held = call ptr {get}(ptr %self, ptr {paths})
+  %slot = getelementptr i8, ptr %self, i64 {offset}
+  %held = load ptr, ptr %slot, align 8
   %none = icmp eq ptr %held, null
-  br i1 %none, label %failed, label %count
+  br i1 %none, label %slow, label %count
 count:
-  %size = call i64 {size}(ptr %held)
+  call void {keep}(ptr %held)
+  %at.size = getelementptr i8, ptr %held, i64 16
+  %size = load i64, ptr %at.size, align 8
+  %at.nargs = getelementptr i8, ptr %args, i64 16
+  %nargs = load i64, ptr %at.nargs, align 8
+  %given = getelementptr i8, ptr %args, i64 {items}
+  %paths = getelementptr i8, ptr %held, i64 {items}
   br label %test
 test:
   %k = phi i64 [ 0, %count ], [ %k1, %other ]
   %left = icmp slt i64 %k, %size
   br i1 %left, label %try, label %through
 try:
-  %path = call ptr {item}(ptr %held, i64 %k)
-  %result = call ptr {call}(ptr %path, ptr %args, i64 %nargs, ptr null)
+  %at.path = getelementptr ptr, ptr %paths, i64 %k
+  %path = load ptr, ptr %at.path, align 8
+  %result = call ptr {vectorcall}(ptr %path, ptr %given, i64 %nargs, ptr null)
   %not = icmp eq ptr %result, {other}
   br i1 %not, label %other, label %done
 other:
@@ -60,7 +76,7 @@ slow:
   %lost = icmp eq ptr %method, null
   br i1 %lost, label %failed, label %ask
 ask:
-  %found = call ptr {call}(ptr %method, ptr %args, i64 %nargs, ptr %names)
+  %found = call ptr {call}(ptr %method, ptr %args, ptr %names)
   call void {drop}(ptr %method)
   ret ptr %found
 failed:
@@ -74,42 +90,50 @@ _kept: list[Any] = []
 
 
 @functools.cache
-def _code(paths: str, anything: str) -> NativeCode:
-    names = [sys.intern(paths), sys.intern(anything)]
-    _kept.append(names)
+def _code(offset: int, anything: str) -> NativeCode:
+    name = sys.intern(anything)
+    _kept.append(name)
     known = {
         "get": "PyObject_GetAttr",
-        "size": "PyTuple_Size",
-        "item": "PyTuple_GetItem",
-        "call": "PyObject_Vectorcall",
+        "call": "PyObject_Call",
+        "vectorcall": "PyObject_Vectorcall",
+        "keep": "Py_IncRef",
         "drop": "Py_DecRef",
     }
     text = _TEXT.format(
         **{key: literal(address(name)) for key, name in known.items()},
-        paths=literal(id(names[0])),
-        anything=literal(id(names[1])),
+        offset=offset,
+        items=tuple.__basicsize__,
+        anything=literal(id(name)),
         other=literal(id(NotImplemented)),
     )
     triple = f'target triple = "{host_target(None).triple}"\n'
     return NativeCode(host_target(None).compile(triple + text), _NAME, {})
 
 
+def _word(where: int) -> int:
+    return int(ctypes.c_uint64.from_address(where).value)
+
+
 def calling_method(cls: type, paths: str, anything: str, doc: str) -> Any:
     """Return a method ``__call__`` for a class.
 
-    ``paths`` names the attribute of its objects with the tuple of direct paths, ``anything`` the
-    method that takes what these do not.
+    ``paths`` names the slot of its objects with the tuple of direct paths, ``anything`` the method
+    that takes what these do not.
     """
+    slot = inspect.getattr_static(cls, paths)
+    if not isinstance(slot, MemberDescriptorType):
+        raise TypeError(f"{cls.__name__}.{paths} must be one of its __slots__")
+    offset = _word(_word(id(slot) + _DESCRIPTOR) + _OFFSET)
     with _lock:
-        code = _code(paths, anything)
-        labels = [np.frombuffer(x.encode() + b"\0", np.uint8) for x in ("__call__", doc)]
-        flags = _METH_FASTCALL | _METH_KEYWORDS
-        # struct PyMethodDef {name, function, flags, doc}
-        definition = np.array(
-            [labels[0].ctypes.data, code.address, flags, labels[1].ctypes.data], np.uint64
-        )
-        _kept.append((labels, definition))
-    make = ctypes.pythonapi.PyDescr_NewMethod
+        code = _code(offset, anything)
+        label = np.frombuffer(doc.encode() + b"\0", np.uint8)
+        # That of any class with a call, with a description of its own.
+        known = _word(id(FunctionType.__call__) + _DESCRIPTOR)
+        base = np.array([_word(known + 8 * k) for k in range(_WRAPPER_BASE)], np.uint64)
+        base[_DOC] = label.ctypes.data
+        _kept.append((label, base))
+    make = ctypes.pythonapi.PyDescr_NewWrapper
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.py_object, ctypes.c_void_p]
-    return make(cls, definition.ctypes.data)
+    make.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
+    return make(cls, base.ctypes.data, code.address)

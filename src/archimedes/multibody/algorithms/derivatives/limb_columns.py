@@ -50,13 +50,13 @@ def solved_columns(
     known = all(concrete(x) is not None for entries in right for x in entries.values())
     if known or batch or len(factors.N) * n * len(right) <= UNROLLED:
         both = np.concatenate([filled(entries, shape) for entries in right], axis=-1)
-        rows = [both[..., k, :] for k in range(n)]
-        moved = np.stack(solved(broadcast(factors), rows), axis=-2)
+        each = [both[..., k, :] for k in range(n)]
+        moved = np.stack(solved(broadcast(factors), each), axis=-2)
         return [moved[..., m * n : (m + 1) * n] for m in range(len(right))]
     found: list[Entries] = [{} for _ in right]
     for columns, rows in groups_of(factors, right):
-        each = [[right[m].get((i, k), 0.0) for i in rows] for m, k in columns]
-        solutions = vmap(lambda c, rows=rows: one_column(factors, rows, c))(np.stack(each))
+        given = np.stack([[right[m].get((i, k), 0.0) for i in rows] for m, k in columns])
+        solutions = vmap(lambda c, rows=rows: one_column(factors, rows, c))(given)
         for (m, k), solution in zip(columns, solutions, strict=True):
             found[m].update(((i, k), solution[i]) for i in range(n))
     return [filled(entries, shape) for entries in found]
