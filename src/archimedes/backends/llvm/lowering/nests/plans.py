@@ -17,7 +17,7 @@ __all__ = ["Plan", "in_any_order", "plan_of", "registers_of"]
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
 #: Bodies of up to so many operations run on four registers at once, or on two.
-FOUR, TWO = 8, 40
+FOUR, TWO = 8, 64
 #: Over so many points longer ones do too: a fifth faster, and compiled in twice the time.
 MANY, LONG = 10_000, 400
 #: Fewer points than this along an axis are not worth lanes.
