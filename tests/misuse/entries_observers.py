@@ -95,3 +95,8 @@ def dynamics_that_lose_a_part_of_the_state(run):
 def an_attitude_without_its_gyro(run):
     observer = AttitudeFilter(STARS, dt=0.1, sight=0.01)
     return run(lambda y: observer.step(0.0, LEVEL, y, 0.1 * np.eye(6)).P)(SEEN)
+
+
+@entry("filters", error=ValueError, eager_error=ValueError, says=["y[0] is inf"], line=False)
+def a_measurement_that_is_infinite(run):
+    return EKF.step(0.0, X, np.array([np.inf]), P).x

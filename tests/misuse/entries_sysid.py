@@ -76,3 +76,13 @@ def a_fit_that_is_recorded(run):
 @entry("data", error=TypeError, eager_error=TypeError, says=["Timeseries(ts, us, ys)"], line=False)
 def arrays_for_a_series(run):
     return pem(EKF, (TS, ONES, ONES), 1.0, np.zeros(1))
+
+
+@refused(["no measurement of", "leave that output out"])
+def data_without_a_measurement(run):
+    return output_error(lag, seen, Timeseries(TS, ONES, ONES * np.nan), 1.0, np.zeros(1))
+
+
+@refused(["bounds fix every parameter"])
+def a_fit_of_nothing(run):
+    return output_error(lag, seen, DATA, 1.0, np.zeros(1), bounds=(1.0, 1.0))

@@ -110,7 +110,29 @@ def test_missing_may_be_marked_otherwise():
     wanted = LINEAR.step(0.0, X0, np.array([np.nan, 0.4]), P0)
     np.testing.assert_array_equal(LINEAR.replace(missing=-999.0).step(0.0, X0, y, P0).x, wanted.x)
     always = LINEAR.replace(missing=None)
-    assert np.all(np.isnan(always.step(0.0, X0, np.array([np.nan, 0.4]), P0).x))
+    gap = np.array([np.nan, 0.4])
+    assert np.all(np.isnan(arc.compile(lambda y: always.step(0.0, X0, y, P0).x)(gap)))
+    with pytest.raises(ValueError, match=r"y\[0\] is nan.*make the filter with missing=np.nan"):
+        always.step(0.0, X0, gap, P0)
+    with pytest.raises(ValueError, match=r"y\[1\] is inf: a measurement is .* or nan where"):
+        LINEAR.step(0.0, X0, np.array([0.1, np.inf]), P0)
+    with pytest.raises(ValueError, match="x must hold finite numbers"):
+        LINEAR.step(0.0, X0 * np.nan, y, P0)
+
+
+def test_smoothing_what_is_known_exactly():
+    """Without noise and doubt nothing later corrects anything: no division by zero."""
+    sure = LINEAR.replace(Q=0.0 * LINEAR.Q)
+    ts, ys = np.arange(4.0), np.ones((2, 4))
+    x, P = rts_smoother(sure, ts, ys, X0, 0.0 * P0)
+    np.testing.assert_array_equal(x, filter_series(sure, ts, ys, X0, 0.0 * P0).x)
+    np.testing.assert_array_equal(P, 0.0)
+    one = KalmanFilter([[1.0]], [[1.0]], [[0.1]], [[1.0]])
+    row, rows = np.arange(4.0), np.arange(4.0)[None]
+    for run in (filter_series, rts_smoother):
+        np.testing.assert_array_equal(
+            *(arc.tree.leaves(run(one, ts, given, [0.0], [[1.0]]))[0] for given in (row, rows))
+        )
 
 
 @pytest.mark.parametrize("observer", [LINEAR, EXTENDED, UNSCENTED])

@@ -107,3 +107,28 @@ def test_how_often_white_noise_is_called_coloured():
     calls = [residual_tests(rng.normal(size=(1, 300))).white for _ in range(200)]
     # 5 % of 200 is 10; more than 21 would happen once in a thousand.
     assert 200 - 21 <= sum(calls) <= 199
+
+
+CELLS = {
+    "t,u,y\n0,1,0\n\n,1,1\n": "line 4: t is missing; leave the line out",
+    "t,u,y\n0,1,0\n\n1,1,abc\n": "line 4: y is 'abc', not a number",
+    "t;u;y\n0;1;0\n1;1;1\n": "it has .'t;u;y'., as separated by commas",
+    "t,u,y,y\n0,1,0,5\n1,1,1,6\n": "more than one column 'y'",
+    "t,u,y\n0,1,0\n1,,1\n": "us must hold finite numbers, sample 1 does not",
+}
+
+
+@pytest.mark.parametrize("text", CELLS)
+def test_files_with_faults_are_refused_by_line(tmp_path, text):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=CELLS[text]):
+        Timeseries.from_csv(path, ["u"], ["y"])
+
+
+def test_a_file_from_a_spreadsheet_with_gaps(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("\ufefft,u,y\n0,1,0\n0.1,1,\n0.3,1\n0.5,1,2\n", encoding="utf-8")
+    np.testing.assert_array_equal(
+        Timeseries.from_csv(path, ["u"], ["y"]).ys, [[0.0, np.nan, np.nan, 2.0]]
+    )

@@ -17,6 +17,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.control.matrix_checks import real_numbers
 from archimedes.errors import ShapeDtypeError
+from archimedes.function import holds_traced
 from archimedes.spatial import Quaternion, so3_right_jacobian
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 
@@ -153,8 +154,10 @@ def chart_of(x: Any, size: int | None = None) -> tuple[Chart, Any]:
     if is_array:
         x = real_numbers(x, "x")
         if np.ndim(x) != 1 or (size is not None and x.shape != (size,)):
-            wanted = "(n,)" if size is None else f"({size},)"
+            wanted = "(n,)" if size is None else f"({size},), the size of Q"
             raise ShapeDtypeError(f"x must be a vector of shape {wanted}, got {np.shape(x)}")
+        if not holds_traced(x) and not np.all(np.isfinite(x)):
+            raise ValueError(f"x must hold finite numbers, got {x}: did the model diverge before?")
         return Chart(x), x
     leaves, treedef = tree.flatten(x)
     x = treedef.unflatten([real_numbers(v, p) for v, p in zip(leaves, treedef.paths("x"))])

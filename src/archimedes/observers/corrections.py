@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.control.matrix_checks import symmetric_matrix
+from archimedes.control.matrix_checks import symmetric_matrix, vector
+from archimedes.function import holds_traced
 from archimedes.observers.charts import Chart, chart_of
 from archimedes.observers.roots import check_root, covariance, joined, root_of
 from archimedes.tree import struct
@@ -29,6 +30,7 @@ __all__ = [
     "correct_mean",
     "correct_roots",
     "finished",
+    "given_measurement",
     "predict_linear",
     "present",
     "symmetric",
@@ -136,6 +138,20 @@ def present(y: Any, missing: Any) -> Any:
     if missing is None:
         return None
     return ~(np.isnan(y) if np.isnan(missing) else y == missing)
+
+
+def given_measurement(y: Any, size: int, missing: Any) -> Any:
+    """Return a measurement (size,), which is finite, or missing, where it is known."""
+    y = vector(y, "y", size)
+    if not holds_traced(y):
+        there = present(y, missing)
+        good = np.isfinite(y) if there is None else np.isfinite(y) | ~there
+        if not np.all(good):
+            k = int(np.argmin(good))
+            mark = "" if missing is None else f", or {missing} where it is missing"
+            hint = "; make the filter with missing=np.nan" if missing is None else ""
+            raise ValueError(f"y[{k}] is {y[k]}: a measurement is a finite number{mark}{hint}")
+    return y
 
 
 def without(there: Any, C: Any, R: Any) -> tuple[Any, Any]:

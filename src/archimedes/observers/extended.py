@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import symmetric_matrix, vector
+from archimedes.control.matrix_checks import symmetric_matrix
 from archimedes.observers.checks import check_function, measured, slopes, vector_of
 from archimedes.observers.corrections import (
     Estimate,
@@ -19,6 +19,7 @@ from archimedes.observers.corrections import (
     checked,
     correct_linear,
     finished,
+    given_measurement,
     predict_linear,
 )
 from archimedes.tree import field, struct
@@ -74,7 +75,7 @@ class ExtendedKalmanFilter(Filter):
         """Return the estimate after a measurement, without a step of the model."""
         m, root = self.R.shape[0], self.square_root
         chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
-        y = vector(vector_of(y), "y", m)
+        y = given_measurement(vector_of(y), m, self.missing)
         expected = measured(self.obs, t, x, args, m)
         H = slopes(self.obs, chart, t, x, args, state=False)
         shift, found = correct_linear(P, y, expected, H, self.R, self.missing, root)

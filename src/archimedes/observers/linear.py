@@ -13,6 +13,7 @@ from archimedes.observers.corrections import (
     checked,
     correct_linear,
     finished,
+    given_measurement,
     predict_linear,
 )
 from archimedes.tree import field, struct
@@ -49,12 +50,12 @@ class KalmanFilter(Filter):
         check_gate(self.gate)
         n = matrix(self.A, "A").shape[0]
         put = object.__setattr__
-        put(self, "A", matrix(self.A, "A", n, n))
-        put(self, "C", matrix(self.C, "C", None, n))
+        put(self, "A", matrix(self.A, "A", n, n, finite=True))
+        put(self, "C", matrix(self.C, "C", None, n, finite=True))
         put(self, "Q", symmetric_matrix(self.Q, "Q", n, eigenvalues="not negative"))
         put(self, "R", symmetric_matrix(self.R, "R", self.C.shape[0], eigenvalues="positive"))
         if self.B is not None:
-            put(self, "B", matrix(self.B, "B", n))
+            put(self, "B", matrix(self.B, "B", n, finite=True))
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
         """Return the state and covariance after a step of the model."""
@@ -69,7 +70,7 @@ class KalmanFilter(Filter):
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
         """Return the estimate after a measurement, without a step of the model."""
         chart, x, P, args = self._checked(x, P, args)
-        y, root = vector(y, "y", self.R.shape[0]), self.square_root
+        y, root = given_measurement(y, self.R.shape[0], self.missing), self.square_root
         shift, found = correct_linear(P, y, self.C @ x, self.C, self.R, self.missing, root)
         return finished(chart, x, P, shift, found, self.gate, root)
 

@@ -31,7 +31,8 @@ def along(
 
     Covariances are covariances, whatever the filter carries.
     """
-    ts, ys = vector(ts, "ts"), matrix(ys, "ys")
+    ts = vector(ts, "ts")
+    ys = matrix(ys[None] if hasattr(ys, "ndim") and ys.ndim == 1 else ys, "ys")
     count = ts.shape[0]
     if count == 0:
         raise ShapeDtypeError("ts must hold at least one time")
@@ -64,10 +65,11 @@ def filter_series(
 ) -> Estimate:
     """Return the `Estimate` of all samples: times last, as `odeint` gives them.
 
-    ``ts`` (N,), ``ys`` (m, N) with nan where missing, ``x0`` (n,) and ``P0`` (n, n) the estimate
-    one step before the first sample. ``us`` (k, N) are inputs, which ``dyn`` and ``obs`` get
-    before ``args``. In the result ``x`` is (n, N), ``P`` (n, n, N), ``nis`` (N,); a tree of states
-    has the samples as its leading axis. P is a covariance, also with ``square_root``.
+    ``ts`` (N,), ``ys`` (m, N), or (N,) for one, with nan where missing, ``x0`` (n,) and ``P0``
+    (n, n) the estimate one step before the first sample. ``us`` (k, N) are inputs, which ``dyn``
+    and ``obs`` get before ``args``. In the result ``x`` is (n, N), ``P`` (n, n, N), ``nis`` (N,);
+    a tree of states has the samples as its leading axis. P is a covariance, also with
+    ``square_root``.
 
     >>> from archimedes.observers import KalmanFilter
     >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])

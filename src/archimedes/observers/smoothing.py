@@ -14,6 +14,9 @@ from archimedes.observers.series import along, times_last
 
 __all__ = ["rts_smoother"]
 
+#: What is added to variances so that singular covariances can be divided by.
+ROUNDING = float(np.finfo(float).eps)
+
 
 def rts_smoother(
     observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
@@ -37,7 +40,9 @@ def rts_smoother(
 
     def back(later: Any, sample: Any) -> Any:
         x, P, ahead = sample
-        G = np.linalg.solve(ahead.P, ahead.cross.T).T
+        # States that are known exactly have no variance: nothing later corrects them.
+        known = np.diagonal(ahead.P) * ROUNDING + 1e-300
+        G = np.linalg.solve(ahead.P + np.diag(known), ahead.cross.T).T
         x = chart.plus(x, G @ chart.minus(later[0], ahead.x))
         P = symmetric(P + G @ (later[1] - ahead.P) @ G.T)
         return (x, P), (x, P)

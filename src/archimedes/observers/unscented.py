@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.matrix_checks import symmetric_matrix, vector
+from archimedes.control.matrix_checks import symmetric_matrix
 from archimedes.function import holds_traced
 from archimedes.observers.charts import Chart
 from archimedes.observers.checks import check_function, measured, vector_of
@@ -24,6 +24,7 @@ from archimedes.observers.corrections import (
     correct_mean,
     correct_roots,
     finished,
+    given_measurement,
     present,
     symmetric,
     without,
@@ -104,7 +105,7 @@ class UnscentedKalmanFilter(Filter):
         """Return the estimate after a measurement, without a step of the model."""
         m, root = self.R.shape[0], self.square_root
         chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
-        y = vector(vector_of(y), "y", m)
+        y = given_measurement(vector_of(y), m, self.missing)
         E, points, w = self._points(chart, x, P)
         Y = np.stack([measured(self.obs, t, point, args, m) for point in points])
         expected = w @ Y

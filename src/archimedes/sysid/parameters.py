@@ -28,6 +28,12 @@ def check_given(data: Any, p_guess: Any, x0: Any) -> None:
         )
     if not isinstance(data, Timeseries):
         raise TypeError(f"data must be a Timeseries(ts, us, ys), got {type(data).__name__}")
+    empty = np.flatnonzero(~np.any(np.isfinite(data.ys), axis=1))
+    if empty.size:
+        raise ValueError(
+            f"data has no measurement of {data.outputs[int(empty[0])]}, all are nan: leave that "
+            "output out"
+        )
     for value, name in ((p_guess, "p_guess"), (x0, "x0")):
         numbers = named_numbers(value, name)
         if name == "p_guess" and not numbers.names:
@@ -57,6 +63,11 @@ class Unknowns:
             raise ValueError(
                 f"p_guess is outside its bounds: {self.p.names[k]} is {self.p.vector[k]:.6g}, not "
                 f"in [{low[k]:.6g}, {high[k]:.6g}]"
+            )
+        if np.all(low == high) and not self.free_x0:
+            raise ValueError(
+                "bounds fix every parameter, so that there is nothing to fit: free one of "
+                f"{', '.join(self.p.names) or 'p'}"
             )
         states = np.tile(self.x.vector, self.segments)
         open_ = np.full(states.shape, np.inf)

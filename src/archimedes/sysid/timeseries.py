@@ -139,18 +139,25 @@ class Timeseries:
         cls, path: Any, inputs: Sequence[str], outputs: Sequence[str], time: str = "t"
     ) -> Timeseries:
         """Read columns of a CSV file by the names in its first line; empty cells are missing."""
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            lines = [line for line in csv.reader(file) if line]
+        # Spreadsheets begin files with a mark of their encoding.
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            numbered = [(k, line) for k, line in enumerate(csv.reader(file), start=1) if line]
+        lines = [line for _, line in numbered]
         if len(lines) < 3:
             raise ValueError(f"{path} must have a line of names and two samples at least")
         head = [name.strip() for name in lines[0]]
         missing = [name for name in (time, *inputs, *outputs) if name not in head]
         if missing:
-            raise ValueError(f"{path} has no columns {missing}; it has {head}")
+            raise ValueError(
+                f"{path} has no columns {missing}; it has {head}, as separated by commas"
+            )
+        twice = [name for name in (time, *inputs, *outputs) if head.count(name) > 1]
+        if twice:
+            raise ValueError(f"{path} has more than one column {twice[0]!r}: give them names apart")
 
         def column(name: str) -> np.ndarray:
             place, found = head.index(name), []
-            for number, line in enumerate(lines[1:], start=2):
+            for number, line in numbered[1:]:
                 cell = line[place].strip() if place < len(line) else ""
                 try:
                     found.append(float(cell) if cell else np.nan)
@@ -160,9 +167,13 @@ class Timeseries:
                     ) from None
             return np.array(found)
 
+        times = column(time)
+        if np.any(np.isnan(times)):
+            number = numbered[int(np.argmax(np.isnan(times))) + 1][0]
+            raise ValueError(f"{path}, line {number}: {time} is missing; leave the line out")
         us = np.array([column(name) for name in inputs]) if inputs else None
         ys = np.array([column(name) for name in outputs])
-        return cls(column(time), us, ys, inputs=tuple(inputs), outputs=tuple(outputs))
+        return cls(times, us, ys, inputs=tuple(inputs), outputs=tuple(outputs))
 
 
 def _rows(value: Any, name: str, count: int) -> np.ndarray:
