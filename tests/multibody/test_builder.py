@@ -90,6 +90,54 @@ def test_locked_joints_are_welds():
     np.testing.assert_allclose(pose, mb.frame_pose(full, q, "link2").as_matrix(), atol=1e-15)
 
 
+def test_locking_takes_followers_along():
+    """A universal joint and a gripper with fingers that follow, locked: the same motion."""
+    b = mb.Builder("gripper")
+    joints = [
+        ("world", {}),
+        ("b0", {"kind": "universal", "axis": [0, 1, 0], "second_axis": [1, 0, 0]}),
+        ("b1", {"upper": 0.6}),
+        ("b1", {"mimic": mb.Mimic("j2", -1.0, 0.1)}),
+        ("b3", {"mimic": mb.Mimic("j3", 2.0)}),
+    ]
+    for k, (parent, values) in enumerate(joints):
+        b.add_body(f"b{k}", *random_inertia(np.random.default_rng(k)))
+        b.attach(f"b{k}", parent, joint=f"j{k}", position=[0.1, 0.2, 0.3], **values)
+    full = b.build()
+    with pytest.raises(ValueError, match="lock: joint 'j3' follows 'j2'; lock that one"):
+        b.lock({"j3": 0.1})
+    with pytest.raises(ValueError, match=r"lock: joint 'j2' at .* is beyond its upper limit"):
+        b.lock({"j2": 0.7})
+    b.lock({"j1": [0.3, 0.4], "j2": 0.5})
+    reduced = b.build()
+    assert reduced.joint_names == ("j0",)
+    q, own = np.array([0.2, 0.3, 0.4, 0.5]), np.array([0.2])
+    pose = mb.frame_pose(reduced, own, "b4").as_matrix()
+    np.testing.assert_allclose(pose, mb.frame_pose(full, q, "b4").as_matrix(), atol=1e-15)
+    np.testing.assert_allclose(mb.crba(reduced, own)[0, 0], mb.crba(full, q)[0, 0], rtol=1e-13)
+
+
+def test_locking_leaves_tendons_and_couplings_their_lengths():
+    b = arm()
+    b.add_tendon("cord", {"j0": 0.5, "j1": -0.3}, stiffness=8.0, rest=0.1)
+    b.add_tendon("short", {"j1": 1.0}, stiffness=3.0)
+    b.closures += [mb.Coupling({"j0": 1.0, "j1": 2.0, "j2": -1.0}, offset=0.4)]
+    b.actuators += [mb.Motor("j1"), mb.Motor("j2")]
+    full = b.build()
+    b.lock({"j1": 0.7})
+    reduced = b.build()
+    q, own = np.array([0.2, 0.7, -0.4]), np.array([0.2, -0.4])
+    pulled = mb.passive_torque(full, q, np.zeros(3))[[0, 2]]
+    np.testing.assert_allclose(mb.passive_torque(reduced, own, np.zeros(2)), pulled, atol=1e-15)
+    errors = [mb.constraint_error(m, m.closures, x) for m, x in ((full, q), (reduced, own))]
+    np.testing.assert_allclose(*errors, atol=1e-15)
+    assert [a.joint for a in reduced.actuators] == ["j2"]
+    assert b.report.ignored == ["arm: an actuator of 'j1', which is locked"]
+    b.lock({"j0": 0.0})
+    with pytest.raises(ValueError, match="holds joint 'j2' already"):
+        b.lock({"j2": 0.0})
+
+
 def test_merged_and_removed():
     b = arm(2)
     b.merge(arm(1), "link1", prefix="left_", position=[0.1, 0, 0])

@@ -288,12 +288,33 @@ def test_equalities_hold(tmp_path):
     assert "equality 0" in mb.read(curved).report.ignored[0]
 
 
+def test_numbers_without_a_place_are_reported(tmp_path):
+    file = tmp_path / "ball.xml"
+    file.write_text(
+        """<mujoco><worldbody><camera/><body name="a"><joint name="socket" type="ball"
+        limited="true" range="0 1"/><geom size=".1"/><body name="b"><joint name="hinge"
+        actuatorfrcrange="-2 3"/><geom size=".1" friction=".3"/></body></body></worldbody>
+        <contact><exclude body1="a" body2="b"/></contact><keyframe><key/></keyframe></mujoco>"""
+    )
+    builder = mb.read(file)
+    lost = "\n".join([*builder.report.ignored, *builder.report.approximated])
+    for what in (
+        "1 keyframes", "1 cameras", "1 pairs of bodies without contact",
+        "the limit of joint 0, a ball joint", "actuatorfrcrange of joint 1",
+        "friction or softness of 1 geoms",
+    ):  # fmt: skip
+        assert what in lost, lost
+    np.testing.assert_array_equal(builder.build().effort_limits, [np.inf] * 3 + [3.0])
+
+
 def test_report_and_refusals(tmp_path):
     peer_named("gym ant")
     report = mb.read(FILES["gym ant"]).report
     assert report.used["body"] == 13
     assert report.used["actuator"] == 8
-    assert any("shape of the world" in entry for entry in report.ignored)
+    lost = "\n".join([*report.ignored, *report.approximated])
+    for what in ("shape of the world", "1 lights", "friction or softness of 14 geoms"):
+        assert what in lost, lost
     with pytest.raises(ValueError, match="strict=True"):
         mb.load(FILES["gym ant"], strict=True)
     file = tmp_path / "robot.xml"

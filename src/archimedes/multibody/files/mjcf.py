@@ -35,9 +35,22 @@ KINDS = ("free", "spherical", "prismatic", "revolute")
 LEFT_OUT = {
     "nsensor": "sensors",
     "nflex": "flexible bodies",
+    "nskin": "skins",
     "nplugin": "plugins",
     "nmocap": "motion-capture bodies, fixed where they are",
+    "nkey": "keyframes",
+    "npair": "pairs of contacts",
+    "nexclude": "pairs of bodies without contact",
+    "ncam": "cameras",
+    "nlight": "lights",
+    "nnumeric": "custom numbers",
+    "ntext": "custom texts",
+    "ntuple": "custom tuples",
 }
+#: What MuJoCo takes for contacts where a file says nothing.
+USUAL = {
+    "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
+}  # fmt: skip
 
 
 def read_mjcf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
@@ -167,6 +180,8 @@ def joint_values(compiled: Any, j: int) -> dict[str, Any]:
         values["zero_at"] = float(compiled.qpos0[q0])
         if compiled.jnt_limited[j]:
             values["lower"], values["upper"] = (float(x) for x in compiled.jnt_range[j])
+        if compiled.jnt_actfrclimited[j]:
+            values["effort_limit"] = float(np.abs(compiled.jnt_actfrcrange[j]).max())
     return values
 
 
@@ -180,10 +195,34 @@ def report_left_out(compiled: Any, builder: Builder) -> None:
         report.append(f"{builder.name}: forces of the fluid around")
     if np.any(compiled.body_gravcomp):
         report.append(f"{builder.name}: gravity compensation")
+    report_joints_and_geoms(compiled, builder)
     for name in ("dof_dampingpoly", "jnt_stiffnesspoly"):
         if np.any(getattr(compiled, name, 0.0)):
             report.append(f"{builder.name}: {name}, nonlinear terms of passive forces")
     if np.any(compiled.dof_frictionloss):
         builder.report.approximated.append(
             f"{builder.name}: frictionloss, which is a constraint in MuJoCo, is a smooth force"
+        )
+
+
+def report_joints_and_geoms(compiled: Any, builder: Builder) -> None:
+    """Say which numbers of joints and geoms have no place in the model."""
+    report = builder.report
+    for j in range(compiled.njnt):
+        kind = KINDS[int(compiled.jnt_type[j])]
+        if kind == "spherical" and compiled.jnt_limited[j]:
+            report.ignored.append(f"{builder.name}: the limit of joint {j}, a ball joint")
+        low, high = compiled.jnt_actfrcrange[j]
+        if compiled.jnt_actfrclimited[j] and low != -high:
+            report.approximated.append(
+                f"{builder.name}: actuatorfrcrange of joint {j}: effort_limit is the larger one"
+            )
+    colliding = (compiled.geom_contype != 0) | (compiled.geom_conaffinity != 0)
+    own = [
+        np.any(getattr(compiled, f"geom_{key}") != usual, axis=1) for key, usual in USUAL.items()
+    ]
+    if number := int(np.sum(colliding & np.any(own, axis=0))):
+        report.approximated.append(
+            f"{builder.name}: friction or softness of {number} geoms in contact: what Ground and "
+            "Pair say counts"
         )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from archimedes.multibody.models.assembly import assemble
+from archimedes.multibody.models.changing import lock, merge
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.joints import JointKind, Screw
-from archimedes.multibody.models.merging import merge
 from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.models.parts import (
     Body,
@@ -25,7 +24,6 @@ from archimedes.multibody.models.parts import (
     checked_body,
     kind_named,
     placement,
-    within,
 )
 from archimedes.multibody.models.ranges import check_not_negative, check_numbers, near
 from archimedes.multibody.models.reports import Report
@@ -33,7 +31,7 @@ from archimedes.multibody.models.shape_inertias import inertia_of_shapes
 from archimedes.multibody.models.shapes import Shape, Surface, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite, check_vector, concrete
+from archimedes.spatial.validation import check_vector, concrete
 
 __all__ = ["Builder"]
 
@@ -247,22 +245,21 @@ class Builder:
         self.closures = [c for c in self.closures if not c.names & (gone | lost)]
 
     def lock(self, joints: Mapping[str, Any]) -> None:
-        """Fix joints where they are: a mapping of names to coordinates (a number or (nq,))."""
-        for name, value in joints.items():
+        """Fix joints where they are: a mapping of names to coordinates (a number or (nq,)).
+
+        Those that follow a joint are locked with it, at what follows for them. Tendons and
+        couplings along a locked joint keep its part of their lengths; its actuators are taken off,
+        which the report says.
+        """
+        for name in joints:
             joint = self._joint(name)
-            followers = [j.name for j in self.joints.values() if j.mimic and j.mimic.joint == name]
-            if joint.mimic or followers:
-                other = joint.mimic.joint if joint.mimic else followers[0]
+            if joint.mimic and joint.mimic.joint not in joints:
                 raise ValueError(
-                    f"joint {name!r} and {other!r} move together; they cannot be locked one by one"
+                    f"lock: joint {name!r} follows {joint.mimic.joint!r}; lock that one"
                 )
-            if isinstance(joint.kind, str):
-                if joint.kind == "fixed":
-                    continue
-                raise ValueError(f"a {joint.kind} joint cannot be locked, as {name!r} was to be")
-            q = self._locked_at(joint, value)
-            at = compose(Pose(joint.rotation, joint.position), joint.kind.pose(joint.screw, q))
-            self.joints[name] = replace(joint, kind="fixed", rotation=at.R, position=at.p)
+        for name, value in joints.items():
+            if not self.joints[name].mimic:
+                lock(self, self.joints[name], value)
 
     def merge(
         self,
@@ -311,19 +308,6 @@ class Builder:
             raise ValueError(f"{where}: zero_at is for joints of one coordinate")
         back = compose(Pose(R, p), kind.pose(screw, [-float(zero_at)]))
         return back.R, back.p
-
-    def _locked_at(self, joint: Joint, value: Any) -> list[Any]:
-        """Return the coordinates at which a joint is locked."""
-        assert isinstance(joint.kind, JointKind)
-        q = as_array(value, f"lock({joint.name!r})")
-        if tuple(q.shape) not in ((), (joint.kind.nq,)):
-            raise ValueError(
-                f"lock: joint {joint.name!r} takes a number or {joint.kind.nq} of them, got shape "
-                f"{tuple(q.shape)}"
-            )
-        check_finite(q, f"lock: joint {joint.name!r}")
-        within(joint, q)
-        return np.broadcast_to(q, (joint.kind.nq,)).tolist()
 
     # ---- checks --------------------------------------------------------------------------
 
