@@ -75,6 +75,7 @@ def test_what_is_shown_and_what_collides(load, more, roles):
     assert [s.role for s in load(more).geometry] == roles
 
 
+@pytest.mark.long
 def test_the_viewer_shows_them(load):
     model = load()
     x = mb.State(np.zeros((2, 1)), np.zeros((2, 1)))
@@ -84,6 +85,7 @@ def test_the_viewer_shows_them(load):
     np.testing.assert_allclose(by_rows(mesh.vertices), by_rows(as_given()), atol=1e-6)
 
 
+@pytest.mark.long
 def test_mass_of_a_density(load):
     """The compiler's inertia, of 1,000 kg/m^3, is that of the mesh kept."""
     model = load()

@@ -229,6 +229,7 @@ def at(height, speed=0.0):
     return mb.State(np.array([0, 0, height, 1, 0, 0, 0.0]), np.array([0, 0, speed, 0, 0, 0.0]))
 
 
+@pytest.mark.long
 def test_contact_at_exactly_zero_distance():
     model, shapes, ground = ball(), [mb.sphere("ball", 0.1)], mb.Ground()
     x = mb.contact_step(model, at(0.1), 1e-3, shapes, ground)
@@ -238,6 +239,7 @@ def test_contact_at_exactly_zero_distance():
 
 
 @pytest.mark.parametrize("step", [0.1, 1.0, 10.0])
+@pytest.mark.long
 def test_huge_steps_stay_above_the_ground_and_lose_energy(step):
     model, shapes, ground = ball(), [mb.sphere("ball", 0.1)], mb.Ground()
     x = at(1.0, -5.0)
@@ -306,6 +308,7 @@ def test_angles_beyond_a_turn():
     np.testing.assert_allclose(mb.aba(ARM, far, Z, Z), mb.aba(ARM, q, Z, Z), atol=1e-11)
 
 
+@pytest.mark.long
 def test_models_are_arguments():
     q = Z + 0.1
     swing = arc.compile(lambda model, q: mb.aba(model, q, q, q))
