@@ -101,6 +101,10 @@ def symmetric_matrix(
 
 
 def check_positive(value: Any, name: str) -> None:
-    """Raise where a known number is not above zero."""
-    if not holds_traced(value) and not np.all(np.greater(value, 0.0)):
+    """Raise where a known number is not above zero, or infinite."""
+    if holds_traced(value):
+        return
+    if not np.all(np.greater(value, 0.0)):
         raise ValueError(f"{name} must be above zero, in seconds, got {value}")
+    if not np.all(np.isfinite(value)):
+        raise ValueError(f"{name} must be finite, in seconds, got {value}")

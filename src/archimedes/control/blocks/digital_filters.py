@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.control.matrix_checks import vector
+from archimedes.function import holds_traced
 from archimedes.tree import struct
 
 __all__ = ["IIRFilter"]
@@ -33,6 +34,8 @@ class IIRFilter:
         size = max(a.shape[0], b.shape[0])
         if min(a.shape[0], b.shape[0]) == 0:
             raise ValueError("a and b must have at least one coefficient each")
+        if not holds_traced(a) and not (np.all(np.isfinite(a)) and a[0] != 0.0):
+            raise ValueError(f"a must hold finite numbers, the first of them not zero, got {a}")
         pad = [np.concatenate([c, np.zeros(size - c.shape[0])]) / a[0] for c in (b, a)]
         object.__setattr__(self, "b", pad[0])
         object.__setattr__(self, "a", pad[1])

@@ -1,6 +1,7 @@
 """PID control in steps, with limits and anti-windup.
 
-Astrom, Murray, "Feedback systems", 2008, 10.4 and 10.5 (back-calculation).
+K. Astrom, R. Murray, "Feedback systems", 2008, 10.4 and 10.5 (back-calculation); K. Astrom,
+T. Hagglund, "Advanced PID control", 2006, 3.5 (conditional integration).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ class PID:
     """kp e + ki (integral of e) + kd (rate of e, through a lag of ``filter_time``), limited.
 
     The output stays within ``lower`` and ``upper`` and changes by at most ``rate`` per second.
-    Beyond limits the integral is led back to where the output is, with time constant ``tracking``
-    (0: at once, inf: never). Gains may be arrays for several loops.
+    Beyond limits the integral waits for an error that leads back; with ``tracking`` it is led back
+    to where the output is instead, with that time constant (0: at once, inf: never, so that it
+    winds up). Gains may be arrays for several loops.
 
     >>> pid = PID(kp=2.0, ki=1.0, dt=0.1, upper=1.0)
     >>> state = pid.start()
@@ -49,14 +51,22 @@ class PID:
     lower: Any = -np.inf
     upper: Any = np.inf
     rate: Any = np.inf
-    tracking: Any = field(default=0.0, units="s")
+    tracking: Any = field(default=None, units="s")
 
     def __post_init__(self) -> None:
         check_positive(self.dt, "dt")
         check_limits(self.lower, self.upper, self.rate)
+        for name in ("kp", "ki", "kd"):
+            gain = getattr(self, name)
+            if not holds_traced(gain) and not np.all(np.isfinite(gain)):
+                raise ValueError(f"{name} must be finite, got {gain}")
         for name in ("filter_time", "tracking"):
             value = getattr(self, name)
-            if not holds_traced(value) and not np.all(np.greater_equal(value, 0.0)):
+            if (
+                value is not None
+                and not holds_traced(value)
+                and not np.all(np.greater_equal(value, 0.0))
+            ):
                 raise ValueError(f"{name} must not be negative, in seconds, got {value}")
 
     def start(self, error: Any = 0.0, output: Any = 0.0) -> State:
@@ -67,11 +77,18 @@ class PID:
 
     def step(self, state: State, input: Any) -> tuple[State, Any]:
         """Return the next state and the output, for an error ``input``."""
-        integral = state.integral + self.ki * self.dt * input
+        more = self.ki * self.dt * input
+        integral = state.integral + more
         slope = (self.filter_time * state.slope + (input - state.error)) / (
             self.filter_time + self.dt
         )
         wanted = self.kp * input + integral + self.kd * slope
         output = limit(wanted, state.output, self.lower, self.upper, self.rate * self.dt)
-        integral = integral + self.dt / (self.tracking + self.dt) * (output - wanted)
+        beyond = wanted - output
+        if self.tracking is None:
+            integral = np.where(beyond * more > 0.0, state.integral, integral)[()]
+        else:
+            back = self.dt / (self.tracking + self.dt) * beyond
+            # Without an integral there is nothing to lead back: the output is that of the error.
+            integral = integral - np.where(self.ki != 0.0, back, 0.0)[()]
         return self.State(integral, slope, np.zeros(np.shape(output)) + input, output), output

@@ -43,7 +43,8 @@ def solve_lyap(A: Any, Q: Any) -> Any:
     eye = np.eye(A.shape[0])
     # Any positive pole will do: of the size of A's eigenvalues few steps are needed.
     held = stop_gradient(A)
-    pole = np.sqrt(np.sum(held * held) / A.shape[0]) + 1e-300
+    pole = np.sqrt(np.sum(held * held) / A.shape[0])
+    pole = np.where(pole > 0.0, pole, 1.0)
     need = "all eigenvalues of A must have negative real parts"
     try:
         left = np.linalg.inv(pole * eye - A)
@@ -125,6 +126,12 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
     reach, sight = (_root(M) for M in gramians(system))
     U, hankel, Vt = np.linalg.svd(sight.T @ reach)
     k = int(order)
+    if not holds_traced(hankel) and not hankel[k - 1] > 1e-14 * hankel[0]:
+        able = int(np.sum(hankel > 1e-14 * hankel[0]))
+        raise ValueError(
+            f"order={order} is more than the {able} states that inputs reach and outputs show: "
+            f"take order={able} or less"
+        )
     scale = 1.0 / np.sqrt(hankel[:k])
     left = scale[:, None] * (U[:, :k].T @ sight.T)
     right = (reach @ Vt[:k].T) * scale

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.control.matrix_checks import check_positive, matrix
-from archimedes.function import expm
+from archimedes.function import expm, holds_traced
 
 __all__ = ["discretize_linear"]
 
@@ -32,10 +32,25 @@ def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zo
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     n = matrix(A, "A").shape[0]
-    A, B, C = matrix(A, "A", n, n), matrix(B, "B", n), matrix(C, "C", None, n)
-    D = matrix(D, "D", C.shape[0], B.shape[1])
+    A, B = matrix(A, "A", n, n, finite=True), matrix(B, "B", n, finite=True)
+    C = matrix(C, "C", None, n, finite=True)
+    D = matrix(D, "D", C.shape[0], B.shape[1], finite=True)
     check_positive(dt, "dt")
-    return METHODS[method](A, B, C, D, dt)
+    try:
+        with np.errstate(all="ignore"):
+            found = METHODS[method](A, B, C, D, dt)
+    except np.linalg.LinAlgError:
+        pole = "2 / dt" if method == "tustin" else "1 / dt"
+        raise np.linalg.LinAlgError(
+            f"method={method!r} has no steps of dt={dt} s for an A with an eigenvalue at {pole}: "
+            "take shorter steps, or method='zoh'"
+        ) from None
+    if not holds_traced(found) and not all(np.all(np.isfinite(part)) for part in found):
+        raise ValueError(
+            f"dt={dt} s is so long that states of this unstable system grow beyond all numbers in "
+            "one step: take shorter steps"
+        )
+    return found
 
 
 def _zero_order_hold(A: Any, B: Any, C: Any, D: Any, dt: Any) -> Matrices:

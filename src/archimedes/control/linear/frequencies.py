@@ -44,14 +44,15 @@ class FrequencyResponse:
 
     @property
     def decibels(self) -> Any:
-        """Sizes in dB (p, m, N)."""
-        return 20.0 * np.log10(self.magnitude)
+        """Sizes in dB (p, m, N); of nothing -inf."""
+        with np.errstate(divide="ignore"):
+            return 20.0 * np.log10(self.magnitude)
 
     @property
     def phase(self) -> Any:
         """Phases in rad (p, m, N); of numbers without jumps along the frequencies."""
         angle = np.arctan2(self.imag, self.real)
-        return angle if holds_traced(angle) else np.unwrap(angle, axis=-1)
+        return angle if holds_traced(angle) else np.apply_along_axis(_unwrapped, -1, angle)
 
     @property
     def values(self) -> np.ndarray:
@@ -78,7 +79,7 @@ def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
     """Return the response of a system to frequencies ``omega`` (N,) in rad/s.
 
     All frequencies are one native batch; derivatives exist in the matrices and in omega. At a
-    pole on the axis it is not finite.
+    pole on the axis its size is infinite, and it has no phase (nan).
 
     >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
     >>> found = frequency_response(lag, [0.0, 1.0])
@@ -90,6 +91,8 @@ def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
     omega = vector(omega, "omega")
     if omega.shape[0] == 0:
         raise ShapeDtypeError("omega must hold at least one frequency")
+    if not holds_traced(omega) and not np.all(np.isfinite(omega)):
+        raise ValueError(f"omega must hold finite frequencies, got {omega}")
     real, imag = _responses(omega, system.A, system.B, system.C, system.D, system.dt)
     real, imag = (np.moveaxis(part, 0, -1) for part in (real, imag))
     return FrequencyResponse(omega, real, imag, system.inputs, system.outputs)
@@ -102,7 +105,16 @@ def _response(w: Any, A: Any, B: Any, C: Any, D: Any, dt: Any) -> tuple[Any, Any
     near, far = sigma * np.eye(n) - A, turn * np.eye(n)
     M = np.concatenate([np.concatenate([near, -far], axis=1), np.concatenate([far, near], axis=1)])
     X = np.linalg.solve(M, np.concatenate([B, np.zeros(B.shape)]))
-    return C @ X[:n] + D, C @ X[n:]
+    at_pole = ~np.all(np.isfinite(X))
+    return np.where(at_pole, np.inf, C @ X[:n] + D), np.where(at_pole, np.nan, C @ X[n:])
+
+
+def _unwrapped(angles: np.ndarray) -> np.ndarray:
+    """Return phases without jumps; a missing one, at a pole, does not touch the others."""
+    known = np.isfinite(angles)
+    found = np.array(angles)
+    found[known] = np.unwrap(angles[known])
+    return found
 
 
 _responses = vmap(_response, in_axes=(0, None, None, None, None, None))

@@ -29,7 +29,8 @@ class Margins:
 
     ``gain`` is the factor (above or below 1) nearest to 1 at which the loop would become unstable,
     at ``gain_frequency``; ``phase`` (rad) the least lag that does, at ``phase_frequency``;
-    ``delay`` (s) the least delay; infinite, with a frequency of nan, where nothing does.
+    ``delay`` (s) the least delay; infinite, with a frequency of nan, where nothing does. Where
+    the closed loop is not ``stable`` to begin with, they say how far it is from becoming so.
 
     >>> from archimedes.control import StateSpace, margins
     >>> loop = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
@@ -43,6 +44,7 @@ class Margins:
     delay: float
     gain_frequency: float
     phase_frequency: float
+    stable: bool = True
 
 
 def margins(loop: StateSpace) -> Margins:
@@ -69,7 +71,16 @@ def margins(loop: StateSpace) -> Margins:
     lags = [(min(lead, 2.0 * np.pi - lead), w) for lead, w in leads]
     phase, phase_w = min(lags, default=(np.inf, np.nan))
     delays = [lead / frequency(w) for lead, w in leads if w > 0.0]
-    return Margins(gain, phase, min(delays, default=np.inf), frequency(gain_w), frequency(phase_w))
+    delay = min(delays, default=np.inf)
+    stable = _is_stable(continuous)
+    return Margins(gain, phase, delay, frequency(gain_w), frequency(phase_w), stable)
+
+
+def _is_stable(system: Any) -> bool:
+    """Whether the loop, closed, has all its poles on the left."""
+    A, B, C, D = system
+    ahead = 1.0 + float(D[0, 0])
+    return ahead != 0.0 and bool(np.all(np.linalg.eigvals(A - B @ C / ahead).real < 0.0))
 
 
 def _on_the_axis(loop: StateSpace) -> Any:

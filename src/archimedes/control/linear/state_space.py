@@ -188,6 +188,10 @@ def tf2ss(num: Any, den: Any, dt: Any = None) -> StateSpace:
         raise ValueError("den must have a power of s or z: two coefficients or more")
     if num.shape[0] > n + 1:
         raise ValueError(f"num must have at most the {n + 1} coefficients of den (proper)")
+    if not holds_traced(den) and not (np.all(np.isfinite(den)) and den[0] != 0.0):
+        raise ValueError(
+            f"den must hold finite numbers, the first of them not zero (highest power), got {den}"
+        )
     num = np.concatenate([np.zeros(n + 1 - num.shape[0]), num]) / den[0]
     den = den / den[0]
     A = np.concatenate([-den[None, 1:], np.eye(n - 1, n)])
