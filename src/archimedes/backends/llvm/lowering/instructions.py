@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.division import divide
-from archimedes.backends.llvm.lowering.vectors import choose, intrinsic
+from archimedes.backends.llvm.lowering.vectors import choose, intrinsic, wide_operand
 from archimedes.graph.dtypes import B8, F32, F64, I64, is_float
 
 __all__ = ["LOWERING"]
@@ -29,6 +29,18 @@ def _by_kind(on_float: str, on_int: str) -> Lower:
     def lower(f: Function, dtype: int, a: str, b: str) -> str:
         name = on_float if is_float(dtype) else on_int
         return f.value(f"{name} {f.spelling.types[dtype]} {a}, {b}")
+
+    return lower
+
+
+def _arithmetic(on_float: str, on_int: str) -> Lower:
+    """Lower an op to one instruction, whose operand may be a constant in memory."""
+    plain = _by_kind(on_float, on_int)
+
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        if dtype == F64:
+            a, b = wide_operand(f, dtype, a), wide_operand(f, dtype, b)
+        return plain(f, dtype, a, b)
 
     return lower
 
@@ -216,9 +228,9 @@ def _from_bits32(f: Function, dtype: int, a: str) -> str:
 
 #: Lowering of every exact op by name.
 LOWERING: dict[str, Lower] = {
-    "add": _by_kind("fadd", "add"),
-    "sub": _by_kind("fsub", "sub"),
-    "mul": _by_kind("fmul", "mul"),
+    "add": _arithmetic("fadd", "add"),
+    "sub": _arithmetic("fsub", "sub"),
+    "mul": _arithmetic("fmul", "mul"),
     "div": divide,
     "neg": _neg,
     "abs": _abs,

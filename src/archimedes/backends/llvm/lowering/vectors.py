@@ -1,4 +1,4 @@
-"""Pieces that lowerings are made of: intrinsics, selects, masks of lanes."""
+"""Pieces that lowerings are made of: intrinsics, selects, masks of lanes, wide constants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.graph.dtypes import B8
 
-__all__ = ["any_lane", "blend", "choose", "intrinsic"]
+__all__ = ["any_lane", "blend", "choose", "intrinsic", "wide_operand"]
 
 
 def intrinsic(f: Function, name: str, dtype: int, *operands: str, extra: str = "") -> str:
@@ -42,3 +42,25 @@ def blend(
     if f.spelling.lanes == 1:
         return list(new)
     return [choose(f, d, mask, x, y) for d, x, y in zip(dtypes, new, old)]
+
+
+def wide_operand(f: Function, dtype: int, operand: str) -> str:
+    """Return an operand of float arithmetic; constants of all lanes are loaded where that is best.
+
+    With AVX a constant in memory is part of the instruction that uses it if it is there for every
+    lane; LLVM keeps it once and spends an instruction on copying it. (It would undo this for what
+    it knows to be constant, so the memory is not called so.)
+    """
+    if not operand.startswith("splat") or f.module.target.constants_in_lanes != f.spelling.lanes:
+        return operand
+    if not f.spelling.value(operand):
+        return operand  # zeros come from nowhere
+    known = f.module.globals
+    kind, size = f.spelling.types[dtype], f.spelling.sizes[dtype]
+    key = (f.spelling.lanes << 8 | dtype, operand.encode())
+    if key not in known:
+        known[key] = f.module.fresh("wide")
+        f.module.global_lines.append(
+            f"{known[key]} = private global {kind} {operand}, align {size}"
+        )
+    return f.value(f"load {kind}, ptr {known[key]}, align {size}")
