@@ -237,6 +237,30 @@ def test_wrong_shapes_name_the_argument():
         model.replace(masses=np.ones(2))
 
 
+def test_what_a_follower_has_acts_on_what_it_follows():
+    """Damping, friction, armature and springs of a mimic joint, against the two free joints."""
+
+    def build(mimic):
+        b = mb.Builder()
+        for name in "ab":
+            b.add_body(name, 1.0, [0.1, 0.2, 0.3], [0.1, 0.1, 0.1])
+        numbers = {"damping": 0.1, "armature": 0.05, "stiffness": 1.0, "rest": 0.2, "friction": 0.1}
+        b.attach("a", joint="a", axis=[0, 1, 0], **numbers)
+        more = {"damping": 0.3, "armature": 0.2, "stiffness": 2.0, "rest": 0.4, "friction": 0.5}
+        b.attach("b", "a", joint="b", axis=[1, 0, 0], position=[0.1, 0, 0], mimic=mimic, **more)
+        return b.build()
+
+    coupled, free = build(mb.Mimic("a", -2.0, 0.3)), build(None)
+    G = np.array([[1.0], [-2.0]])
+    for q in (0.7, -0.2):
+        own, both = np.array([q]), np.array([q, 0.3 - 2.0 * q])
+        v, a = np.array([0.5]), np.array([0.2])
+        torque = G.T @ mb.rnea(free, both, G @ v, G @ a, passive=True)
+        np.testing.assert_allclose(mb.rnea(coupled, own, v, a, passive=True), torque, rtol=1e-13)
+        M = G.T @ mb.crba(free, both) @ G
+        np.testing.assert_allclose(mb.crba(coupled, own), M, rtol=1e-13)
+
+
 def test_mimics_that_cannot_be():
     def build(*follows):
         b = mb.Builder()

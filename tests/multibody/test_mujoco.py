@@ -11,6 +11,7 @@ import pytest
 import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.multibody.models.joints import KINDS
+from archimedes.multibody.systems.actuators import activated
 
 from ..marking import long_but
 
@@ -151,16 +152,18 @@ def test_actuators(name):
     peer = peer_named(name)
     model, m, d = peer.model, peer.peer, peer.data
     if len(model.actuators) != m.nactuator:
-        pytest.skip("has actuators with states of their own, which are reported as ignored")
+        pytest.skip("has actuators on what has no one coordinate, which are reported as ignored")
     m.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
     rng = np.random.default_rng(0)
     for _ in range(5):
         q, v, _ = peer.state(rng)
-        u = rng.normal(size=m.nu)
-        d.qpos[:], d.qvel[:], d.ctrl[:] = q, peer.turned(q) @ v, u
+        u, act = rng.normal(size=m.nu), rng.uniform(-0.5, 0.5, size=m.na)
+        d.qpos[:], d.qvel[:], d.ctrl[:], d.act[:] = q, peer.turned(q) @ v, u, act
         mujoco.mj_forward(m, d)
-        ours = mb.actuator_torque(model, model.actuators, q, v, u)
+        acting, rates = activated(model.actuators, act, u)
+        ours = mb.actuator_torque(model, model.actuators, q, v, acting)
         np.testing.assert_allclose(ours, peer.turned(q).T @ d.qfrc_actuator, atol=1e-10)
+        np.testing.assert_allclose(rates, d.act_dot, atol=1e-12)
 
 
 WITH_PARTS = """

@@ -62,6 +62,10 @@ WRONG = {
     "a limit of nan": (lambda: one_body(lower=np.nan), "joint 'j': lower must be a number"),
     "negative damping": (lambda: one_body(damping=-1.0), "joint 'j': damping must not be negative"),
     "negative armature": (lambda: one_body(armature=-1.0), "armature must not be negative"),
+    "limits of a ball joint": (
+        lambda: one_body(kind="spherical", upper=1.0),
+        "joint 'j': a spherical joint has no limits",
+    ),
     "a pitch without a screw": (lambda: one_body(pitch=0.1), "only helical joints have a pitch"),
     "a second axis": (lambda: one_body(second_axis=[1, 0, 0]), "only universal joints have"),
     "axes along each other": (

@@ -187,11 +187,37 @@ class _Assembly:
             source = self.links[k]
             if source.kind.nq != 1:
                 raise ValueError(f"{where}, which has {source.kind.nq} coordinates; one is needed")
+            self.share(joint, source, scale, offset)
             own = self.links[i]
             self.links[i] = Link(
                 own.body, own.joint, own.kind, own.parent, source.q, source.v, own.screw,
                 scale, offset, True,
             )  # fmt: skip
+
+    def share(self, joint: Joint, source: Link, scale: float, offset: float) -> None:
+        """Give a joint what damping, friction, armature and spring of one that follows it do there.
+
+        The follower moves ``scale`` times as far: torques count by that, and rates once more.
+        """
+        v, where = source.v, f"joint {joint.name!r}"
+        own = {key: spread(joint.values.get(key, 0.0), 1, None, f"{where}: {key}")[0]
+               for key in ("damping", "friction", "armature", "stiffness", "rest")}  # fmt: skip
+        for key, factor in (
+            ("damping", scale**2),
+            ("friction", abs(scale)),
+            ("armature", scale**2),
+        ):
+            if key in joint.values:
+                self.columns[key][v] = self.columns[key][v] + factor * own[key]
+        if "stiffness" in joint.values and scale != 0.0:
+            # Two springs are one, at rest where their pulls cancel.
+            first, second = self.columns["stiffness"][v], scale**2 * own["stiffness"]
+            rest, other = self.rest[source.q], (own["rest"] - offset) / scale
+            total = first + second
+            some = np.where(total == 0.0, 1.0, total)
+            pulled = (first * rest + second * other) / some
+            self.rest[source.q] = np.where(total == 0.0, rest, pulled)
+            self.columns["stiffness"][v] = total
 
     def filled(self, gravity: Any) -> Model:
         """Return the model of the rows."""

@@ -189,7 +189,7 @@ class Builder:
                 f"{where}: {child!r} is attached already by joint {carried[0]!r}; remove that first"
             )
         self._check_no_cycle(where, child, parent)
-        check_values(values, where)
+        check_values(values, kind_named(kind), where)
         R, p = placement(rotation, position, where)
         first = checked_axis(axis, f"{where}: axis")
         second = None if second_axis is None else checked_axis(second_axis, f"{where}: second_axis")

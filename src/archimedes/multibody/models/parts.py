@@ -141,8 +141,12 @@ def checked_axis(axis: Any, name: str) -> tuple[float, float, float]:
     return (x, y, z)
 
 
-def check_values(values: dict[str, Any], where: str) -> None:
+def check_values(values: dict[str, Any], kind: JointKind | str, where: str) -> None:
     """Raise where numbers of a joint cannot be: those that are known."""
+    if not isinstance(kind, str) and not kind.straight and {"lower", "upper"} & {*values}:
+        raise ValueError(
+            f"{where}: a {kind.name} joint has no limits: its coordinates are points of a manifold"
+        )
     for key, value in values.items():
         if key not in VALUES:
             raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
