@@ -1,4 +1,4 @@
-"""The book's algorithms for arms of revolute joints, on matrices of CasADi or JAX.
+"""The book's algorithms for revolute joints (and a free base), on matrices of CasADi or JAX.
 
 Angular part first, 6x6 matrices and columns (6, 1), as in Featherstone 2008, tables 5.1, 6.2 and
 7.1; an `Algebra` says how matrices are made. Numbers that are zero are left out where the package
@@ -27,6 +27,7 @@ class Algebra:
 
     matrix: Callable[[Any], Any]
     block: Callable[[Any], Any]
+    column: Callable[[Any], Any]
     sin: Callable[[Any], Any]
     cos: Callable[[Any], Any]
 
@@ -44,6 +45,7 @@ def in_casadi() -> Algebra:
     return Algebra(
         lambda x: casadi.sparsify(casadi.SX(np.array(x, dtype=float))),
         lambda rows: casadi.vertcat(*(casadi.horzcat(*row) for row in rows)),
+        lambda x: x,
         casadi.sin,
         casadi.cos,
     )
@@ -53,15 +55,21 @@ def in_jax() -> Algebra:
     """Arrays."""
     import jax.numpy as jnp
 
-    return Algebra(lambda x: jnp.array(x, dtype=float), jnp.block, jnp.sin, jnp.cos)
+    matrix = lambda x: jnp.array(x, dtype=float)
+    return Algebra(matrix, jnp.block, lambda x: x[:, None], jnp.sin, jnp.cos)
 
 
 def transform(n: Algebra, model: Any, i: int, q: Any) -> Any:
-    """X (6, 6), from the parent's coordinates to those of link i."""
-    K = n.skew(n.matrix(np.reshape(model.links[i].screw.axis, (3, 1))))
-    R = n.matrix(np.eye(3)) + n.sin(q) * K + (1.0 - n.cos(q)) * (K @ K)
+    """X (6, 6), from the parent's coordinates to those of link i; `q` (nq, 1) are its own."""
+    place = n.matrix(model.positions[i].reshape(3, 1))
+    if model.links[i].kind.name == "free":
+        place, (w, K) = place + q[0:3, :], (q[3:4, :], n.skew(q[4:7, :]))
+        R = n.matrix(np.eye(3)) + 2.0 * (w * K + K @ K) / (q[3:7, :].T @ q[3:7, :])
+    else:
+        K = n.skew(n.matrix(np.reshape(model.links[i].screw.axis, (3, 1))))
+        R = n.matrix(np.eye(3)) + n.sin(q) * K + (1.0 - n.cos(q)) * (K @ K)
     E = (n.matrix(model.rotations[i]) @ R).T
-    r = n.skew(n.matrix(model.positions[i].reshape(3, 1)))
+    r = n.skew(place)
     return n.block([[E, n.matrix(np.zeros((3, 3)))], [-(E @ r), E]])
 
 
@@ -74,8 +82,18 @@ def inertia(n: Algebra, model: Any, i: int) -> Any:
 
 
 def axis(n: Algebra, model: Any, i: int) -> Any:
-    """S (6, 1) of a revolute joint."""
+    """S (6, 1) of a revolute joint, (6, 6) of a free one, whose linear velocity is first."""
+    if model.links[i].kind.name == "free":
+        return n.matrix(np.roll(np.eye(6), 3, axis=0))
     return n.matrix(np.concatenate([model.links[i].screw.axis, np.zeros(3)]).reshape(6, 1))
+
+
+def parts(n: Algebra, model: Any, x: Any, what: str = "v") -> list[Any]:
+    """Return what links have of velocities (nv,), or coordinates (nq,), as columns."""
+    return [
+        n.column(x[getattr(k, what) : getattr(k, what) + getattr(k.kind, f"n{what}")])
+        for k in model.links
+    ]
 
 
 def crossed(n: Algebra, v: Any) -> Any:
@@ -92,27 +110,29 @@ def lifted(n: Algebra, model: Any) -> Any:
 def swept(n: Algebra, model: Any, q: Any, v: Any) -> list[tuple[Any, ...]]:
     """Return, per link, X, S, its velocity and what it accelerates by at rest of its joint."""
     found: list[tuple[Any, ...]] = []
+    coordinates, speeds = parts(n, model, q, "q"), parts(n, model, v)
     for i, link in enumerate(model.links):
-        X, S = transform(n, model, i, q[i]), axis(n, model, i)
-        own = S * v[i]
+        X, S = transform(n, model, i, coordinates[i]), axis(n, model, i)
+        own = S @ speeds[i]
         speed = own if link.parent < 0 else X @ found[link.parent][2] + own
         found.append((X, S, speed, crossed(n, speed) @ own))
     return found
 
 
 def rnea(n: Algebra, model: Any, q: Any, v: Any, a: Any) -> list[Any]:
-    """Torques, one number each."""
+    """Torques, a column per joint."""
     links, forces, accelerations = swept(n, model, q, v), [], []
+    rates, count = parts(n, model, a), len(model.links)
     for i, (X, S, speed, c) in enumerate(links):
         up = model.links[i].parent
         above = lifted(n, model) if up < 0 else accelerations[up]
-        accelerations.append(X @ above + S * a[i] + c)
+        accelerations.append(X @ above + S @ rates[i] + c)
         own = inertia(n, model, i)
         forces.append(own @ accelerations[i] - crossed(n, speed).T @ (own @ speed))
-    tau = [None] * model.nv
-    for i in reversed(range(model.nv)):
+    tau = [None] * count
+    for i in reversed(range(count)):
         X, S = links[i][:2]
-        tau[i] = S.T @ forces[i] + model.armature[i] * a[i]
+        tau[i] = S.T @ forces[i] + float(model.armature[model.links[i].v]) * rates[i]
         if model.links[i].parent >= 0:
             forces[model.links[i].parent] = forces[model.links[i].parent] + X.T @ forces[i]
     return tau
@@ -121,7 +141,7 @@ def rnea(n: Algebra, model: Any, q: Any, v: Any, a: Any) -> list[Any]:
 def crba(n: Algebra, model: Any, q: Any) -> list[Any]:
     """The mass matrix, row by row."""
     count = model.nv
-    X = [transform(n, model, i, q[i]) for i in range(count)]
+    X = [transform(n, model, i, x) for i, x in enumerate(parts(n, model, q, "q"))]
     S = [axis(n, model, i) for i in range(count)]
     heavy = [inertia(n, model, i) for i in range(count)]
     M = [[n.matrix([[0.0]])] * count for _ in range(count)]
