@@ -81,8 +81,8 @@ def tanh(p: Primitives, x: Value) -> Value:
     ``w = 2**-k``, it is ``1 - 2w + 2w**2``, within 0.09 of the result.
     """
     size = p.abs(x)
-    small = size < 0.6
     size = p.where(size > 20.0, 20.0, size)
+    small = size < 0.6
     shifted = p.where(small, ROUNDER, size * TWO_LOG2_E + ROUNDER)
     k = shifted - ROUNDER
     w = p.from_bits((1023 - p.bits(shifted)) << 52)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from archimedes.backends.llvm.lowering.memory import Frame, Pointer
+from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Frame, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.lowering import Binding, Loop, Place
@@ -176,6 +176,13 @@ class Function:
         name = f"%v{self.count}"
         self.entry.append(f"  {name} = alloca {kind}, align 8")
         return name
+
+    def room(self, dtype: int, count: int) -> Pointer:
+        """Reserve an array of the function that lanes go along, one item after the other."""
+        self.count += 1
+        name, kind = f"%v{self.count}", f"[{count} x {ITEM_MEMORY[dtype]}]"
+        self.entry.append(f"  {name} = alloca {kind}, align {ALIGNMENT}")
+        return Pointer("local", name, uniform=True, lane=1)
 
     def line(self, text: str) -> None:
         """Append an instruction without result."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
 from archimedes.backends.lowering import Place
 
-__all__ = ["Frame", "Pointer"]
+__all__ = ["ALIGNMENT", "Frame", "Pointer"]
 
 ALIGNMENT = 64
 

@@ -21,6 +21,7 @@ from archimedes.backends.llvm.lowering.nests.ranges import (
     frame_untouched,
 )
 from archimedes.backends.llvm.lowering.nests.rows import RowNest
+from archimedes.backends.llvm.lowering.nests.stages import write_stages
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
@@ -129,7 +130,7 @@ class LaneNest(RowNest):
             self._along_kept(walks, count)
         return []
 
-    def _lane_index(self, start: str) -> Index:
+    def lane_index(self, start: str) -> Index:
         """Return the indices of lanes from ``start`` on."""
         if not self.region.indexed:
             return None, start
@@ -160,9 +161,13 @@ class LaneNest(RowNest):
                     counter, walks = loops.enter_context(loop)
                 indices[axis] = self.index(counter)
             ends = ("%begin", "%end") if self._is_cut(plan.axis) else None
+            if plan.stages:
+                lanes = [_in_lanes(w, plan.axis) for w in walks]
+                write_stages(self, lanes, count, indices, ends)
+                return
             start = loops.enter_context(self.tiles(region.shape[plan.axis], plan.lanes, ends))
             walks = [_in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]
-            indices[plan.axis] = self._lane_index(start)
+            indices[plan.axis] = self.lane_index(start)
             if plan.rows > 1:
                 walks = self._packed(walks, count)
             if plan.rows > 1 or plan.group:
@@ -323,7 +328,7 @@ class LaneNest(RowNest):
             last = f.value(f"icmp sgt i64 {counter}, {length - lanes}")
             start = f.value(f"select i1 {last}, i64 {length - lanes}, i64 {counter}")
         moved = moved_along(self.d, f, length, reads, axis, start)
-        at = self._lane_index(start)
+        at = self.lane_index(start)
         values = (f.operand(b) for b in self.of_rows(moved, [[*x, at] for x in indices]))
         if not rest:
             yield from values

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.dtypes import B8, I64
-from archimedes.graph.regions import Affine, Nest
+from archimedes.graph.ops import CONST, INPUT, OPERANDS
+from archimedes.graph.regions import Affine, Gather, Nest
 from archimedes.graph.regions.nest import PARTIALS
 from archimedes.graph.regions.reads import row_major
 
-__all__ = ["Plan", "in_any_order", "plan_of", "registers_of"]
+__all__ = ["CHUNK", "Plan", "in_any_order", "plan_of", "registers_of"]
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
@@ -22,6 +23,10 @@ FOUR, TWO = 8, 64
 MANY, LONG = 10_000, 400
 #: Fewer points than this along an axis are not worth lanes.
 LEAST = 4
+#: Loops over so many points run in stages (``stages.py``) where their bodies have so many
+#: operations: CPUs whose registers are few do not look far ahead. A stage goes over a chunk of
+#: points, a multiple of all numbers of lanes, before the next.
+STAGED, STAGES, CHUNK = 1_000, range(40, 121), 128
 
 
 class Plan(NamedTuple):
@@ -29,7 +34,7 @@ class Plan(NamedTuple):
 
     ``across`` is -1 where there is one row at a time, ``axis`` where lanes are instances.
     ``group`` are the partial results that are computed together where lanes are none of them
-    (0: one after the other, in memory).
+    (0: one after the other, in memory). ``stages`` tells that a body is computed in stages.
     """
 
     axis: int
@@ -37,6 +42,7 @@ class Plan(NamedTuple):
     across: int = -1
     rows: int = 1
     group: int = 0
+    stages: bool = False
 
 
 def in_any_order(region: Nest) -> Nest | None:
@@ -82,6 +88,17 @@ def _together(region: Nest, cost: int) -> int:
     return 2 if cost <= (LONG if many else TWO) else 1
 
 
+def _in_stages(region: Nest, axis: int, cost: int, target: Target) -> bool:
+    """Tell whether a body of plain operations is computed in stages."""
+    many = math.prod(region.shape) >= STAGED and region.shape[axis] >= CHUNK
+    if region.combine or not many or cost not in STAGES or target.registers > 16:
+        return False
+    body = region.body
+    computed = [body.op[i] for i in body.live() if body.op[i] not in (CONST, INPUT)]
+    plain = all(OPERANDS[op] for op in computed)
+    return plain and not any(isinstance(read, Gather) for read in region.reads)
+
+
 def registers_of(target: Target) -> int:
     """Return the number of vector registers."""
     return 32 if target.lanes == 8 else 16
@@ -123,6 +140,8 @@ def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
 
 
 def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bool) -> Plan:
+    if _in_stages(region, axis, cost, target):
+        return Plan(axis, 4 * target.lanes, stages=True)
     registers = min(_together(region, cost), 2 if region.combine and in_order else 4)
     lanes = min(target.lanes * registers, _floor(region.shape[axis]))
     others = [k for k in range(region.kept) if k != axis and region.shape[k] > 1]

@@ -65,11 +65,14 @@ class RowNest(NestWriter):
         """
         f = self.f
         with f.loop(*(ends or (0, length)), step=step) as loop:
-            start = loop.counter
-            if length % step:
-                past = f.value(f"icmp sgt i64 {start}, {length - step}")
-                start = f.value(f"select i1 {past}, i64 {length - step}, i64 {start}")
-            yield start
+            yield self.within(loop.counter, length, step)
+
+    def within(self, start: str, length: int, step: int) -> str:
+        """Return the start of a tile that ends with an axis at the latest."""
+        if length % step == 0:
+            return start
+        past = self.f.value(f"icmp sgt i64 {start}, {length - step}")
+        return self.f.value(f"select i1 {past}, i64 {length - step}, i64 {start}")
 
     def at(self, walks: Sequence[Walk], axis: int, start: str) -> list[Walk]:
         """Return walks at a place of an axis."""

@@ -1,0 +1,152 @@
+"""Long bodies of elementwise loops in stages: each goes over a chunk of points before the next.
+
+A CPU looks ahead by a fixed number of operations that wait for others: 64 on Zen 3, about one
+tanh, of which most wait for the one before them. Stages are short enough for several points to be
+in sight. What goes from one stage to the next lies in the first cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from archimedes.backends.llvm.lowering.nests.plans import CHUNK
+from archimedes.backends.lowering import Binding, Place
+from archimedes.backends.lowering.nests import Index
+from archimedes.backends.lowering.walks import Walk
+from archimedes.graph.dtypes import B8, item_type
+from archimedes.graph.ops import CONST, OPERANDS
+from archimedes.graph.program import Graph
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.lowering.nests.lanes import LaneNest
+
+__all__ = ["Stage", "stages_of", "write_stages"]
+
+#: What a stage costs, and a value that it is given by the one before it, where its operations cost
+#: the square of their number over ``LENGTH``; the longest there are.
+STAGE, CARRY, LENGTH, LONGEST = 6.0, 1.0, 28.0, 40
+
+
+class Stage(NamedTuple):
+    """Operations of a body: ``takes`` are nodes of the body that other stages have computed.
+
+    ``graph`` has the body's inputs, then those; its outputs are ``gives``.
+    """
+
+    graph: Graph
+    takes: tuple[int, ...]
+    gives: tuple[int, ...]
+
+
+def stages_of(body: Graph, wanted: Sequence[int]) -> list[Stage]:
+    """Return the stages of a body of plain operations, some of whose outputs are wanted."""
+    outputs = [body.outputs[k] for k in wanted]
+    order = [i for i in body.live(outputs) if OPERANDS[body.op[i]]]
+    stages: list[Stage] = []
+    kept: set[int] = set()
+    for end in _bounds(body, order, outputs):
+        crossing = _crossing(body, order, end, outputs)
+        stages.append(_stage(body, kept, sorted(crossing - kept)))
+        kept |= crossing
+    return [*stages, _stage(body, kept, outputs)]
+
+
+def _crossing(body: Graph, order: Sequence[int], end: int, outputs: Sequence[int]) -> set[int]:
+    """Return the nodes in front of a place of the order that are read behind it.
+
+    Bools are computed again: their operands cross, where they do not lie in memory anyway.
+    """
+    before = set(order[:end])
+    found = {j for i in order[end:] for j in body.operands(i) if j in before}
+    found |= before.intersection(outputs)
+    while bools := {i for i in found if item_type(body.dtype[i]) == B8}:
+        found -= bools
+        found |= {j for i in bools for j in body.operands(i) if j in before}
+    return found
+
+
+def _bounds(body: Graph, order: Sequence[int], outputs: Sequence[int]) -> list[int]:
+    """Return where to cut, so that what is carried over and long stages cost least together."""
+    count = len(order)
+    carried = [len(_crossing(body, order, at, outputs)) for at in range(count)]
+    price = [0.0] + [math.inf] * count
+    before = [0] * (count + 1)
+    for end in range(1, count + 1):
+        for begin in range(max(0, end - LONGEST), end):
+            found = price[begin] + STAGE + CARRY * carried[begin] + (end - begin) ** 2 / LENGTH
+            if found < price[end]:
+                price[end], before[end] = found, begin
+    bounds = []
+    at = before[count]
+    while at:
+        bounds.append(at)
+        at = before[at]
+    return bounds[::-1]
+
+
+def _stage(body: Graph, kept: set[int], gives: Sequence[int]) -> Stage:
+    """Return the stage that computes nodes from inputs and from what has been kept."""
+    needed: set[int] = set()
+    takes: set[int] = set()
+    waiting = list(gives)
+    while waiting:
+        i = waiting.pop()
+        if i in needed or i in takes:
+            continue
+        if i in kept:
+            takes.add(i)
+        else:
+            needed.add(i)
+            waiting += body.operands(i)
+    g = Graph()
+    to = {i: g.input(kind) for i, kind in zip(body.inputs, body.input_dtypes)}
+    taken = sorted(takes)
+    to |= {i: g.input(body.dtype[i]) for i in taken}
+    for i in sorted(needed):
+        if i in to:
+            continue
+        if body.op[i] == CONST:
+            to[i] = g.const(body.value[i], body.dtype[i])
+        else:
+            to[i] = g.emit(body.op[i], *(to[j] for j in body.operands(i)))
+    g.outputs = [to[i] for i in gives]
+    return Stage(g, tuple(taken), tuple(gives))
+
+
+def write_stages(
+    nest: LaneNest,
+    walks: Sequence[Walk],
+    count: int,
+    indices: Mapping[int, Index],
+    ends: tuple[str, str] | None,
+) -> None:
+    """Write the loops of all stages over the chunks of an axis.
+
+    The first ``count`` of the walks are read, in lanes, the others take the results. ``indices``
+    are those of the other axes, ``ends`` those of a part of this one.
+    """
+    f, d, plan, region = nest.f, nest.d, nest.plan, nest.region
+    length, lanes = region.shape[plan.axis], plan.lanes
+    stages = stages_of(region.body, nest.wanted)
+    kinds = {i: kind for x in stages[:-1] for i, kind in zip(x.gives, x.graph.output_dtypes)}
+    rooms = {i: Place(f.room(kind, CHUNK), 0, kind) for i, kind in kinds.items()}
+    first, end = ends or ("0", str(length))
+    with f.loop(first, end, step=CHUNK) as chunk:
+        past = f.value(f"add i64 {chunk.counter}, {CHUNK}")
+        whole = f.value(f"icmp slt i64 {past}, {end}")
+        stop = f.value(f"select i1 {whole}, i64 {past}, i64 {end}")
+        for stage in stages:
+            with f.loop(chunk.counter, stop, step=lanes) as loop:
+                slot = f.value(f"sub i64 {loop.counter}, {chunk.counter}")
+                start = nest.within(loop.counter, length, lanes)
+                here = nest.at(walks, plan.axis, start)
+                mine = {**indices, plan.axis: nest.lane_index(start)}
+                found = [mine[axis] for axis in range(region.kept)]
+                given = nest.arguments(here[:count], found)
+                given += [Binding(place=d.moving(f, rooms[i], slot, 1)) for i in stage.takes]
+                to = [walk.place for walk in here[count:]]
+                if stage is not stages[-1]:
+                    to = [d.moving(f, rooms[i], slot, 1) for i in stage.gives]
+                nest.low.lower(f, stage.graph, given, (), list(enumerate(to)))
