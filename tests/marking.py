@@ -147,6 +147,7 @@ LONG = (
     "tests/observers/test_attitudes.py::test_trees*[True*",
     "tests/observers/test_square_root.py::test_compiled*[pendulum*",
     "tests/observers/test_square_root.py::test_derivatives_and_c",
+    "tests/optimize/test_definite.py::test_solutions*[*1*",
     "tests/optimize/test_edges.py::test_costs_without_curvature[20]",
     "tests/optimize/test_interior_point.py::test_the_optimum_of_ipopt*[mult*",
     "tests/optimize/test_interior_point.py::test_the_optimum_of_ipopt*[radau3]",

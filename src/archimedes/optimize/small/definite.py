@@ -1,6 +1,6 @@
 """Symmetric systems that are solved more than once: factors L D L^T, without pivoting.
 
-Plain NumPy: straight-line code for small matrices; loops over columns and rows for larger ones.
+Plain NumPy: straight-line code for small matrices; larger ones by panels of a few rows, in loops.
 (Golub, Van Loan, "Matrix computations", 4th ed., algorithm 4.1.1.) Where nothing but rounding is
 left of a pivot its unknown is left as it is (Y. Zhang, "Solving large-scale linear programs by
 interior-point methods under the MATLAB environment", Optim. Methods Softw. 10, 1998, section 4).
@@ -9,16 +9,19 @@ interior-point methods under the MATLAB environment", Optim. Methods Softw. 10, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.function import scan
 from archimedes.optimize.small.products import UNROLLED, in_loops
 
 __all__ = ["pivots", "solver_of"]
 
-
+#: Rows of a panel.
+WIDTH = 4
 #: A pivot below this part of its diagonal, for each row, is rounding; what takes its place.
 _LOST, _HELD = 1e-15, 1e100
 
@@ -28,63 +31,129 @@ def _kept(pivot: Any, floor: Any) -> Any:
     return np.where(pivot <= floor, _HELD, pivot)
 
 
-def _factors(M: Any, guarded: bool) -> tuple[Any, list[Any]]:
-    """Return L (n, n), unit lower triangular without its diagonal, and D (n,)."""
-    n = M.shape[0]
-    L = np.zeros((n, n), dtype=M.dtype)
+def _factors(M: Any, floor: Any = None) -> tuple[list[list[Any]], list[Any]]:
+    """Return L, rows of a unit lower triangle without its diagonal, and D, for rows of M.
+
+    Pivots up to ``floor`` (n,), where it is given, are rounding.
+    """
+    n = len(M)
+    L: list[list[Any]] = [[] for _ in range(n)]
     D: list[Any] = []
     for j in range(n):
-        scaled = [L[j, k] * D[k] for k in range(j)]
-        pivot = M[j, j]
+        scaled = [L[j][k] * D[k] for k in range(j)]
+        pivot = M[j][j]
         for k in range(j):
-            pivot = pivot - L[j, k] * scaled[k]
-        pivot = _kept(pivot, _LOST * n * M[j, j]) if guarded else pivot
+            pivot = pivot - L[j][k] * scaled[k]
+        pivot = pivot if floor is None else _kept(pivot, floor[j])
         D.append(pivot)
         inverse = 1.0 / np.where(pivot == 0.0, 1.0, pivot)
         for i in range(j + 1, n):
-            entry = M[i, j]
+            entry = M[i][j]
             for k in range(j):
-                entry = entry - L[i, k] * scaled[k]
-            L[i, j] = entry * inverse
+                entry = entry - L[i][k] * scaled[k]
+            L[i].append(entry * inverse)
     return L, D
 
 
-@in_loops
-def _factors_in_loops(M: Any, floor: Any) -> tuple[Any, Any]:
-    """Return L^T (n, n), of which only what is above the diagonal counts, and D (n,).
+class _Panels(NamedTuple):
+    """The factors, a panel of ``WIDTH`` rows after the other.
 
-    Pivots up to ``floor`` (n,) are rounding.
+    ``lower`` has rows of L within a panel, one behind the other; ``beside`` those of L^T right of
+    it (WIDTH, n), zeros elsewhere; ``inverse`` is 1/D.
     """
-    places = np.arange(M.shape[0])
 
-    def eliminate(rest: Any, j: Any) -> Any:
-        row = rest[j]
-        pivot = _kept(row[j], floor[j])
-        inverse = 1.0 / np.where(pivot == 0.0, 1.0, pivot)
-        lower = np.where(places > j, row * inverse, 0.0)
-        return rest - lower[:, None] * row, np.float64(0.0)
-
-    # Rows stay as they are once they were used.
-    rest = scan(eliminate, M, places)[0]
-    D = _kept(np.diagonal(rest), floor)
-    return rest * (1.0 / np.where(D == 0.0, 1.0, D))[:, None], D
+    lower: Any
+    inverse: Any
+    beside: Any
 
 
 @in_loops
-def _solved_in_loops(U: Any, D: Any, b: Any) -> Any:
-    """Return x with L D L^T x = b, for U = L^T."""
-    places = np.arange(b.shape[0])
-    nothing = np.float64(0.0)
+def _factors_in_loops(M: Any, floor: Any) -> tuple[_Panels, Any]:
+    """Return the factors and D (n,); pivots up to ``floor`` (n,) are rounding.
 
-    def down(y: Any, j: Any) -> Any:
-        return y - np.where(places > j, U[j], 0.0) * y[j], nothing
+    Rows of a panel are eliminated together; then all rows lose a product of WIDTH terms.
+    (Golub, Van Loan, section 4.2.9.)
+    """
+    n = M.shape[0]
+    M, floor = _filled(M, np.eye(_whole(n))), _filled(floor, np.full(_whole(n), -np.inf))
+    places = np.arange(_whole(n))
 
-    def up(x: Any, j: Any) -> Any:
-        found = np.sum(np.where(places > j, U[j] * x, 0.0))
-        return np.where(places == j, x - found, x), nothing
+    def eliminate(rest: Any, panel: Any) -> Any:
+        rows, least = rest.reshape(-1, WIDTH, len(places))[panel], floor.reshape(-1, WIDTH)[panel]
+        first = WIDTH * panel
+        own = [[rows[i, first + j] for j in range(i + 1)] for i in range(WIDTH)]
+        L, D = _factors(own, least)
+        inverse = np.stack([1.0 / np.where(pivot == 0.0, 1.0, pivot) for pivot in D])
+        rows = _lowered(L, rows)
+        beside = np.where(places >= first + WIDTH, rows * inverse[:, None], 0.0)
+        for k in range(WIDTH):
+            rest = rest - beside[k][:, None] * rows[k]
+        flat = np.stack([x for row in L for x in row])
+        return rest, (_Panels(flat, inverse, beside), np.stack(D))
 
-    y = scan(down, b, places)[0] / D
-    return scan(up, y, places[::-1])[0]
+    _, (panels, D) = scan(eliminate, M, np.arange(len(places) // WIDTH))
+    return panels, D.reshape(-1)[:n]
+
+
+def _whole(n: int) -> int:
+    """Return the number of rows of whole panels."""
+    return -(-n // WIDTH) * WIDTH
+
+
+def _filled(array: Any, rest: Any) -> Any:
+    """Return an array continued by what is behind it in another."""
+    n = array.shape[0]
+    if n == rest.shape[0]:
+        return array
+    if array.ndim == 1:
+        return np.concatenate([array, rest[n:]])
+    return np.concatenate([np.concatenate([array, rest[:n, n:]], axis=1), rest[n:]])
+
+
+def _lowered(L: Any, rows: Any) -> Any:
+    """Return L^-1 rows, for rows of L, unit lower triangular, without its diagonal."""
+    y: list[Any] = []
+    for i in range(len(L)):
+        row = rows[i]
+        for k in range(i):
+            row = row - L[i][k] * y[k]
+        y.append(row)
+    return np.stack(y)
+
+
+@in_loops
+def _solved_in_loops(panels: _Panels, b: Any) -> Any:
+    """Return x with L D L^T x = b."""
+    n, numbers = b.shape[0], np.arange(panels.inverse.shape[0])
+    b = _filled(b, np.zeros(_whole(n)))
+    ends = [i * (i - 1) // 2 for i in range(WIDTH + 1)]
+
+    def rows(flat: Any) -> list[list[Any]]:
+        return [[flat[k] for k in range(*pair)] for pair in pairwise(ends)]
+
+    def down(rest: Any, item: Any) -> Any:
+        panel, number = item
+        y = _lowered(rows(panel.lower), rest.reshape(-1, WIDTH)[number])
+        for k in range(WIDTH):
+            rest = rest - panel.beside[k] * y[k]
+        return rest, y * panel.inverse
+
+    def up(x: Any, item: Any) -> Any:
+        panel, number, y = item
+        L, flat = rows(panel.lower), x.reshape(-1)
+        own = [y[i] - np.sum(panel.beside[i] * flat) for i in range(WIDTH)]
+        for i in reversed(range(WIDTH)):
+            for k in range(i + 1, WIDTH):
+                own[i] = own[i] - L[k][i] * own[k]
+        return np.where((numbers == number)[:, None], np.stack(own), x), np.float64(0.0)
+
+    _, y = scan(down, b, (panels, numbers))
+    back = tree.map(lambda a: a[::-1], (panels, numbers, y))
+    return scan(up, np.zeros(y.shape), back)[0].reshape(-1)[:n]
+
+
+# Functions of their own: systems are solved several times in a step.
+_factors_in_loops.inline_limit = _solved_in_loops.inline_limit = 0
 
 
 def pivots(M: Any) -> Any:
@@ -96,7 +165,7 @@ def pivots(M: Any) -> Any:
     n = M.shape[0]
     if n > UNROLLED:
         return _factors_in_loops(M, np.full(n, -np.inf))[1]
-    return np.stack(_factors(M, False)[1])
+    return np.stack(_factors(M)[1])
 
 
 def solver_of(M: Any) -> Callable[[Any], Any]:
@@ -109,20 +178,20 @@ def solver_of(M: Any) -> Callable[[Any], Any]:
     """
     n = M.shape[0]
     if n > UNROLLED:
-        U, pivots = _factors_in_loops(M, _LOST * n * np.diagonal(M))
-        return lambda b: _solved_in_loops(U, pivots, b)
-    L, D = _factors(M, True)
+        panels, _ = _factors_in_loops(M, _LOST * n * np.diagonal(M))
+        return lambda b: _solved_in_loops(panels, b)
+    L, D = _factors(M, _LOST * n * np.diagonal(M))
     inverse = [1.0 / pivot for pivot in D]
 
     def solve(b: Any) -> Any:
         y = [b[i] for i in range(n)]
         for i in range(n):
             for k in range(i):
-                y[i] = y[i] - L[i, k] * y[k]
+                y[i] = y[i] - L[i][k] * y[k]
         y = [y[i] * inverse[i] for i in range(n)]
         for i in reversed(range(n)):
             for k in range(i + 1, n):
-                y[i] = y[i] - L[k, i] * y[k]
+                y[i] = y[i] - L[k][i] * y[k]
         return np.stack(y)
 
     return solve

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.function import Compiled, scan, vmap
 
-__all__ = ["each", "gram", "row_sizes", "rows_scaled", "times", "transposed_times"]
+__all__ = ["LimitedRows", "each", "gram", "row_sizes", "rows_scaled", "times", "transposed_times"]
 
 #: Products of up to this many factors are written out, and formulas of vectors up to this long.
 WRITTEN_OUT, LONG = 200, 32
@@ -115,3 +115,55 @@ def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
         return row + unit + transposed_times(C, d * column) if m else row + unit
 
     return vmap(row_of)(P, np.eye(n) * shift, C.T)
+
+
+@in_loops
+def _with_diagonal(M: Any, d: Any) -> Any:
+    return np.where(np.eye(M.shape[0], dtype=bool), M + d[:, None], M)
+
+
+class LimitedRows:
+    """C = [A; I] where there are bounds, else A (m, n): products that know of the identity.
+
+    >>> rows = LimitedRows(np.array([[1.0, 2.0]]), True)
+    >>> rows.times(np.array([3.0, 4.0]))
+    array([11.,  3.,  4.])
+    """
+
+    def __init__(self, A: Any, bounded: bool) -> None:
+        self.A, self.bounded = A, bounded
+        self.own = A.shape[0]
+        self.count = self.own + (A.shape[1] if bounded else 0)
+
+    def sizes(self) -> Any:
+        """Return the largest size of a number in each row."""
+        units = np.ones(self.count - self.own)
+        return np.concatenate([row_sizes(self.A), units]) if self.own else units
+
+    def scaled(self, factors: Any) -> LimitedRows:
+        """Return rows of A times factors (count,); those of bounds are not scaled."""
+        return LimitedRows(rows_scaled(self.A, factors[: self.own]), self.bounded)
+
+    def times(self, x: Any) -> Any:
+        """Return C x."""
+        if not self.own:
+            return x if self.bounded else np.zeros(0)
+        own = times(self.A, x)
+        return np.concatenate([own, x]) if self.bounded else own
+
+    def transposed_times(self, y: Any) -> Any:
+        """Return C^T y."""
+        if not self.own:
+            return y if self.bounded else np.zeros(self.A.shape[1])
+        own = transposed_times(self.A, y[: self.own])
+        return own + y[self.own :] if self.bounded else own
+
+    def gram(self, P: Any, d: Any, shift: float) -> Any:
+        """Return P + shift I + C^T diag(d) C for a symmetric P (n, n)."""
+        n = P.shape[0]
+        M = gram(P, self.A, d[: self.own], shift) if self.own else P
+        if self.own and not self.bounded:
+            return M
+        more = d[self.own :] if self.bounded else np.zeros(n)
+        more = more if self.own else more + shift
+        return _with_diagonal(M, more) if n > UNROLLED else M + np.eye(n) * more

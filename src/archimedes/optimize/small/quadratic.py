@@ -28,7 +28,14 @@ from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
 from archimedes.optimize.problems.recorded_solutions import attached
 from archimedes.optimize.problems.solutions import Multipliers
 from archimedes.optimize.problems.statuses import Status
-from archimedes.optimize.small.products import UNROLLED, in_loops, row_sizes, rows_scaled, times
+from archimedes.optimize.small.products import (
+    UNROLLED,
+    LimitedRows,
+    in_loops,
+    row_sizes,
+    rows_scaled,
+    times,
+)
 from archimedes.optimize.small.quadratic_steps import (
     INFEASIBLE,
     ITERATION_LIMIT,
@@ -214,7 +221,7 @@ def _kernel(bounded: bool, max_iter: int, tol: float, loops: bool, slopes: bool)
             if guess:
                 x, lam_a, lam_x = tree.map(stop_gradient, guess)
                 start = (x, np.concatenate([lam_a, lam_x]) if bounded else lam_a)
-            found = _solve(P_, q_, C, l_all, u_all, rows, max_iter, tol, start)
+            found = _solve(P_, q_, C, l_all, u_all, max_iter, tol, start)
             parts = tree.map(stop_gradient, (found.x, found.lam_a, found.lam_x))
             if slopes:
                 parts = attached(_cost_and_rows, n, rows)(*parts, *given)
@@ -249,8 +256,9 @@ def solve_rows(
     if key not in _parts:
 
         def solve_rows(P: Any, q: Any, A: Any, low: Any, high: Any, lower: Any, upper: Any) -> Any:
-            whole = _whole(([P, q, A], (lower, upper, low, high)), True)
-            return _solve(*whole, A.shape[0], max_iter, tol)
+            given = ([P, q, A], (lower, upper, low, high))
+            P_, q_, C, l_all, u_all = _whole(given, True)
+            return _solve(P_, q_, C, l_all, u_all, max_iter, tol)
 
         _parts[key] = in_loops(solve_rows) if loops else Compiled(solve_rows, freeze=True)
         _parts[key].inline_limit = 0
@@ -264,9 +272,8 @@ def _whole(given: Any, bounded: bool) -> Any:
     """Return P, q, C and its limits, bounds among them where there are any."""
     (P, q, A), (lower, upper, low, high) = given
     if not bounded:
-        return P, q, A, low, high
-    C = np.concatenate([A, np.eye(q.shape[0], dtype=q.dtype)])
-    return P, q, C, np.concatenate([low, lower]), np.concatenate([high, upper])
+        return P, q, LimitedRows(A, False), low, high
+    return P, q, LimitedRows(A, True), np.concatenate([low, lower]), np.concatenate([high, upper])
 
 
 def _cost_and_rows(x: Any, p: Any) -> Any:
@@ -277,23 +284,22 @@ def _cost_and_rows(x: Any, p: Any) -> Any:
 def _solve(
     P: Any,
     q: Any,
-    C: Any,
+    C: LimitedRows,
     l_all: Any,
     u_all: Any,
-    rows: int,
     max_iter: int,
     tol: float,
     guess: tuple[Any, Any] | None = None,
 ) -> QPSolution:
-    n, m = q.shape[0], C.shape[0]
+    n, m, rows = q.shape[0], C.count, C.own
     # Rows of size 1 and a cost of size 1 make one tolerance fit all.
-    row_scale = row_sizes(C) if m else np.zeros(0)
+    row_scale = C.sizes()
     row_scale = np.where(row_scale > 0, 1.0 / np.where(row_scale > 0, row_scale, 1.0), 1.0)
     cost_scale = 1.0 / np.maximum(largest(q, row_sizes(P)), 1e-8)
     problem = ScaledQP(
         rows_scaled(P, np.broadcast_to(cost_scale, (n,))),
         q * cost_scale,
-        rows_scaled(C, row_scale),
+        C.scaled(row_scale),
         l_all * row_scale,
         u_all * row_scale,
     )

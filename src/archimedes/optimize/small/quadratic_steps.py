@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.optimize.small.definite import solver_of
-from archimedes.optimize.small.products import UNROLLED, each, gram, times, transposed_times
+from archimedes.optimize.small.products import UNROLLED, LimitedRows, each, times
 from archimedes.tree import struct
 
 __all__ = ["ScaledQP", "largest"]
@@ -63,7 +63,7 @@ def _most(*vectors: Any) -> Any:
 class ScaledQP:
     """The scaled problem, and the steps of the method on it."""
 
-    def __init__(self, P: Any, q: Any, C: Any, low: Any, high: Any) -> None:
+    def __init__(self, P: Any, q: Any, C: LimitedRows, low: Any, high: Any) -> None:
         self.P, self.q, self.C = P, q, C
         self.loops = q.shape[0] > UNROLLED
         self.equal = low == high
@@ -79,9 +79,9 @@ class ScaledQP:
         middle = np.where(both, 0.5 * (self.low + self.high), 0.0)
         middle = np.where(self.equal, self.low, middle)
         held = np.where(both | self.equal, 1.0, 0.0)
-        M = gram(self.P, self.C, held, 1e-3)
-        x = solver_of(M)(-self.q + transposed_times(self.C, held * middle))
-        z = times(self.C, x)
+        M = self.C.gram(self.P, held, 1e-3)
+        x = solver_of(M)(-self.q + self.C.transposed_times(held * middle))
+        z = self.C.times(x)
         s1 = np.where(self.has1, np.maximum(z - self.low, 1.0), 1.0)
         s2 = np.where(self.has2, np.maximum(self.high - z, 1.0), 1.0)
         y1 = np.where(self.has1, 1.0, 0.0)
@@ -94,7 +94,7 @@ class ScaledQP:
         (E. A. Yildirim, S. J. Wright, "Warm-start strategies in interior-point methods for linear
         programming", SIAM J. Optim. 12, 2002: iterates on the edge cannot leave it.)
         """
-        z = times(self.C, x)
+        z = self.C.times(x)
         s1 = np.where(self.has1, np.maximum(z - self.low, _NEAR), 1.0)
         s2 = np.where(self.has2, np.maximum(self.high - z, _NEAR), 1.0)
         y1 = np.where(self.has1, np.maximum(-lam, _NEAR), 0.0)
@@ -103,8 +103,8 @@ class ScaledQP:
 
     def look(self, p: _Point) -> _Sight:
         """Return the products and residuals at a point."""
-        z, Px = times(self.C, p.x), times(self.P, p.x)
-        Cy = transposed_times(self.C, p.y2 - p.y1 + p.ye)
+        z, Px = self.C.times(p.x), times(self.P, p.x)
+        Cy = self.C.transposed_times(p.y2 - p.y1 + p.ye)
 
         def rest(z: Any, s1: Any, s2: Any, low: Any, high: Any, has1: Any, has2: Any, eq: Any):
             r1 = np.where(has1, z - low - s1, 0.0)
@@ -124,7 +124,7 @@ class ScaledQP:
         # One division for each number; the rest are products.
         by = _Point(0.0, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), 0.0)
         D = np.where(self.equal, 1.0 / _DELTA, p.y1 * by.s1 + p.y2 * by.s2)
-        M = gram(self.P, self.C, D, _RHO)
+        M = self.C.gram(self.P, D, _RHO)
         solve, mu = solver_of(M), self.mean(p)
         flat = (p.s1 * p.y1, p.s2 * p.y2)
         guess = self.direction(p, by, solve, at, *flat)
@@ -151,9 +151,9 @@ class ScaledQP:
 
         has = (self.has1, self.has2)
         w1, w2 = each(pulls, c1, c2, p.y1, p.y2, at.r1, at.r2, by.s1, by.s2, *has, loops=self.loops)
-        pull = transposed_times(self.C, w1 - w2 + at.re * (1.0 / _DELTA))
+        pull = self.C.transposed_times(w1 - w2 + at.re * (1.0 / _DELTA))
         dx = solve(-at.dual - pull)
-        dz = times(self.C, dx)
+        dz = self.C.times(dx)
 
         def others(dz: Any, r1: Any, r2: Any, re: Any, w1: Any, w2: Any, *more: Any) -> Any:
             y1, y2, b1, b2, has1, has2, equal = more

@@ -30,8 +30,9 @@ def lanes_for(graph: Graph, target: Target) -> int:
         return 1
     if any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
         return target.lanes if shares_of(graph, target).across else 1
-    most = target.registers**2
-    return target.lanes * (2 if _steps_in_sequence(graph, most) else 1)
+    if not _steps_in_sequence(graph, target.registers**2) or not shares_of(graph, target).twice:
+        return target.lanes
+    return 2 * target.lanes
 
 
 def _steps_in_sequence(graph: Graph, most: int) -> bool:

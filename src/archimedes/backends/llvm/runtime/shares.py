@@ -34,13 +34,19 @@ class Shares(NamedTuple):
     """Operations ``alone``, one after the other, and ``together``, in lanes of one instance.
 
     ``pressure`` is how many times longer an operation takes on blocks of as many instances as
-    there are ``lanes``.
+    there are ``lanes``, which are ``held`` bytes.
     """
 
     alone: int
     together: int
     pressure: float
+    held: int
     lanes: int
+
+    @property
+    def twice(self) -> bool:
+        """Whether twice as many instances would still fit the first cache."""
+        return 2 * self.held <= CACHES[0][0]
 
     @property
     def across(self) -> bool:
@@ -55,7 +61,7 @@ def shares_of(graph: Graph, target: Target) -> Shares:
     interface = sum(map(length_of, [*graph.input_dtypes, *graph.output_dtypes]))
     held = 8 * target.lanes * (interface + 2 * largest)
     pressure = next((factor for size, factor in CACHES if held <= size), BEYOND)
-    return Shares(alone, together, pressure, target.lanes)
+    return Shares(alone, together, pressure, held, target.lanes)
 
 
 class _Work:
