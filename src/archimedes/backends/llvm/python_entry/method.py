@@ -8,7 +8,9 @@ through that function without a lookup. It finds the tuple of the object's direc
 them return ``NotImplemented`` to a method of the object that takes anything.
 
 Words of CPython's public structures that are read: of a slot wrapper its ``struct wrapperbase``,
-of a member descriptor its ``PyMemberDef`` (both behind the five words of a descriptor).
+of a member descriptor its ``PyMemberDef`` (both behind the five words of a descriptor), of a
+builtin of positional arguments (``METH_FASTCALL``) its function and ``__self__``, which are called
+without further ceremony.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import functools
 import inspect
 import sys
 import threading
-from types import FunctionType, MemberDescriptorType
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -58,7 +60,29 @@ test:
 try:
   %at.path = getelementptr ptr, ptr %paths, i64 %k
   %path = load ptr, ptr %at.path, align 8
-  %result = call ptr {vectorcall}(ptr %path, ptr %given, i64 %nargs, ptr null)
+  %at.kind = getelementptr i8, ptr %path, i64 8
+  %kind = load ptr, ptr %at.kind, align 8
+  %builtin = icmp eq ptr %kind, {builtin}
+  br i1 %builtin, label %look.inside, label %any
+look.inside:
+  %at.definition = getelementptr i8, ptr %path, i64 16
+  %definition = load ptr, ptr %at.definition, align 8
+  %at.flags = getelementptr i8, ptr %definition, i64 16
+  %flags = load i32, ptr %at.flags, align 4
+  %fast = icmp eq i32 %flags, 128
+  br i1 %fast, label %native, label %any
+native:
+  %at.function = getelementptr i8, ptr %definition, i64 8
+  %function = load ptr, ptr %at.function, align 8
+  %at.own = getelementptr i8, ptr %path, i64 24
+  %own = load ptr, ptr %at.own, align 8
+  %direct = call ptr %function(ptr %own, ptr %given, i64 %nargs)
+  br label %tried
+any:
+  %called = call ptr {vectorcall}(ptr %path, ptr %given, i64 %nargs, ptr null)
+  br label %tried
+tried:
+  %result = phi ptr [ %direct, %native ], [ %called, %any ]
   %not = icmp eq ptr %result, {other}
   br i1 %not, label %other, label %done
 other:
@@ -106,6 +130,7 @@ def _code(offset: int, anything: str) -> NativeCode:
         items=tuple.__basicsize__,
         anything=literal(id(name)),
         other=literal(id(NotImplemented)),
+        builtin=literal(id(BuiltinFunctionType)),
     )
     triple = f'target triple = "{host_target(None).triple}"\n'
     return NativeCode(host_target(None).compile(triple + text), _NAME, {})

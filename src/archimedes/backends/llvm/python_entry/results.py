@@ -15,8 +15,7 @@ from archimedes.graph.dtypes import DTYPES
 __all__ = ["drops", "is_array", "make_results", "return_results"]
 
 # Positions in NumPy's C API table, fixed by its ABI.
-_NEW, _SCALAR = 93, 60
-_TYPE_NUMBERS = {"float64": 12, "float32": 11, "int64": np.dtype(np.int64).num, "bool": 0}
+_NEW_FROM_DESCR, _SCALAR = 94, 60
 #: Py_tp_new of CPython's stable ABI.
 _TP_NEW = 65
 
@@ -48,14 +47,16 @@ def make_results(t: Text, results: Sequence[Result]) -> list[str]:
             made.append(place)
             continue
         sizes = _dimensions(t, result.shape)
-        number = _TYPE_NUMBERS[DTYPES[result.code].name]
+        dtype = literal(id(DTYPES[result.code]))
         axes = len(result.shape) + bool(t.instances)
         arguments = (
-            f"ptr {literal(id(np.ndarray))}, i32 {axes}, ptr {sizes}, "
-            f"i32 {number}, ptr null, ptr null, i32 0, i32 0, ptr null"
+            f"ptr {literal(id(np.ndarray))}, ptr {dtype}, i32 {axes}, ptr {sizes}, "
+            "ptr null, ptr null, i32 0, ptr null"
         )
-        types = "ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr"
-        array = t.call(f"ptr ({types})", numpy_api(_NEW), arguments)
+        types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
+        # It takes over a reference to the dtype.
+        t.call("void", address("Py_IncRef"), f"ptr {dtype}")
+        array = t.call(f"ptr ({types})", numpy_api(_NEW_FROM_DESCR), arguments)
         t.unless_null(array, f"drop{len(made)}")
         t.line(f"store ptr {t.at(array, 16, 'ptr')}, ptr {where}, align 8")
         made.append(array)
