@@ -143,7 +143,7 @@ def test_columns_in_loops(monkeypatch):
             found[products, limbs, backend] = f(states[2])
             found[products, limbs, backend, "batch"] = [x[2] for x in arc.vmap(f)(states)]
         maps = [x for x in f.graph(states[2]).regions.values() if isinstance(x, Map)]
-        assert len(maps) == (0 if products else 3 if limbs else 1)
+        assert len(maps) == (0 if products else 6 if limbs else 1)
     first = found[0, 0, "interpreter"]
     for key, each in found.items():
         for one, other in zip(each, first, strict=True):

@@ -106,12 +106,14 @@ def inverse_entries(factors: Factors) -> Entries:
     found: Entries = {}
     for k in range(n):
         for j in range(k + 1):
-            total = factors.inverse_D[k] if j == k else None
+            total = None
             for i in above[k]:
                 if (j, i) in N:
                     term = scaled[k, i] * N[j, i]
                     total = term if total is None else total + term
-            if (k, j) in N:
+            if j == k:
+                total = factors.inverse_D[k] if total is None else total + factors.inverse_D[k]
+            elif (k, j) in N:
                 total = -scaled[k, j] if total is None else total - scaled[k, j]
             if total is not None:
                 found[k, j] = found[j, k] = total

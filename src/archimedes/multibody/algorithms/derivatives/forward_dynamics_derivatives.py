@@ -16,12 +16,11 @@ import numpy as np
 from archimedes.multibody.algorithms.derivatives.inverse_dynamics_derivatives import (
     derivative_entries,
 )
-from archimedes.multibody.algorithms.derivatives.limb_columns import solved_columns
+from archimedes.multibody.algorithms.derivatives.limb_columns import inverse_matrix, solved_columns
 from archimedes.multibody.algorithms.factorization import (
     Entries,
     Factors,
     factorized,
-    inverse_entries,
     solved,
 )
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -73,7 +72,7 @@ def aba_derivatives(
     in_q, in_v = solved_columns(negative, (dq, dv), shape)
     if by_q:
         in_q, in_v = in_q + filled(by_q, shape), in_v + filled(by_v, shape)
-    return in_q, in_v, filled(inverse_entries(factors), shape)
+    return in_q, in_v, inverse_matrix(factors, shape)
 
 
 def own_columns(model: Model, q: Any, v: Any, dq: Entries, dv: Entries) -> tuple[Entries, Entries]:

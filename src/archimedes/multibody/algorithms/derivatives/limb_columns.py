@@ -15,11 +15,16 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import vmap
-from archimedes.multibody.algorithms.factorization import Entries, Factors, solved
+from archimedes.multibody.algorithms.factorization import (
+    Entries,
+    Factors,
+    inverse_entries,
+    solved,
+)
 from archimedes.multibody.algorithms.mass_matrix import filled
 from archimedes.spatial.validation import concrete
 
-__all__ = ["limbs_of", "solved_columns"]
+__all__ = ["inverse_matrix", "limbs_of", "solved_columns"]
 
 #: Products that are written out in a recording; beyond, the columns of a limb are a loop, and
 #: where the loops of all limbs have more products than that, all columns are one.
@@ -46,9 +51,8 @@ def solved_columns(
     factors: Factors, right: Sequence[Entries], shape: tuple[int, ...]
 ) -> Sequence[Any]:
     """Return M^-1 times some matrices (..., nv, nv), which are given by their entries."""
-    *batch, n, _ = shape
-    known = all(concrete(x) is not None for entries in right for x in entries.values())
-    if known or batch or len(factors.N) * n * len(right) <= UNROLLED:
+    n = shape[-1]
+    if not in_loops(factors, shape):
         both = np.concatenate([filled(entries, shape) for entries in right], axis=-1)
         each = [both[..., k, :] for k in range(n)]
         moved = np.stack(solved(broadcast(factors), each), axis=-2)
@@ -60,6 +64,55 @@ def solved_columns(
         for (m, k), solution in zip(columns, solutions, strict=True):
             found[m].update(((i, k), solution[i]) for i in range(n))
     return [filled(entries, shape) for entries in found]
+
+
+def inverse_matrix(factors: Factors, shape: tuple[int, ...]) -> Any:
+    """Return M^-1 (..., nv, nv), of which a loop of a large robot computes one half."""
+    limbs = limbs_of(factors.branch)
+    if not in_loops(factors, shape) or len(limbs) * len(factors.N) > LIMBS:
+        return filled(inverse_entries(factors), shape)
+    N = factors.N
+    found: Entries = {}
+    for limb in limbs:
+        rows = sorted({*limb, *factors.branch[limb[0]]})
+        given = np.stack([[scaled_entry(factors, k, i) for i in rows] for k in limb])
+        each = vmap(lambda c, rows=rows: one_inverse_column(N, factors.branch, rows, c))(given)
+        for k, column in zip(limb, each, strict=True):
+            for j in range(k + 1):
+                found[k, j] = found[j, k] = column[j]
+    return filled(found, shape)
+
+
+def scaled_entry(factors: Factors, k: int, i: int) -> Any:
+    """Return entry (k, i) of ``(N - 1) D^-1``."""
+    if i == k:
+        return -factors.inverse_D[k]
+    return factors.N[k, i] * factors.inverse_D[i] if (k, i) in factors.N else 0.0
+
+
+def one_inverse_column(
+    N: Entries, branch: Sequence[Sequence[int]], rows: Sequence[int], scaled: Any
+) -> Any:
+    """Return a column of ``(N - 1) D^-1 (N - 1)'`` down to the last of some rows."""
+    at = {i: scaled[k] for k, i in enumerate(rows)}
+    found = []
+    for j in range(rows[-1] + 1):
+        total: Any = None
+        for i in branch[j]:
+            if i in at and (j, i) in N:
+                term = at[i] * N[j, i]
+                total = term if total is None else total + term
+        if j in at:
+            total = -at[j] if total is None else total - at[j]
+        found.append(0.0 if total is None else total)
+    return np.stack(found)
+
+
+def in_loops(factors: Factors, shape: tuple[int, ...]) -> bool:
+    """Tell whether a recording is too long with all columns of two matrices written out."""
+    *batch, n, _ = shape
+    known = all(concrete(x) is not None for x in factors.inverse_D)
+    return not (known or batch) and len(factors.N) * 2 * n > UNROLLED
 
 
 def groups_of(
