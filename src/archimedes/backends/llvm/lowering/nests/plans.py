@@ -26,7 +26,7 @@ LEAST = 4
 #: Loops over so many points run in stages (``stages.py``) where their bodies have so many
 #: operations: CPUs whose registers are few do not look far ahead. A stage goes over a chunk of
 #: points, a multiple of all numbers of lanes, before the next.
-STAGED, STAGES, CHUNK = 1_000, range(40, 121), 128
+STAGED, STAGES, CHUNK = 1_000, range(28, 201), 128
 
 
 class Plan(NamedTuple):

@@ -26,7 +26,7 @@ __all__ = ["Stage", "stages_of", "write_stages"]
 
 #: What a stage costs, and a value that it is given by the one before it, where its operations cost
 #: the square of their number over ``LENGTH``; the longest there are.
-STAGE, CARRY, LENGTH, LONGEST = 6.0, 1.0, 28.0, 40
+STAGE, CARRY, LENGTH, LONGEST = 8.0, 1.5, 28.0, 40
 
 
 class Stage(NamedTuple):
