@@ -126,28 +126,65 @@ def _write(folder: Path, files: dict[str, str]) -> list[str]:
 
 def flash_bytes(code: Code, board_name: str, optimize: str = OPTIMIZE) -> int:
     """Code and constants on a board, all that the function calls included."""
+    with tempfile.TemporaryDirectory() as name:
+        return _linked(code, board_name, optimize, Path(name))
+
+
+def flash_parts(code: Code, board_name: str, optimize: str = OPTIMIZE) -> dict[str, int]:
+    """The same by where it comes from.
+
+    "model": what was generated for it, tables included; "functions": sine, cosine, square root
+    and the like, generated (``arc_``) or of the C library; "arithmetic": the compiler's.
+    """
     board = board_named(board_name)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sources = _write(folder, code.files)
-        command = [
-            f"{board.tools}gcc",
-            *board.flags,
-            *(optimize, "-ffp-contract=off", "-w", "-ffunction-sections", "-fdata-sections"),
-            *("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", f"-Wl,-e,{code.root}"),
-            *sources,
-            str(FOLDER / "memory.c"),  # GCC makes calls of memcpy out of loops that copy
-            *code.libraries,
-            *("-o", "linked.elf"),
-        ]
-        subprocess.run(command, cwd=folder, check=True)
-        text = subprocess.run(
-            [f"{board.tools}size", "-A", "linked.elf"],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        total = _linked(code, board_name, optimize, Path(name))
+        command = [f"{board.tools}nm", "-S", "linked.elf"]
+        listed = subprocess.run(command, cwd=name, check=True, capture_output=True, text=True)
+        own = [f"{board.tools}nm", "--defined-only", "model.o"]
+        made = subprocess.run(own, cwd=name, check=True, capture_output=True, text=True)
+    of_model = {line.split()[-1] for line in made.stdout.splitlines()}
+    # Several names may stand for one place; the longest says how much is there.
+    sizes: dict[int, tuple[int, str]] = {}
+    for row in (line.split() for line in listed.stdout.splitlines()):
+        if len(row) == 4 and row[2] in "tTrRwW":
+            at = int(row[0], 16)
+            sizes[at] = max(sizes.get(at, (0, "")), (int(row[1], 16), row[3]))
+    parts = {"model": 0, "functions": 0, "arithmetic": 0}
+    end = 0
+    for at, (size, symbol) in sorted(sizes.items()):
+        size, end = at + size - max(at, end), max(end, at + size)
+        model = symbol in of_model and (symbol in _OWN_PARTS or not symbol.startswith("arc_"))
+        arithmetic = symbol.startswith("__") and not symbol.startswith(("__kernel", "__ieee754"))
+        parts["model" if model else "arithmetic" if arithmetic else "functions"] += max(size, 0)
+    # What lies between symbols (constants behind code, alignment) is the model's.
+    parts["model"] += total - sum(parts.values())
+    return parts
+
+
+#: Functions of ours that stand for text of the model, not for a function of the C library.
+_OWN_PARTS = ("arc_solve", "arc_solvef", "arc_steps")
+
+
+def _linked(code: Code, board_name: str, optimize: str, folder: Path) -> int:
+    """Link the function and all that it calls; return the size of code and constants."""
+    board = board_named(board_name)
+    sources = _write(folder, code.files)
+    compiler = [f"{board.tools}gcc", *board.flags, optimize]
+    flags = ["-ffp-contract=off", "-w", "-ffunction-sections", "-fdata-sections"]
+    memory = str(FOLDER / "memory.c")  # GCC makes calls of memcpy out of loops that copy
+    subprocess.run([*compiler, *flags, "-c", *sources, memory], cwd=folder, check=True)
+    objects = [f"{Path(source).stem}.o" for source in (*sources, memory)]
+    link = ["-nostdlib", "-nostartfiles", "-Wl,--gc-sections", f"-Wl,-e,{code.root}"]
+    command = [*compiler, *link, *objects, *code.libraries, "-o", "linked.elf"]
+    subprocess.run(command, cwd=folder, check=True)
+    text = subprocess.run(
+        [f"{board.tools}size", "-A", "linked.elf"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     rows = [line.split() for line in text.splitlines()]
     return sum(int(r[1]) for r in rows if r and r[0].split(".")[1:2] in (["text"], ["rodata"]))
 

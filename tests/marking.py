@@ -37,6 +37,8 @@ LONG = (
     "tests/c/test_programs.py::test_fuzz_programs[double--O2-clang]",
     "tests/c/test_programs.py::test_fuzz_programs[double--O2-gcc]",
     "tests/c/test_programs.py::test_fuzz_programs[float*",
+    "tests/c/test_regions.py::test_regions[double-{'optimize': 'size'}]",
+    "tests/c/test_regions.py::test_regions[double-{'optimize': 'smallest', *",
     "tests/c/test_regions.py::test_regions[double-{'part'*",
     "tests/c/test_regions.py::test_regions[float*",
     "tests/c/test_rendering.py::test_the_same_bytes_in_every_process",

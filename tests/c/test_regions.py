@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from archimedes.backends.c import Argument, render
@@ -13,9 +14,18 @@ from archimedes.graph import CODES, F64, Call, Graph, Host, Scan
 from ..programs.branches import calls
 from ..programs.catalogue import programs
 from ..programs.loops import maps, unused_parts
+from ..programs.program import Program
 from .checking import COMPILERS, FLOATS, LEVELS, Bundle, needs
 
-OPTIONS = [{}, {"scratch": "workspace"}, {"part": 5}, {"part": 5, "scratch": "workspace"}]
+OPTIONS = [
+    {},
+    {"scratch": "workspace"},
+    {"part": 5},
+    {"part": 5, "scratch": "workspace"},
+    {"optimize": "size"},
+    {"optimize": "smallest"},
+    {"optimize": "smallest", "part": 5, "scratch": "workspace"},
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -29,6 +39,18 @@ def test_regions(float_type: str, options: dict, tmp_path: Path):
         needs(compiler)
         for level in LEVELS:
             made.check(tmp_path, compiler, level)
+
+
+def test_backwards_where_nothing_depends_on_the_step(tmp_path: Path):
+    """No counter is declared that nothing reads."""
+    body = Graph()
+    carry, slice_, times = body.input(F64), body.input(F64), CODES["mul"]
+    body.outputs = [body.emit(times, carry, slice_)]
+    g = Graph()
+    x, y = g.input(F64), g.input(F64)
+    g.outputs = [int(g.region(Scan([x, y, y, y], body, 3, 1, 1, reverse=True))[0])]
+    made = Bundle([Program("backwards", g, [np.array([2.0]), np.array([3.0])])])
+    made.check(tmp_path, "gcc", "-O2")
 
 
 def text_of(g: Graph, **options) -> str:

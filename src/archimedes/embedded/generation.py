@@ -53,8 +53,9 @@ def codegen(
 
     What is computed of arrays of 64 elements or more is loops, with ``optimize="size"`` of 12
     or more (`compile` has ``loops_from`` for other numbers), and loops that differ only in the
-    arrays they work on are one function then; products with sparse matrices are loops that write
-    out once what is not zero. Bits are the same.
+    arrays they work on are one function then; ``optimize="smallest"`` also makes tables of the
+    arithmetic of doubles, for processors that have none. Products with sparse matrices are loops
+    that write out once what is not zero. Bits are the same.
     ``options`` are those of :class:`archimedes.embedded.settings.Options`. Without
     ``output_dir`` nothing is written: the files are in the result.
 

@@ -32,7 +32,7 @@ __all__ = ["LOOPS_FROM", "Prepared", "prepare"]
 
 #: What ``optimize`` may be, and from how many elements on arrays are loops then (None: as
 #: everywhere).
-LOOPS_FROM = {"speed": None, "size": 12}
+LOOPS_FROM = {"speed": None, "size": 12, "smallest": 12}
 
 
 @dataclass(frozen=True)

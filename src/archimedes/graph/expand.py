@@ -22,7 +22,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Switch, While
 from archimedes.graph.rewriting import Emit, rewrite
 
-__all__ = ["GraphPrimitives", "GraphValue", "expand", "program"]
+__all__ = ["GraphPrimitives", "GraphValue", "expand", "program", "traced"]
 
 _IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
 
@@ -154,7 +154,7 @@ class GraphPrimitives:
         graph = cond.graph
         ids = [_id_of(graph, x, None) for x in args]
         dtypes = [graph.dtype[i] for i in ids]
-        branches = tuple(_traced(side, dtypes) for side in (f_false, f_true))
+        branches = tuple(traced(side, dtypes) for side in (f_false, f_true))
         index = graph.emit(CODES["i64"], cond.id)
         return _values(graph, graph.region(Switch(np.array([index, *ids]), branches)))
 
@@ -169,8 +169,8 @@ class GraphPrimitives:
         graph = next(x.graph for x in state if isinstance(x, GraphValue))
         ids = [_id_of(graph, x, None) for x in state]
         dtypes = [graph.dtype[i] for i in ids]
-        condition = _traced(lambda *values: (cond(*values),), dtypes)
-        region = While(np.array(ids), condition, _traced(body, dtypes), len(ids), limit)
+        condition = traced(lambda *values: (cond(*values),), dtypes)
+        region = While(np.array(ids), condition, traced(body, dtypes), len(ids), limit)
         return _values(graph, graph.region(region))
 
 
@@ -178,7 +178,7 @@ def _values(graph: Graph, ids: np.ndarray) -> tuple[GraphValue, ...]:
     return tuple(GraphValue(graph, i) for i in ids.tolist())
 
 
-def _traced(function: Callable[..., tuple[Operand, ...]], dtypes: Sequence[int]) -> Graph:
+def traced(function: Callable[..., tuple[Operand, ...]], dtypes: Sequence[int]) -> Graph:
     """Run a function on the inputs of a new graph."""
     graph = Graph()
     values = [GraphValue(graph, graph.input(d)) for d in dtypes]
@@ -195,7 +195,7 @@ def program(name: str, dtype: int) -> Graph:
     row = PROGRAMS[name]
     text = in_float32(row.program) if dtype == F32 else row.program
     primitives = GraphPrimitives()
-    return _traced(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
+    return traced(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
 
 
 def expand(

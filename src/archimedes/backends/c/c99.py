@@ -13,14 +13,17 @@ from archimedes.backends.c.memory import Frame, address, assignment, moving, rea
 from archimedes.backends.c.nodes import NodeWriter
 from archimedes.backends.c.routines import Routine, write_call, write_routine
 from archimedes.backends.c.spelling import CTYPES, literal
+from archimedes.backends.c.step_tables import in_long_runs
+from archimedes.backends.c.steps import nest_in_steps
 from archimedes.backends.c.tables import Tables
 from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.statements import StatementDialect
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Call, Host, Region, Solve, Switch
+from archimedes.graph.regions import Call, Host, Nest, Region, Solve, Switch
 
 __all__ = ["C99", "PART"]
 
@@ -34,7 +37,8 @@ class C99(StatementDialect):
     """The functions of one file: their texts in order, and what they share.
 
     ``workspace`` puts the arrays of all functions in a struct that the caller gives.
-    ``annotate`` says where a node comes from ("" where it is not known).
+    ``annotate`` says where a node comes from ("" where it is not known). ``steps`` makes tables
+    of arithmetic (``steps.py``), for the shortest code.
     """
 
     shared: Mapping[type[Region], int] = {Call: 1, Switch: 24}
@@ -46,11 +50,19 @@ class C99(StatementDialect):
     walks_back = False
 
     def __init__(
-        self, prefix: str, *, workspace: bool = False, annotate: Annotate | None = None
+        self,
+        prefix: str,
+        *,
+        workspace: bool = False,
+        annotate: Annotate | None = None,
+        steps: bool = False,
     ) -> None:
         self.prefix = prefix
         self.workspace = workspace
         self.annotate = annotate
+        self.steps = steps
+        if steps:
+            self.written_out, self.run = 1, 4
         self.tables = Tables(prefix)
         self.pieces: dict[str, str] = {}
         self.types: dict[str, str] = {}
@@ -58,6 +70,18 @@ class C99(StatementDialect):
         self._numbers: Counter[str] = Counter()
 
     # ---- nodes ---------------------------------------------------------------------------
+
+    def order(
+        self,
+        g: Graph,
+        stored: Sequence[int],
+        wanted: Sequence[int],
+        known: Mapping[int, Binding],
+        whole: bool,
+    ) -> Schedule:
+        """Return the order of nodes: arithmetic together where it is put into tables."""
+        plan = super().order(g, stored, wanted, known, whole)
+        return in_long_runs(g, plan) if self.steps else plan
 
     def nodes(
         self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
@@ -217,6 +241,10 @@ class C99(StatementDialect):
         """Call the helper."""
         suffix = "" if region.dtype == F64 else "f"
         f.line(f"arc_solve{suffix}({address(work)}, {region.size}, {region.columns});")
+
+    def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
+        """Write a loop of arithmetic as a table of steps, where that is wanted."""
+        return self.steps and nest_in_steps(self, scope, region, outs)
 
     def host(self, low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> None:
         """Refuse: a microcontroller has no Python."""

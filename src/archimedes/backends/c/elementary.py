@@ -9,17 +9,21 @@ from __future__ import annotations
 from functools import cache
 
 from archimedes.backends.c.c99 import C99, PART
-from archimedes.backends.c.huge_angles import HUGE_ANGLES, huge_branch, huge_routine
+from archimedes.backends.c.helpers.huge_angles import HUGE_ANGLES
+from archimedes.backends.c.helpers.single_angles import SINGLE_ANGLES
+from archimedes.backends.c.memory import Array, Frame
 from archimedes.backends.c.routines import Routine
-from archimedes.backends.c.single_angles import SINGLE_ANGLES
+from archimedes.backends.c.steps import STEPS
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
-from archimedes.backends.lowering import Binding, Lowering
-from archimedes.graph.dtypes import F64
+from archimedes.backends.lowering import Binding, Lowering, Place
+from archimedes.graph.dtypes import F64, I64
+from archimedes.graph.elementary.reduction import ORDINARY, angle_of_turns
 from archimedes.graph.elementary.table import PROGRAMS
-from archimedes.graph.expand import program
+from archimedes.graph.expand import GraphPrimitives, program, traced
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Switch
 from archimedes.graph.trimming import trim
 
 __all__ = ["library"]
@@ -34,20 +38,45 @@ def _programs() -> dict[str, Graph]:
     return {name: trim(g).graph for name, g in {**made, "sincos": both}.items()}
 
 
+def _huge_branch(g: Graph) -> Graph | None:
+    """Return the branch of an elementary function that reduces huge angles, if it has one."""
+    for region in g.regions.values():
+        if isinstance(region, Switch) and ORDINARY in g.value.values():
+            return max(region.branches, key=lambda body: len(body.op))
+    return None
+
+
+def _huge_routine() -> Routine:
+    """Return how ``arc_huge_angle`` is called, which is written by hand in that branch's place."""
+    name = "arc_huge_angle"
+    return Routine(
+        name=name,
+        inputs=[(F64, [0])],
+        outputs={F64: [0, 1], I64: [2]},
+        given=[],
+        made=[],
+        by_value=True,
+        result=None,
+        frame=Frame(name, in_struct=False),
+    )
+
+
 @cache
-def library() -> dict[str, str]:
+def library(steps: bool = False) -> dict[str, str]:
     """Return every helper by name: elementary functions, their tables, and what they stand on.
+
+    ``steps``: their arithmetic as tables (``steps.py``).
 
     >>> "static double arc_exp(double x)" in library()["arc_exp"]
     True
     """
     programs = _programs()
-    huge = {body.digest() for body in map(huge_branch, programs.values()) if body is not None}
-    routines: dict[object, Routine] = {(digest, None): huge_routine() for digest in huge}
-    found = {**HELPERS, **HUGE_ANGLES, **SINGLE_ANGLES}
+    huge = {body.digest() for body in map(_huge_branch, programs.values()) if body is not None}
+    routines: dict[object, Routine] = {(digest, None): _huge_routine() for digest in huge}
+    found = {**HELPERS, **STEPS, **HUGE_ANGLES, **SINGLE_ANGLES}
     for name, g in programs.items():
         prefix = f"arc_{name}"
-        c = C99(prefix)
+        c = C99(prefix, steps=steps)
         low = Lowering(c, list(programs.values()), PART, routines)
         f = Function(prefix, c.frame(prefix, large=False))
         names = ["x", "y"][: len(g.inputs)]
@@ -63,4 +92,19 @@ def library() -> dict[str, str]:
         f.head = f"/* {comment}. */\n{unused}static double {prefix}({', '.join(arguments)})"
         c.add(f)
         found |= {**c.tables.pieces, **c.pieces}
-    return found
+    return found | _angle_of_turns(steps)
+
+
+def _angle_of_turns(steps: bool) -> dict[str, str]:
+    """Return what the reduction of huge angles calculates in doubles."""
+    name, names = "arc_angle_of_turns", ("top", "middle", "last")
+    c = C99(name, steps=steps)
+    f = Function(name, c.frame(name, large=False))
+    primitives = GraphPrimitives()
+    g = traced(lambda *given: angle_of_turns(primitives, *given), [F64] * 3)
+    stores = [(k, Place(Array("angle"), k, F64)) for k in range(2)]
+    low = Lowering(c, [g], PART)
+    low.lower(f, g, [Binding(operand=x) for x in names], stores=stores)
+    f.head = f"static void {name}({', '.join(f'double {x}' for x in names)}, double *angle)"
+    c.add(f)
+    return {**c.tables.pieces, **c.pieces}

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
+from archimedes.backends.c.steps import Steps
 from archimedes.backends.lowering import Scope
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, F64
 from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Switch
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeWriter"]
 
-_INT, _SIN, _COS = CODES["i64"], CODES["sin"], CODES["cos"]
+_INT, _SIN, _COS, _LT, _ABS = (CODES[name] for name in ("i64", "sin", "cos", "lt", "abs"))
+
+
+def _are_sizes(g: Graph, *nodes: int) -> bool:
+    """Tell whether doubles are known to have no sign."""
+    return all(
+        g.dtype[i] == F64 and (g.op[i] == _ABS or (i in g.value and g.value[i] > 0)) for i in nodes
+    )
 
 
 def _twins(g: Graph, order: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -43,6 +51,7 @@ class NodeWriter:
         regions = (g.regions[i] for i in order if g.op[i] == REGION)
         self.tests = Counter(int(r.inputs[0]) for r in regions if isinstance(r, Switch))
         self.twins = _twins(g, order)
+        self.steps = Steps(c, scope, order, self.uses) if c.steps else None
 
     def write(self, i: int) -> str | None:
         """Write a node and return its operand, or None if it is in its place already."""
@@ -56,6 +65,8 @@ class NodeWriter:
             f.conditions[f"((int64_t){condition})"] = condition
             return f"((int64_t){condition})"
         self.c.note(f, g, i)
+        if self.steps is not None and (self.steps.begin(i) or i in self.steps.inside):
+            return names.get(i)
         if i in self.twins:
             self._pair(*self.twins[i])
             return names[i]
@@ -87,6 +98,8 @@ class NodeWriter:
         if own:
             return own
         row = TABLE[code]
+        if code == _LT and _are_sizes(g, *g.operands(i)):
+            return f"arc_larger({operands[1]}, {operands[0]})"
         if row.elementary:
             return spell_elementary(row.name, g.dtype[i], operands)
         last = (g.a[i], g.b[i], g.c[i])[ARITY[code] - 1]

@@ -33,7 +33,7 @@ _CHOICES = {
     "float_type": ("double", "float"),
     "int_type": ("int64_t", "int32_t"),
     "scratch": ("stack", "workspace"),
-    "optimize": ("speed", "size"),
+    "optimize": ("speed", "size", "smallest"),
 }
 
 
@@ -85,14 +85,16 @@ def render(
     origin: dict[int, Origin] = {}
     if float_type == "float":
         graph = retype(graph, origin)
-    if optimize == "size":
+    if optimize != "speed":
         graph = equal_loops_shared(fused(graph, origin, again=0), origin)
     else:
         graph = fused(graph, origin)
     trimmed = trim(graph)
     origin |= trimmed.origin
     narrow = int_type == "int32_t"
-    c = dialect(name, workspace=scratch == "workspace", annotate=_annotation(origin, lines))
+    options = {"steps": True} if optimize == "smallest" else {}
+    annotate = _annotation(origin, lines)
+    c = dialect(name, workspace=scratch == "workspace", annotate=annotate, **options)
     low = Lowering(c, [trimmed.graph], part)
     entry = _Entry(c, low, name, trimmed.graph, [*inputs, *outputs], float_type == "float", narrow)
     entry.write(inputs, outputs)
@@ -187,7 +189,7 @@ class _Entry:
             prototype=f.head,
             types="\n".join(c.types.values()),
             text=text,
-            helpers=with_dependencies(text, library()),
+            helpers=with_dependencies(text, library(c.steps)),
             workspace_type=f.frame.type if has_workspace else "",
             workspace_bytes=f.frame.size[0] if has_workspace else 0,
             stats=Stats(

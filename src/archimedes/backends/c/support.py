@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from archimedes.backends.c.float_helpers import FLOAT_HELPERS
-from archimedes.backends.c.fused import FUSED
-from archimedes.backends.c.integer_helpers import INTEGER_HELPERS
-from archimedes.backends.c.square_root import SQUARE_ROOTS
+from archimedes.backends.c.helpers.floats import FLOAT_HELPERS
+from archimedes.backends.c.helpers.fused import FUSED
+from archimedes.backends.c.helpers.integers import INTEGER_HELPERS
+from archimedes.backends.c.helpers.square_root import SQUARE_ROOTS
 
 __all__ = ["FLAGS", "HELPERS", "PRELUDE", "with_dependencies"]
 
@@ -36,6 +36,14 @@ PRELUDE = """\
 #endif
 #if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2)
 #error "floating-point arithmetic has excess precision: compile with -msse2 -mfpmath=sse"
+#endif
+
+/* Where doubles are calculated by software some functions go other ways, with the same bits. */
+#if !defined(ARC_SOFT_DOUBLE)
+#if (defined(__arm__) && !(defined(__ARM_FP) && (__ARM_FP & 8))) || defined(__AVR__) || \\
+    defined(__XTENSA__) || (defined(__riscv) && !(defined(__riscv_flen) && __riscv_flen >= 64))
+#define ARC_SOFT_DOUBLE
+#endif
 #endif
 
 #ifndef ARC_INF

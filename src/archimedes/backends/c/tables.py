@@ -45,6 +45,17 @@ class Tables:
             self.bytes += (4 if narrow else BYTES[dtype]) * len(items)
         return Place(Array(name, narrow=narrow), 0, dtype)
 
+    def bytes_of(self, values: Sequence[int]) -> str:
+        """Return the name of a table of bytes."""
+        key = (-1, False, bytes(values))
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = f"{self.prefix}_table{len(self.pieces) + 1}"
+            head = f"static const uint8_t {name}[{len(values)}] = {{"
+            self.pieces[name] = "\n".join([head, *_wrapped([str(x) for x in values]), "};\n"])
+            self.bytes += len(values)
+        return name
+
 
 def _is_narrow(array: np.ndarray, dtype: int) -> bool:
     """Whether whole numbers fit in half the memory (the least int32 has no literal)."""

@@ -132,7 +132,10 @@ def lower_scan(
     to = _destinations(scope, region, nodes, kept)
     carry = _Carry(d, f, start, body.input_dtypes[:n])
     with d.counted(f, region.length, carry.operands) as loop:
-        at = d.from_end(f, loop.counter, region.length) if region.reverse else loop.counter
+        # Nothing may depend on the step: all slices the same, only the last values wanted.
+        walks = bool(to) or any(column.shared is None for column in columns)
+        backwards = region.reverse and walks
+        at = d.from_end(f, loop.counter, region.length) if backwards else loop.counter
         carry.turn(loop.counter)
         given = [*carry.values(loop), *slices_at(d, f, columns, at), *fixed]
         here = moved_together(d, f, to, at)

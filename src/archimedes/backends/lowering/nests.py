@@ -35,22 +35,21 @@ class NestWriter:
         self.low, self.d, self.f, self.region = low, low.dialect, f, region
         self.given, self.wanted = given, wanted
         self.dtypes = [region.body.output_dtypes[k] for k in wanted]
+        #: Distances of elements in the blocks of results (nothing: they are neighbours).
+        self.apart: Sequence[int] = ()
 
     @property
     def in_order(self) -> bool:
         """Whether values are combined one after the other, not as partial results."""
         return self.region.partials == 1 or self.region.reduced <= self.region.partials
 
-    def write(self, to: Sequence[Place], apart: Sequence[int] = ()) -> list[str]:
-        """Write the loops: results go to these blocks, or are returned where no axis is kept.
-
-        ``apart`` are the distances of elements in those blocks (nothing: they are neighbours).
-        """
+    def write(self, to: Sequence[Place]) -> list[str]:
+        """Write the loops: results go to these blocks, or are returned where no axis is kept."""
         region, d, f = self.region, self.d, self.f
         walks = self.reads()
         count = len(walks)
         strides = row_major(region.shape[: region.kept])
-        for place, distance in zip(to, apart or [1] * len(to)):
+        for place, distance in zip(to, self.apart or [1] * len(to)):
             walks.append(Walk(place, tuple(distance * s for s in strides)))
         indices: list[Index] = []
         with ExitStack() as loops:
@@ -189,8 +188,9 @@ def lower_nest(low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -
         return
     given = scope.bindings(region.inputs.tolist())
     to = [scope.new_block(i) for i in outs] if region.kept else []
-    apart = [scope.stride(i) for i in outs]
-    values = NestWriter(low, scope.f, region, given, scope.numbers(outs)).write(to, apart)
+    writer = NestWriter(low, scope.f, region, given, scope.numbers(outs))
+    writer.apart = [scope.stride(i) for i in outs]
+    values = writer.write(to)
     if not region.kept:
         for i, value in zip(outs, values):
             scope.bind(i, Binding(operand=value))

@@ -18,7 +18,7 @@ from archimedes.errors import CodegenError
 __all__ = ["ResourceReport", "report"]
 
 #: The compiler's flags for what ``codegen`` may optimize.
-FLAGS_FOR = {"speed": "-O2", "size": "-Os"}
+FLAGS_FOR = {"speed": "-O2", "size": "-Os", "smallest": "-Os"}
 
 
 @dataclass(frozen=True)

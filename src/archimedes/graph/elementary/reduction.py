@@ -18,7 +18,7 @@ from archimedes.graph.elementary.exponential import ROUNDER
 from archimedes.graph.elementary.pairs import fast_two_sum, two_product
 from archimedes.graph.elementary.primitives import Primitives, Value
 
-__all__ = ["HALF_PI_HIGH", "HALF_PI_LOW", "reduce_angle"]
+__all__ = ["HALF_PI_HIGH", "HALF_PI_LOW", "angle_of_turns", "reduce_angle"]
 
 ORDINARY = 102900.0
 """Below this magnitude ``k`` is less than 2^16 = 65536."""
@@ -99,10 +99,7 @@ def _payne_hanek(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
     quadrant = whole + up
     top = p.to_float(((f1 - (up << LIMB)) << LIMB) + f2) * 2.0**-52
     mid = p.to_float((f3 << LIMB) + f4) * 2.0**-104
-    fraction, rest = fast_two_sum(top, mid)
-    rest = rest + p.to_float(f5) * 2.0**-130
-    product, error = two_product(p, fraction, HALF_PI_HIGH)
-    hi, low = fast_two_sum(product, error + (fraction * HALF_PI_LOW + rest * HALF_PI_HIGH))
+    hi, low = angle_of_turns(p, top, mid, p.to_float(f5) * 2.0**-130)
     lo = -low
     hi = p.where(p.abs(x) < float("inf"), hi, float("nan"))
     negative = x < 0.0
@@ -111,3 +108,11 @@ def _payne_hanek(p: Primitives, x: Value) -> tuple[Value, Value, Value]:
         p.where(negative, -lo, lo),
         p.where(negative, 0 - quadrant, quadrant),
     )
+
+
+def angle_of_turns(p: Primitives, top: Value, mid: Value, last: Value) -> tuple[Value, Value]:
+    """``(top + mid + last) pi/2`` as a pair."""
+    fraction, rest = fast_two_sum(top, mid)
+    rest = rest + last
+    product, error = two_product(p, fraction, HALF_PI_HIGH)
+    return fast_two_sum(product, error + (fraction * HALF_PI_LOW + rest * HALF_PI_HIGH))

@@ -30,7 +30,7 @@ ARC_UNUSED static inline {target} {name}({source} x)
 #: passed through an empty asm statement, behind which GCC does not look.
 _ROUNDED = """\
 /* Rounds to float; GCC 12 may leave the rounding out of vectors unless it is hidden. */
-static inline float {name}({kind} x)
+ARC_UNUSED static inline float {name}({kind} x)
 {{
     float y = (float)x;
 #if defined(__GNUC__) && !defined(__clang__)
@@ -47,6 +47,23 @@ static inline float {name}({kind} x)
 """
 
 _BITS = {
+    "arc_larger": """\
+/* a > b of numbers without sign; their bits are in the same order. */
+static inline bool arc_larger(double a, double b)
+{
+#if defined(ARC_SOFT_DOUBLE)
+    return arc_bits(a) > arc_bits(b) && arc_bits(a) <= INT64_C(9218868437227405312);
+#else
+    return a > b;
+#endif
+}
+""",
+    "arc_largerf": """\
+static inline bool arc_largerf(float a, float b)
+{
+    return a > b;
+}
+""",
     "arc_single": _ROUNDED.format(name="arc_single", kind="double"),
     "arc_single_of_int": _ROUNDED.format(name="arc_single_of_int", kind="int64_t"),
     "arc_bits": _moves("arc_bits", "double", "int64_t"),
@@ -132,7 +149,7 @@ static void arc_solve@(T *w, size_t n, size_t m)
         T best = arc_fabs@(first[k]);
         for (size_t row = k + 1; row < n; ++row) {
             const T size = arc_fabs@(w[row * width + k]);
-            if (size > best) {
+            if (arc_larger@(size, best)) {
                 best = size;
                 pivot = w + row * width;
             }

@@ -27,13 +27,6 @@ def _rows(items: list[str], count: int) -> str:
 
 
 _SOFT = f"""\
-#if !defined(ARC_SOFT_DOUBLE)
-#if (defined(__arm__) && !(defined(__ARM_FP) && (__ARM_FP & 8))) || defined(__AVR__) || \\
-    defined(__XTENSA__) || (defined(__riscv) && !(defined(__riscv_flen) && __riscv_flen >= 64))
-#define ARC_SOFT_DOUBLE
-#endif
-#endif
-
 #if defined(ARC_SOFT_DOUBLE)
 static const uint32_t arc_digits[10] = {{
 {_rows([f"0x{x:08x}U" for x in _WORDS], 5)}

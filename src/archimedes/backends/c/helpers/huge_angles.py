@@ -7,14 +7,9 @@ twice the flash; few programs ever reduce such an angle, all that have a sine ca
 
 from __future__ import annotations
 
-from archimedes.backends.c.memory import Frame
-from archimedes.backends.c.routines import Routine
-from archimedes.graph.dtypes import F64, I64
-from archimedes.graph.elementary.reduction import LIMBS, ORDINARY
-from archimedes.graph.program import Graph
-from archimedes.graph.regions import Switch
+from archimedes.graph.elementary.reduction import LIMBS
 
-__all__ = ["HUGE_ANGLES", "huge_branch", "huge_routine"]
+__all__ = ["HUGE_ANGLES"]
 
 _NAME, _TABLE = "arc_huge_angle", "arc_two_over_pi"
 
@@ -61,52 +56,14 @@ static void arc_huge_angle(double x, double *reduced, int64_t *quadrant)
     const double middle =
         (double)(int64_t)(((uint64_t)digits[3] << 26) | digits[4]) * 4.930380657631324e-32;
     const double last = (double)digits[5] * 7.346839692639297e-40;
-    const double fraction = top + middle;
-    const double known = fraction - top;
-    const double left = middle - known;
-    const double rest = left + last;
-    /* The fraction times pi/2, as an exact product and what it lacks. */
-    const double upper = arc_from_bits(arc_bits(fraction) & (-INT64_C(134217728)));
-    const double lower = fraction - upper;
-    const double product = fraction * 1.5707963267948966;
-    const double p1 = upper * 1.5707963109016418;
-    const double p2 = upper * 1.5893254712295857e-08;
-    const double p3 = lower * 1.5707963109016418;
-    const double p4 = lower * 1.5893254712295857e-08;
-    const double p5 = fraction * 6.123233995736766e-17;
-    const double p6 = rest * 1.5707963267948966;
-    const double error = (p1 - product) + p2 + p3 + p4;
-    const double tail = error + (p5 + p6);
-    const double sum_high = product + tail;
-    const double sum_low = tail - (sum_high - product);
-    const double angle = exponent < 1050U ? sum_high : ARC_NAN;
+    double angle[2];
+    arc_angle_of_turns(top, middle, last, angle);
+    const double high_part = exponent < 1050U ? angle[0] : ARC_NAN;
     const int64_t turns = (int64_t)digits[0] + (int64_t)up;
-    const bool negative = x < 0.0;
-    reduced[0] = negative ? -angle : angle;
-    reduced[1] = negative ? sum_low : -sum_low;
+    const bool negative = arc_bits(x) < 0 && bits <= INT64_C(9218868437227405312);
+    reduced[0] = negative ? -high_part : high_part;
+    reduced[1] = negative ? angle[1] : -angle[1];
     quadrant[0] = negative ? -turns : turns;
 }
 """,
 }
-
-
-def huge_branch(g: Graph) -> Graph | None:
-    """Return the branch of an elementary function that reduces huge angles, if it has one."""
-    for region in g.regions.values():
-        if isinstance(region, Switch) and ORDINARY in g.value.values():
-            return max(region.branches, key=lambda body: len(body.op))
-    return None
-
-
-def huge_routine() -> Routine:
-    """Return how the function is called."""
-    return Routine(
-        name=_NAME,
-        inputs=[(F64, [0])],
-        outputs={F64: [0, 1], I64: [2]},
-        given=[],
-        made=[],
-        by_value=True,
-        result=None,
-        frame=Frame(_NAME, in_struct=False),
-    )

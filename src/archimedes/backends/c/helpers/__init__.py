@@ -1,0 +1,1 @@
+"""C text of small static functions that generated code calls."""
