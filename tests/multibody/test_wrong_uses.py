@@ -135,6 +135,62 @@ WRONG = {
     "friction of nan": (lambda: mb.Ground(friction=np.nan), "Ground friction must be a number"),
     "a negative radius": (lambda: mb.sphere("a", -1.0), "Contacts on 'a': radius must not be neg"),
     "a negative capsule": (lambda: mb.capsule("a", 0.1, -1.0), "capsule length must not be neg"),
+    "a coordinate of a follower": (
+        lambda: gripper().q_slice("right"),
+        "joint 'right' of 'robot' follows 'left' and has no coordinates of its own",
+    ),
+    "an encoder on a follower": (
+        lambda: mb.encoder(gripper(), np.zeros(1), "right"),
+        "joint 'right' of 'robot' follows 'left'",
+    ),
+    "a motor on a follower": (
+        lambda: mb.actuator_torque(gripper(), [mb.Motor("right")], *np.zeros((3, 1))),
+        "joint 'right' of 'robot' follows 'left'",
+    ),
+    "the name of the base's joint": (
+        lambda: named_as_the_root().build("floating"),
+        "has a joint 'root_joint', which is the name of the joint of a floating base",
+    ),
+    "a joint without coordinates": (
+        lambda: mb.user_joint("x", 0, None, None),
+        "user_joint 'x': size must be 1 or more coordinates",
+    ),
+    "zero at nan": (lambda: one_body(zero_at=np.nan), "joint 'j': zero_at must be finite"),
+    "a place of two numbers": (
+        lambda: mb.Closure("world", "tip", place=(1.0, 2.0)),
+        "Closure place must be three finite numbers",
+    ),
+    "an offset of nan": (lambda: mb.Coupling({"j": 1.0}, np.nan), "Coupling offset must be finite"),
+    "a coupling of many coordinates": (
+        lambda: mb.constraint_error(ball(), [mb.Coupling({"root_joint": 1.0})], mb.neutral(ball())),
+        "Coupling of joint 'root_joint': it must have one coordinate",
+    ),
+    "half a step": (
+        lambda: mb.project_configuration(ARM, [HOLD], Z, steps=2.5),
+        "steps must be a whole number that is not negative",
+    ),
+    "torques of another size": (
+        lambda: mb.contact_step(
+            ARM, mb.rest_state(ARM), 1e-3, [mb.sphere("tip", 0.1)], mb.Ground(), u=np.zeros(2)
+        ),
+        r"u must have shape \(3,\)",
+    ),
+    "a speed without a torque": (
+        lambda: mb.Motor("j", no_load_speed=10.0),
+        "Motor of 'j': a no_load_speed needs a stall_torque",
+    ),
+    "two arms for one joint": (
+        lambda: mb.Drive(("j",), [1.0, 2.0]),
+        r"Drive of 'j': arms must have shape \(1,\)",
+    ),
+    "a range inside out": (
+        lambda: mb.Drive(("j",), [1.0], force_range=[1.0, -1.0]),
+        "Drive of 'j': force_range must be from and to",
+    ),
+    "no counts": (
+        lambda: mb.encoder(ARM, Z, "j0", counts=0.0),
+        "encoder counts, per rad or m, must",
+    ),
     "no gear": (lambda: mb.Motor("j", gear=0.0), "Motor of 'j': gear must be finite and not zero"),
     "a negative stall": (lambda: mb.Motor("j", stall_torque=-1.0), "stall_torque must not be neg"),
     "a servo that pushes": (lambda: mb.Servo("j", stiffness=-1.0), "stiffness must not be neg"),
@@ -143,6 +199,22 @@ WRONG = {
         "time_constant, in s, must be positive and finite",
     ),
 }
+
+
+def gripper():
+    b = mb.Builder()
+    for name, mimic in (("left", None), ("right", mb.Mimic("left", -1.0))):
+        b.add_body(name, 0.1, inertia=[1e-4, 1e-4, 1e-4])
+        b.attach(name, joint=name, kind="prismatic", mimic=mimic)
+    return b.build()
+
+
+def named_as_the_root():
+    b = mb.Builder()
+    for name in "ab":
+        b.add_body(name, 1.0, inertia=[1, 1, 1])
+    b.attach("b", "a", joint="root_joint")
+    return b
 
 
 def indefinite():
@@ -168,6 +240,20 @@ TYPES = {
     ),
     "an array for a state": (
         lambda: mb.contact_step(ARM, np.zeros(6), 1e-3, [mb.sphere("tip", 0.1)], mb.Ground()),
+        r"x must be a State, State\(q=..., v=...\), got ndarray",
+    ),
+    "one shape": (
+        lambda: mb.contact_step(ARM, mb.rest_state(ARM), 1e-3, mb.sphere("tip", 0.1), mb.Ground()),
+        "contacts must be a list of Contacts",
+    ),
+    "a ground in a list": (
+        lambda: mb.contact_step(
+            ARM, mb.rest_state(ARM), 1e-3, [mb.sphere("tip", 0.1)], [mb.Ground()]
+        ),
+        "ground must be a Ground, got list",
+    ),
+    "an array under closures": (
+        lambda: mb.constrained_dynamics(ARM, [HOLD], 0.0, Z),
         r"x must be a State, State\(q=..., v=...\), got ndarray",
     ),
     "a matrix for a target": (
@@ -349,3 +435,11 @@ def test_copies(copied):
 def test_nan_goes_through_and_is_not_hidden():
     assert np.isnan(mb.rnea(ARM, Z * np.nan, Z, Z)).all()
     assert np.isnan(mb.aba(ARM, Z, Z * np.nan, Z)).any()
+    assert np.isnan(mb.aba(ARM, Z + np.inf, Z, Z)).all()
+
+
+def test_motors_without_a_limit_have_derivatives():
+    for values in ({}, {"stall_torque": 1.0}, {"stall_torque": 1.0, "no_load_speed": 10.0}):
+        motor = mb.Motor("j0", gear=2.0, **values)
+        total = lambda v, motor=motor: np.sum(mb.actuator_torque(ARM, [motor], Z, v, [0.3]))
+        np.testing.assert_array_equal(arc.grad(total)(Z + 0.1), 0.0)

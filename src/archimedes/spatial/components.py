@@ -119,13 +119,23 @@ def sqrt(x: Any) -> Any:
 
 
 def sin(x: Any) -> Any:
-    """Return the sine."""
-    return math.sin(x) if type(x) is float else np.sin(x)
+    """Return the sine, of an infinity nan as NumPy does."""
+    if type(x) is not float:
+        return np.sin(x)
+    try:
+        return math.sin(x)
+    except ValueError:
+        return math.nan
 
 
 def cos(x: Any) -> Any:
-    """Return the cosine."""
-    return math.cos(x) if type(x) is float else np.cos(x)
+    """Return the cosine, of an infinity nan as NumPy does."""
+    if type(x) is not float:
+        return np.cos(x)
+    try:
+        return math.cos(x)
+    except ValueError:
+        return math.nan
 
 
 def atan2(y: Any, x: Any) -> Any:

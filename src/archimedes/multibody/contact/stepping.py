@@ -30,7 +30,7 @@ from archimedes.multibody.contact.touching import Touch, is_fixed, touches
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.ranges import check_positive
 from archimedes.multibody.systems.constraints import condensed, single
-from archimedes.multibody.systems.system import State
+from archimedes.multibody.systems.system import State, check_is_state
 from archimedes.spatial.components import as_array, skew
 from archimedes.spatial.validation import concrete
 
@@ -72,8 +72,7 @@ def contact_step(
     >>> np.abs(x.v).max() < 1e-12
     np.True_
     """
-    if not isinstance(x, State):
-        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
+    check_is_state(x)
     check_positive(step, "step, in s,")
     known = concrete(as_array(restitution, "restitution"))
     if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
@@ -81,7 +80,9 @@ def contact_step(
     q, v = single(model, x.q, "q"), single(model, x.v, "v")
     found = touches(model, q, contacts, ground, pairs)
     J, gap = contact_rows(model, q, found), np.stack([touch.gap for touch in found])
-    torques = passive_torque(model, q, v) if u is None else u + passive_torque(model, q, v)
+    torques = passive_torque(model, q, v)
+    if u is not None:
+        torques = single(model, u, "u") + torques
     freely, across, G = condensed(
         model, q, J, torques - rnea(model, q, v, np.zeros(model.nv), forces)
     )

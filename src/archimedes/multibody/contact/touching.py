@@ -52,6 +52,11 @@ def touches(
     model: Model, q: Any, contacts: Sequence[Contacts], ground: Ground | None, pairs: Sequence[Pair]
 ) -> list[Touch]:
     """Return all places that may touch at `q` (nq,), in the order of the shapes and pairs."""
+    for given, kind, name in ((contacts, Contacts, "contacts"), (pairs, Pair, "pairs")):
+        if not isinstance(given, (list, tuple)) or not all(isinstance(x, kind) for x in given):
+            raise TypeError(f"{name} must be a list of {kind.__name__}, got {given!r:.80}")
+    if ground is not None and not isinstance(ground, Ground):
+        raise TypeError(f"ground must be a Ground, got {type(ground).__name__}")
     if contacts and ground is None:
         raise ValueError("contacts need a ground: pass a Ground, or give pairs= of shapes alone")
     found = []

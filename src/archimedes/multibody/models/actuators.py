@@ -51,6 +51,8 @@ class Motor:
         check_gear(self.gear, where)
         for name in ("stall_torque", "no_load_speed", "rotor_inertia"):
             check_not_negative(getattr(self, name), f"{where}: {name}")
+        if known_infinite(self.stall_torque) and not known_infinite(self.no_load_speed):
+            raise ValueError(f"{where}: a no_load_speed needs a stall_torque: the line is of both")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -63,6 +65,8 @@ class Motor:
 
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
         """Return the torque at the joint."""
+        if known_infinite(self.stall_torque):
+            return [self.gear * command]
         share = self.gear * v[0] / self.no_load_speed
         most = self.stall_torque * np.minimum(1.0 - share, 1.0)
         least = -self.stall_torque * np.minimum(1.0 + share, 1.0)
@@ -142,6 +146,17 @@ class Drive:
     gear: Any = 1.0
     rotor_inertia: Any = field(units="kg m^2", default=0.0)
 
+    def __post_init__(self) -> None:
+        """Check the shapes, and the ranges that are known."""
+        where = f"Drive of {', '.join(map(repr, self.joints))}"
+        sizes = {"arms": len(self.joints), "gain": 3, "bias": 3}
+        for name, size in {**sizes, "command_range": 2, "force_range": 2}.items():
+            array = as_array(getattr(self, name), f"{where}: {name}")
+            if tuple(array.shape[-1:]) != (size,):
+                raise ValueError(f"{where}: {name} must have shape ({size},), got {array.shape}")
+        for name in ("command_range", "force_range"):
+            check_range(getattr(self, name), f"{where}: {name}")
+
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
         """Return the torques at the joints."""
         length, speed = (sum(self.arms[k] * x[k] for k in range(len(x))) for x in (q, v))
@@ -187,6 +202,7 @@ class Lagged:
         """Check the lag where it is known."""
         if self.time_constant is not None:
             check_positive(self.time_constant, "Lagged time_constant, in s,")
+        check_range(self.command_range, "Lagged command_range")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -222,3 +238,16 @@ def check_gear(gear: Any, where: str) -> None:
     known = concrete(as_array(gear, f"{where}: gear"))
     if known is not None and not (np.isfinite(known) & (known != 0.0)).all():
         raise ValueError(f"{where}: gear must be finite and not zero, got {known.tolist()}")
+
+
+def check_range(given: Any, name: str) -> None:
+    """Raise where a known range is not from and to."""
+    known = concrete(as_array(given, name))
+    if known is not None and not np.all(known[..., 0] <= known[..., -1]):
+        raise ValueError(f"{name} must be from and to, got {known.tolist()}")
+
+
+def known_infinite(x: Any) -> bool:
+    """Whether a limit is known to be none."""
+    known = concrete(as_array(x))
+    return known is not None and bool(np.isinf(known).all())

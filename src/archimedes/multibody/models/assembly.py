@@ -111,6 +111,11 @@ class _Assembly:
                 f'base="floating": every body of {self.builder.name!r} is attached to the world; '
                 'attach its base with kind="free" instead'
             )
+        if base == "floating" and ROOT_JOINT in self.builder.joints:
+            raise ValueError(
+                f"{self.builder.name!r} has a joint {ROOT_JOINT!r}, which is the name of the joint "
+                "of a floating base; name it otherwise"
+            )
         kind: JointKind | str = KINDS["free"] if base == "floating" else "fixed"
         at = (np.eye(3), np.zeros(3))
         return [Joint(ROOT_JOINT, kind, None, name, *at, Screw()) for name in loose]

@@ -302,6 +302,8 @@ class Builder:
         self, kind: JointKind | str, screw: Screw, zero_at: float, R: Any, p: Any, where: str
     ) -> tuple[Any, Any]:
         """Return where a joint is at zero, when it is at R, p where its coordinate is `zero_at`."""
+        if not np.isfinite(zero_at):
+            raise ValueError(f"{where}: zero_at must be finite, got {zero_at}")
         if zero_at == 0.0:
             return R, p
         if isinstance(kind, str) or kind.nq != 1:

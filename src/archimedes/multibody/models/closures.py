@@ -47,6 +47,11 @@ class Closure:
         if self.kind not in CUTS:
             raise ValueError(f"Closure kind={self.kind!r} must be one of {', '.join(CUTS)}")
         object.__setattr__(self, "axis", checked_axis(self.axis, "Closure axis"))
+        if np.shape(self.place) != (3,) or not np.isfinite([*self.place, self.pitch]).all():
+            raise ValueError(
+                f"Closure place must be three finite numbers and pitch finite, got {self.place} "
+                f"and {self.pitch}"
+            )
         if self.kind != "universal":
             return
         if self.second_axis is None:
@@ -104,6 +109,8 @@ class Coupling:
             raise ValueError(
                 f"Coupling arms must be joints with finite arms that are not zero, got {self.arms}"
             )
+        if not np.isfinite(self.offset):
+            raise ValueError(f"Coupling offset must be finite, got {self.offset}")
         object.__setattr__(self, "arms", pairs)
 
     @property

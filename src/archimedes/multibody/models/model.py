@@ -180,7 +180,14 @@ class Model:
 
     def _links_of(self, joint: str) -> list[Link]:
         self._find("joint", joint, {k.joint: 0 for k in self.links})
-        return [k for k in self.links if k.joint == joint]
+        found = [k for k in self.links if k.joint == joint]
+        if found[0].mimic:
+            source = next(k.joint for k in self.links if k.v == found[0].v and not k.mimic)
+            raise ValueError(
+                f"joint {joint!r} of {self.name!r} follows {source!r} and has no coordinates of "
+                "its own; use those of that one"
+            )
+        return found
 
     def _find(self, what: str, name: str, known: dict[str, int]) -> int:
         if name not in known:

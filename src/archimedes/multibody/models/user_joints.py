@@ -37,6 +37,8 @@ def user_joint(
     >>> user_joint("on a circle", 1, on_circle, along)
     <on a circle joint>
     """
+    if not isinstance(size, int) or size < 1:
+        raise ValueError(f"user_joint {name!r}: size must be 1 or more coordinates, got {size!r}")
     rates = jac(subspace)
 
     def pose(screw: Screw, q: Sequence[Any]) -> Pose:

@@ -32,7 +32,7 @@ from archimedes.multibody.models.spatial_algebra import (
     cross_motion,
     motion_to_child,
 )
-from archimedes.multibody.systems.system import State
+from archimedes.multibody.systems.system import State, check_is_state
 from archimedes.multibody.systems.universal_closures import (
     universal_bias,
     universal_error,
@@ -93,6 +93,7 @@ def constraint_jacobian(model: Model, closures: Sequence[Holds], q: Any) -> Any:
 def error_of(model: Model, c: Holds, q: Any) -> Any:
     """Return by how much one of them is violated."""
     if isinstance(c, Coupling):
+        coupling_row(model, c)  # an error where a joint has no one coordinate
         total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
         return np.stack([total - c.offset])
     if c.kind == "universal":
@@ -310,6 +311,8 @@ def project_configuration(model: Model, closures: Sequence[Holds], q: Any, steps
     array([0.5])
     """
     q = single(model, q, "q")
+    if not isinstance(steps, (int, np.integer)) or steps < 0:
+        raise ValueError(f"steps must be a whole number that is not negative, got {steps!r}")
     for _ in range(steps):
         J = np.concatenate([slope_of(model, c, q) for c in held(closures)])
         error = constraint_error(model, closures, q)
@@ -343,6 +346,7 @@ def constrained_dynamics(
     >>> bool(np.abs(rates.v).max() < 1e-12)
     True
     """
+    check_is_state(x)
     torques = np.zeros(model.nv) if u is None else u
     a, _ = constrained_acceleration(
         model, closures, x.q, x.v, torques, forces, passive=True, frequency=frequency

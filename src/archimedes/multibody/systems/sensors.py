@@ -13,6 +13,7 @@ from archimedes.multibody.algorithms.inverse_dynamics import link_forces, torque
 from archimedes.multibody.algorithms.kinematics import motions, world_pose
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, inertias_of
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import check_positive
 from archimedes.spatial.components import cross, matvec, transpose
 
 __all__ = ["encoder", "imu", "joint_wrench"]
@@ -37,6 +38,8 @@ def encoder(model: Model, q: Any, joint: str, counts: Any = None, zero: Any = 0.
         raise ValueError(
             f"joint {joint!r} has {places.stop - places.start} coordinates; one is read"
         )
+    if counts is not None:
+        check_positive(counts, "encoder counts, per rad or m,")
     angle = check_coordinates(model, q, "q")[..., places.start] - zero
     return angle if counts is None else np.floor(angle * counts) / counts
 

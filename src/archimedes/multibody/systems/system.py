@@ -15,7 +15,7 @@ from archimedes.multibody.systems.actuators import activated, actuator_torque, s
 from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 
-__all__ = ["DrivenState", "State", "driven_state", "dynamics", "rest_state"]
+__all__ = ["DrivenState", "State", "check_is_state", "driven_state", "dynamics", "rest_state"]
 
 
 @struct
@@ -90,6 +90,12 @@ def check_activations(x: Any, count: int) -> Any:
     return array
 
 
+def check_is_state(x: Any) -> None:
+    """Raise where something else was given for a state."""
+    if not isinstance(x, State):
+        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
+
+
 def dynamics(
     model: Model,
     t: Any,
@@ -115,8 +121,7 @@ def dynamics(
     >>> sol.x.q[-1].round(3)
     array([0.082])
     """
-    if not isinstance(x, State):
-        raise TypeError(f"x must be a State, State(q=..., v=...), got {type(x).__name__}")
+    check_is_state(x)
     torques = 0.0 * x.v if u is None else u
     rates = None
     if actuators is not None:
