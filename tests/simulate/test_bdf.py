@@ -1,11 +1,15 @@
 """``method="bdf"``: against SciPy and closed forms, its options, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import archimedes as arc
 from archimedes.errors import ArchimedesError
+from archimedes.simulate.solves.method_lookup import find_method
+from archimedes.simulate.solves.outside_kernels import MOST_STEPS
 
 
 def robertson(t, x):
@@ -140,3 +144,22 @@ def test_what_it_is_not_for():
         arc.solve_ode(
             forced, (0.0, 1.0), np.ones((2, 3)), method="bdf", args=(1.0,), in_axes=(0, None)
         )
+
+
+@pytest.mark.parametrize("name", ["bdf", "cvode", "ida"])
+def test_chattering_ends_by_itself(name):
+    if name != "bdf":
+        pytest.importorskip("sksundae")
+
+    def switching(t, x):
+        return -np.sign(x - 0.5) * 1e3
+
+    found = find_method(name)
+    assert found.most_steps == MOST_STEPS
+    fewer = replace(found, most_steps=500)
+    end = arc.solve_ode(switching, (0.0, 1.0), np.ones(2), method=fewer)
+    assert end.status == -3
+    assert "max_steps = 500 steps were used up at t = 0.0005" in end.message
+    assert "raise max_steps" in end.message
+    told = arc.solve_ode(switching, (0.0, 1.0), np.ones(2), method=fewer, max_steps=600)
+    assert "max_steps = 600 steps" in told.message

@@ -19,6 +19,7 @@ from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import Monitor, monitor_of
 from archimedes.simulate.solves.initial_values import Problem, step_limit
 from archimedes.simulate.solves.instances import one_instance
+from archimedes.simulate.solves.outside_kernels import MOST_STEPS
 from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options, setup_of
 from archimedes.simulate.solves.sundials import drive_residual
 from archimedes.simulate.statuses import message_of
@@ -143,7 +144,7 @@ def solve_dae(
         argument_checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
     native = _is_native(method, equations.form(start, x).linear, layout.size)
     x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
-    limit = step_limit(options)
+    limit = step_limit(options) if native else step_limit(options, MOST_STEPS)
     with monitor_of(progress) as monitor:
         if native:
             problem = Problem(equations.kernels(), setup, one_instance(x, given), limit)

@@ -92,6 +92,8 @@ class Method:
     #: Solvers with a loop of their own: (kernels, setup, x0, args, times, max_steps, monitor) ->
     #: driver.Result, with every step where times is None.
     drive: Callable[..., Any] | None = None
+    #: Steps that a solve makes unless ``max_steps`` says more; None: as many as solves in kernels.
+    most_steps: int | None = None
 
 
 #: Every method by name; filled by ``register`` when the module that has it is imported.

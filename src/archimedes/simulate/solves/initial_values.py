@@ -208,7 +208,7 @@ def prepare(
         layout, instances = _batch(func, x0, args, static_argnames, in_axes, model)
     chosen = find_method(DEFAULT_METHOD if method is None else method)
     kernels = model.kernels(layout, chosen, options, log=True)
-    limit = step_limit(options)
+    limit = step_limit(options, chosen.most_steps or MAX_STEPS)
     setup = setup_of(layout, options, start, end, min(limit, FIRST_CALL))
     return Problem(kernels, setup, instances, limit)
 

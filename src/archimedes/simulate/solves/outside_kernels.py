@@ -10,7 +10,11 @@ from archimedes.simulate.methods.method_table import Method, Step
 from archimedes.simulate.solves.collectors import Result
 from archimedes.simulate.stepping.solve_kernels import Kernels
 
-__all__ = ["method_outside", "refuse_events"]
+__all__ = ["MOST_STEPS", "method_outside", "refuse_events"]
+
+#: Steps of a solve, unless ``max_steps`` says more: made in Python they take some 0.2 ms each, and
+#: one that chatters at a switch should end within the patience of whoever waits for it.
+MOST_STEPS = 100_000
 
 
 def refuse_events(kernels: Kernels, name: str) -> None:
@@ -47,4 +51,5 @@ def method_outside(name: str, drive: Callable[..., Result]) -> Method:
         dense=refuse,
         stiff=True,
         drive=drive,
+        most_steps=MOST_STEPS,
     )
