@@ -212,14 +212,11 @@ def expand(
 
     def emitter(src: Graph) -> Emit:
         def emit(dst: Graph, i: int, operands: tuple[int, ...]) -> int:
-            code = src.op[i]
-            if _IS_ELEMENTARY[code]:
-                return place(dst, text(TABLE[code].name, src.dtype[i]), operands)[0]
-            return dst.emit(code, *operands)
+            return place(dst, text(TABLE[src.op[i]].name, src.dtype[i]), operands)[0]
 
         return emit
 
-    return rewrite(fused(graph), emitter)
+    return rewrite(fused(graph), emitter, own=_IS_ELEMENTARY)
 
 
 def _place_call(dst: Graph, body: Graph, operands: Sequence[int]) -> list[int]:

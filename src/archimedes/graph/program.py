@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,10 +176,19 @@ class Graph:
             if simpler is not None:
                 index[key] = simpler
                 return simpler
-        result = _RESULT[op]
+        result, dtypes = _RESULT[op], self.dtype
         if result < 0:
-            result = self.dtype[c if c >= 0 else b if b >= 0 else a]
-        i = index[key] = self._append(op, a, b, c, result)
+            result = dtypes[c if c >= 0 else b if b >= 0 else a]
+        i = len(dtypes)
+        if i >= MAX_NODES or self.lines is not None:
+            self._append(op, a, b, c, result)
+        else:  # what ``_append`` does: all recording goes through here
+            self.op.append(op)
+            self.a.append(a)
+            self.b.append(b)
+            self.c.append(c)
+            dtypes.append(result)
+        index[key] = i
         return i
 
     def const(self, value: Any, dtype: int = F64) -> int:
@@ -186,7 +196,7 @@ class Graph:
 
         Of a type of blocks it is a block of that constant.
         """
-        if length_of(dtype):
+        if dtype > B8:
             return self.block(np.full(length_of(dtype), value, dtype=DTYPES[item_type(dtype)]))
         if dtype == F64:
             value = float(value)
@@ -364,7 +374,7 @@ class Graph:
             elif op[i] == REGION:
                 for j in self.regions[i].inputs.tolist():
                     wanted[j] = 1
-        return [i for i in range(top + 1) if wanted[i]]
+        return list(compress(range(top + 1), wanted))
 
     def digest(self) -> str:
         """Return a hash of the program's content. Call it only on finished graphs."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from archimedes.graph.ops import BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OPERANDS, OUT
+from archimedes.graph.ops import BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OPERANDS, OUT, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 
@@ -19,6 +19,7 @@ __all__ = ["Origin", "Walk"]
 
 #: The graph that a graph was made from, and by node the node there.
 Origin = tuple[Graph, Mapping[int, int]]
+_NONE, _ALL = [False] * len(TABLE), [True] * len(TABLE)
 #: Ids by the number of an output.
 Outputs = Sequence[int] | Mapping[int, int]
 
@@ -40,6 +41,9 @@ class Walk:
     3.0
     """
 
+    #: By op: whether ``operation`` is asked for it; None: for all, unless it is the one here.
+    own: Sequence[bool] | None = None
+
     def __init__(
         self, dst: Graph, src: Graph, inputs: Sequence[int] | np.ndarray, sources: bool = False
     ) -> None:
@@ -54,14 +58,16 @@ class Walk:
         src, dst, to, source = self.src, self.dst, self.to, self.source
         op, a, b, c = src.op, src.a, src.b, src.c
         emit, operation = dst.emit, self.operation
-        copies = type(self).operation is Walk.operation
+        own = self.own
+        if own is None:
+            own = _NONE if type(self).operation is Walk.operation else _ALL
         made = len(dst.op)
         for i in nodes:
             code = op[i]
             count = OPERANDS[code]
             if count == 0:
                 to[i] = self._structural(i, code)
-            elif not copies:
+            elif own[code]:
                 operands = (to[a[i]], to[b[i]], to[c[i]])[:count]
                 to[i] = operation(i, operands)
             elif count == 2:

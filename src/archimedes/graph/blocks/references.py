@@ -53,7 +53,7 @@ def any_reference(ids: np.ndarray) -> bool:
 
 def scalar_ids(g: Graph, ids: np.ndarray) -> np.ndarray:
     """Return ids of nodes: an element of a block becomes one."""
-    if not any_reference(ids):
+    if not g.referenced or not any_reference(ids):
         return ids
     flat = [g.node_of(i) for i in ids.ravel().tolist()]
     return np.array(flat, dtype=np.int64).reshape(ids.shape)

@@ -34,7 +34,7 @@ def add_term(g: Graph, e: Emit, into: Directions, direction: int, term: int) -> 
         return
     old = into.get(direction)
     if old is not None:
-        term = add_values(g, old, term)
+        term = add_values(g, old, term) if length_of(g.dtype[old]) else e.add(old, term)
     into[direction] = term
 
 

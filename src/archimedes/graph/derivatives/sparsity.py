@@ -38,7 +38,12 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
     outs: dict[int, list[Sets]] = {}
     for i in g.live():
         op = g.op[i]
-        if op == INPUT:
+        if _SMOOTH[op]:
+            mine = 0
+            if is_float(g.dtype[i]):
+                for j in g.operands(i):
+                    mine |= sets[j]
+        elif op == INPUT:
             mine = _whole(seeds[g.a[i]], g.dtype[i]) if is_float(g.dtype[i]) else 0
         elif op == REGION:
             region = g.regions[i]
@@ -51,15 +56,11 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
             mine = outs[g.a[i]][g.b[i]] if is_float(g.dtype[i]) else 0
         elif op == ELEMENT:
             mine = sets[g.a[i]] and _element(g, i, sets[g.a[i]])
-        elif _SMOOTH[op] and is_float(g.dtype[i]):
-            mine = 0
-            for j in g.operands(i):
-                mine |= sets[j]
         else:
             mine = 0
         sets[i] = mine
         if visit is not None and mine:
-            visit(_union([mine]), max(1, length_of(g.dtype[i])))
+            visit(mine if type(mine) is int else _union(mine), length_of(g.dtype[i]) or 1)
     return [sets[i] for i in g.outputs]
 
 

@@ -255,9 +255,11 @@ def apply_ufunc(
         takes = (F64, F64)
     operands = [_ids(trace, x, code) for x, code in zip(ready, takes)]
     what = UFUNCS[ufunc][takes[0]]
-    wide = _in_loops(what, operands, takes, gives, trace, number)
-    if wide is not None:
-        return wide
+    # Operands that broadcast against each other may give more than any of them has.
+    if operands[0].size >= _ANY or operands[-1].size >= _ANY:
+        wide = _in_loops(what, operands, takes, gives, trace, number)
+        if wide is not None:
+            return wide
     if trace.graph.referenced:
         operands = [scalar_ids(trace.graph, ids) for ids in operands]
     shape, columns = _columns(operands)
@@ -273,6 +275,8 @@ def apply_ufunc(
     )
 
 
+#: Two arrays, each of fewer elements than this, give none that is a loop.
+_ANY = 8
 #: What an elementary function costs, which is a program, and what a formula does, in operations.
 _HEAVY, _FORMULA = 16, 4
 _ELEMENTARY = frozenset(CODES[name] for name in PROGRAMS)
@@ -287,9 +291,7 @@ def _in_loops(
     number: bool,
 ) -> Any:
     """Apply a row of the ufunc table to wide arrays; None where they are not."""
-    most = max(map(_size, operands))
-    # Operands that broadcast against each other may give more than any of them has.
-    if most < 8 or (len(operands) == 1 and not is_wide(most)):
+    if len(operands) == 1 and not is_wide(operands[0].size):
         return None
     shape = np.broadcast(*operands).shape
     if what is int_power and operands[1].size > 1:
