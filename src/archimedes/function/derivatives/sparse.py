@@ -21,7 +21,7 @@ from archimedes.function.derivatives.jacobian_blocks import (
 from archimedes.function.derivatives.recorded_point import Derivative, Point
 from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.identity.object_parts import PARTS
-from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
+from archimedes.graph.derivatives.coloring import column_colors, entries, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import pattern
 from archimedes.graph.passes import inline
 from archimedes.symbolic import Trace, current_trace, is_tracing
@@ -214,9 +214,8 @@ def _structure(
     with Trace():
         point = derivative.point(args, kwargs)
         rows = pattern(point.recording.blocks, point.block_wrt)
-    entries = [(i, j) for i, row in enumerate(rows) for j in bits(row)]
-    at = np.array(entries, dtype=np.int64).reshape(-1, 2)
-    return _places(point)[at[:, 0]], at[:, 1], (_height(point), len(point.wrt))
+    at, columns = entries(rows, len(point.wrt))
+    return _places(point)[at], columns, (_height(point), len(point.wrt))
 
 
 def coloring(matrix: Any, mode: str = "column") -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["bits", "column_colors", "star_colors", "transpose"]
+__all__ = ["bits", "column_colors", "entries", "star_colors", "transpose"]
 
 
 def bits(mask: int) -> list[int]:
@@ -22,6 +22,22 @@ def bits(mask: int) -> list[int]:
         positions.append(low.bit_length() - 1)
         mask ^= low
     return positions
+
+
+def entries(rows: Sequence[int], columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and columns of all set bits, by rows.
+
+    >>> [found.tolist() for found in entries([0b101, 0, 0b10], 3)]
+    [[0, 0, 2], [0, 2, 1]]
+    """
+    width = -(-columns // 8)
+    packed = b"".join([row.to_bytes(width, "little") for row in rows])
+    # Few of the bytes have any.
+    places = np.flatnonzero(np.frombuffer(packed, dtype=np.uint8))
+    each = np.frombuffer(packed, dtype=np.uint8)[places, None]
+    byte, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
+    row, start = np.divmod(places[byte], max(1, width))
+    return row, 8 * start + bit
 
 
 def transpose(rows: Sequence[int], columns: int) -> list[int]:

@@ -117,7 +117,9 @@ class SparseSystem:
         last = self._panels()[pivot]
         behind = np.minimum(self.later[row], self.later[column]) > last
         at = np.where(behind, last, pivot)
-        order = np.lexsort((pivot, np.where(behind, target, 0), behind, at))
+        # By ``at``, those behind last, by target and, as they are now, by pivot.
+        key = (2 * at + behind) * self.total + np.where(behind, target, 0)
+        order = np.argsort(key, kind="stable")
         made = np.stack([target, self.lower[row], self.upper[column]], axis=1)[order]
         begins = np.searchsorted(at[order], np.arange(self.count + 1))
         return np.ascontiguousarray(made, dtype=np.int64), begins.astype(np.int64)
@@ -137,17 +139,17 @@ class SparseSystem:
         largest = max(_largest(flat[self.entries]), _largest(flat[self.diagonal]))
         factorise = _factorise if self.native is None else self.native.factorise
         factorise(self, blocks)
+        if rounded:
+            room = self._free_rounded.pop() if self._free_rounded else np.empty(blocks.shape, "f4")
+            with np.errstate(all="ignore"):
+                room[...] = blocks
+            self._free.append(blocks)
+            blocks = room
         grown = _largest(blocks[self.count + 1 :: 2])
         # Not the opposite, which nan would pass; a singular block has an infinite inverse.
         if not (grown <= GROWTH * largest and np.isfinite(_largest(blocks[: self.count]))):
             blocks[:] = np.nan
-        if not rounded:
-            return Factors(self, blocks)
-        room = self._free_rounded.pop() if self._free_rounded else np.empty(blocks.shape, "f4")
-        with np.errstate(all="ignore"):
-            room[...] = blocks
-        self._free.append(blocks)
-        return Factors(self, room)
+        return Factors(self, blocks)
 
 
 def _largest(numbers: np.ndarray) -> float:

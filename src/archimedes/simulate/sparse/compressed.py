@@ -30,20 +30,21 @@ def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
     order = np.lexsort((rows, columns))
     starts = np.searchsorted(columns[order], np.arange(n + 1)).tolist()
     sorted_rows = rows[order].tolist()
-    used: list[set[int]] = [set() for _ in range(int(rows.max(initial=-1)) + 1)]
-    groups = np.full(n, -1, dtype=np.int64)
+    #: Groups in each row: bit k stands for group k.
+    used = [0] * (int(rows.max(initial=-1)) + 1)
+    groups = [-1] * n
     for j in range(n):
         mine = sorted_rows[starts[j] : starts[j + 1]]
         if not mine:
             continue
-        taken = set().union(*(used[i] for i in mine))
-        group = 0
-        while group in taken:
-            group += 1
-        groups[j] = group
+        taken = 0
         for i in mine:
-            used[i].add(group)
-    return groups
+            taken |= used[i]
+        free = ~taken & (taken + 1)  # the first that is not taken
+        groups[j] = free.bit_length() - 1
+        for i in mine:
+            used[i] |= free
+    return np.array(groups, dtype=np.int64)
 
 
 class CompressedJacobian:

@@ -58,7 +58,10 @@ def _gathered(neighbours: list[list[int]]) -> list[list[int]]:
             if not links:
                 break
             # The one with the most links to the block, and the first of these.
-            newest = max(links, key=lambda k: (links[k], -k))
+            most = 0
+            for k, count in links.items():
+                if count > most or (count == most and k < newest):
+                    newest, most = k, count
             del links[newest]
             taken[newest] = True
             block.append(newest)
@@ -85,7 +88,8 @@ def eliminated(rows: np.ndarray, columns: np.ndarray, n: int) -> Elimination:
     home = np.empty(n, dtype=np.int64)
     for number, block in enumerate(blocks):
         home[block] = number
-    around = [{int(home[j]) for i in block for j in neighbours[i]} for block in blocks]
+    homes = home.tolist()
+    around = [{homes[j] for i in block for j in neighbours[i]} for block in blocks]
     for number, mine in enumerate(around):
         mine.discard(number)
     order, below = _children_first(*_least_first(around))
