@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
+from archimedes.graph.derivatives.directions import as_map, in_one_map, mapped
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.derivatives.sparsity import dependence, region_size, work
@@ -93,8 +94,8 @@ def jacobian_graph(
         cost_forward = _forward_work(src, wrt, columns)
         cost_reverse = _reverse_work(src, wrt, rows, across)
         # Forward derivatives keep exact zeros and need no second pass: prefer them when close.
-        mode = "forward" if cost_forward <= 1.35 * cost_reverse else "reverse"
-        if mode == "reverse":
+        forward = cost_forward <= 1.35 * cost_reverse
+        if not (forward or in_one_map(src, _count(columns), _count(across))):
             return _reverse(src, wrt, rows, across, shape)
     elif mode == "reverse":
         return _reverse(src, wrt, rows, column_colors(transpose(rows, shape[1]), shape[0]), shape)
@@ -148,11 +149,7 @@ def _forward(
     symmetric: bool,
 ) -> Entries:
     g, inputs = _copy_signature(src)
-    seeds: list[Directions] = [{} for _ in inputs]
-    for k, position in enumerate(wrt):
-        if colors[k] >= 0:
-            seeds[position][int(colors[k])] = g.const(1.0, src.dtype[src.inputs[position]])
-    _, tangents = forward_sweep(g, src, inputs, seeds)
+    tangents = _tangents(g, src, inputs, wrt, colors)
     where: list[tuple[int, int]] = []
     for i, row in enumerate(rows):
         mine = bits(row)
@@ -166,6 +163,22 @@ def _forward(
                 where.append((i, j))
                 g.outputs.append(value)
     return _entries(g, where, shape, "forward", colors)
+
+
+def _tangents(
+    g: Graph, src: Graph, inputs: Sequence[int], wrt: Sequence[int], colors: np.ndarray
+) -> list[Directions]:
+    """Append the tangents of the outputs along the directions of all colours."""
+    count = _count(colors)
+    kinds = [src.dtype[src.inputs[position]] for position in wrt]
+    if as_map(src, count):
+        chosen = np.arange(count)[:, None] == colors
+        return mapped(g, forward_graph(src, wrt), inputs, chosen, len(src.outputs))
+    own: list[Directions] = [{} for _ in inputs]
+    for k, position in enumerate(wrt):
+        if colors[k] >= 0:
+            own[position][int(colors[k])] = g.const(1.0, kinds[k])
+    return forward_sweep(g, src, inputs, own)[1]
 
 
 def _reverse(
@@ -195,8 +208,12 @@ def _entries(
     g: Graph, where: list[tuple[int, int]], shape: tuple[int, int], mode: str, colors: np.ndarray
 ) -> Entries:
     places = np.array(where, dtype=np.int64).reshape(-1, 2)
-    count = int(colors.max()) + 1 if colors.size else 0
-    return Entries(prune(g), places[:, 0], places[:, 1], shape, mode, count)
+    return Entries(prune(g), places[:, 0], places[:, 1], shape, mode, _count(colors))
+
+
+def _count(colors: np.ndarray) -> int:
+    """Return the number of colours."""
+    return int(colors.max(initial=-1)) + 1
 
 
 def _zero(g: Graph, kind: int) -> int:

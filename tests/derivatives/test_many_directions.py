@@ -1,0 +1,106 @@
+"""Jacobians through long loops: directions are instances of a map, not code of their own."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import archimedes as arc
+from archimedes.graph.derivatives import directions
+from archimedes.graph.regions import Map, Scan
+
+
+@pytest.fixture(autouse=True)
+def shorter(monkeypatch):
+    """Loops that are compiled in no time count as long ones."""
+    monkeypatch.setattr(directions, "LONG", 4_000)
+
+
+def looped(x):
+    """Some steps of a map with a long body."""
+
+    def body(x, _):
+        for k in range(1, 40):
+            x = 0.99 * x + 0.02 * np.roll(x, k) * (0.5 - x * x)
+        return x, None
+
+    return arc.scan(body, x, length=5)[0]
+
+
+def nodes(graph):
+    return len(graph) + sum(nodes(b) for r in graph.regions.values() for b in r.bodies)
+
+
+def as_code(function, *args, monkeypatch):
+    """Return a Jacobian all of whose directions are written out."""
+    with monkeypatch.context() as patched:
+        patched.setattr(directions, "LONG", 10**12)
+        return arc.jac(function)(*args)
+
+
+def test_bits_and_values(monkeypatch):
+    x = np.linspace(-1.0, 1.0, 6)
+    jac = arc.jac(looped)
+    assert any(isinstance(r, Map) for r in jac.graph(x).regions.values())
+    found = jac(x)
+    np.testing.assert_allclose(found, as_code(looped, x, monkeypatch=monkeypatch), rtol=1e-13)
+    along = [arc.jvp(looped)(x, e) for e in np.eye(6)]
+    np.testing.assert_array_equal(found, np.stack(along, axis=1))
+    for backend in ("interpreter", "llvm"):
+        again = arc.compile(lambda x: arc.jac(looped)(x), backend=backend)(x)
+        assert again.tobytes() == found.tobytes()
+
+
+def test_code_does_not_grow_with_directions():
+    few, many = (nodes(arc.jac(looped).graph(np.ones(n))) for n in (6, 12))
+    # The loop itself is over all states.
+    assert many < 2.5 * few
+
+
+def test_few_directions_and_short_loops_are_written_out():
+    def short(x):
+        return arc.scan(lambda x, _: (np.sin(x), None), x, length=3)[0]
+
+    for function, x in ((short, np.ones(6)), (looped, np.ones(2))):
+        graph = arc.jac(function).graph(x)
+        assert not any(isinstance(r, Map) for r in graph.regions.values())
+
+
+def test_second_derivatives_and_other_arguments():
+    x, p = np.linspace(-1.0, 1.0, 6), np.array([0.5, 2.0])
+
+    def cost(x, p):
+        return np.sum(looped(x * p[0]) ** 2) * p[1]
+
+    hess = arc.hess(cost)(x, p)
+    np.testing.assert_allclose(hess, hess.T, rtol=1e-9, atol=1e-12)
+    step = 1e-6 * np.eye(6)
+    grad = arc.grad(cost)
+    by_hand = [(grad(x + d, p) - grad(x - d, p)) / 2e-6 for d in step]
+    np.testing.assert_allclose(hess, by_hand, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [6, 64])
+def test_whole_initial_state_of_a_solve(n):
+    A = -2.0 * np.eye(n) + np.eye(n, k=1) + 0.5 * np.eye(n, k=-1)
+
+    def end(x):
+        return arc.odeint(lambda t, x: A @ x, (0.0, 1.0), x, rtol=1e-8, atol=1e-10)
+
+    x = np.linspace(0.0, 1.0, n)
+    jac = arc.jac(end)
+    kinds = {type(r) for r in jac.graph(x).regions.values()}
+    assert Map in kinds or Scan in kinds
+    np.testing.assert_allclose(jac(x), expm(A), rtol=1e-6, atol=1e-9)
+
+
+def test_float32_and_mixed_arguments():
+    x = np.linspace(-1.0, 1.0, 6).astype(np.float32)
+    found = arc.jac(looped)(x)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, arc.jac(looped)(x.astype(float)), rtol=2e-4, atol=2e-5)
+
+
+def test_batches_of_such_jacobians():
+    xs = np.linspace(-1.0, 1.0, 30).reshape(5, 6)
+    found = arc.vmap(arc.jac(looped))(xs)
+    np.testing.assert_array_equal(found, [arc.jac(looped)(x) for x in xs])
