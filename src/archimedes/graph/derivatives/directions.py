@@ -54,7 +54,7 @@ def in_one_map(src: Graph, forward: int, reverse: int) -> bool:
 
     Going back through a loop makes all its steps twice, and its code holds every direction.
     """
-    return MANY <= reverse and forward <= WORTH * reverse and as_map(src, forward)
+    return reverse >= MANY and forward <= WORTH * reverse and as_map(src, forward)
 
 
 def mapped(
