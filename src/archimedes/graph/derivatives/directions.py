@@ -24,7 +24,7 @@ __all__ = ["as_map", "in_one_map", "mapped"]
 
 #: Directions are instances of a map where they are so many, and from so many pairs of a node in a
 #: loop and a direction on: below, what they share is computed once, and compiled in about a second.
-MANY, LONG = 4, 30_000
+MANY, LONG = 4, 12_000
 #: So many more directions may be forward ones.
 WORTH = 8
 _SCALARS = set(range(4))
