@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.function.linear_combinations import weighted, weighted_rows
+from archimedes.graph.regions import Scan
 from archimedes.simulate.methods.combinations import WRITTEN_OUT, product
 
 
@@ -42,3 +44,28 @@ def test_a_larger_stiff_system(method):
     exact = np.exp(0.05 * rates[0]) * first + np.exp(0.05 * rates[1]) * last
     assert traj.success
     np.testing.assert_allclose(traj.x[-1], exact, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [3, 12, 80])
+def test_rows_have_the_bits_of_one_after_the_other(n):
+    rng = np.random.default_rng(n)
+    table = rng.normal(size=(5, 4)).tolist()
+    vectors = list(rng.normal(size=(4, n)))
+
+    def rows(h, *vectors):
+        return weighted_rows(table, [*vectors[:3], vectors[3] * 0.0 + 1.0], h)
+
+    def each(h, *vectors):
+        given = [*vectors[:3], vectors[3] * 0.0 + 1.0]
+        return np.stack([weighted(row, given, None, h) for row in table])
+
+    expected = each(0.3, *vectors)
+    for backend in ("interpreter", "llvm"):
+        assert arc.compile(rows, backend=backend)(0.3, *vectors).tobytes() == expected.tobytes()
+        assert arc.compile(each, backend=backend)(0.3, *vectors).tobytes() == expected.tobytes()
+    loops = arc.compile(rows).graph(0.3, *vectors).regions.values()
+    assert any(isinstance(region, Scan) for region in loops) == (n == 12)
+    along = arc.jvp(rows)(0.3, *vectors, 1.0)
+    np.testing.assert_allclose(along, expected / 0.3, rtol=1e-14)
+    back = arc.grad(lambda h, *v: np.sum(rows(h, *v)), argnums=1)(0.3, *vectors)
+    np.testing.assert_allclose(back, 0.3 * np.sum(table, axis=0)[0], rtol=1e-13)

@@ -10,12 +10,15 @@ import numpy as np
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Scan
 from archimedes.symbolic import SymbolicArray, current_trace, lift, wrap
 from archimedes.symbolic.core.wide import elementwise, in_loops
 
-__all__ = ["weighted"]
+__all__ = ["weighted", "weighted_rows"]
 
 _ADD, _MUL = CODES["add"], CODES["mul"]
+#: From so many rows, and so many products in all, on these are recorded as a loop over rows.
+ROWS, PRODUCTS = 4, 128
 
 
 def weighted(
@@ -37,11 +40,61 @@ def weighted(
     terms = [(float(w), v) for w, v in zip(weights, vectors) if w]
     made = _Combination([w for w, _ in terms], *(v is not None for v in (start, scale, base)))
     given = [v for v in (*(v for _, v in terms), start, scale, base) if v is not None]
-    if any(isinstance(v, SymbolicArray) for v in given):
+    if _any_symbolic(given):
         arrays = [lift(v) for v in given]
         if all(a.code == F64 for a in arrays):
             return wrap(_emitted(arrays, made), F64)
     return made.of(given, lambda a, b: a * b, lambda a, b: a + b, lambda w: w)
+
+
+def weighted_rows(rows: Sequence[Sequence[float]], vectors: Sequence[Any], scale: Any) -> Any:
+    """Return ``scale * (sum of weights * vectors)`` for each row of weights, none of them zero.
+
+    As :func:`weighted` for one row after the other, with the same operations. Recorded, many rows
+    are a loop: its code is that of one row.
+
+    >>> weighted_rows(((1.0, 2.0), (3.0, 1.0)), [np.array([1.0]), np.array([5.0])], 2.0)
+    array([[22.],
+           [16.]])
+    """
+    arrays = [lift(v) for v in (*vectors, scale)] if _any_symbolic((*vectors, scale)) else []
+    products = len(rows) * sum(a.size for a in arrays[:-1])
+    if len(rows) >= ROWS and products >= PRODUCTS and all(a.code == F64 for a in arrays):
+        trace = current_trace()
+        if not in_loops(trace.graph, arrays[0].size, *map(trace.elements_of, arrays)):
+            return wrap(_looped(rows, arrays), F64)
+    return np.stack([weighted(row, vectors, None, scale) for row in rows])
+
+
+def _any_symbolic(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, SymbolicArray) for v in values)
+
+
+def _looped(rows: Sequence[Sequence[float]], arrays: Sequence[SymbolicArray]) -> np.ndarray:
+    """Return the ids (rows, n) of combinations, made by a loop over rows."""
+    trace = current_trace()
+    g, body = trace.graph, Graph()
+    weights = [body.input(F64) for _ in rows[0]]
+    shared: list[int] = []
+
+    def inside(i: int) -> int:
+        """Return what stands for a node inside: literals stay what they are."""
+        if i in g.value:
+            return body.const(g.value[i], F64)
+        shared.append(i)
+        return body.input(F64)
+
+    *vectors, (scale,) = ([inside(i) for i in trace.ids_of(a).ravel().tolist()] for a in arrays)
+    for column in zip(*vectors):
+        total = None
+        for w, v in zip(weights, column):
+            term = body.emit(_MUL, w, v)
+            total = term if total is None else body.emit(_ADD, total, term)
+        assert total is not None
+        body.outputs.append(body.emit(_MUL, scale, total))
+    given = [g.const(w, F64) for row in rows for w in row]
+    region = Scan(np.array([*given, *shared]), body, len(rows), 0, len(weights))
+    return g.region(region).reshape(len(rows), len(body.outputs))
 
 
 class _Combination(NamedTuple):

@@ -5,13 +5,14 @@ Symbols: k[i] the derivative at stage i; a row of a tableau weighs them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.function import stop_gradient
-from archimedes.function.linear_combinations import weighted
+from archimedes.function.linear_combinations import weighted, weighted_rows
 from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
 from archimedes.simulate.methods.pieces import piece
 from archimedes.simulate.methods.stiffness import estimate
@@ -58,7 +59,13 @@ def method_of(tableau: Tableau) -> Method:
         k = list(step.stages)
         for node, row in tableau.more:
             k.append(f(t + node * h, _weigh(row, k, h, x)))
-        return np.stack([_weigh(row, k, h) for row in tableau.dense])
+        # Neighbouring rows that weigh the same stages are made together.
+        alike = itertools.groupby(tableau.dense, key=sorted)
+        parts = [
+            weighted_rows([[row[i] for i in stages] for row in rows], [k[i] for i in stages], h)
+            for stages, rows in alike
+        ]
+        return np.concatenate(parts)
 
     return Method(
         name=tableau.name,
