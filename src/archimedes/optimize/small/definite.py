@@ -22,19 +22,23 @@ __all__ = ["pivots", "solver_of"]
 
 #: Rows of a panel.
 WIDTH = 4
-#: A pivot below this part of its diagonal, for each row, is rounding; what takes its place.
-_LOST, _HELD = 1e-15, 1e100
+#: What takes the place of a pivot that is rounding; also a float can hold it.
+_HELD = 1e30
 
 
-def _kept(pivot: Any, floor: Any) -> Any:
-    """Return a pivot, or one so large that its unknown does not move where it is rounding."""
-    return np.where(pivot <= floor, _HELD, pivot)
+def _kept(pivot: Any, diagonal: Any) -> Any:
+    """Return a pivot, or one so large that its unknown does not move where it is rounding.
+
+    It is where a part of it does not change the diagonal it is left of, in double and in float;
+    beside a nan any pivot is kept.
+    """
+    return np.where(diagonal + pivot * (1.0 / 64.0) <= diagonal, _HELD, pivot)
 
 
-def _factors(M: Any, floor: Any = None) -> tuple[list[list[Any]], list[Any]]:
+def _factors(M: Any, diagonal: Any = None) -> tuple[list[list[Any]], list[Any]]:
     """Return L, rows of a unit lower triangle without its diagonal, and D, for rows of M.
 
-    Pivots up to ``floor`` (n,), where it is given, are rounding.
+    Pivots that are rounding of a ``diagonal`` (n,), where it is given, are not used.
     """
     n = len(M)
     L: list[list[Any]] = [[] for _ in range(n)]
@@ -44,7 +48,7 @@ def _factors(M: Any, floor: Any = None) -> tuple[list[list[Any]], list[Any]]:
         pivot = M[j][j]
         for k in range(j):
             pivot = pivot - L[j][k] * scaled[k]
-        pivot = pivot if floor is None else _kept(pivot, floor[j])
+        pivot = pivot if diagonal is None else _kept(pivot, diagonal[j])
         D.append(pivot)
         inverse = 1.0 / np.where(pivot == 0.0, 1.0, pivot)
         for i in range(j + 1, n):
@@ -68,21 +72,22 @@ class _Panels(NamedTuple):
 
 
 @in_loops
-def _factors_in_loops(M: Any, floor: Any) -> tuple[_Panels, Any]:
-    """Return the factors and D (n,); pivots up to ``floor`` (n,) are rounding.
+def _factors_in_loops(M: Any, diagonal: Any) -> tuple[_Panels, Any]:
+    """Return the factors and D (n,), with pivots beside a ``diagonal`` (n,) as in `_factors`.
 
     Rows of a panel are eliminated together; then all rows lose a product of WIDTH terms.
     (Golub, Van Loan, section 4.2.9.)
     """
     n = M.shape[0]
-    M, floor = _filled(M, np.eye(_whole(n))), _filled(floor, np.full(_whole(n), -np.inf))
+    M, diagonal = _filled(M, np.eye(_whole(n))), _filled(diagonal, np.full(_whole(n), np.nan))
     places = np.arange(_whole(n))
 
     def eliminate(rest: Any, panel: Any) -> Any:
-        rows, least = rest.reshape(-1, WIDTH, len(places))[panel], floor.reshape(-1, WIDTH)[panel]
+        rows = rest.reshape(-1, WIDTH, len(places))[panel]
+        before = diagonal.reshape(-1, WIDTH)[panel]
         first = WIDTH * panel
         own = [[rows[i, first + j] for j in range(i + 1)] for i in range(WIDTH)]
-        L, D = _factors(own, least)
+        L, D = _factors(own, before)
         inverse = np.stack([1.0 / np.where(pivot == 0.0, 1.0, pivot) for pivot in D])
         rows = _lowered(L, rows)
         beside = np.where(places >= first + WIDTH, rows * inverse[:, None], 0.0)
@@ -164,7 +169,7 @@ def pivots(M: Any) -> Any:
     """
     n = M.shape[0]
     if n > UNROLLED:
-        return _factors_in_loops(M, np.full(n, -np.inf))[1]
+        return _factors_in_loops(M, np.full(n, np.nan))[1]
     return np.stack(_factors(M)[1])
 
 
@@ -178,9 +183,9 @@ def solver_of(M: Any) -> Callable[[Any], Any]:
     """
     n = M.shape[0]
     if n > UNROLLED:
-        panels, _ = _factors_in_loops(M, _LOST * n * np.diagonal(M))
+        panels, _ = _factors_in_loops(M, np.diagonal(M))
         return lambda b: _solved_in_loops(panels, b)
-    L, D = _factors(M, _LOST * n * np.diagonal(M))
+    L, D = _factors(M, np.diagonal(M))
     inverse = [1.0 / pivot for pivot in D]
 
     def solve(b: Any) -> Any:

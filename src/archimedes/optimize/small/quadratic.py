@@ -106,7 +106,8 @@ def solve_qp(
     infinities where there are none; equal limits are equations. It never takes more than
     ``max_iter`` iterations, and works the same way on numbers, recorded, mapped and in C. What
     the numbers do is in ``status``. The solution has derivatives in all it is given. ``tol``
-    bounds the residuals, relative to the data's size. ``guess`` is the solution of a program
+    bounds the residuals, relative to the data's size; C that computes in float needs 1e-5 or
+    more. ``guess`` is the solution of a program
     nearby, such as the last one of a receding horizon: about half the iterations are needed.
 
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
@@ -302,6 +303,7 @@ def _solve(
         C.scaled(row_scale),
         l_all * row_scale,
         u_all * row_scale,
+        tol,
     )
     if guess is None:
         point = problem.start()

@@ -63,8 +63,10 @@ def _most(*vectors: Any) -> Any:
 class ScaledQP:
     """The scaled problem, and the steps of the method on it."""
 
-    def __init__(self, P: Any, q: Any, C: LimitedRows, low: Any, high: Any) -> None:
+    def __init__(self, P: Any, q: Any, C: LimitedRows, low: Any, high: Any, tol: float) -> None:
         self.P, self.q, self.C = P, q, C
+        #: What equations weigh: less where less is asked for, so that float is enough.
+        self.weight = 1.0 / max(_DELTA, 0.1 * tol)
         self.loops = q.shape[0] > UNROLLED
         self.equal = low == high
         self.has1 = np.isfinite(low) & ~self.equal
@@ -123,7 +125,7 @@ class ScaledQP:
         """Predict, correct, and go almost to the edge."""
         # One division for each number; the rest are products.
         by = _Point(0.0, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), 0.0)
-        D = np.where(self.equal, 1.0 / _DELTA, p.y1 * by.s1 + p.y2 * by.s2)
+        D = np.where(self.equal, self.weight, p.y1 * by.s1 + p.y2 * by.s2)
         M = self.C.gram(self.P, D, _RHO)
         solve, mu = solver_of(M), self.mean(p)
         flat = (p.s1 * p.y1, p.s2 * p.y2)
@@ -151,7 +153,7 @@ class ScaledQP:
 
         has = (self.has1, self.has2)
         w1, w2 = each(pulls, c1, c2, p.y1, p.y2, at.r1, at.r2, by.s1, by.s2, *has, loops=self.loops)
-        pull = self.C.transposed_times(w1 - w2 + at.re * (1.0 / _DELTA))
+        pull = self.C.transposed_times(w1 - w2 + at.re * self.weight)
         dx = solve(-at.dual - pull)
         dz = self.C.times(dx)
 
@@ -162,7 +164,7 @@ class ScaledQP:
                 np.where(has2, r2 - dz, 0.0),
                 np.where(has1, -w1 - y1 * b1 * dz, 0.0),
                 np.where(has2, y2 * b2 * dz - w2, 0.0),
-                np.where(equal, (dz + re) * (1.0 / _DELTA), 0.0),
+                np.where(equal, (dz + re) * self.weight, 0.0),
             )
 
         more = (p.y1, p.y2, by.s1, by.s2, *has, self.equal)
