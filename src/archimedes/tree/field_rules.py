@@ -42,7 +42,8 @@ def own_fields(cls: type, kw_only: bool) -> dict[str, Field]:
     annotations = inspect.get_annotations(cls)
     given = {name: cls.__dict__[name] for name in annotations if name in cls.__dict__}
     body = {name: value for name, value in given.items() if isinstance(value, Field)}
-    probe = type(cls.__name__, (), {**body, "__annotations__": dict(annotations)})
+    # Without a docstring `dataclasses` would write one, which takes longest of all.
+    probe = type(cls.__name__, (), {"__doc__": "-", **body, "__annotations__": dict(annotations)})
     probe.__module__ = cls.__module__
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(probe)
     found: dict[str, Field] = probe.__dataclass_fields__  # type: ignore[attr-defined]

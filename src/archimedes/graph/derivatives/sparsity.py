@@ -60,7 +60,7 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
             mine = 0
         sets[i] = mine
         if visit is not None and mine:
-            visit(mine if type(mine) is int else _union(mine), length_of(g.dtype[i]) or 1)
+            visit(mine if type(mine) is int else _union([mine]), length_of(g.dtype[i]) or 1)
     return [sets[i] for i in g.outputs]
 
 
