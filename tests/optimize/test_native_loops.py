@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
-from archimedes.optimize.solvers.interior_point.band_loops import PANEL, SLACK
+from archimedes.optimize.solvers.interior_point.band_loops import PANEL
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
 from archimedes.optimize.solvers.interior_point.chains import chain_of
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
@@ -36,7 +36,7 @@ def band(n: int, width: int, seed: int = 0) -> np.ndarray:
 def stored(low: np.ndarray) -> tuple[np.ndarray, int, int]:
     """Return it as the loops keep it, with its numbers of columns and rows."""
     width, n = low.shape[0] - 1, low.shape[1]
-    ld, kept = width + 1 + SLACK, -(-n // PANEL) * PANEL
+    ld, kept = -(-(width + PANEL + 8) // 8) * 8, -(-n // PANEL) * PANEL
     K = np.zeros((kept, ld))
     K[:n, : width + 1] = low.T
     K[n:, 0] = 1.0

@@ -3,7 +3,8 @@
 Each function describes one (see ``Backend.array_functions``): ``w`` writes it down. Bands are
 kept by columns, the diagonal first: the element (j + t, j) is ``band[j * ld + t]``. Behind the
 ``width`` of a column there are zeros, at least as many as a vector has numbers and three, so that
-vectors may reach beyond the end; the number of columns is a multiple of four.
+vectors may reach beyond the end; ``ld`` is a multiple of a vector's length, the number of columns
+one of four.
 
 Symbols as in ``banded_system.py``. ``A`` is kept by rows: the entries of row i are those of
 ``columns`` and ``jac`` from ``starts[2 i]`` on, those of the border from ``starts[2 i + 1]`` on.
@@ -16,12 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["PANEL", "SLACK", "functions"]
+__all__ = ["PANEL", "functions"]
 
 #: Columns that are eliminated together.
 PANEL = 4
-#: Zeros behind a column: for the other columns of a panel, and for vectors of 8 numbers.
-SLACK = PANEL - 1 + 8
+
+
+def vectors(w: Any, out: Any) -> None:
+    """``out``: how many numbers a vector has."""
+    out[0] = w.like(w.lanes, "i64")
 
 
 def scatter(w: Any, entries: Any, places: Any, to: Any, count: Any, size: Any) -> None:
@@ -170,13 +174,26 @@ def gram(
     kept: Any,
     nv: Any,
 ) -> None:
-    """M = H + A^T diag(over) A: for each row of A its outer product, as a dense triangle."""
-    w.copy(H, M, size)
-    beside = M.from_(kept * ld)
+    """M = H + A^T diag(over) A: for each row of A its outer product, as a dense triangle.
+
+    Columns of H are copied as rows reach them, so that they are near when they are added to.
+    """
+    band, copied = kept * ld, w.variable(0, "i64")
+    beside = M.from_(band)
     corner = beside.from_(nt * nv)
+
+    def copy_until(column: Any) -> None:
+        begin = copied.get()
+        with w.when(column > begin):
+            w.copy(H.from_(begin * ld), M.from_(begin * ld), (column - begin) * ld)
+            copied.set(column)
+
+    w.copy(H.from_(band), beside, size - band)
     with w.loop(0, m) as i:
         begin, split, end, weight = starts[i * 2], starts[i * 2 + 1], starts[i * 2 + 2], over[i]
         first, length = firsts[i], lengths[i]
+        with w.when(length > 0):
+            copy_until(first + length)
         w.zero(span, length + w.lanes)
         with w.loop(begin, split) as p:
             span[columns[p] - first] = jac[p]
@@ -195,6 +212,7 @@ def gram(
             with w.loop(split, end) as r:
                 at = row + columns[r] - nb
                 corner[at] = corner[at] + value * jac[r]
+    copy_until(kept)
 
 
 def band_factor(w: Any, K: Any, inverse: Any, kept: Any, width: Any, ld: Any) -> None:
@@ -506,6 +524,7 @@ def refined(
 
 #: Kinds of the parameters (F and I arrays, f and i numbers) and the description.
 functions: dict[str, tuple[str, Callable[..., None]]] = {
+    "vectors": ("I", vectors),
     "scatter": ("FIFii", scatter),
     "scatter_scaled": ("FFIFii", scatter_scaled),
     "mirror": ("Fiiii", mirror),

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.optimize.problems.evaluation import Structure
-from archimedes.optimize.solvers.interior_point.band_loops import PANEL, SLACK
+from archimedes.optimize.solvers.interior_point.band_loops import PANEL
 from archimedes.optimize.solvers.interior_point.chains import Chain
 
 __all__ = ["BandedSystem", "Care"]
@@ -111,9 +111,11 @@ class BandedSystem:
     def _take_room(self) -> None:
         """Make the arrays; ``kept`` columns of ``ld`` numbers are the band (``band_loops.py``)."""
         nb, nt = self.nb, self.nt
-        self.ld = self.width + 1 + SLACK
-        self.kept = -(-nb // PANEL) * PANEL
-        self.nv = -(-(self.kept + self.ld) // 8) * 8 + 8
+        lanes = np.zeros(1, dtype=np.int64)
+        self.loops.vectors(id(lanes))
+        self.ld = _multiple(self.width + PANEL + int(lanes[0]), int(lanes[0]))
+        self.kept = _multiple(nb, PANEL)
+        self.nv = _multiple(self.kept + self.ld, 8) + 8
         self.size = self.kept * self.ld + nt * self.nv + nt * nt
         self._H, self._M = np.zeros(self.size + 8), np.zeros(self.size + 8)
         self._inverse, self._y = np.zeros(self.kept), np.zeros(self.nv)
@@ -264,3 +266,8 @@ class BandedSystem:
 
 def _largest(v: np.ndarray) -> float:
     return float(np.abs(v).max()) if v.size else 0.0
+
+
+def _multiple(count: int, of: int) -> int:
+    """Return the least multiple of a number that is not below ``count``."""
+    return -(-count // of) * of
