@@ -7,8 +7,9 @@ and its parameters; what it does with them is written down:
         with w.loop(0, count) as k:
             y[k] = y[k] + x[k]
 
-Nothing depends on the arrays' lengths: one native function serves all. Sums and products are
-rounded one by one, never fused, in the order in which they are written.
+Nothing depends on the arrays' lengths: one native function serves all. What is written with
+operators is rounded one by one, in the order in which it is written; ``Writer.plus`` and ``minus``
+round a product and its sum once where the CPU does.
 """
 
 from __future__ import annotations
@@ -150,6 +151,10 @@ class Variable:
         """Add to it."""
         self.set(self.get() + value)
 
+    def add_product(self, a: Any, b: Any) -> None:
+        """Add a * b to it."""
+        self.set(self.w.plus(self.get(), a, b))
+
     def most(self, value: Value) -> None:
         """Make it the larger of both; nan is not larger."""
         now = self.get()
@@ -218,6 +223,21 @@ class Writer:
         self.f.module.declare(f"@llvm.{name}.{suffix}", value.kind, value.kind)
         call = f"call {value.kind} @llvm.{name}.{suffix}({value.kind} {value.text})"
         return Value(self, self.f.value(call), value.kind)
+
+    def plus(self, total: Value, a: Any, b: Any) -> Value:
+        """Return total + a * b, rounded once where the CPU can do that at once."""
+        kind = self.wide if self.wide in (total.kind, getattr(a, "kind", "")) else "double"
+        first, second, third = (self.like(v, kind) for v in (a, b, total))
+        if not self.f.module.target.fuses:
+            return third + first * second
+        suffix = "f64" if kind == "double" else f"v{self.lanes}f64"
+        self.f.module.declare(f"@llvm.fma.{suffix}", kind, f"{kind}, {kind}, {kind}")
+        given = ", ".join(f"{kind} {v.text}" for v in (first, second, third))
+        return Value(self, self.f.value(f"call {kind} @llvm.fma.{suffix}({given})"), kind)
+
+    def minus(self, total: Value, a: Any, b: Any) -> Value:
+        """Return total - a * b, rounded once where the CPU can do that at once."""
+        return self.plus(total, -a, b)
 
     def sqrt(self, value: Value) -> Value:
         """Return the square root."""

@@ -203,15 +203,15 @@ def gram(
             to, mine = M.from_(column * ld), span.from_(shift)
             wide = w.spread(value)
             with w.loop(0, length - shift, w.lanes) as t:
-                to.put(t, to.vector(t) + mine.vector(t) * wide)
+                to.put(t, w.plus(to.vector(t), mine.vector(t), wide))
             with w.loop(split, end) as q:
                 at = (columns[q] - nb) * nv + column
-                beside[at] = beside[at] + value * jac[q]
+                beside[at] = w.plus(beside[at], value, jac[q])
         with w.loop(split, end) as q:
             value, row = weight * jac[q], (columns[q] - nb) * nt
             with w.loop(split, end) as r:
                 at = row + columns[r] - nb
-                corner[at] = corner[at] + value * jac[r]
+                corner[at] = w.plus(corner[at], value, jac[r])
     copy_until(kept)
 
 
@@ -225,7 +225,7 @@ def band_factor(w: Any, K: Any, inverse: Any, kept: Any, width: Any, ld: Any) ->
                 with w.loop(0, width + 1, w.lanes) as t:
                     value = mine.vector(t)
                     for column, factor in before:
-                        value = value - column.vector(t) * factor
+                        value = w.minus(value, column.vector(t), factor)
                     mine.put(t, value)
             pivot = mine[0]
             w.leave_unless(pivot > 0.0, p + (k + 1))
@@ -244,7 +244,7 @@ def band_factor(w: Any, K: Any, inverse: Any, kept: Any, width: Any, ld: Any) ->
             with w.loop(0, width + PANEL - ahead, w.lanes) as t:
                 value = to.vector(t)
                 for row, factor in zip(rows, factors):
-                    value = value - row.vector(t) * factor
+                    value = w.minus(value, row.vector(t), factor)
                 to.put(t, value)
 
 
@@ -255,12 +255,12 @@ def band_solve(w: Any, K: Any, inverse: Any, x: Any, kept: Any, width: Any, ld: 
         x[j] = value
         column, behind = K.from_(j * ld + 1), x.from_(j + 1)
         with w.loop(0, width, w.lanes) as t:
-            behind.put(t, behind.vector(t) - column.vector(t) * value)
+            behind.put(t, w.minus(behind.vector(t), column.vector(t), value))
     with w.down(0, kept) as j:
         column, behind = K.from_(j * ld + 1), x.from_(j + 1)
         total = w.vector_variable()
         with w.loop(0, width, w.lanes) as t:
-            total.add(column.vector(t) * behind.vector(t))
+            total.add_product(column.vector(t), behind.vector(t))
         x[j] = (x[j] - w.total(total.get())) * inverse[j]
 
 
@@ -269,14 +269,14 @@ def small_factor(w: Any, S: Any, n: Any) -> None:
     with w.loop(0, n) as j:
         pivot = w.variable(S[j * n + j])
         with w.loop(0, j) as k:
-            pivot.add(-(S[j * n + k] * S[j * n + k]))
+            pivot.add_product(-S[j * n + k], S[j * n + k])
         w.leave_unless(pivot.get() > 0.0, j + 1)
         root = w.sqrt(pivot.get())
         S[j * n + j] = root
         with w.loop(j + 1, n) as i:
             value = w.variable(S[i * n + j])
             with w.loop(0, j) as k:
-                value.add(-(S[i * n + k] * S[j * n + k]))
+                value.add_product(-S[i * n + k], S[j * n + k])
             S[i * n + j] = value.get() / root
 
 
@@ -285,12 +285,12 @@ def small_solve(w: Any, S: Any, x: Any, n: Any) -> None:
     with w.loop(0, n) as i:
         value = w.variable(x[i])
         with w.loop(0, i) as k:
-            value.add(-(S[i * n + k] * x[k]))
+            value.add_product(-S[i * n + k], x[k])
         x[i] = value.get() / S[i * n + i]
     with w.down(0, n) as i:
         value = w.variable(x[i])
         with w.loop(i + 1, n) as k:
-            value.add(-(S[k * n + i] * x[k]))
+            value.add_product(-S[k * n + i], x[k])
         x[i] = value.get() / S[i * n + i]
 
 
@@ -324,7 +324,7 @@ def factor(
         total = w.vector_variable()
         left, right = X.from_(a * nv), beside.from_(b * nv)
         with w.loop(0, kept, w.lanes) as j:
-            total.add(left.vector(j) * right.vector(j))
+            total.add_product(left.vector(j), right.vector(j))
         value = corner[a * nt + b] - w.total(total.get())
         S[a * nt + b] = value + w.select(a.equals(b), diagonal[nb + a], 0.0)
     w.check("small_factor", S, nt)
@@ -371,28 +371,28 @@ def by_factors(
         split, value = starts[i * 2 + 1], over[i] * rc[i]
         with w.loop(starts[i * 2], split) as p:
             at = columns[p]
-            y[at] = y[at] + jac[p] * value
+            y[at] = w.plus(y[at], jac[p], value)
         with w.loop(split, starts[i * 2 + 2]) as p:
             at = columns[p] - nb
-            border[at] = border[at] + jac[p] * value
+            border[at] = w.plus(border[at], jac[p], value)
     w.call("band_solve", M, inverse, y, kept, width, ld)
     beside = M.from_(kept * ld)
     with w.loop(0, nt) as a:
         total, mine = w.vector_variable(), beside.from_(a * nv)
         with w.loop(0, kept, w.lanes) as j:
-            total.add(mine.vector(j) * y.vector(j))
+            total.add_product(mine.vector(j), y.vector(j))
         border[a] = border[a] - w.total(total.get())
     w.call("small_solve", S, border, nt)
     with w.loop(0, nt) as a:
         value, mine = border[a], X.from_(a * nv)
         with w.loop(0, kept, w.lanes) as j:
-            y.put(j, y.vector(j) - mine.vector(j) * value)
+            y.put(j, w.minus(y.vector(j), mine.vector(j), value))
     with w.loop(0, nb) as j:
         x[j] = y[j]
     with w.loop(0, m) as i:
         total = w.variable(-rc[i])
         with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
-            total.add(jac[p] * x[columns[p]])
+            total.add_product(jac[p], x[columns[p]])
         lam[i] = over[i] * total.get()
 
 
@@ -417,8 +417,8 @@ def times(
         column, value = H.from_(j * ld), x[j]
         total = w.variable(column[0] * value)
         with w.loop(1, w.smaller(width + 1, nb - j)) as t:
-            total.add(column[t] * x[j + t])
-            y[j + t] = y[j + t] + column[t] * value
+            total.add_product(column[t], x[j + t])
+            y[j + t] = w.plus(y[j + t], column[t], value)
         y[j] = y[j] + total.get()
     beside = H.from_(kept * ld)
     corner = beside.from_(nt * nv)
@@ -426,10 +426,10 @@ def times(
         value, total = x[nb + a], w.variable(y[nb + a])
         mine = beside.from_(a * nv)
         with w.loop(0, nb) as j:
-            total.add(mine[j] * x[j])
-            y[j] = y[j] + mine[j] * value
+            total.add_product(mine[j], x[j])
+            y[j] = w.plus(y[j], mine[j], value)
         with w.loop(0, nt) as b:
-            total.add(corner[a * nt + b] * x[nb + b])
+            total.add_product(corner[a * nt + b], x[nb + b])
         y[nb + a] = total.get()
 
 
@@ -443,7 +443,7 @@ def transposed(
         value = lam[i]
         with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
             at = columns[p]
-            y[at] = y[at] + jac[p] * value
+            y[at] = w.plus(y[at], jac[p], value)
 
 
 def product(w: Any, jac: Any, columns: Any, starts: Any, m: Any, x: Any, y: Any) -> None:
@@ -451,7 +451,7 @@ def product(w: Any, jac: Any, columns: Any, starts: Any, m: Any, x: Any, y: Any)
     with w.loop(0, m) as i:
         total = w.variable(0.0)
         with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
-            total.add(jac[p] * x[columns[p]])
+            total.add_product(jac[p], x[columns[p]])
         y[i] = total.get()
 
 
@@ -503,7 +503,7 @@ def refined(
         rest_c[i] = (given[i] - D[i]) * value
         with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
             at = columns[p]
-            rest[at] = rest[at] - jac[p] * value
+            rest[at] = w.minus(rest[at], jac[p], value)
     left, right, size = w.variable(0.0), w.variable(0.0), w.variable(0.0)
     strange = w.variable(0.0)
     with w.loop(0, n) as j:
