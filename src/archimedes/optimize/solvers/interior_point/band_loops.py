@@ -242,10 +242,11 @@ def band_factor(w: Any, K: Any, inverse: Any, kept: Any, width: Any, ld: Any) ->
             factors = [w.spread(row[0]) for row in rows]
             to = K.from_(j * ld)
             with w.loop(0, width + PANEL - ahead, w.lanes) as t:
-                value = to.vector(t)
-                for row, factor in zip(rows, factors):
-                    value = w.minus(value, row.vector(t), factor)
-                to.put(t, value)
+                # Added up first: one rounding against what is large in the band.
+                total = rows[0].vector(t) * factors[0]
+                for row, factor in zip(rows[1:], factors[1:]):
+                    total = w.plus(total, row.vector(t), factor)
+                to.put(t, to.vector(t) - total)
 
 
 def band_solve(w: Any, K: Any, inverse: Any, x: Any, kept: Any, width: Any, ld: Any) -> None:
