@@ -55,6 +55,7 @@ def written(monkeypatch):
     monkeypatch.setattr(lanes, "write_stages", write)
     # Also on a CPU that looks further ahead.
     monkeypatch.setattr(plans.Target, "registers", 16)
+    monkeypatch.setattr(plans, "MANY", 1000)
     return found
 
 
@@ -115,3 +116,12 @@ def test_short_bodies_few_points_and_sums_stay_whole(written):
     arc.compile(lambda x: x * x + 1.0, backend="llvm")(np.ones(5000))
     arc.compile(lambda x: np.sum(np.tanh(x)), backend="llvm")(np.ones(5000))
     assert not written
+
+
+def test_long_bodies_over_few_points_stay_whole(written, monkeypatch):
+    monkeypatch.setattr(plans, "MANY", 10_000)
+    x = np.linspace(0.0, 2.0, 2000)
+    check(bell, [x, x])
+    assert not written
+    check(lambda x: np.tanh(x), [x])
+    assert len(written) == 1

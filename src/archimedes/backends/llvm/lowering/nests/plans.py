@@ -24,8 +24,8 @@ MANY, LONG = 10_000, 400
 #: Fewer points than this along an axis are not worth lanes.
 LEAST = 4
 #: Loops over so many points run in stages (``stages.py``) where their bodies have so many
-#: operations: CPUs whose registers are few do not look far ahead. A stage goes over a chunk of
-#: points, a multiple of all numbers of lanes, before the next.
+#: operations (at most ``TWO`` over fewer than ``MANY`` points): CPUs whose registers are few do not
+#: look far ahead. A stage goes over a chunk of points, a multiple of all numbers of lanes.
 STAGED, STAGES, CHUNK = 1_000, range(28, 201), 128
 
 
@@ -90,8 +90,10 @@ def _together(region: Nest, cost: int) -> int:
 
 def _in_stages(region: Nest, axis: int, cost: int, target: Target) -> bool:
     """Tell whether a body of plain operations is computed in stages."""
-    many = math.prod(region.shape) >= STAGED and region.shape[axis] >= CHUNK
-    if region.combine or not many or cost not in STAGES or target.registers > 16:
+    points = math.prod(region.shape)
+    if region.combine or points < STAGED or region.shape[axis] < CHUNK or target.registers > 16:
+        return False
+    if cost not in STAGES or (cost > TWO and points < MANY):
         return False
     body = region.body
     computed = [body.op[i] for i in body.live() if body.op[i] not in (CONST, INPUT)]
@@ -141,7 +143,8 @@ def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
 
 def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bool) -> Plan:
     if _in_stages(region, axis, cost, target):
-        return Plan(axis, 4 * target.lanes, stages=True)
+        registers = 4 if math.prod(region.shape) >= MANY else 2
+        return Plan(axis, registers * target.lanes, stages=True)
     registers = min(_together(region, cost), 2 if region.combine and in_order else 4)
     lanes = min(target.lanes * registers, _floor(region.shape[axis]))
     others = [k for k in range(region.kept) if k != axis and region.shape[k] > 1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.llvm.lowering.nests.plans import CHUNK
@@ -44,33 +45,40 @@ def stages_of(body: Graph, wanted: Sequence[int]) -> list[Stage]:
     """Return the stages of a body of plain operations, some of whose outputs are wanted."""
     outputs = [body.outputs[k] for k in wanted]
     order = [i for i in body.live(outputs) if OPERANDS[body.op[i]]]
+    until = _last_uses(body, order, outputs)
     stages: list[Stage] = []
     kept: set[int] = set()
-    for end in _bounds(body, order, outputs):
-        crossing = _crossing(body, order, end, outputs)
+    for end in _bounds(order, until):
+        crossing = {i for i in order[:end] if until.get(i, 0) >= end}
         stages.append(_stage(body, kept, sorted(crossing - kept)))
         kept |= crossing
     return [*stages, _stage(body, kept, outputs)]
 
 
-def _crossing(body: Graph, order: Sequence[int], end: int, outputs: Sequence[int]) -> set[int]:
-    """Return the nodes in front of a place of the order that are read behind it.
+def _last_uses(body: Graph, order: Sequence[int], outputs: Sequence[int]) -> dict[int, int]:
+    """Return the place in the order where each node that may be kept is read last.
 
-    Bools are computed again: their operands cross, where they do not lie in memory anyway.
+    Bools are not kept but computed again: what they read is read where they are.
     """
-    before = set(order[:end])
-    found = {j for i in order[end:] for j in body.operands(i) if j in before}
-    found |= before.intersection(outputs)
-    while bools := {i for i in found if item_type(body.dtype[i]) == B8}:
-        found -= bools
-        found |= {j for i in bools for j in body.operands(i) if j in before}
-    return found
+    last = dict.fromkeys(outputs, len(order))
+    bools = {i for i in order if item_type(body.dtype[i]) == B8}
+    for at in reversed(range(len(order))):
+        i = order[at]
+        until = max(at, last[i]) if i in bools else at
+        for j in body.operands(i):
+            last[j] = max(until, last.get(j, 0))
+    return {i: at for i, at in last.items() if i not in bools}
 
 
-def _bounds(body: Graph, order: Sequence[int], outputs: Sequence[int]) -> list[int]:
+def _bounds(order: Sequence[int], until: Mapping[int, int]) -> list[int]:
     """Return where to cut, so that what is carried over and long stages cost least together."""
     count = len(order)
-    carried = [len(_crossing(body, order, at, outputs)) for at in range(count)]
+    carried = [0] * (count + 2)
+    for at, i in enumerate(order):
+        if i in until:
+            carried[at + 1] += 1
+            carried[until[i] + 1] -= 1
+    carried = list(accumulate(carried))
     price = [0.0] + [math.inf] * count
     before = [0] * (count + 1)
     for end in range(1, count + 1):
