@@ -18,6 +18,8 @@ LONG = (
     "tests/backends/test_every_program.py::test_llvm_in_parts*",
     "tests/blocks/test_code_size.py::test_programs*",
     "tests/blocks/test_forms_as_loops.py::*",
+    "tests/blocks/test_long_sorts.py::test_all*",
+    "tests/blocks/test_long_sorts.py::test_the_order*[*2]",
     "tests/blocks/test_many_steps.py::test_values*",
     "tests/blocks/test_wide_arrays.py::*[products]",
     "tests/blocks/test_wide_arrays.py::test_equals*[interp]",

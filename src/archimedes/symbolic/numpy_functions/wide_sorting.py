@@ -1,8 +1,10 @@
-"""Sorting of wide arrays: the stages of a sorting network, each a loop over the array.
+"""Sorting of wide arrays in loops: a network where they are short, else merging.
 
-The network is Batcher's (``sorting.py``); pairs of one stage have no element in common, so each
-element finds its partner by itself. Loops find the positions that sort an array, which are
-integers and have no derivatives; the sorted array is then read at these positions.
+The network is Batcher's (``sorting.py``), its stages loops over the array; pairs of one stage have
+no element in common, so each element finds its partner by itself. Longer arrays are merged: of
+sorted runs twice as long ones are made, element after element, n steps for each doubling. Loops
+find the positions that sort an array, which are integers and have no derivatives; the sorted array
+is then read at these positions.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import as_block, references
-from archimedes.graph.dtypes import I64, item_type
+from archimedes.graph.dtypes import F32, F64, I64, is_float, item_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan
@@ -25,6 +27,9 @@ __all__ = ["sorted_positions"]
 _ADD, _SUB, _MUL, _AND, _OR, _LT, _LE, _EQ, _SELECT, _STOP = (
     CODES[name] for name in ("add", "sub", "mul", "and", "or", "lt", "le", "eq", "select", "stop")
 )
+#: Rows from this length on are merged: n log2(n) steps, one after the other, not half the square
+#: of the logarithm, which lanes and interpreter take many at a time.
+MERGED = 512
 #: Emits whether one record sorts before another.
 Before = Callable[[Graph, tuple[int, ...], tuple[int, ...]], int]
 
@@ -53,12 +58,15 @@ def sorted_positions(
     Equal records keep their order.
     """
     shape = keys[0].shape
-    blocks = [_without_derivatives(g, ids, code) for ids, code in zip(keys, codes)]
+    merged = shape[1] >= MERGED
+    blocks = [_without_derivatives(g, ids, code, merged) for ids, code in zip(keys, codes)]
     numbers = g.block(np.broadcast_to(np.arange(shape[1]), shape).reshape(-1).astype(np.int64))
     if shape[1] < 2:
         return references(g, numbers).reshape(shape)
-    tables = [g.block(np.array(column)) for column in zip(*stages(shape[1]))]
     carried = [*blocks, numbers]
+    if merged:
+        return references(g, _merged(g, carried, shape, before)).reshape(shape)
+    tables = [g.block(np.array(column)) for column in zip(*stages(shape[1]))]
     body = Graph()
     records = [body.input(g.dtype[i]) for i in carried]
     stage = [body.input(I64) for _ in tables]
@@ -68,9 +76,80 @@ def sorted_positions(
     return references(g, int(g.region(region)[len(blocks)])).reshape(shape)
 
 
-def _without_derivatives(g: Graph, ids: np.ndarray, code: int) -> int:
-    (made,) = elementwise(g, [ids], [code], ids.shape, lambda body, i: body.emit(_STOP, i))
-    return as_block(g, made, code)
+def _merged(g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before) -> int:
+    """Emit the passes of merging; return the block of the last column, sorted.
+
+    Runs begin as single elements. They do not reach over the ends of rows.
+    """
+    rows, n = shape
+    lengths = g.block(np.array([1 << k for k in range((n - 1).bit_length())], dtype=np.int64))
+    body = Graph()
+    blocks = [body.input(g.dtype[i]) for i in records]
+    run = body.input(I64)
+    # Where in the two runs, where the second begins and both end, the step, the end of the row.
+    start = [body.const(0, I64) for _ in range(6 if rows > 1 else 5)]
+    step = _merging(body, blocks, shape, before)
+    region = Scan([*start, *blocks, run], step, rows * n, len(start), 0, stacked=True)
+    body.outputs = body.region(region).tolist()[len(start) :]
+    count = len(g.tables[g.b[lengths]])
+    passes = Scan([*records, lengths], body, count, len(records), 1, stacked=True)
+    return int(g.region(passes)[len(records) - 1])
+
+
+def _merging(g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before) -> Graph:
+    """Return the step that puts out the next element of two runs: of equal ones the first."""
+    step, (rows, n) = Graph(), shape
+    i, j, middle, end, t = (step.input(I64) for _ in range(5))
+    last = step.input(I64) if rows > 1 else step.const(n, I64)
+    wholes = [step.input(g.dtype[k]) for k in records]
+    run = step.input(I64)
+
+    def least(a: int, b: int) -> int:
+        return step.emit(_SELECT, step.emit(_LT, a, b), a, b)
+
+    # At the end of two runs begin the next two, at the end of a row those of the next row.
+    if rows > 1:
+        following = step.emit(_ADD, last, step.const(n, I64))
+        last = step.emit(_SELECT, step.emit(_LE, last, t), following, last)
+    new = step.emit(_LE, end, t)
+    middle = step.emit(_SELECT, new, least(step.emit(_ADD, t, run), last), middle)
+    behind = least(step.emit(_ADD, step.emit(_ADD, t, run), run), last)
+    end = step.emit(_SELECT, new, behind, end)
+    i, j = step.emit(_SELECT, new, t, i), step.emit(_SELECT, new, middle, j)
+    first = tuple(step.element(whole, i) for whole in wholes)
+    second = tuple(step.element(whole, j) for whole in wholes)
+    ahead = before(step, second[:-1], first[:-1])
+    ahead = step.emit(_OR, ahead, step.emit(_LE, middle, i))
+    ahead = step.emit(_AND, ahead, step.emit(_LT, j, end))
+    one = step.const(1, I64)
+    i = step.emit(_SELECT, ahead, i, step.emit(_ADD, i, one))
+    j = step.emit(_SELECT, ahead, step.emit(_ADD, j, one), j)
+    chosen = [step.emit(_SELECT, ahead, y, x) for x, y in zip(first, second)]
+    ends = [last] if rows > 1 else []
+    step.outputs = [i, j, middle, end, step.emit(_ADD, t, one), *ends, *chosen]
+    return step
+
+
+def _without_derivatives(g: Graph, ids: np.ndarray, code: int, as_integers: bool) -> int:
+    def written(body: Graph, i: int) -> int:
+        found = body.emit(_STOP, i)
+        return _integer(body, found) if as_integers and is_float(code) else found
+
+    (made,) = elementwise(g, [ids], [code], ids.shape, written)
+    return as_block(g, made, I64 if as_integers and is_float(code) else code)
+
+
+def _integer(g: Graph, x: int) -> int:
+    """Emit an integer in the order of floats: compared sooner, nan last, both zeros the same.
+
+    Of numbers below zero all bits but the first are turned over.
+    """
+    x = g.emit(CODES["f64"], x) if g.dtype[x] == F32 else x
+    zero = g.const(0.0, F64)
+    bits = g.emit(CODES["bits"], g.emit(_SELECT, g.emit(_EQ, x, zero), zero, x))
+    signs = g.emit(CODES["shr"], bits, g.const(63, I64))
+    turned = g.emit(CODES["xor"], bits, g.emit(CODES["lshr"], signs, g.const(1, I64)))
+    return g.emit(_SELECT, g.emit(_EQ, x, x), turned, g.const(2**63 - 1, I64))
 
 
 def _exchanged(

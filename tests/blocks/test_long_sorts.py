@@ -1,0 +1,63 @@
+"""Sorting of long arrays by merging: NumPy's order, ties, nans; all backends; derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.symbolic.numpy_functions.wide_sorting import MERGED
+
+
+def with_ties(shape, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape).astype(dtype)
+    x.flat[:: max(7, x.size // 99)] = np.round(x.flat[:: max(7, x.size // 99)])
+    x.flat[3::41] = np.resize([np.nan, np.inf, -np.inf, -0.0, 0.0], len(x.flat[3::41]))
+    return x
+
+
+FORMS = {
+    "one row": ((MERGED + 5,), lambda x: (np.sort(x), np.argsort(x, kind="stable"))),
+    "rows": ((3, MERGED), lambda x: (np.sort(x, axis=1), np.argsort(x, axis=-1, kind="stable"))),
+    "columns": ((MERGED + 1, 2), lambda x: (np.sort(x, axis=0), x[np.lexsort((x[:, 0], x[:, 1]))])),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_order_is_numpy_s(form, dtype):
+    shape, f = FORMS[form]
+    x = (
+        with_ties(shape)
+        if dtype is not np.int64
+        else np.random.default_rng(1).integers(-9, 9, shape)
+    )
+    x = x.astype(dtype)
+    found = arc.compile(f, backend="llvm")(x)
+    for got, want in zip(found, f(x)):
+        assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=dtype != np.int64)
+
+
+def test_all_ways_give_the_same_bits():
+    x = with_ties((MERGED + 5,))
+    f = FORMS["one row"][1]
+    native, other = (arc.compile(f, backend=b)(x) for b in ("llvm", "interpreter"))
+    batch = arc.vmap(f)(np.stack([x, x[::-1], -x]))
+    for a, b, c in zip(native, other, batch):
+        assert a.tobytes() == b.tobytes() == c[0].tobytes()
+
+
+def test_derivatives_go_to_where_elements_were():
+    x = np.random.default_rng(2).standard_normal(600)
+    weights = np.linspace(0.0, 1.0, 600)
+    slope = arc.grad(lambda v: np.sum(np.sort(v) * weights))(x)
+    wanted = np.empty(600)
+    wanted[np.argsort(x)] = weights
+    np.testing.assert_array_equal(slope, wanted)
+
+
+@pytest.mark.long
+def test_a_hundred_thousand():
+    x = with_ties((100_003,))
+    assert np.array_equal(arc.compile(np.sort, backend="llvm")(x), np.sort(x), equal_nan=True)
