@@ -62,29 +62,13 @@ def qpsol(
     def cost(x: Any, *args: Any) -> Any:
         return obj(unravel(x), *args)
 
-    def rows(x: Any, *args: Any) -> Any:
-        return tree.ravel(constr(unravel(x), *args))[0] * 1.0  # type: ignore[misc]
-
     lower, upper = limits(bounds, x0, "bounds")
     box = (None, None) if bounds is None else (lower, upper)
     curvature = hess(cost)
     P, q = curvature(origin, *given), grad(cost)(origin, *given)
     if not any(map(is_traced, tree.leaves((P, given)))):
         _check_curvature(P, curvature(origin + 1.0, *given))
-    back: Callable[[Any], Any] = lambda lam: lam  # noqa: E731
-    A, low, high = np.zeros((0, n)), None, None
-    if constr is not None:
-        example = compile(constr)(unravel(origin), *given)
-        constant, back = tree.ravel(example)
-        slopes = jac(rows)
-        A = slopes(origin, *given)
-        if not any(map(is_traced, tree.leaves((A, given)))):
-            _check_linear(A, slopes(origin + 1.0, *given))
-        both = lba is None and uba is None
-        low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
-        high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
-        if not (is_traced(low) or is_traced(high)):
-            check_order(low, high, example, "lba and uba")
+    A, low, high, back = _rows(constr, unravel, origin, given, lba, uba)
     if solver is None:
         guess = None
         if warm_start and lam_a0 is not None and constr is not None:
@@ -110,6 +94,30 @@ def qpsol(
         lam_x=unravel(found.lam_x),
         fun=found.fun + fixed,
     )
+
+
+def _rows(
+    constr: Any, unravel: Any, origin: Any, args: tuple[Any, ...], lba: Any, uba: Any
+) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
+    """Return A, its limits, and the function that gives multipliers the constraints' structure."""
+    if constr is None:
+        return np.zeros((0, origin.size)), None, None, lambda lam: lam
+
+    def rows(x: Any, *args: Any) -> Any:
+        return tree.ravel(constr(unravel(x), *args))[0] * 1.0
+
+    example = compile(constr)(unravel(origin), *args)
+    constant, back = tree.ravel(example)
+    slopes = jac(rows)
+    A = slopes(origin, *args)
+    if not any(map(is_traced, tree.leaves((A, args)))):
+        _check_linear(A, slopes(origin + 1.0, *args))
+    both = lba is None and uba is None
+    low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
+    high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
+    if not (is_traced(low) or is_traced(high)):
+        check_order(low, high, example, "lba and uba")
+    return A, low, high, back
 
 
 def _check_curvature(P: np.ndarray, elsewhere: np.ndarray) -> None:
