@@ -140,6 +140,7 @@ LONG = (
     "tests/multibody/test_contact_pairs.py::test_a_cradle_swings",
     "tests/multibody/test_contact_pairs.py::test_newtons_cradle[3]",
     "tests/multibody/test_contact_pairs.py::test_stacked*",
+    "tests/multibody/test_derivatives.py::test_columns_in_loops[one]",
     "tests/multibody/test_identities.py::test_identities_with_joints_of_your_own",
     "tests/multibody/test_own_derivatives.py::test_jac_takes_less_work*",
     "tests/multibody/test_own_derivatives.py::test_second*",
