@@ -159,6 +159,21 @@ def test_products_of_a_few_dozen_factors_are_loops_for_size():
 
 
 @HOST
+def test_small_systems_with_many_columns_are_a_call_for_size():
+    """Four measurements of 20 states: 4 x 4 equations with 20 right-hand sides."""
+
+    def gain(P, H, R):
+        return np.linalg.solve(H @ P @ H.T + R, H @ P).T
+
+    rng = np.random.default_rng(6)
+    args = np.eye(20) + 0.1, rng.normal(size=(4, 20)), np.eye(4)
+    short = kernel_of(codegen(gain, args, optimize="size", verify=True).files["gain.c"], "gain")
+    long = kernel_of(codegen(gain, args).files["gain.c"], "gain")
+    assert "arc_solve(" in short and "arc_solve(" not in long
+    assert 5 * len(short) < len(long)
+
+
+@HOST
 def test_huge_angles_have_the_bits_of_python():
     """The loop over digits of 2/pi in C against the graph's program, near multiples of pi too."""
 

@@ -21,6 +21,7 @@ from archimedes.graph.regions import Solve
 from archimedes.symbolic.core.dispatch import lift, wrap
 from archimedes.symbolic.core.steps import array_of, array_value
 from archimedes.symbolic.core.trace import current_trace
+from archimedes.symbolic.core.wide import loop_rules
 from archimedes.symbolic.linalg.checks import CONSTANT, is_wide_matrix, values_of
 from archimedes.symbolic.linalg.matrix_calls import call
 from archimedes.symbolic.linalg.matrix_rules import MatrixFunction
@@ -39,6 +40,9 @@ __all__ = [
 
 #: Largest matrix whose solution is unrolled; a larger one is a ``Solve`` region, unless constant.
 UNROLLED = 4
+#: In generated C, with loops from so few elements on, also where matrix and right-hand sides have
+#: this many elements together.
+SHORT_CODE, LONG_SYSTEM = 16, 32
 
 Rows = list[list[int]]
 
@@ -158,9 +162,15 @@ def solve_dense(a: Any, b: Any) -> Any:
         return call(_SOLUTION, a, b)[0]
     if n <= CONSTANT and None not in values_of(a):
         return unrolled_solve(a, b)
-    if n <= UNROLLED:
+    if n <= UNROLLED and not _is_long(n, b.shape[1]):
         return call(_SOLUTION, a, b)[0]
     return _region_solve(a, b)
+
+
+def _is_long(n: int, columns: int) -> bool:
+    """Tell whether a small system is too long to be written out, in C that is to be short."""
+    rules = loop_rules()
+    return rules.sparse and rules.elements <= SHORT_CODE and n * (n + columns) >= LONG_SYSTEM
 
 
 # ---- derivatives in closed form ----------------------------------------------------------------
