@@ -9,6 +9,7 @@ flash goes. Needs what ``c_code.py`` does.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -110,19 +111,21 @@ def _codes(real: str) -> dict[str, Code]:
     }
 
 
+def _figures(code: Code, flags: str, dtype: Any) -> tuple[dict[str, int], int, np.ndarray]:
+    """Bytes of flash by part, instructions, result."""
+    return flash_parts(code, BOARD, flags), *instructions(code, example(), BOARD, flags, dtype)
+
+
 def tables() -> list[Table]:
     """Flash and instructions of each version, in all and by what it is spent on."""
     rows, parts = [], []
     for real, dtype in REALS.items():
         codes = _codes(real)
-        found = {
-            (name, flags): (
-                flash_parts(code, BOARD, flags),
-                *instructions(code, example(), BOARD, flags, dtype),
-            )
-            for name, code in codes.items()
-            for flags in FLAGS
-        }
+        cases = [(name, flags) for name in codes for flags in FLAGS]
+        # Compilers take the time, two at a time.
+        with ThreadPoolExecutor(2) as pool:
+            figures = [pool.submit(_figures, codes[name], flags, dtype) for name, flags in cases]
+            found = {case: figure.result() for case, figure in zip(cases, figures)}
         first = next(iter(codes))
         tolerance = 1e-9 if real == "double" else 1e-3
         for name in codes:
