@@ -177,6 +177,8 @@ def tables() -> list[Table]:
             f"float64, one thread (JAX: its own choice), medians over {PROCESSES} processes of the "
             "best time; behind each peer's time its ratio to the kernel. Arrays are C-ordered and "
             "reused (`out=`); GB/s count what is read and written. Slow peers are not run at every "
-            "size.",
+            "size. A 13x13 Jacobian writes 1,352 bytes: beyond the caches `memset` alone takes 57 "
+            "to 75 ns for them on a Zen 3 core, the computation 56, and both follow each other in "
+            "one stream of instructions, so that 1.5 times CasADi's C is reached in caches only.",
         )
     ]

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.symbolic.numpy_functions import wide_sorting
 from archimedes.symbolic.numpy_functions.wide_sorting import MERGED
+
+from ..c.checking import needs
 
 
 def with_ties(shape, dtype=np.float64):
@@ -49,12 +52,21 @@ def test_all_ways_give_the_same_bits():
 
 
 def test_derivatives_go_to_where_elements_were():
-    x = np.random.default_rng(2).standard_normal(600)
-    weights = np.linspace(0.0, 1.0, 600)
+    x = np.random.default_rng(2).standard_normal(MERGED + 9)
+    weights = np.linspace(0.0, 1.0, len(x))
     slope = arc.grad(lambda v: np.sum(np.sort(v) * weights))(x)
-    wanted = np.empty(600)
+    wanted = np.empty(len(x))
     wanted[np.argsort(x)] = weights
     np.testing.assert_array_equal(slope, wanted)
+
+
+@pytest.mark.long
+def test_as_c(monkeypatch, tmp_path):
+    """With the interpreter's bits; short rows, of which many are tried."""
+    needs("gcc")
+    monkeypatch.setattr(wide_sorting, "MERGED", 64)
+    x = np.random.default_rng(3).standard_normal((2, 70))
+    arc.codegen(lambda x: np.sort(x), (x,), name="sorted_rows", output_dir=tmp_path, verify=True)
 
 
 @pytest.mark.long

@@ -29,7 +29,7 @@ _ADD, _SUB, _MUL, _AND, _OR, _LT, _LE, _EQ, _SELECT, _STOP = (
 )
 #: Rows from this length on are merged: n log2(n) steps, one after the other, not half the square
 #: of the logarithm, which lanes and interpreter take many at a time.
-MERGED = 512
+MERGED = 4096
 #: Emits whether one record sorts before another.
 Before = Callable[[Graph, tuple[int, ...], tuple[int, ...]], int]
 
