@@ -5,7 +5,7 @@ same tolerance: ours by ``method="ipm"``, CasADi by IPOPT with MUMPS. CasADi's f
 (``expand``), evaluated by its virtual machine. "Set-up" is the first solve with one iteration, in a
 fresh process: cold, and with kernels on disk (the best of four processes). Set-up and solves are
 seconds of processor time, the best of several solves for small meshes. CasADi is given up after
-``OPTIMISATION_LIMIT`` seconds (60).
+``OPTIMISATION_LIMIT`` seconds (90).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NODES = [int(n) for n in os.environ.get("OPTIMISATION_NODES", "50,200,1000").spl
 SOLVED = int(os.environ.get("OPTIMISATION_SOLVED", "1000"))
 TOL = 1e-6
 #: Seconds that CasADi may take for one program, set-up and all.
-LIMIT = float(os.environ.get("OPTIMISATION_LIMIT", "60"))
+LIMIT = float(os.environ.get("OPTIMISATION_LIMIT", "90"))
 #: Processes whose best set-up from disk counts.
 SETUPS = 3
 
