@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError, StructError
-from archimedes.function.derivatives.jacobian_blocks import blocks_of, float_outs
+from archimedes.function.derivatives.jacobian_blocks import float_outs, leaf_values
 from archimedes.function.derivatives.recorded_point import (
     Derivative,
     Point,
@@ -171,15 +171,21 @@ def vjp(
         outs = float_outs(point, "vjp")
         out_tree = point.recording.out_tree
         weights = _parts_like(out_tree, cotangent, "cotangent", "result")
+        recording, trace = point.recording, current_trace()
         seeds: list[int] = []
-        for leaf, out, path in zip(weights, outs, out_tree.paths("cotangent")):
-            if out.spec.traced:
-                array = _matching(leaf, out.spec, path)
-                seeds.extend(current_trace().ids_of(array).ravel().tolist())
-        graph = reverse_graph(point.recording.graph, point.wrt)
-        ids = inline(current_trace().graph, graph, point.inputs + seeds)
-        row = np.array([ids[len(point.recording.graph.outputs) :]], dtype=np.int64)
-        return blocks_of(point, row, ())
+        paths = out_tree.paths("cotangent")
+        for leaf, out, form, path in zip(weights, outs, recording.out_forms(), paths):
+            if not out.spec.traced:
+                continue
+            array = _matching(leaf, out.spec, path)
+            if form.block:
+                seeds.append(as_block(trace.graph, trace.elements_of(array), array.code))
+            else:
+                seeds.extend(trace.ids_of(array).ravel().tolist())
+        graph = reverse_graph(recording.blocks, point.block_wrt)
+        inputs = recording.inputs(point.all_leaves)
+        ids = inline(trace.graph, graph, inputs + seeds)
+        return leaf_values(point, ids[len(recording.blocks.outputs) :])
 
     signature = FollowedSignature(derivative.signature, "vjp", "cotangent")
     return derivative_function(run, derivative, named_after(func, "vjp", name), signature)

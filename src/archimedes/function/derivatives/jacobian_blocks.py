@@ -10,11 +10,14 @@ import numpy as np
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.derivatives.recorded_point import Point
 from archimedes.function.recording import OutLeaf
-from archimedes.graph.blocks.references import references
+from archimedes.graph.blocks.references import any_reference, references
 from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
+from archimedes.graph.derivatives.wide_jacobians import WideEntries, wide_entries
 from archimedes.graph.dtypes import DTYPES, F64, is_float, item_type
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Accumulate
+from archimedes.graph.regions.blocks import has_blocks
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.core.casting import cast, cast_ids
 
@@ -24,13 +27,20 @@ __all__ = [
     "filled",
     "float_outs",
     "gradient",
-    "gradient_graph",
+    "gradient_of",
+    "leaf_values",
     "out_shape",
     "result_dtype",
     "rows_of",
     "scalar_out",
     "typed",
+    "wide_derivative",
+    "wide_values",
 ]
+
+
+#: A derivative with so many operations, counted for each direction, is a loop over directions.
+LONG = 300_000
 
 
 def float_outs(point: Point, what: str) -> list[OutLeaf]:
@@ -70,6 +80,8 @@ def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
 def typed(ids: np.ndarray, code: int) -> Any:
     """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
     g = current_trace().graph
+    if any_reference(ids):  # of entries that are all of this dtype
+        return wrap(ids, code)
     flat = [cast(g, i, code) for i in ids.ravel().tolist()]
     return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
 
@@ -98,11 +110,55 @@ def filled(point: Point, blocks: dict[int, Any]) -> Any:
     return point.where.unflatten(filled)
 
 
-def dense_jacobian(point: Point, graph: Graph) -> np.ndarray:
-    """Return ids, in the current trace, of the Jacobian of a graph in the chosen leaves."""
+def dense_jacobian(point: Point, *, gradient: bool = False) -> np.ndarray:
+    """Return ids, in the current trace, of the Jacobian in the chosen leaves.
+
+    ``gradient``: of the gradient, so that it is the Hessian.
+    """
+    wide = wide_derivative(point, symmetric=gradient)
+    if wide is not None:
+        return _wide_matrix(wide, point.recording.inputs(point.all_leaves))
+    graph = gradient_graph(point) if gradient else point.recording.graph
+    if len(graph) * min(len(point.wrt), len(graph.outputs)) >= LONG:
+        wide = wide_entries(graph, point.wrt, symmetric=gradient)
+    if wide is not None:
+        return _wide_matrix(wide, point.inputs)
     entries = jacobian_graph(graph, point.wrt)
     ids = inline(current_trace().graph, entries.graph, point.inputs)
     return _matrix(entries, ids)
+
+
+def wide_derivative(
+    point: Point, *, symmetric: bool = False, triangle: bool = False
+) -> WideEntries | None:
+    """Return the entries of the Jacobian, or of the Hessian, where arrays are blocks; else None."""
+    recording, wrt = point.recording, point.block_wrt
+    if not has_blocks(recording.blocks):
+        return None
+    source = gradient_of(recording.blocks, wrt) if symmetric else recording.blocks
+    return wide_entries(source, wrt, symmetric=symmetric, triangle=triangle)
+
+
+def wide_values(entries: WideEntries, inputs: Sequence[int]) -> int:
+    """Append the block of entries to the current trace; -1 if there are none."""
+    outs = inline(current_trace().graph, entries.graph, inputs)
+    return outs[0] if outs else -1
+
+
+def _wide_matrix(entries: WideEntries, inputs: Sequence[int]) -> np.ndarray:
+    """Return references to the elements of the dense matrix."""
+    g, shape = current_trace().graph, entries.shape
+    values = wide_values(entries, inputs)
+    if values < 0:
+        return np.full(shape, g.const(0.0, F64), dtype=np.int64)
+    places = entries.rows * shape[1] + entries.columns
+    if places.size == shape[0] * shape[1]:
+        order = np.empty(places.size, dtype=np.int64)
+        order[places] = np.arange(places.size)
+        return references(g, values)[order].reshape(shape)
+    dtype, size = item_type(g.dtype[values]), shape[0] * shape[1]
+    dense = g.region(Accumulate([values, g.block(places)], size, dtype))
+    return references(g, int(dense[0])).reshape(shape)
 
 
 def out_shape(out: OutLeaf) -> tuple[int, ...]:
@@ -139,18 +195,24 @@ def gradient(point: Point) -> Any:
     A wide leaf is differentiated as the block it is.
     """
     recording, g = point.recording, current_trace().graph
-    starts, forms = recording.block_offsets(), recording.forms()
-    wrt: list[int] = []
-    for k in point.wanted:
-        wrt.extend(range(starts[k], starts[k] + forms[k].width))
-    outs = inline(g, gradient_of(recording.blocks, wrt), recording.inputs(point.all_leaves))
+    inputs = recording.inputs(point.all_leaves)
+    return leaf_values(point, inline(g, gradient_of(recording.blocks, point.block_wrt), inputs))
+
+
+def leaf_values(point: Point, ids: Sequence[int]) -> Any:
+    """Return the chosen argument with these values, as ``blocks`` gives them, for its numbers."""
+    recording, g = point.recording, current_trace().graph
+    forms = recording.forms()
     blocks, at = {}, 0
     for k in point.wanted:
         spec, count = recording.leaves[k], forms[k].width
-        mine = outs[at : at + count]
-        ids = references(g, mine[0]) if forms[k].block else np.array(mine, dtype=np.int64)
-        ids = cast_ids(g, ids, item_type(g.dtype[mine[0]]) if mine else spec.code, spec.code)
-        blocks[k] = wrap(ids.reshape(spec.shape), spec.code)
+        mine = ids[at : at + count]
+        own = references(g, mine[0]) if forms[k].block else np.array(mine, dtype=np.int64)
+        if forms[k].block:
+            own = cast_ids(g, own, item_type(g.dtype[mine[0]]), spec.code)
+            blocks[k] = wrap(own.reshape(spec.shape), spec.code)
+        else:
+            blocks[k] = typed(own.reshape(spec.shape), spec.code)
         at += count
     return filled(point, blocks)
 

@@ -17,10 +17,13 @@ from archimedes.function.derivatives.jacobian_blocks import (
     result_dtype,
     scalar_out,
     typed,
+    wide_derivative,
+    wide_values,
 )
 from archimedes.function.derivatives.recorded_point import Derivative, Point
 from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.identity.object_parts import PARTS
+from archimedes.graph.blocks.references import references
 from archimedes.graph.derivatives.coloring import column_colors, entries, star_colors, transpose
 from archimedes.graph.derivatives.jacobians import pattern
 from archimedes.graph.passes import inline
@@ -123,18 +126,25 @@ class SparseDerivative:
 
     def _entries(self, *args: Any, **kwargs: Any) -> Any:
         point = self.derivative.point(args, kwargs)
-        graph, outs = point.recording.graph, []
+        outs = []
         places = np.arange(len(point.wrt))
         if self.symmetric:
             scalar_out(point, "hess")
         else:
             outs = float_outs(point, "jac")
             places = _places(point)
-        entries = stored_entries(graph, point.wrt, self.symmetric, self.triangle)
-        ids = inline(current_trace().graph, entries.graph, point.inputs)
-        values = typed(np.array(ids, dtype=np.int64), result_dtype(point, outs))
+        found: Any = wide_derivative(point, symmetric=self.symmetric, triangle=self.triangle)
+        g = current_trace().graph
+        if found is not None:
+            block = wide_values(found, point.recording.inputs(point.all_leaves))
+            ids = np.zeros(0, dtype=np.int64) if block < 0 else references(g, block)
+        else:
+            graph = point.recording.graph
+            found = stored_entries(graph, point.wrt, self.symmetric, self.triangle)
+            ids = np.array(inline(g, found.graph, point.inputs), dtype=np.int64)
+        values = typed(ids, result_dtype(point, outs))
         shape = np.array([_height(point) if outs else len(places), len(point.wrt)])
-        return values, places[entries.rows], entries.columns, shape, entries.colors
+        return values, places[found.rows], found.columns, shape, found.colors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate to a ``scipy.sparse.csc_array``."""

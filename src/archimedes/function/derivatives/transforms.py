@@ -14,7 +14,6 @@ from archimedes.function.derivatives.jacobian_blocks import (
     filled,
     float_outs,
     gradient,
-    gradient_graph,
     out_shape,
     result_dtype,
     rows_of,
@@ -99,7 +98,7 @@ def jac(
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
         outs = float_outs(point, "jac")
-        dense = dense_jacobian(point, point.recording.graph)
+        dense = dense_jacobian(point)
         if flat:
             rows = [rows_of(point, dense, out) for out in outs]
             return typed(np.concatenate(rows) if rows else dense, result_dtype(point, outs))
@@ -213,7 +212,7 @@ def hess(
     def run(*args: Any, **kwargs: Any) -> Any:
         point = derivative.point(args, kwargs)
         scalar_out(point, "hess")
-        dense = dense_jacobian(point, gradient_graph(point))
+        dense = dense_jacobian(point, gradient=True)
         if flat:
             return typed(dense, result_dtype(point))
         blocks = {}

@@ -246,7 +246,7 @@ def reverse_graph(src: Graph, wrt: Sequence[int]) -> Graph:
         wanted[position] = True
     outs, adjoints = reverse_sweep(g, src, inputs, seeds, wanted)
     dtypes = src.input_dtypes
-    zeros = [g.const(0.0, dtypes[p]) for p in wrt]
+    zeros = [_zero(g, dtypes[p]) for p in wrt]
     g.outputs = outs + [adjoints[p].get(0, zero) for p, zero in zip(wrt, zeros)]
     g.input_names = None
     return prune(g)
