@@ -180,8 +180,8 @@ def _together(
     """Sweep all directions at once."""
     seeds: list[Directions] = []
     for start, length in zip(near.starts, near.lengths):
-        mine = colors[start : start + (length or 1)]
-        masks = {int(c): (mine == c).astype(DTYPES[dtype]) for c in np.unique(mine) if c >= 0}
+        own = colors[start : start + (length or 1)]
+        masks = {int(c): (own == c).astype(DTYPES[dtype]) for c in np.unique(own) if c >= 0}
         one = {c: g.block(mask) if length else g.const(1.0, dtype) for c, mask in masks.items()}
         seeds.append(one)
     found = sweep(g, inputs, seeds)
