@@ -10,12 +10,13 @@ from archimedes.backends.lowering.dialect import FEW, Dialect, Join, Loop, Reach
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Place, Store
+from archimedes.backends.lowering.values import Binding, Instances, Place, Store
 
 __all__ = [
     "FEW",
     "Binding",
     "Dialect",
+    "Instances",
     "Join",
     "Loop",
     "Lowering",

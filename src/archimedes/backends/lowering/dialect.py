@@ -16,9 +16,9 @@ import numpy as np
 
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Place
+from archimedes.backends.lowering.values import Binding, Instances, Place
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Call, Host, Map, Nest, Region, Scan, Solve, Switch
+from archimedes.graph.regions import Call, Host, Map, Nest, Region, Solve, Switch
 
 if TYPE_CHECKING:
     from archimedes.backends.lowering.graph_lowering import Lowering
@@ -321,11 +321,12 @@ class Dialect:
         """Solve linear equations: rows of matrix and right-hand sides, which solutions replace."""
         raise NotImplementedError
 
-    def map(self, low: Lowering, scope: Scope, region: Map | Scan, outs: Sequence[int]) -> bool:
-        """Compute instances in a way of its own, if there is one; else they are a loop.
+    def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
+        """Compute instances in a way of its own, if there is one; else they are a loop."""
+        return False
 
-        A scan among them is one in blocks that carries nothing.
-        """
+    def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:
+        """Compute instances that are rows of blocks in the same way."""
         return False
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:

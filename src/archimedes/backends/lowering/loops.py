@@ -22,7 +22,7 @@ from archimedes.backends.lowering.copies import (
 from archimedes.backends.lowering.dialect import FEW, Dialect, Loop
 from archimedes.backends.lowering.schedule import has_host
 from archimedes.backends.lowering.scope import Scope
-from archimedes.backends.lowering.values import Binding, Place, Store
+from archimedes.backends.lowering.values import Binding, Instances, Place, Store
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.regions import Map, Scan, While
 
@@ -122,8 +122,10 @@ def lower_scan(
         for i, number in zip(outs, scope.numbers(outs)):
             scope.bind(i, start[number - before])
         return
-    if region.stacked and not n and d.map(low, scope, region, outs):
-        return
+    if region.stacked and not n:
+        rows = region.parts()[1][0].tolist()
+        if d.rows(low, scope, Instances(body, region.length, rows, shared), outs):
+            return
     columns = _columns(scope, region)
     fixed = scope.bindings(shared)
     nodes = {number - before: i for i, number in zip(outs, scope.numbers(outs))}

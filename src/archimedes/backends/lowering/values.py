@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from archimedes.graph.program import Graph
 
-__all__ = ["Binding", "Place", "Store", "places_by_id"]
+__all__ = ["Binding", "Instances", "Place", "Store", "places_by_id"]
 
 
 class Place(NamedTuple):
@@ -43,6 +43,18 @@ class Binding(NamedTuple):
         if self.constant is not None:
             return repr(self.constant) == repr(other.constant)
         return self == other
+
+
+class Instances(NamedTuple):
+    """A body run for each of ``length`` instances: rows of the blocks ``rows``, then ``shared``.
+
+    Both are ids of nodes; what instances give are rows of blocks too.
+    """
+
+    body: Graph
+    length: int
+    rows: Sequence[int]
+    shared: Sequence[int]
 
 
 #: An output of a graph by number, and where it goes.

@@ -26,7 +26,7 @@ from archimedes.backends.llvm.lowering.elements import (
 from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.mapping import map_in_lanes, scan_in_lanes
+from archimedes.backends.llvm.lowering.mapping import map_in_lanes, rows_in_lanes
 from archimedes.backends.llvm.lowering.nests.instances import InstanceNest, tile_of
 from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
@@ -36,6 +36,7 @@ from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.lowering import (
     Binding,
+    Instances,
     Join,
     Loop,
     Lowering,
@@ -47,7 +48,7 @@ from archimedes.backends.lowering.schedule import as_written, has_host, nearer, 
 from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Host, Map, Nest, Scan, Solve
+from archimedes.graph.regions import Host, Map, Nest, Solve
 from archimedes.graph.regions.blocks import longest_block
 
 __all__ = ["PART", "Llvm"]
@@ -290,22 +291,28 @@ class Llvm(FramedFunctions):
         name = solver(f.module, region.size, region.columns, region.dtype)
         f.line(f"call void {name}(ptr {f.address(work)})")
 
-    def map(self, low: Lowering, scope: Scope, region: Map | Scan, outs: Sequence[int]) -> bool:
+    def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
         """Compute instances in lanes if the kernel is scalar."""
-        lanes, body = self.module.target.lanes, region.body
-        if self.module.spelling.lanes > 1 or region.length < lanes or has_host(body):
+        mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
+        if any(map(length_of, mapped)) or not self._lanes_free(region.body, region.length):
             return False
-        mapped = [*body.input_dtypes[: region.slices], *body.output_dtypes]
-        if isinstance(region, Map) and any(map(length_of, mapped)):
-            return False
-        if isinstance(region, Scan) and longest_block(body) > LONGEST_ROW:
-            return False
-        wide = self.in_lanes(low, body, lanes)
-        if isinstance(region, Map):
-            map_in_lanes(self.module.wide, wide, scope, region, outs)
-        else:
-            scan_in_lanes(self.module.wide, wide, scope, region, outs)
+        wide = self.in_lanes(low, region.body, self.module.target.lanes)
+        map_in_lanes(self.module.wide, wide, scope, region, outs)
         return True
+
+    def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:
+        """Compute rows of blocks in lanes, where they are short."""
+        long = longest_block(given.body) > LONGEST_ROW
+        if long or not self._lanes_free(given.body, given.length):
+            return False
+        wide = self.in_lanes(low, given.body, self.module.target.lanes)
+        rows_in_lanes(self.module.wide, wide, scope, given, outs)
+        return True
+
+    def _lanes_free(self, body: Graph, length: int) -> bool:
+        """Tell whether so many instances of a body may be put into lanes."""
+        here = self.module.spelling.lanes == 1 and length >= self.module.target.lanes
+        return here and not has_host(body)
 
     def nest(self, low: Lowering, scope: Scope, region: Nest, outs: Sequence[int]) -> bool:
         """Compute points in lanes if the kernel is scalar, else some at a time."""

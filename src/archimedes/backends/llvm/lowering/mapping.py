@@ -1,6 +1,6 @@
 """Instances that know nothing of each other, in a scalar kernel: in lanes, like those of a batch.
 
-``Map`` has its instances in numbers. A scan that carries nothing has them in blocks, rows of which
+``Map`` has its instances in numbers. Those of loops that carry nothing may be rows of blocks, which
 are read and written where they are.
 """
 
@@ -19,13 +19,13 @@ from archimedes.backends.llvm.lowering.batches.tiles import (
     store_tile,
 )
 from archimedes.backends.llvm.lowering.scope import FrameReach
-from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering import Binding, Instances, Lowering, Place, Scope
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Map, Scan
+from archimedes.graph.regions import Map
 
-__all__ = ["map_in_lanes", "scan_in_lanes"]
+__all__ = ["map_in_lanes", "rows_in_lanes"]
 
 
 class _Columns(NamedTuple):
@@ -67,23 +67,21 @@ def map_in_lanes(
         scope.bind(i, Binding(place=column[k].at(t * stride[column[k].dtype])))
 
 
-def scan_in_lanes(
-    module: Module, wide: Lowering, scope: Scope, region: Scan, outs: Sequence[int]
+def rows_in_lanes(
+    module: Module, wide: Lowering, scope: Scope, given: Instances, outs: Sequence[int]
 ) -> None:
-    """Compute a scan in blocks that carries nothing in the same way."""
-    body = region.body
-    _, rows, shared = region.parts()
-    kinds = body.input_dtypes[: region.slices]
+    """Compute instances that are rows of blocks in the same way."""
+    body = given.body
     sources = [
         _Columns(scope.block(i), length_of(kind) or 1, (j,), (0,))
-        for j, (i, kind) in enumerate(zip(rows[0].tolist(), kinds))
+        for j, (i, kind) in enumerate(zip(given.rows, body.input_dtypes))
     ]
-    fixed = _fixed(scope, body, shared.tolist(), region.slices)
+    fixed = _fixed(scope, body, given.shared, len(given.rows))
     results = [
         _Columns(scope.new_block(i), length_of(body.output_dtypes[k]) or 1, (k,), (0,))
         for i, k in zip(outs, scope.numbers(outs))
     ]
-    _tiles(module, wide, scope.f, body, region.length, sources, fixed, results)
+    _tiles(module, wide, scope.f, body, given.length, sources, fixed, results)
 
 
 def _fixed(scope: Scope, body: Graph, shared: Sequence[int], slices: int) -> list[Binding]:

@@ -254,8 +254,8 @@ def _add_solve(module: Module, size: int) -> None:
 
 
 @lru_cache(maxsize=3)
-def _native(name: str) -> tuple[NativeCode, Callable[..., int]]:
-    """Return the machine code of one of the three, and its function."""
+def _native(name: str) -> Callable[..., int]:
+    """Return one of the three functions."""
     target = host_target(None)
     module = Module(Spelling(1), target)
     if name == "factorise":
@@ -273,7 +273,8 @@ def _native(name: str) -> tuple[NativeCode, Callable[..., int]]:
     add_guarded(module, f"arc_{name}", parameters, name.split("_")[0])
     code = NativeCode(target.compile(module.text()), f"arc_{name}")
     kinds = [*[ctypes.c_void_p] * pointers, ctypes.c_int64]
-    return code, ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(code.address)
+    function: Callable[..., int] = code.function(*kinds)
+    return function
 
 
 def _pointers(system: Any, *arrays: np.ndarray) -> list[int]:
@@ -283,10 +284,10 @@ def _pointers(system: Any, *arrays: np.ndarray) -> list[int]:
 
 def factorise(system: Any, blocks: np.ndarray) -> None:
     """Factorise ``blocks`` of a ``SparseSystem`` in place."""
-    _native("factorise")[1](*_pointers(system, blocks, *system.products), system.count)
+    _native("factorise")(*_pointers(system, blocks, *system.products), system.count)
 
 
 def solve(system: Any, blocks: np.ndarray, x: np.ndarray) -> None:
     """Solve for the right side ``x``, in place; ``blocks`` may be rounded to float32."""
     name = "solve" if blocks.dtype == np.float64 else "solve_rounded"
-    _native(name)[1](*_pointers(system, blocks, x), system.count)
+    _native(name)(*_pointers(system, blocks, x), system.count)

@@ -194,6 +194,16 @@ class NativeCode:
         self.address: int = self._tracker[symbol]
         self.size = len(code)
 
+    def function(self, *kinds: Any) -> Any:
+        """Return what calls the code with arguments of these ctypes, and holds it meanwhile.
+
+        Threads may make a cached function at once: one that did not stay in the cache is still
+        called by who made it.
+        """
+        made: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.address)
+        made.code = self
+        return made
+
     def close(self) -> None:
         """Unload the code. Nothing may be running it."""
         self._tracker.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def _written(f: Function) -> None:
 
 
 @lru_cache(maxsize=1)
-def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
+def _native() -> Any:
     """The loop, for all kernels."""
     target = host_target(None)
     module = Module(Spelling(1), target)
@@ -92,14 +92,14 @@ def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
     add_guarded(module, NAME, PARAMETERS, "run")
     code = NativeCode(target.compile(module.text()), NAME)
     kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 3
-    return code, ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(code.address)
+    return code.function(*kinds)
 
 
 def repeating(
     kernel: Kernel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], carry: int
 ) -> Callable[[np.ndarray], tuple[int, int]]:
     """Return ``f(rows)``: how often the kernel was called, and how many rows it has filled."""
-    code, function = _native()
+    function = _native()
     read = np.array([*map(data_pointer, inputs)], np.uint64)
     state, flags = ([*map(data_pointer, some)] for some in (outputs[:carry], outputs[carry:]))
     written = np.array([*state, 0, *flags], np.uint64)
@@ -107,7 +107,7 @@ def repeating(
     reads, writes, counts = read.copy(), written.copy(), np.zeros(2, np.int64)
     tables = [*map(data_pointer, (reads, writes, counts))]
     # Held: the memory that pointers lead to.
-    held = (code, kernel, inputs, outputs)
+    held = (kernel, inputs, outputs)
 
     def run(rows: np.ndarray, _: object = held) -> tuple[int, int]:
         reads[:], writes[:] = read, written

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _rows(f: Function, sequence: str, status: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
+def _native() -> Any:
     """The loop over sequences and rows, for all kernels."""
     target = host_target(None)
     module = Module(Spelling(1), target)
@@ -137,7 +137,7 @@ def _native() -> tuple[NativeCode, ctypes._FuncPointer]:
     code = NativeCode(target.compile(module.text()), NAME)
     numbers = [ctypes.c_int64] * len(NUMBERS.split())
     pointers = [ctypes.c_void_p] * len(POINTERS.split())
-    return code, ctypes.CFUNCTYPE(ctypes.c_int, *pointers, *numbers, ctypes.c_double)(code.address)
+    return code.function(*pointers, *numbers, ctypes.c_double)
 
 
 class Runs:
@@ -172,7 +172,7 @@ class Runs:
             self.kernel.lanes,
             sign,
         )
-        _, function = _native()
+        function = _native()
 
         def run(rows: np.ndarray, places: np.ndarray, done: np.ndarray) -> None:
             sequences, steps, _ = rows.shape
