@@ -204,10 +204,12 @@ STATE = np.array([0, 0, 0.1001, 1, 0, 0, 0]), np.array([1.0, 0, -1, 0, 0, 0.3])
 
 
 def test_the_same_bits_everywhere():
-    eager = bouncing(*STATE)
-    for backend in ("interpreter", "llvm"):
-        for a, b in zip(eager, arc.compile(bouncing, backend=backend)(*STATE)):
-            assert np.array_equal(a, b)
+    recorded = arc.compile(bouncing, backend="interpreter")(*STATE)
+    for a, b in zip(recorded, arc.compile(bouncing, backend="llvm")(*STATE)):
+        assert np.array_equal(a, b)
+    # Plain NumPy takes products of matrices from BLAS, whose order of terms differs by CPU.
+    for a, b in zip(recorded, bouncing(*STATE)):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-16)
     many = np.random.default_rng(0).normal(size=(20, 6))
     _, v = arc.vmap(bouncing)(np.stack([STATE[0]] * 20), many)
     one = arc.compile(bouncing, backend="llvm")
