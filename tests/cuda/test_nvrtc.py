@@ -54,12 +54,13 @@ def test_every_op(architecture: str):
     compiled(cases([op_program(*op) for op in OPS]), architecture)
 
 
-@pytest.mark.parametrize(
-    "options", long_but([{"shared": True}], [{"shared": True}, {"single": True}])
-)
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_region(architecture: str, options: dict):
-    compiled(cases(programs(), **options), architecture)
+def test_every_region(architecture: str):
+    compiled(cases(programs(), shared=True), architecture)
+
+
+def test_every_region_in_float():
+    compiled(cases(programs(), single=True), "sm_90")
 
 
 @pytest.mark.long

@@ -74,8 +74,8 @@ def test_the_same_function(name, backend):
     want = [arc.tree.leaves(one(*a)) for a in inputs]
     shared = arc.compile(function, backend=backend)
     wrong = [0] * THREADS
-    # the interpreter needs some tens of microseconds a call: fewer calls of the larger function
-    calls = CALLS if name == "numbers" or backend == "auto" else CALLS // 5
+    # the interpreter needs some tens of microseconds a call
+    calls = CALLS if backend == "auto" else CALLS // 5
 
     def work(t):
         for k in range(calls):

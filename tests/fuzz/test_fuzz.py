@@ -19,10 +19,10 @@ from .runner import EXECUTORS, check, mismatch
 from .wide import WIDEST, check_wide_in_bundles
 
 #: Of small arrays, all compiled; of arrays of no element to thousands.
-PROGRAMS, OF_ANY_SIZE = 5_000, 10_000
+PROGRAMS, OF_ANY_SIZE = 2_500, 10_000
 SIZE = 250
 #: Seeds looked at, and programs compiled of a bundle at least, to come to PROGRAMS native ones.
-SEEDS = 8_000
+SEEDS = 4_000
 LEAST = PROGRAMS * BUNDLE // SEEDS
 
 

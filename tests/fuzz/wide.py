@@ -6,6 +6,7 @@ lies between are recorded side by side.
 
 from __future__ import annotations
 
+import gc
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,9 +30,13 @@ def check_wide_in_bundles(seeds: Sequence[int], every: int = 1) -> list[str]:
     takes most of the time.
     """
     reports = []
-    for k in range(0, len(seeds), TOGETHER):
-        native = k // TOGETHER % every == 0
-        reports += check_wide(seeds[k : k + TOGETHER], native)
+    gc.disable()  # a fifth of the time, with all the nodes there are
+    try:
+        for k in range(0, len(seeds), TOGETHER):
+            native = k // TOGETHER % every == 0
+            reports += check_wide(seeds[k : k + TOGETHER], native)
+    finally:
+        gc.enable()
     return reports
 
 
