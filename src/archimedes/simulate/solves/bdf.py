@@ -47,7 +47,7 @@ _ERROR = _KAPPA * _GAMMA + 1.0 / np.arange(1, MOST + 2)
 #: of the error that a step may have, and diverges where changes grow by more than a factor.
 ITERATIONS, CONVERGED, DIVERGED = 4, 0.03, 2.0
 #: Factors are kept while c changes by no more than this part, and Jacobians for so many steps.
-KEPT, OLD = 0.3, 50
+KEPT, OLD = 0.4, 50
 #: Steps grow only if by this factor at least, by ten at most; failed ones shrink to no less.
 WORTH, GROW, SHRINK, SAFETY = 1.5, 10.0, 0.2, 0.9
 
