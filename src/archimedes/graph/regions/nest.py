@@ -219,7 +219,12 @@ class Nest(OneBody):
             source, at, reduced = given[k], 0, self.reduced
             flat = positions(read, self.shape).ravel().tolist()
             if reduced == 1:
-                sets = [old | source[place] for old, place in zip(sets, flat)]
+                # Sets may be long: one that is there already is not made again.
+                more = [source[place] for place in flat]
+                sets = [
+                    new if not old else old if old is new else old | new
+                    for old, new in zip(sets, more)
+                ]
                 continue
             for j in range(len(sets)):
                 total = sets[j]
