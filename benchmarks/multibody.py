@@ -74,10 +74,11 @@ def _one(robot: str, name: str) -> dict[str, float]:
     first = loading + time.process_time() - begin
     batch, idle = arc.vmap(compiled, threads=1), _idle(shapes, len(single))
     made = batch(*used)
+    rows = list(zip(*used, strict=True))
     calls: dict[str, Callable[[], Any]] = {
         "batch": lambda: batch(*used, out=made),
-        "call": lambda: [compiled(*single) for _ in range(count)],
-        "idle": lambda: [idle(*single) for _ in range(count)],
+        "call": lambda: [compiled(*row) for row in rows],
+        "idle": lambda: [idle(*row) for row in rows],
     }
     calls |= _pinocchio(peer, name, states)
     times = {k: x / count for k, x in least(calls).items()}
@@ -109,10 +110,10 @@ def _pinocchio(peer: Any, name: str, states: Any) -> dict[str, Callable[[], Any]
     """Return calls of as many evaluations, from Python, and inside where there is such an entry."""
     pin, model, data = peer.pin, peer.peer, peer.data
     xs = [peer.q_of(q) for q in states[0]]
-    rows = [(x, v, a) for x, v, a in zip(xs, *states[1:], strict=True)]
-    call = getattr(pin, THEIRS[name])
     count = 1 if name == "crba" else 3
-    calls = {"pin": lambda: [call(model, data, *row[:count]) for row in rows]}
+    rows = list(zip(*[xs, *states[1:]][:count], strict=True))
+    call = getattr(pin, THEIRS[name])
+    calls = {"pin": lambda: [call(model, data, *row) for row in rows]}
     inside = getattr(pin, f"{name}InParallel", None)
     if inside is None:
         empty = pin.Model()

@@ -42,10 +42,7 @@ def _retyped(src: Graph, known: dict[int, Graph], origin: dict[int, Origin]) -> 
     if found is not None:
         return found
     walk = _Retyping(src, known, origin)
-    walk.run(src.live())
-    dst = walk.dst
-    dst.outputs = walk.outputs()
-    dst.input_names, dst.output_names = src.input_names, src.output_names
+    dst = walk.program()
     assert walk.source is not None
     origin[id(dst)] = (src, walk.source)
     known[id(src)] = dst

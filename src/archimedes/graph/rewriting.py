@@ -57,9 +57,6 @@ def rewrite(
     if found is not None:
         return found
     walk = _Rewriting(src, emitter, known, own)
-    walk.run(src.live())
-    dst = walk.dst
-    dst.outputs = walk.outputs()
-    dst.input_names, dst.output_names = src.input_names, src.output_names
+    dst = walk.program()
     known[src.digest()] = dst
     return dst

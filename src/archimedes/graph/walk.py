@@ -84,6 +84,14 @@ class Walk:
         """Return what stands in the place of the outputs of ``src``."""
         return [self.to[i] for i in self.src.outputs]
 
+    def program(self) -> Graph:
+        """Write all that is alive, and return the new graph with its outputs and names."""
+        src, dst = self.src, self.dst
+        self.run(src.live())
+        dst.outputs = self.outputs()
+        dst.input_names, dst.output_names = src.input_names, src.output_names
+        return dst
+
     def _structural(self, i: int, code: int) -> int:
         src = self.src
         if code == CONST:

@@ -120,10 +120,7 @@ class _Sharing(Walk):
         if found is not None:
             return found
         walk = cls(src, wanted, known, origin)
-        walk.run(src.live())
-        dst = walk.dst
-        dst.outputs = walk.outputs()
-        dst.input_names, dst.output_names = src.input_names, src.output_names
+        dst = walk.program()
         assert walk.source is not None
         origin[id(dst)] = (src, walk.source)
         known[src.digest()] = dst

@@ -49,10 +49,7 @@ def _fused(src: Graph, known: dict[str, Graph], origin: dict[int, Origin], again
     if found is not None:
         return found
     walk = _Fusing(src, known, origin, again)
-    walk.run(src.live())
-    dst = walk.dst
-    dst.outputs = walk.outputs()
-    dst.input_names, dst.output_names = src.input_names, src.output_names
+    dst = walk.program()
     assert walk.source is not None
     origin[id(dst)] = (src, walk.source)
     known[src.digest()] = dst

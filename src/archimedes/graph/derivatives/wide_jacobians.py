@@ -15,10 +15,10 @@ import numpy as np
 from archimedes.graph.blocks.building import loops, pack, scalar_loop
 from archimedes.graph.derivatives.coloring import column_colors, entries, star_colors, transpose
 from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.hoisting import hoisted
 from archimedes.graph.derivatives.jacobians import pattern
 from archimedes.graph.derivatives.reverse import reverse_sweep
 from archimedes.graph.dtypes import DTYPES, I64, is_float, item_type, length_of
-from archimedes.graph.hoisting import hoisted
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
@@ -67,7 +67,7 @@ def wide_entries(
     rows, columns = entries(bits, near.size)
     order = np.lexsort((rows, columns))
     rows, columns = rows[order], columns[order]
-    sweep: _Sweep = _Forward(src, wrt)
+    sweep = _forward(src, wrt)
     mode = "forward"
     if symmetric:
         colors = _star_colors(bits, near.size)
@@ -76,7 +76,7 @@ def wide_entries(
         turned = transpose(bits, near.size) if colors.max(initial=0) >= TOGETHER else []
         across = _colors(turned, far.size) if turned else colors
         if turned and 2 * across.max(initial=0) < colors.max(initial=0):
-            sweep, mode, colors, near, far = _Reverse(src, wrt), "reverse", across, far, near
+            sweep, mode, colors, near, far = _reverse(src, wrt), "reverse", across, far, near
     at, other = (columns, rows) if mode == "forward" else (rows, columns)
     if symmetric:
         at, other = _by_symmetry(at, other, colors)
@@ -131,37 +131,29 @@ class _Side:
         self.size = sum(counts)
 
 
-class _Sweep:
-    """A derivative sweep: directions of the values on one side give those on the other."""
-
-    def __init__(self, src: Graph, wrt: Sequence[int]) -> None:
-        self.src, self.wrt = src, wrt
-
-    def __call__(
-        self, g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
-    ) -> list[Directions]:
-        raise NotImplementedError
+#: A derivative sweep in a graph with the inputs there: directions on one side give the other's.
+Sweep = Callable[[Graph, Sequence[int], Sequence[Directions]], list[Directions]]
 
 
-class _Forward(_Sweep):
-    def __call__(
-        self, g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
-    ) -> list[Directions]:
+def _forward(src: Graph, wrt: Sequence[int]) -> Sweep:
+    def sweep(g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]) -> list[Directions]:
         every: list[Directions] = [{} for _ in inputs]
-        for position, mine in zip(self.wrt, seeds):
+        for position, mine in zip(wrt, seeds):
             every[position] = mine
-        return forward_sweep(g, self.src, list(inputs), every)[1]
+        return forward_sweep(g, src, list(inputs), every)[1]
+
+    return sweep
 
 
-class _Reverse(_Sweep):
-    def __call__(
-        self, g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]
-    ) -> list[Directions]:
+def _reverse(src: Graph, wrt: Sequence[int]) -> Sweep:
+    def sweep(g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]) -> list[Directions]:
         wanted = [False] * len(inputs)
-        for position in self.wrt:
+        for position in wrt:
             wanted[position] = True
-        back = reverse_sweep(g, self.src, list(inputs), list(seeds), wanted)[1]
-        return [back[position] for position in self.wrt]
+        back = reverse_sweep(g, src, list(inputs), list(seeds), wanted)[1]
+        return [back[position] for position in wrt]
+
+    return sweep
 
 
 #: Positions, in a block, of the entries with given colours and numbers on the far side; -1: none.
@@ -171,7 +163,7 @@ Places = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def _together(
     g: Graph,
     inputs: Sequence[int],
-    sweep: _Sweep,
+    sweep: Sweep,
     near: _Side,
     far: _Side,
     colors: np.ndarray,
@@ -200,7 +192,7 @@ def _together(
 def _one_by_one(
     g: Graph,
     inputs: Sequence[int],
-    sweep: _Sweep,
+    sweep: Sweep,
     near: _Side,
     far: _Side,
     colors: np.ndarray,
