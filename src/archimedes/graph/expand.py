@@ -17,10 +17,9 @@ from archimedes.graph.blocks.fusion import fused
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
 from archimedes.graph.ops import CODES, TABLE
-from archimedes.graph.passes import inline
+from archimedes.graph.passes import Emit, inline, rewrite
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Switch, While
-from archimedes.graph.rewriting import Emit, rewrite
 
 __all__ = ["GraphPrimitives", "GraphValue", "expand", "program", "traced"]
 

@@ -18,8 +18,8 @@ from functools import cache
 from archimedes.graph.dtypes import F32, F64, is_float
 from archimedes.graph.expand import expand, program
 from archimedes.graph.ops import CODES
+from archimedes.graph.passes import Emit, rewrite
 from archimedes.graph.program import Graph
-from archimedes.graph.rewriting import Emit, rewrite
 
 __all__ = ["fast"]
 
