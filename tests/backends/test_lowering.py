@@ -13,11 +13,12 @@ from archimedes.backends.c import Argument, render
 from archimedes.backends.c.c99 import C99
 from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.runtime.kernel import build as build_native
-from archimedes.backends.lowering import Binding, Dialect, Place
+from archimedes.backends.lowering.dialect import Dialect
 from archimedes.backends.lowering.parts import Sizes, crossing_nodes
 from archimedes.backends.lowering.regions import REGIONS
 from archimedes.backends.lowering.schedule import nearer, schedule
 from archimedes.backends.lowering.statements import StatementDialect
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph import CODES, F64, I64, Call, Graph, Switch
 from archimedes.graph.ops import OUT, REGION
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.statements import FunctionText, StatementDialect
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph import DTYPES, TABLE, Graph
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import LOOKUP

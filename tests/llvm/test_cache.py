@@ -151,6 +151,29 @@ def test_four_processes_at_once_and_no_compiler(folder, tmp_path):
     assert out.split() == ["1.0", "1"], errors
 
 
+FROM_DISK = """
+import sys
+import numpy as np
+import archimedes as arc
+f = arc.compile(lambda x: np.sin(x) * x, backend="llvm")
+one, many = f(np.arange(3.0)), arc.vmap(f)(np.ones((50, 3)))
+print(one.tobytes().hex(), many.tobytes().hex())
+writing = ("archimedes.backends.llvm.lowering.", "archimedes.graph.expand")
+print(*[name for name in sys.modules if name.startswith(writing)])
+"""
+
+
+def test_code_from_the_disk_needs_nothing_that_writes_code(folder):
+    made = [
+        subprocess.run(
+            [sys.executable, "-c", FROM_DISK], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for _ in range(2)
+    ]
+    assert made[0][0] == made[1][0]
+    assert "entries" in made[0][1] and made[1][1] == ""
+
+
 def test_files_used_longest_ago_make_room(folder, monkeypatch):
     keys = [cache.cache_key(k) for k in range(6)]
     for age, key in enumerate(keys[:5]):

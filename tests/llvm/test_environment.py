@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.backends.llvm.calling_convention import Leaf
 from archimedes.backends.llvm.lowering.assembler import Module
-from archimedes.backends.llvm.lowering.entries import Leaf, scalar_program
+from archimedes.backends.llvm.lowering.entries import scalar_program
 from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, Graph

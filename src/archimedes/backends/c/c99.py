@@ -17,9 +17,11 @@ from archimedes.backends.c.step_tables import in_long_runs
 from archimedes.backends.c.steps import nest_in_steps
 from archimedes.backends.c.tables import Tables
 from archimedes.backends.c.writer import Function, names_used
-from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import Schedule
+from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.statements import StatementDialect
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F64
 from archimedes.graph.program import Graph

@@ -16,7 +16,8 @@ from archimedes.backends.c.routines import Routine
 from archimedes.backends.c.steps import STEPS
 from archimedes.backends.c.support import HELPERS
 from archimedes.backends.c.writer import Function
-from archimedes.backends.lowering import Binding, Lowering, Place
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import F64, I64
 from archimedes.graph.elementary.reduction import ORDINARY, angle_of_turns
 from archimedes.graph.elementary.table import PROGRAMS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from archimedes.backends.c.spelling import BYTES, CTYPES
-from archimedes.backends.lowering import Binding, Place
+from archimedes.backends.lowering.values import Binding, Place
 
 __all__ = ["Array", "Frame", "address", "are_neighbours", "assignment", "moving", "read"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from archimedes.backends.c.operations import SPELLINGS, spell_elementary, spell_pair
 from archimedes.backends.c.steps import Steps
-from archimedes.backends.lowering import Scope
+from archimedes.backends.lowering.scope import Scope
 from archimedes.graph.dtypes import B8, F64
 from archimedes.graph.ops import ARITY, CODES, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph

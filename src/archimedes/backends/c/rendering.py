@@ -15,7 +15,8 @@ from archimedes.backends.c.spelling import CTYPES
 from archimedes.backends.c.support import with_dependencies
 from archimedes.backends.c.writer import Function, names_used
 from archimedes.backends.leaves import leaf_values, listed_kinds
-from archimedes.backends.lowering import Binding, Lowering, Place, Store
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.values import Binding, Place, Store
 from archimedes.errors import CodegenError
 from archimedes.graph.blocks.equal_loops import equal_loops_shared
 from archimedes.graph.blocks.fusion import fused

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from archimedes.backends.c.memory import Array, Frame, address, are_neighbours
 from archimedes.backends.c.spelling import CTYPES, LETTERS
 from archimedes.backends.c.writer import Function
-from archimedes.backends.lowering import FEW, Binding, Lowering, Place, Store
 from archimedes.backends.lowering.copies import copy_all
+from archimedes.backends.lowering.dialect import FEW
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.values import Binding, Place, Store
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archimedes.backends.lowering import Binding, Place
 from archimedes.backends.lowering.lifetimes import stays_in_place
 from archimedes.backends.lowering.schedule import Schedule
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import BLOCK, CODES, ELEMENT, OUT, REGION
 from archimedes.graph.program import Graph

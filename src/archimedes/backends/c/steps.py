@@ -20,8 +20,9 @@ from archimedes.backends.c.step_tables import (
     place_order,
     runs_of,
 )
-from archimedes.backends.lowering import Binding, Place, Scope
 from archimedes.backends.lowering.copies import copy_all
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CONST, ELEMENT, INPUT

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.backends.c.memory import Array
 from archimedes.backends.c.spelling import BYTES, CTYPES, table_item
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 from archimedes.graph.dtypes import DTYPES, I64
 
 __all__ = ["Tables"]

@@ -12,7 +12,8 @@ from archimedes.backends.c.source import Argument
 from archimedes.backends.c.support import with_dependencies
 from archimedes.backends.cuda.device_text import all_helpers, on_device
 from archimedes.backends.exact_division import factors_of
-from archimedes.backends.lowering import Lowering, Scope
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.scope import Scope
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import F64
 from archimedes.graph.ops import CODES

@@ -30,7 +30,7 @@ from archimedes.backends.cuda.kernel_source import (
     kernel_text,
     written_kernel,
 )
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 from archimedes.backends.protocol import Program
 from archimedes.graph.ops import CONST, INPUT
 from archimedes.graph.program import Graph

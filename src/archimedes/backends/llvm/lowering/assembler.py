@@ -11,7 +11,8 @@ import numpy as np
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Frame, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY, Spelling
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.lowering import Binding, Loop, Place
+from archimedes.backends.lowering.dialect import Loop
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import B8
 from archimedes.graph.table_data import table_key
 

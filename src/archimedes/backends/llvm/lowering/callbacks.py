@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.runtime.hosting import HostCall
-from archimedes.backends.lowering import Binding, Place, Scope
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.regions import Host
 
 __all__ = ["call_host", "still_fine"]

@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
 from archimedes.backends.llvm.lowering.vectors import intrinsic
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 from archimedes.graph.dtypes import B8, I64
 
 __all__ = ["clamped", "element", "lookup", "modulo", "position", "put"]

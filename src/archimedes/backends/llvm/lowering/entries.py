@@ -12,43 +12,31 @@ floating-point environment, whatever that of the caller is (``guards.py``).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archimedes.backends.leaves import leaf_values
+from archimedes.backends.llvm.calling_convention import PART, SCALAR, Leaf, fixed_leaves
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.batches.batch_loop import (
-    BATCH,
-    Leaf,
     TileIn,
     write_batch_loop,
     write_instance_loop,
 )
-from archimedes.backends.llvm.lowering.frames import NO_MEMORY, STACK, close_frame, open_frame
+from archimedes.backends.llvm.lowering.frames import STACK, close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
-from archimedes.backends.llvm.lowering.llvm_dialect import PART, Llvm
+from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.lowering import Binding, Lowering, Place
+from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import cost
-from archimedes.graph.dtypes import item_type, length_of
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.program import Graph
 
-__all__ = [
-    "BATCH",
-    "NO_MEMORY",
-    "SCALAR",
-    "Leaf",
-    "Program",
-    "batch_program",
-    "fixed_leaves",
-    "scalar_program",
-]
+__all__ = ["Program", "batch_program", "scalar_program"]
 
-SCALAR = "arc_scalar"
 SCALAR_PARAMETERS = "ptr %in, ptr %out"
 #: Up to this many operations a batch kernel keeps its tiles in registers.
 FUSED = 2500
@@ -61,14 +49,6 @@ class Program(NamedTuple):
     hosts: list[HostCall]
     frame: int
     fused: bool = False
-
-
-def fixed_leaves(g: Graph, fixed: Sequence[int]) -> list[Leaf]:
-    """Return the arrays that hold the values of nodes sorted by type; blocks have their own."""
-    kinds = [g.dtype[i] for i in fixed]
-    counts = Counter(kind for kind in kinds if not length_of(kind))
-    blocks = [Leaf(length_of(kind), item_type(kind)) for kind in kinds if length_of(kind)]
-    return [*(Leaf(counts[d], d) for d in sorted(counts)), *blocks]
 
 
 def _leaf_locations(

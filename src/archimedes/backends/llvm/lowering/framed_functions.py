@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.scope import FrameReach
-from archimedes.backends.lowering import FEW, Binding, Dialect, Lowering, Place, Reach
 from archimedes.backends.lowering.copies import arrays, copy_all
+from archimedes.backends.lowering.dialect import FEW, Dialect, Reach
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Region

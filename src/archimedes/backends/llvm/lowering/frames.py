@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from archimedes.backends.llvm.calling_convention import NO_MEMORY
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT
 
-__all__ = ["NO_MEMORY", "STACK", "close_frame", "open_frame"]
+__all__ = ["STACK", "close_frame", "open_frame"]
 
-#: What a kernel returns where there is no memory for its frame.
-NO_MEMORY = 1
 #: Larger frames come from the heap.
 STACK = 32768
 

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
-from archimedes.backends.lowering import Binding, Dialect, Join, Place
 from archimedes.backends.lowering.copies import copy_all
+from archimedes.backends.lowering.dialect import Dialect, Join
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import I64
 
 __all__ = ["LaneJoin", "ScalarJoin"]

@@ -34,30 +34,21 @@ from archimedes.backends.llvm.lowering.scope import LoadingScope
 from archimedes.backends.llvm.lowering.solving import solver
 from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
 from archimedes.backends.llvm.runtime.hosting import HostCall
-from archimedes.backends.lowering import (
-    Binding,
-    Instances,
-    Join,
-    Loop,
-    Lowering,
-    Place,
-    Schedule,
-    Scope,
-)
-from archimedes.backends.lowering.schedule import as_written, has_host, nearer, schedule
+from archimedes.backends.lowering.dialect import Join, Loop
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.schedule import Schedule, as_written, has_host, nearer, schedule
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Instances, Place
 from archimedes.graph.dtypes import B8, I64, length_of
 from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
 from archimedes.graph.regions.blocks import longest_block
 
-__all__ = ["PART", "Llvm"]
+__all__ = ["Llvm"]
 
 #: Instances with longer blocks have enough to do for lanes by themselves, one after the other.
 LONGEST_ROW = 1024
-
-#: Operations per function, unless a caller says otherwise.
-PART = 1500
 
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 

@@ -19,8 +19,10 @@ from archimedes.backends.llvm.lowering.batches.tiles import (
     store_tile,
 )
 from archimedes.backends.llvm.lowering.scope import FrameReach
-from archimedes.backends.lowering import Binding, Instances, Lowering, Place, Scope
 from archimedes.backends.lowering.copies import arrays, copy_all
+from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Instances, Place
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map

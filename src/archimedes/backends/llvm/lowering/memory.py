@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 
 __all__ = ["ALIGNMENT", "Frame", "Pointer"]
 

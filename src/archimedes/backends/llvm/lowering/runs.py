@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 from archimedes.graph.dtypes import B8
 
 __all__ = ["copy_run", "fill_run"]

@@ -6,7 +6,9 @@ from typing import Any
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.lowering import Binding, Place, Reach, Scope
+from archimedes.backends.lowering.dialect import Reach
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
 
 __all__ = ["FrameReach", "LoadingScope"]
 

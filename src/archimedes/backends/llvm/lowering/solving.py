@@ -11,7 +11,7 @@ from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
 from archimedes.backends.llvm.lowering.vectors import choose, intrinsic
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 from archimedes.graph.dtypes import I64
 
 __all__ = ["solver"]

@@ -9,23 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
 from archimedes.backends.leaves import leaf_values
-from archimedes.backends.llvm.lowering.entries import (
+from archimedes.backends.llvm.calling_convention import (
     BATCH,
     NO_MEMORY,
+    PART,
     SCALAR,
     Leaf,
-    Program,
-    batch_program,
     fixed_leaves,
-    scalar_program,
 )
-from archimedes.backends.llvm.lowering.llvm_dialect import PART
 from archimedes.backends.llvm.runtime import recent_code as recent
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.lane_counts import lanes_for
@@ -42,11 +40,13 @@ from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.environment import in_default_environment
-from archimedes.graph.expand import expand
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.table_data import data_form, data_tables, table_key
 from archimedes.waiting import reported
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.lowering.entries import Program
 
 __all__ = ["Kernel", "build"]
 
@@ -170,11 +170,16 @@ class Kernel:
     @cached_property
     def graph(self) -> Graph:
         """The graph in exact operations; not needed where all code comes from the disk."""
+        from archimedes.graph.expand import expand
+
         return expand(self.source)
 
     # ---- making code -------------------------------------------------------------------
 
     def _program(self, entry: str, batched: tuple[bool, ...], target: Target) -> Program:
+        # Takes a while, and code from the disk does without.
+        from archimedes.backends.llvm.lowering.entries import batch_program, scalar_program
+
         # What is made in a hurry is not cut: moving values between parts takes longest of all.
         part = self.part if target.effort else max(self.part, UNCUT)
         where = (target, part, self._names)

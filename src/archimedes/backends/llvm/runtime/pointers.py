@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from archimedes.backends.leaves import listed_kinds
-from archimedes.backends.llvm.lowering.entries import Leaf
+from archimedes.backends.llvm.calling_convention import Leaf
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from archimedes.backends.llvm.lowering.nests.plans import plan_of
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
@@ -104,6 +103,8 @@ class _Work:
         if isinstance(region, Pack | Map):
             return 0, one + many
         if isinstance(region, Nest):
+            from archimedes.backends.llvm.lowering.nests.plans import plan_of
+
             price = self.of(region.body)[0]
             planned = plan_of(region, price, self.target) is not None
             return (BEGINNING, one + many) if planned else (BEGINNING + one, many)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from archimedes.backends.llvm.calling_convention import BATCH, Leaf
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.batches.streams import fence, may_stream, passes_by, stream
 from archimedes.backends.llvm.lowering.batches.tiles import (
@@ -26,22 +26,14 @@ from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 from archimedes.graph.dtypes import F64
 
-__all__ = ["BATCH", "TOGETHER", "Leaf", "TileIn", "write_batch_loop", "write_instance_loop"]
+__all__ = ["TOGETHER", "TileIn", "write_batch_loop", "write_instance_loop"]
 
-BATCH = "arc_batch"
 BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
 #: So many tiles go through a part together, as long as their frames are that many bytes at most.
 TOGETHER, NEAR = 8, 131072
-
-
-class Leaf(NamedTuple):
-    """An array of a call: number of items (of one instance) and dtype code."""
-
-    size: int
-    dtype: int
 
 
 #: Where a tile of an input is in the frame, and the columns of it that are used.

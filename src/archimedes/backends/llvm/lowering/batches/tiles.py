@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
-from archimedes.backends.lowering import Place
+from archimedes.backends.lowering.values import Place
 
 __all__ = ["Rows", "announce_store", "gather", "load_tile", "places_of", "scatter", "store_tile"]
 

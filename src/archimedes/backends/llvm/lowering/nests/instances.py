@@ -15,9 +15,10 @@ from typing import Any
 from archimedes.backends.llvm.lowering.nests.plans import SHORT, TWO, Plan, registers_of
 from archimedes.backends.llvm.lowering.nests.rows import RowNest
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.lowering import Binding, Lowering, Place
 from archimedes.backends.lowering.combining import identity
+from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import Index
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along
 from archimedes.graph.regions import Affine, Nest
 from archimedes.graph.regions.reads import row_major

@@ -24,9 +24,11 @@ from archimedes.backends.llvm.lowering.nests.rows import RowNest
 from archimedes.backends.llvm.lowering.nests.stages import write_stages
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
-from archimedes.backends.lowering import Binding, Lowering, Place, Scope
 from archimedes.backends.lowering.combining import identity
+from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import Index
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along, moved_along
 from archimedes.graph.dtypes import I64, item_type, length_of
 from archimedes.graph.regions import Gather, Nest

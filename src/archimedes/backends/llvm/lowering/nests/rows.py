@@ -12,9 +12,10 @@ from typing import Any
 
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.nests.plans import Plan
-from archimedes.backends.lowering import Binding, Lowering, Place
 from archimedes.backends.lowering.combining import identity
+from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import Index, NestWriter
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along, moved_along
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.regions import Nest

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from archimedes.backends.llvm.lowering.nests.lanes import nest_in_lanes
 from archimedes.backends.llvm.lowering.nests.plans import in_any_order, plan_of
 from archimedes.backends.llvm.lowering.nests.ranges import ranges_of
-from archimedes.backends.lowering import Binding, Lowering, Place, Scope
+from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import NestWriter
+from archimedes.backends.lowering.scope import Scope
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import B8, is_float
 from archimedes.graph.regions import Nest
 

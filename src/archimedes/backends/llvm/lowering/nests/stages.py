@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.llvm.lowering.nests.plans import CHUNK
-from archimedes.backends.lowering import Binding, Place
 from archimedes.backends.lowering.nests import Index
+from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.ops import CONST, OPERANDS
