@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.entry_forms import Form, Known, Leaf, Result, Struct, Tuple
+from archimedes.backends.llvm.python_entry.new_arrays import LARGEST, new_array, quick_arrays
 from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
 from archimedes.graph.dtypes import DTYPES
 
@@ -36,6 +38,24 @@ def _dimensions(t: Text, shape: tuple[int, ...]) -> str:
     return place
 
 
+def _array(t: Text, result: Result) -> str:
+    """Make an array; return its name."""
+    size = math.prod(result.shape) * DTYPES[result.code].itemsize
+    if not t.instances and size <= LARGEST and quick_arrays():
+        return new_array(t, result.shape, result.code)
+    sizes = _dimensions(t, result.shape)
+    dtype = literal(id(DTYPES[result.code]))
+    axes = len(result.shape) + bool(t.instances)
+    arguments = (
+        f"ptr {literal(id(np.ndarray))}, ptr {dtype}, i32 {axes}, ptr {sizes}, "
+        "ptr null, ptr null, i32 0, ptr null"
+    )
+    types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
+    # It takes over a reference to the dtype.
+    t.call("void", address("Py_IncRef"), f"ptr {dtype}")
+    return t.call(f"ptr ({types})", numpy_api(_NEW_FROM_DESCR), arguments)
+
+
 def make_results(t: Text, results: Sequence[Result]) -> list[str]:
     """Make the result arrays (scalars come later) and fill the table of output pointers."""
     made = []
@@ -46,17 +66,7 @@ def make_results(t: Text, results: Sequence[Result]) -> list[str]:
             t.line(f"store ptr {place}, ptr {where}, align 8")
             made.append(place)
             continue
-        sizes = _dimensions(t, result.shape)
-        dtype = literal(id(DTYPES[result.code]))
-        axes = len(result.shape) + bool(t.instances)
-        arguments = (
-            f"ptr {literal(id(np.ndarray))}, ptr {dtype}, i32 {axes}, ptr {sizes}, "
-            "ptr null, ptr null, i32 0, ptr null"
-        )
-        types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
-        # It takes over a reference to the dtype.
-        t.call("void", address("Py_IncRef"), f"ptr {dtype}")
-        array = t.call(f"ptr ({types})", numpy_api(_NEW_FROM_DESCR), arguments)
+        array = _array(t, result)
         t.unless_null(array, f"drop{len(made)}")
         t.line(f"store ptr {t.at(array, 16, 'ptr')}, ptr {where}, align 8")
         made.append(array)
