@@ -1,5 +1,7 @@
 """Large models: single runs stepped in Python, sparse Jacobians, systems solved block by block."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -119,6 +121,43 @@ def test_systems_are_solved_with_the_same_bits_natively(name):
     matrix = coo_array((values, (rows, columns)), shape=(n, n)).tocsc() + 9.0 * eye_array(n)
     expected = np.atleast_1d(spsolve(matrix.tocsc(), right))
     assert np.allclose(ours.solve(right), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-13, 1e-19, 1e-30, 1e-42])
+def test_rounded_factors_have_the_same_bits_where_numbers_vanish(size):
+    """What is far from the diagonal decays below the normal numbers of float32."""
+    rows, columns, n = grid(6)
+    rng = np.random.default_rng(2)
+    values, right = size * rng.normal(size=len(rows)), rng.normal(size=n)
+    native = get_backend("llvm").block_factors()
+    ours, theirs = (
+        SparseSystem(rows, columns, n, how).factored(values, 7.0, rounded=True)
+        for how in (None, native)
+    )
+    assert ours.blocks.dtype == np.float32
+    assert np.array_equal(ours.blocks, theirs.blocks)
+    left = np.abs(ours.blocks[ours.blocks != 0.0])
+    assert left.min() >= np.finfo(np.float32).tiny
+    matrix = coo_array((values, (rows, columns)), shape=(n, n)).tocsc() + 7.0 * eye_array(n)
+    expected = spsolve(matrix.tocsc(), right)
+    assert np.allclose(theirs.solve(right), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_panels_are_columns_of_the_same_pattern():
+    rows, columns, n = grid(8)
+    system = SparseSystem(rows, columns, n)
+    below, panels = system.elimination.below, system.panels.tolist()
+    assert panels[0] == 0 and panels[-1] == system.count
+    targets = iter(system.targets.tolist())
+    for first, end in itertools.pairwise(panels):
+        for k in range(first, end - 1):
+            assert below[k] == [k + 1, *below[k + 1]]
+        for i, j in itertools.combinations(below[end - 1], 2):
+            assert system.later[at := next(targets)] == j
+            assert system.starts[i] <= at < system.starts[i + 1]
+    assert next(targets, None) is None
+    # Not one for each column, or nothing would stay in registers.
+    assert len(panels) - 1 < system.count
 
 
 def test_fill_is_what_elimination_makes():

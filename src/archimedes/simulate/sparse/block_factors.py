@@ -10,11 +10,20 @@ Blocks are kept with their columns one after the other: ``block[j, i]`` is the e
 column j. Order of operations, for K ascending: the diagonal block is inverted (Gauss-Jordan,
 largest pivot of its column first), ``L = A[I, K] inv``, ``A[I, J] -= L A[K, J]``, products summed
 over k ascending, one rounding for each product and each sum. Every way to compute it has the same
-bits.
+bits. Rounded factors are the same in float32, but for the inverses, which are rounded at the end;
+numbers too small to be normal count as zero, because they are slow and many: what is far from the
+diagonal decays. (Products that round to the least normal number from below are those for which
+CPUs may differ.)
+
+Diagonal blocks that touch the same later ones, and each the next, are a panel: natively all that a
+panel does to a block behind it is done at once, so that it is fetched once and stays in registers.
+Where the blocks of a panel lie follows from their number, so that one table is enough: the block
+for each pair of those behind it.
 """
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +35,9 @@ __all__ = ["Factors", "SparseSystem"]
 
 #: Elements may grow by this factor in a factorisation.
 GROWTH = 1e10
-#: Diagonal blocks that are eliminated before what lies behind all of them is touched.
+#: Diagonal blocks of a panel at most.
 PANEL = 8
+_LEAST = np.finfo(np.float32).tiny
 
 
 class SparseSystem:
@@ -46,26 +56,27 @@ class SparseSystem:
         self.rows, self.columns, self.n = np.asarray(rows), np.asarray(columns), n
         self.elimination: Elimination = eliminated(self.rows, self.columns, n)
         self.native = native
-        #: Memory of factors that are not used any more.
-        self._free: list[np.ndarray] = []
-        self._free_rounded: list[np.ndarray] = []
+        #: Memory of factors that are not used any more, and of rounded ones.
+        self._free: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._number()
 
     def _number(self) -> None:
-        """Give every block a number: diagonal ones first, then pairs below and right of them."""
+        """Give every block a number: diagonal ones first, all below them, all right of them."""
         blocks, below = self.elimination.blocks, self.elimination.below
-        count = len(blocks)
-        self.count = count
+        count = self.count = len(blocks)
         self.starts = np.concatenate([[0], np.cumsum([len(b) for b in below])]).astype(np.int64)
-        self.later = np.array([k for b in below for k in b], dtype=np.int64)
-        pairs = len(self.later)
-        self.lower = count + 2 * np.arange(pairs)
-        self.upper = self.lower + 1
-        self.total = count + 2 * pairs
-        self.home = np.empty(self.n, dtype=np.int64)
-        self.within = np.empty(self.n, dtype=np.int64)
-        for number, block in enumerate(blocks):
-            self.home[block], self.within[block] = number, range(len(block))
+        self.later = np.fromiter(itertools.chain.from_iterable(below), np.int64)
+        self.pairs = len(self.later)
+        self.total = count + 2 * self.pairs
+        first = np.repeat(np.arange(count), np.diff(self.starts))
+        #: Of each pair: the key that ``_pair`` looks for.
+        self._keys = first * count + self.later
+        sizes = [len(block) for block in blocks]
+        unknowns = np.fromiter(itertools.chain.from_iterable(blocks), np.int64)
+        home = np.repeat(np.arange(count), sizes)
+        within = np.arange(self.n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.home, self.within = np.empty(self.n, np.int64), np.empty(self.n, np.int64)
+        self.home[unknowns], self.within[unknowns] = home, within
         #: Where unknowns lie in the vector of all blocks.
         self.place = self.home * SIZE + self.within
         self.entries = self._positions(self.rows, self.columns)
@@ -76,76 +87,65 @@ class SparseSystem:
         spare = np.flatnonzero(unused)
         self.spare = (spare // SIZE * SIZE + spare % SIZE) * SIZE + spare % SIZE
 
+    def _pair(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Return the numbers of pairs of diagonal blocks, which exist."""
+        return np.searchsorted(self._keys, first * self.count + last)
+
     def _block(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Return the numbers of the blocks at these places, which exist."""
-        first, last = np.minimum(row, column), np.maximum(row, column)
-        key = np.repeat(np.arange(self.count), np.diff(self.starts)) * self.count + self.later
-        at = np.searchsorted(key, first * self.count + last) if len(key) else first
-        return np.where(row == column, row, self.count + 2 * at + (row < column))
+        pair = self._pair(np.minimum(row, column), np.maximum(row, column))
+        return np.where(row == column, row, self.count + pair + self.pairs * (row < column))
 
     def _positions(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return where elements lie among all numbers of the blocks."""
         block = self._block(self.home[rows], self.home[columns])
         return (block * SIZE + self.within[columns]) * SIZE + self.within[rows]
 
-    def _panels(self) -> np.ndarray:
-        """Return for each K the last one of its panel: some that follow as neighbours."""
-        last = np.arange(self.count)
-        first = 0
-        for k in range(1, self.count):
-            before = self.later[self.starts[k - 1] : self.starts[k]]
-            if k - first < PANEL and len(before) and before[0] == k:
-                continue
-            last[first:k] = k - 1
-            first = k
-        last[first:] = self.count - 1
-        return last
+    @cached_property
+    def panels(self) -> np.ndarray:
+        """The first diagonal block of each panel, ascending; at the end how many there are."""
+        sizes, later, starts = np.diff(self.starts).tolist(), self.later.tolist(), self.starts
+        found, first = [0], 0
+        for k, at in enumerate(starts[:-2].tolist(), 1):
+            # What k - 1 touches but for k, k touches too: as many are the same.
+            same = sizes[k - 1] == sizes[k] + 1 and later[at] == k
+            if not same or k - first == PANEL:
+                found.append(first := k)
+        return np.array([*found, self.count], dtype=np.int64)
 
     @cached_property
-    def products(self) -> tuple[np.ndarray, np.ndarray]:
-        """The products of the factorisation: (m, 3) of target, left, right; where each K begins.
-
-        Products whose target lies behind a panel are made at its end, those of one target one
-        after the other: the target is fetched once. It gets them in the same order, K ascending.
-        """
-        sizes = np.diff(self.starts)
-        pivot = np.repeat(np.arange(self.count), sizes * sizes)
-        within = np.arange(len(pivot)) - np.repeat(np.cumsum(sizes * sizes) - sizes**2, sizes**2)
-        row, column = np.divmod(within, sizes[pivot])
-        row, column = row + self.starts[pivot], column + self.starts[pivot]
-        target = self._block(self.later[row], self.later[column])
-        last = self._panels()[pivot]
-        behind = np.minimum(self.later[row], self.later[column]) > last
-        at = np.where(behind, last, pivot)
-        # By ``at``, those behind last, by target and, as they are now, by pivot.
-        key = (2 * at + behind) * self.total + np.where(behind, target, 0)
-        order = np.argsort(key, kind="stable")
-        made = np.stack([target, self.lower[row], self.upper[column]], axis=1)[order]
-        begins = np.searchsorted(at[order], np.arange(self.count + 1))
-        return np.ascontiguousarray(made, dtype=np.int64), begins.astype(np.int64)
+    def targets(self) -> np.ndarray:
+        """The pair of each two blocks I < J behind each panel, by panel, I and J."""
+        last = self.panels[1:] - 1
+        size = np.diff(self.starts)[last]
+        # One for each I: how many J follow it, and where those are among ``later``.
+        first = np.repeat(self.starts[last + 1], size)
+        at = np.arange(len(first)) - np.repeat(np.cumsum(size) - size, size)
+        at += np.repeat(self.starts[last], size)
+        follow = first - at - 1
+        one = np.repeat(at, follow)
+        other = np.arange(len(one)) - np.repeat(np.cumsum(follow) - follow, follow) + one + 1
+        return self._pair(self.later[one], self.later[other])
 
     def factored(self, values: np.ndarray, shift: float, rounded: bool = False) -> Factors:
         """Return the factors of ``shift`` times the identity plus the matrix of these entries.
 
-        ``rounded``: they are kept as float32, so that a solution, whose time is that of reading
-        them, takes half of it: good enough for iterations that correct themselves.
+        ``rounded``: they are float32, so that both they and solutions, whose time is that of
+        reading them, take half the time: good enough for iterations that correct themselves.
         """
-        blocks = self._free.pop() if self._free else np.empty((self.total, SIZE, SIZE))
+        free = self._free[rounded]
+        shape = self.total, SIZE, SIZE
+        blocks = free.pop() if free else np.empty(shape, np.float32 if rounded else np.float64)
         flat = blocks.reshape(-1)
         flat[:] = 0.0
-        flat[self.entries] = values
-        flat[self.diagonal] += shift
+        with np.errstate(all="ignore"):
+            flat[self.entries] = _flushed(values.astype(flat.dtype))
+            flat[self.diagonal] += shift
         flat[self.spare] = 1.0
         largest = max(_largest(flat[self.entries]), _largest(flat[self.diagonal]))
         factorise = _factorise if self.native is None else self.native.factorise
         factorise(self, blocks)
-        if rounded:
-            room = self._free_rounded.pop() if self._free_rounded else np.empty(blocks.shape, "f4")
-            with np.errstate(all="ignore"):
-                room[...] = blocks
-            self._free.append(blocks)
-            blocks = room
-        grown = _largest(blocks[self.count + 1 :: 2])
+        grown = _largest(blocks[self.count + self.pairs :])
         # Not the opposite, which nan would pass; a singular block has an infinite inverse.
         if not (grown <= GROWTH * largest and np.isfinite(_largest(blocks[: self.count]))):
             blocks[:] = np.nan
@@ -157,6 +157,13 @@ def _largest(numbers: np.ndarray) -> float:
     return float(np.maximum(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
+def _flushed(numbers: np.ndarray) -> np.ndarray:
+    """Return float32 numbers with zeros for those too small to be normal; float64 as they are."""
+    if numbers.dtype == np.float64:
+        return numbers
+    return np.where(np.abs(numbers) < _LEAST, np.float32(0.0), numbers)
+
+
 class Factors:
     """A factorised system."""
 
@@ -165,8 +172,7 @@ class Factors:
 
     def __del__(self) -> None:
         # New memory costs as much time as a tenth of a factorisation.
-        system = self.system
-        free = system._free if self.blocks.dtype == np.float64 else system._free_rounded
+        free = self.system._free[self.blocks.dtype == np.float32]
         if not free:
             free.append(self.blocks)
 
@@ -207,42 +213,45 @@ def _inverted(block: np.ndarray) -> np.ndarray:
 
 def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return left times right for blocks (m, ...)."""
-    total = left[:, None, 0, :] * right[:, :, 0, None]
+    total = _flushed(left[:, None, 0, :] * right[:, :, 0, None])
     for k in range(1, SIZE):
-        total = total + left[:, None, k, :] * right[:, :, k, None]
+        total = _flushed(total + _flushed(left[:, None, k, :] * right[:, :, k, None]))
     return total
 
 
 def _factorise(system: SparseSystem, blocks: np.ndarray) -> None:
-    products, starts = system.products
+    starts = system.starts.tolist()
     with np.errstate(all="ignore"):
-        for k in range(system.count):
-            lower = system.lower[system.starts[k] : system.starts[k + 1]]
-            blocks[k] = _inverted(blocks[k])
-            if len(lower):
-                blocks[lower] = _product(blocks[lower], blocks[k][None])
-            for target, left, right in products[starts[k] : starts[k + 1]]:
-                for j in range(SIZE):
-                    blocks[target] -= blocks[left][None, j, :] * blocks[right][:, j, None]
+        for k, (a, b) in enumerate(itertools.pairwise(starts)):
+            blocks[k] = _flushed(_inverted(blocks[k].astype(np.float64)).astype(blocks.dtype))
+            if a == b:
+                continue
+            lower, later = slice(system.count + a, system.count + b), system.later[a:b]
+            blocks[lower] = _product(blocks[lower], blocks[k][None])
+            left, right = blocks[lower], blocks[system.pairs :][lower]
+            target = system._block(later[:, None], later)
+            for j in range(SIZE):
+                product = _flushed(left[:, None, None, j, :] * right[:, :, j, None])
+                blocks[target] = _flushed(blocks[target] - product)
 
 
 def _solve(system: SparseSystem, blocks: np.ndarray, x: np.ndarray) -> None:
-    parts = x.reshape(system.count, SIZE)
+    parts, count = x.reshape(system.count, SIZE), system.count
     blocks = blocks.astype(np.float64)
-    spans = list(zip(system.starts.tolist(), system.starts[1:].tolist()))
+    lower, upper = blocks[count : count + system.pairs], blocks[count + system.pairs :]
+
+    def product(block: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        total = block[0] * vector[0]
+        for j in range(1, SIZE):
+            total = total + block[j] * vector[j]
+        return total
+
+    spans = list(enumerate(itertools.pairwise(system.starts.tolist())))
     with np.errstate(all="ignore"):
-        for k, (a, b) in enumerate(spans):
+        for k, (a, b) in spans:
             for p in range(a, b):
-                block, to = blocks[system.lower[p]], system.later[p]
-                for j in range(SIZE):
-                    parts[to] = parts[to] - block[j] * parts[k, j]
-        for k, (a, b) in reversed(list(enumerate(spans))):
-            mine = parts[k].copy()
+                parts[system.later[p]] -= product(lower[p], parts[k])
+        for k, (a, b) in reversed(spans):
             for p in range(a, b):
-                block, other = blocks[system.upper[p]], parts[system.later[p]]
-                for j in range(SIZE):
-                    mine = mine - block[j] * other[j]
-            total = blocks[k][0] * mine[0]
-            for j in range(1, SIZE):
-                total = total + blocks[k][j] * mine[j]
-            parts[k] = total
+                parts[k] -= product(upper[p], parts[system.later[p]])
+            parts[k] = product(blocks[k], parts[k].copy())

@@ -34,11 +34,14 @@ class Elimination:
 def _neighbours(rows: np.ndarray, columns: np.ndarray, n: int) -> list[list[int]]:
     """Return the unknowns that each is coupled to, in either direction."""
     off = rows != columns
-    ends = np.concatenate([rows[off], columns[off]]), np.concatenate([columns[off], rows[off]])
-    pairs = np.unique(ends[0] * n + ends[1])
-    first, second = pairs // n, (pairs % n).tolist()
-    starts = np.searchsorted(first, np.arange(n + 1)).tolist()
-    return [second[a:b] for a, b in itertools.pairwise(starts)]
+    first, second = rows[off], columns[off]
+    keys = np.concatenate([first * n + second, second * n + first])
+    # Most of them are in order already, in two runs: what a stable sort is made for.
+    keys.sort(kind="stable")
+    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    ends = (keys % n).tolist()
+    starts = np.searchsorted(keys, n * np.arange(n + 1)).tolist()
+    return [ends[a:b] for a, b in itertools.pairwise(starts)]
 
 
 def _gathered(neighbours: list[list[int]]) -> list[list[int]]:
@@ -124,7 +127,11 @@ def _children_first(order: list[int], below: list[set[int]]) -> tuple[list[int],
 
 
 def _least_first(around: list[set[int]]) -> tuple[list[int], list[set[int]]]:
-    """Eliminate the node with the fewest neighbours again and again; these become neighbours."""
+    """Eliminate the node with the fewest neighbours again and again; these become neighbours.
+
+    A neighbour that then has no others is the next one, whatever else there is: all such follow at
+    once, without sets of their own (George and Liu call it mass elimination).
+    """
     queue = [(len(mine), number) for number, mine in enumerate(around)]
     heapq.heapify(queue)
     order: list[int] = []
@@ -135,12 +142,21 @@ def _least_first(around: list[set[int]]) -> tuple[list[int], list[set[int]]]:
         mine = around[number]
         if done[number] or degree != len(mine):
             continue
-        done[number] = True
-        order.append(number)
-        below.append(mine)
+        inner, outer = [], []
         for other in mine:
             theirs = around[other]
             theirs |= mine
-            theirs -= {other, number}
+            # It is among them itself, as is the one that goes.
+            (inner if len(theirs) == degree + 1 else outer).append(other)
+        gone = {number, *inner}
+        for one in (number, *sorted(inner)):
+            mine = mine - {one}
+            done[one] = True
+            order.append(one)
+            below.append(mine)
+        for other in outer:
+            theirs = around[other]
+            theirs -= gone
+            theirs.discard(other)
             heapq.heappush(queue, (len(theirs), other))
     return order, below

@@ -17,11 +17,15 @@ __all__ = ["add_guarded"]
 
 
 class Register(NamedTuple):
-    """A control register: its type in LLVM, the bits that matter, and their default."""
+    """A control register: its type in LLVM, the bits that matter, and their default.
+
+    ``flushing``: their value where numbers too small to be normal count as zero.
+    """
 
     kind: str
     mask: int
     default: int
+    flushing: int
     declarations: tuple[str, ...]
     read: tuple[str, ...]
     write: tuple[str, ...]
@@ -33,6 +37,7 @@ _MXCSR = Register(
     "i32",
     0xFFC0,
     0x1F80,
+    0x9FC0,
     (
         "declare void @llvm.x86.sse.stmxcsr(ptr)",
         "declare void @llvm.x86.sse.ldmxcsr(ptr)",
@@ -46,6 +51,7 @@ _FPCR = Register(
     "i64",
     0x7FF_FF07,
     0,
+    1 << 24,
     (
         "declare i64 @llvm.aarch64.get.fpcr()",
         "declare void @llvm.aarch64.set.fpcr(i64)",
@@ -57,8 +63,13 @@ _FPCR = Register(
 _REGISTERS = {"x86_64": _MXCSR, "aarch64": _FPCR, "arm64": _FPCR}
 
 
-def add_guarded(module: Module, name: str, parameters: str, inner: str) -> None:
-    """Add the function ``i32 name(parameters)``: ``inner`` in the default environment."""
+def add_guarded(
+    module: Module, name: str, parameters: str, inner: str, flushes: bool = False
+) -> None:
+    """Add the function ``i32 name(parameters)``: ``inner`` in the default environment.
+
+    ``flushes``: in one where subnormal numbers are zero, on CPUs with such a register.
+    """
     register = _REGISTERS.get(module.target.triple.split("-")[0])
     call = f"call i32 @{inner}({parameters})"
     head = f"define i32 @{name}({parameters}) nounwind {{"
@@ -67,11 +78,12 @@ def add_guarded(module: Module, name: str, parameters: str, inner: str) -> None:
     else:
         for line in register.declarations:
             module.declarations[line] = line
-        lines = _guarded(register, call)
+        wanted = register.flushing if flushes else register.default
+        lines = _guarded(register, wanted, call)
     module.functions.append("\n".join([head, "entry:", *lines, "}"]))
 
 
-def _guarded(r: Register, call: str) -> list[str]:
+def _guarded(r: Register, wanted: int, call: str) -> list[str]:
     def write(value: object) -> list[str]:
         return ["  " + line.format(value=value) for line in r.write]
 
@@ -79,13 +91,13 @@ def _guarded(r: Register, call: str) -> list[str]:
         f"  %place = alloca {r.kind}, align 8",
         *("  " + line for line in r.read),
         f"  %set = and {r.kind} %found, {r.mask}",
-        f"  %other = icmp ne {r.kind} %set, {r.default}",
+        f"  %other = icmp ne {r.kind} %set, {wanted}",
         "  br i1 %other, label %changed, label %usual, !prof !0",
         "usual:",
         f"  %status = tail {call}",
         "  ret i32 %status",
         "changed:",
-        *write(r.default),
+        *write(wanted),
         f"  %result = {call}",
         *write("%found"),
         "  ret i32 %result",

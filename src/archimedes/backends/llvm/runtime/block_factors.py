@@ -16,177 +16,23 @@ import numpy as np
 from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.spelling import Spelling
+from archimedes.backends.llvm.runtime.block_arithmetic import (
+    SIZE,
+    add_inverse,
+    add_multiply,
+    add_update,
+    block_writer,
+    vector_product,
+)
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 from archimedes.backends.llvm.runtime.pointers import data_pointer
 
 __all__ = ["factorise", "solve"]
 
-#: Rows and columns of a block.
-SIZE = 8
-_BYTES = 8 * SIZE * SIZE
-_TABLES = "ptr %blocks, ptr %starts, ptr %later, ptr %lower, ptr %upper"
-FACTORISE = f"{_TABLES}, ptr %products, ptr %begins, i64 %count"
-SOLVE = f"{_TABLES}, ptr %x, i64 %count"
-
-
-class _Writer:
-    """Writes arithmetic on the columns of blocks, in vectors of the CPU's width."""
-
-    def __init__(self, f: Function, width: int) -> None:
-        self.f, self.width = f, width
-        self.kind = f"<{width} x double>"
-        self.parts = range(0, SIZE, width)
-
-    def at(self, base: str, item: int) -> str:
-        """Return the address of a number."""
-        return self.f.value(f"getelementptr double, ptr {base}, i64 {item}") if item else base
-
-    def load(self, base: str, item: int) -> str:
-        """Load a vector."""
-        return self.f.value(f"load {self.kind}, ptr {self.at(base, item)}, align 8")
-
-    def load_rounded(self, base: str, item: int) -> str:
-        """Load a vector of float32, as float64."""
-        at = f"getelementptr float, ptr {base}, i64 {item}"
-        place = self.f.value(at) if item else base
-        one = self.f.value(f"load <{self.width} x float>, ptr {place}, align 4")
-        return self.f.value(f"fpext <{self.width} x float> {one} to {self.kind}")
-
-    def store(self, value: str, base: str, item: int) -> None:
-        """Store a vector."""
-        self.f.line(f"store {self.kind} {value}, ptr {self.at(base, item)}, align 8")
-
-    def spread(self, base: str, item: int) -> str:
-        """Load a number into all lanes."""
-        one = self.f.value(f"load double, ptr {self.at(base, item)}, align 8")
-        return self.spread_value(one)
-
-    def spread_value(self, one: str) -> str:
-        """Copy a number to all lanes."""
-        first = self.f.value(f"insertelement {self.kind} poison, double {one}, i64 0")
-        zeros = f"<{self.width} x i32> zeroinitializer"
-        return self.f.value(f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros}")
-
-    def combined(self, op: str, total: str | None, a: str, b: str) -> str:
-        """Return total plus or minus a times b, each rounded; without a total the product."""
-        product = self.f.value(f"fmul {self.kind} {a}, {b}")
-        return self.f.value(f"{op} {self.kind} {total}, {product}") if total else product
-
-
-def _function(module: Module, name: str, parameters: str) -> tuple[Function, _Writer]:
-    f = Function(module, f"define internal void @{name}({parameters})")
-    return f, _Writer(f, min(SIZE, module.target.lanes))
-
-
-def _add_product(module: Module, name: str, op: str | None) -> None:
-    """Write ``to (op)= left times right``, with ``op`` fadd or fsub; None: ``to = left right``."""
-    f, w = _function(module, name, "ptr %to, ptr %left, ptr %right")
-    for part in w.parts:
-        columns = [w.load("%left", SIZE * k + part) for k in range(SIZE)]
-        with f.loop(0, SIZE) as loop:
-            offset = f.value(f"mul i64 {loop.counter}, {SIZE}")
-            to = f.value(f"getelementptr double, ptr %to, i64 {offset}")
-            right = f.value(f"getelementptr double, ptr %right, i64 {offset}")
-            total = None if op is None else w.load(to, part)
-            for k, column in enumerate(columns):
-                total = w.combined(op or "fadd", total, column, w.spread(right, k))
-            assert total is not None
-            w.store(total, to, part)
-    f.finish()
-
-
-def _add_vector_product(module: Module, name: str, op: str | None, rounded: bool) -> None:
-    """Write ``to (op)= block times x`` for vectors of a block's length."""
-    f, w = _function(module, name, "ptr %to, ptr %block, ptr %x")
-    load = w.load_rounded if rounded else w.load
-    totals = [None if op is None else w.load("%to", part) for part in w.parts]
-    spread = [w.spread("%x", k) for k in range(SIZE)]
-    found: list[str] = []
-    for part, start in zip(w.parts, totals):
-        total = start
-        for k in range(SIZE):
-            total = w.combined(op or "fadd", total, load("%block", SIZE * k + part), spread[k])
-        assert total is not None
-        found.append(total)
-    # All is read before anything is written: x may be ``to``.
-    for part, total in zip(w.parts, found):
-        w.store(total, "%to", part)
-    f.finish()
-
-
-def _element(f: Function, base: str, row: str, column: str) -> str:
-    """Return the address of an element of the working rows (SIZE, 2 SIZE)."""
-    start = f.value(f"mul i64 {row}, {2 * SIZE}")
-    return f.value(f"getelementptr double, ptr {base}, i64 {f.value(f'add i64 {start}, {column}')}")
-
-
-def _load(f: Function, address: str) -> str:
-    return f.value(f"load double, ptr {address}, align 8")
-
-
-def _add_inverse(module: Module) -> None:
-    """Write the inverse of a block, in its place, by Gauss-Jordan elimination with pivots."""
-    f, w = _function(module, "invert", "ptr %block, ptr %work")
-    f.module.declare("@llvm.fabs.f64", "double", "double")
-    with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
-        at = f.value(f"add i64 {f.value(f'mul i64 {j.counter}, {SIZE}')}, {i.counter}")
-        source = f.value(f"getelementptr double, ptr %block, i64 {at}")
-        f.line(
-            f"store double {_load(f, source)}, "
-            f"ptr {_element(f, '%work', i.counter, j.counter)}, align 8"
-        )
-        same = f.value(f"icmp eq i64 {i.counter}, {j.counter}")
-        one = f.value(f"select i1 {same}, double 1.0, double 0.0")
-        right = f.value(f"add i64 {j.counter}, {SIZE}")
-        f.line(f"store double {one}, ptr {_element(f, '%work', i.counter, right)}, align 8")
-    with f.loop(0, SIZE) as column:
-        _eliminate(f, w, column.counter)
-    with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
-        right = f.value(f"add i64 {j.counter}, {SIZE}")
-        found = _load(f, _element(f, "%work", i.counter, right))
-        at = f.value(f"add i64 {f.value(f'mul i64 {j.counter}, {SIZE}')}, {i.counter}")
-        to = f.value(f"getelementptr double, ptr %block, i64 {at}")
-        f.line(f"store double {found}, ptr {to}, align 8")
-    f.finish()
-
-
-def _eliminate(f: Function, w: _Writer, c: str) -> None:
-    """Bring column c of the working rows to that of the identity."""
-    wide = range(0, 2 * SIZE, w.width)
-    below = f.value(f"add i64 {c}, 1")
-
-    def size(row: str) -> str:
-        return f.value(
-            f"call double @llvm.fabs.f64(double {_load(f, _element(f, '%work', row, c))})"
-        )
-
-    with f.loop(below, SIZE, [("i64", c), ("double", size(c))]) as search:
-        best, most = search.carried
-        mine = size(search.counter)
-        larger = f.value(f"fcmp ogt double {mine}, {most}")
-        search.next = [
-            f.value(f"select i1 {larger}, i64 {search.counter}, i64 {best}"),
-            f.value(f"select i1 {larger}, double {mine}, double {most}"),
-        ]
-    first, pivot = (_element(f, "%work", row, "0") for row in (c, search.carried[0]))
-    here, there = ([w.load(base, k) for k in wide] for base in (first, pivot))
-    for k, a, b in zip(wide, here, there):
-        w.store(a, pivot, k)
-        w.store(b, first, k)
-    head = _load(f, _element(f, "%work", c, c))
-    scale = w.spread_value(f.value(f"fdiv double 1.0, {head}"))
-    scaled = [f.value(f"fmul {w.kind} {w.load(first, k)}, {scale}") for k in wide]
-    for k, value in zip(wide, scaled):
-        w.store(value, first, k)
-    with f.loop(0, SIZE) as row:
-        other, after = f.label(), f.label()
-        f.fork(f.value(f"icmp eq i64 {row.counter}, {c}"), after, other)
-        f.start(other)
-        base = _element(f, "%work", row.counter, "0")
-        factor = w.spread_value(_load(f, _element(f, "%work", row.counter, c)))
-        for k, value in zip(wide, scaled):
-            w.store(w.combined("fsub", w.load(base, k), factor, value), base, k)
-        f.jump(after)
+_TABLES = "ptr %blocks, ptr %starts, ptr %later"
+_COUNTS = "i64 %count, i64 %pairs"
+FACTORISE = f"{_TABLES}, ptr %panels, ptr %targets, {_COUNTS}, i64 %all"
+SOLVE = f"{_TABLES}, ptr %x, {_COUNTS}"
 
 
 def _number(f: Function, table: str, index: str) -> str:
@@ -194,100 +40,178 @@ def _number(f: Function, table: str, index: str) -> str:
     return f.value(f"load i64, ptr {at}, align 8")
 
 
-def _block(f: Function, number: str, base: str = "%blocks", size: int = _BYTES) -> str:
-    offset = f.value(f"mul i64 {number}, {size}")
-    return f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-
 def _span(f: Function, table: str, k: str) -> tuple[str, str]:
     return _number(f, table, k), _number(f, table, f.value(f"add i64 {k}, 1"))
 
 
-def _add_factorise(module: Module) -> None:
+class _Blocks:
+    """Where blocks lie: those on the diagonal, all below it, all right of it."""
+
+    def __init__(self, f: Function, size: int) -> None:
+        self.f, self.size = f, size
+        self.lower = self.at("%blocks", "%count")
+        self.upper = self.at(self.lower, "%pairs")
+
+    def at(self, base: str, number: str) -> str:
+        """Return the address of a block."""
+        offset = self.f.value(f"mul i64 {number}, {self.size}")
+        return self.f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def pair(self, number: str) -> tuple[str, str]:
+        """Return the addresses of a block below the diagonal, and of that right of it."""
+        return self.at(self.lower, number), self.at(self.upper, number)
+
+
+class _Panel:
+    """Writes what is done with the diagonal blocks ``first`` to ``end`` of a panel.
+
+    The blocks that one of them touches follow each other: those of the panel, then those behind.
+    """
+
+    def __init__(self, f: Function, blocks: _Blocks, first: str, end: str) -> None:
+        self.f, self.blocks, self.first, self.end = f, blocks, first, end
+        self.begin, self.behind = _span(f, "%starts", first)
+        size = f.value(f"sub i64 {self.behind}, {self.begin}")
+        self.step = f.value(f"mul i64 {f.value(f'sub i64 {size}, 1')}, {blocks.size}")
+
+    def update(self, to: str, left: str, right: str, many: str) -> None:
+        """Write ``to -= left right`` for the first ones of the panel."""
+        given = f"ptr {to}, ptr {left}, ptr {right}, i64 {many}, i64 {self.step}"
+        self.f.line(f"call void @update({given})")
+
+    def column(self, k: str) -> None:
+        """Write the elimination of one of them."""
+        f, blocks = self.f, self.blocks
+        begin, end = _span(f, "%starts", k)
+        diagonal = blocks.at("%blocks", k)
+        before = f.value(f"sub i64 {k}, {self.first}")
+        some, done = f.label(), f.label()
+        f.fork(f.value(f"icmp sgt i64 {before}, 0"), some, done)
+        f.start(some)
+        behind = f.value(f"add i64 {self.begin}, {before}")
+        left, right = blocks.pair(f.value(f"sub i64 {behind}, 1"))
+        self.update(diagonal, left, right, before)
+        shift = f.value(f"sub i64 {behind}, {begin}")
+        with f.loop(begin, end) as loop:
+            lower, upper = blocks.pair(loop.counter)
+            below, beside = blocks.pair(f.value(f"add i64 {loop.counter}, {shift}"))
+            self.update(lower, below, right, before)
+            self.update(upper, left, beside, before)
+        f.jump(done)
+        f.line(f"call void @invert(ptr {diagonal}, ptr %work)")
+        with f.loop(begin, end) as loop:
+            f.line(f"call void @multiply(ptr {blocks.pair(loop.counter)[0]}, ptr {diagonal})")
+
+    def rest(self, target: str) -> str:
+        """Write what it does to blocks behind it; returns where the next panel's targets are."""
+        f, blocks = self.f, self.blocks
+        many = f.value(f"sub i64 {self.end}, {self.first}")
+        last = f.value(f"sub i64 {self.end}, 1")
+        begin, end = _span(f, "%starts", last)
+        shift = f.value(f"sub i64 {f.value(f'add i64 {self.begin}, {many}')}, 1")
+        shift = f.value(f"sub i64 {shift}, {begin}")
+        with f.loop(begin, end, [("i64", target)]) as one:
+            left, right = blocks.pair(f.value(f"add i64 {one.counter}, {shift}"))
+            diagonal = blocks.at("%blocks", _number(f, "%later", one.counter))
+            self.update(diagonal, left, right, many)
+            following = f.value(f"add i64 {one.counter}, 1")
+            with f.loop(following, end, [("i64", one.carried[0])]) as other:
+                lower, upper = blocks.pair(_number(f, "%targets", other.carried[0]))
+                below, beside = blocks.pair(f.value(f"add i64 {other.counter}, {shift}"))
+                self.update(upper, left, beside, many)
+                self.update(lower, below, right, many)
+                other.next = [f.value(f"add i64 {other.carried[0]}, 1")]
+            one.next = other.carried
+        return one.carried[0]
+
+
+def _add_factorise(module: Module, size: int) -> None:
+    """Write the factorisation; ``size``: bytes of a block."""
     f = Function(module, f"define internal i32 @factorise({FACTORISE}) noinline")
     f.line(f"%work = alloca [{2 * SIZE * SIZE} x double], align 64")
-    f.line(f"%copy = alloca [{SIZE * SIZE} x double], align 64")
-    f.module.declare("@llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
-    with f.loop(0, "%count") as loop:
-        k = loop.counter
-        diagonal = _block(f, k)
-        f.line(f"call void @invert(ptr {diagonal}, ptr %work)")
-        with f.loop(*_span(f, "%starts", k)) as panel:
-            block = _block(f, _number(f, "%lower", panel.counter))
-            f.line(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr %copy, ptr {block}, i64 {_BYTES}, i1 false)"
-            )
-            f.line(f"call void @multiply(ptr {block}, ptr %copy, ptr {diagonal})")
-        with f.loop(*_span(f, "%begins", k)) as update:
-            row = _block(f, update.counter, "%products", 24)
-            to, left, right = (_block(f, _number(f, row, str(j))) for j in range(3))
-            f.line(f"call void @reduce(ptr {to}, ptr {left}, ptr {right})")
+    blocks = _Blocks(f, size)
+    with f.loop(0, "%all", [("i64", "0")]) as loop:
+        panel = _Panel(f, blocks, *_span(f, "%panels", loop.counter))
+        with f.loop(panel.first, panel.end) as pivot:
+            panel.column(pivot.counter)
+        loop.next = [panel.rest(loop.carried[0])]
     f.finish("ret i32 0")
 
 
-def _add_solve(module: Module, size: int) -> None:
+def _add_solve(module: Module, item: str, size: int) -> None:
     """Write the solution; ``size``: bytes of a block."""
     f = Function(module, f"define internal i32 @solve({SOLVE}) noinline")
-
-    def at(number: str) -> str:
-        return _block(f, number, size=size)
+    blocks, w = _Blocks(f, size), block_writer(f, "double")
 
     def part(number: str) -> str:
-        return _block(f, number, "%x", 8 * SIZE)
+        return f.value(f"getelementptr [{SIZE} x double], ptr %x, i64 {number}")
+
+    def spread(base: str) -> list[str]:
+        return [w.spread(base, k) for k in range(SIZE)]
+
+    def less(totals: list[str], found: list[str]) -> list[str]:
+        return [f.value(f"fsub {w.kind} {a}, {b}") for a, b in zip(totals, found)]
 
     with f.loop(0, "%count") as loop:
-        mine = part(loop.counter)
+        mine = spread(part(loop.counter))
         with f.loop(*_span(f, "%starts", loop.counter)) as panel:
-            block = at(_number(f, "%lower", panel.counter))
+            found = vector_product(w, item, blocks.pair(panel.counter)[0], mine)
             to = part(_number(f, "%later", panel.counter))
-            f.line(f"call void @reduce_vector(ptr {to}, ptr {block}, ptr {mine})")
+            for at, total in zip(w.parts, less([w.load(to, at) for at in w.parts], found)):
+                w.store(total, to, at)
     last = f.value("sub i64 %count, 1")
     with f.loop(0, "%count") as loop:
         k = f.value(f"sub i64 {last}, {loop.counter}")
-        mine = part(k)
-        with f.loop(*_span(f, "%starts", k)) as panel:
-            block = at(_number(f, "%upper", panel.counter))
-            other = part(_number(f, "%later", panel.counter))
-            f.line(f"call void @reduce_vector(ptr {mine}, ptr {block}, ptr {other})")
-        f.line(f"call void @multiply_vector(ptr {mine}, ptr {at(k)}, ptr {mine})")
+        to = part(k)
+        begun = [(w.kind, w.load(to, at)) for at in w.parts]
+        with f.loop(*_span(f, "%starts", k), begun) as panel:
+            other = spread(part(_number(f, "%later", panel.counter)))
+            found = vector_product(w, item, blocks.pair(panel.counter)[1], other)
+            panel.next = less(panel.carried, found)
+        for at, total in zip(w.parts, panel.carried):
+            w.store(total, to, at)
+        for at, total in zip(w.parts, vector_product(w, item, blocks.at("%blocks", k), spread(to))):
+            w.store(total, to, at)
     f.finish("ret i32 0")
 
 
-@lru_cache(maxsize=3)
-def _native(name: str) -> Callable[..., int]:
-    """Return one of the three functions."""
+@lru_cache(maxsize=4)
+def _native(name: str, item: str) -> Callable[..., int]:
+    """Return one of the functions, for blocks of double or float."""
     target = host_target(None)
     module = Module(Spelling(1), target)
+    size = (8 if item == "double" else 4) * SIZE * SIZE
     if name == "factorise":
-        _add_product(module, "multiply", None)
-        _add_product(module, "reduce", "fsub")
-        _add_inverse(module)
-        _add_factorise(module)
-        parameters, pointers = FACTORISE, 7
+        add_update(module, item)
+        add_multiply(module, item)
+        add_inverse(module, item)
+        _add_factorise(module, size)
+        parameters, pointers, counts = FACTORISE, 5, 3
     else:
-        rounded = name == "solve_rounded"
-        _add_vector_product(module, "multiply_vector", None, rounded)
-        _add_vector_product(module, "reduce_vector", "fsub", rounded)
-        _add_solve(module, _BYTES // 2 if rounded else _BYTES)
-        parameters, pointers = SOLVE, 6
-    add_guarded(module, f"arc_{name}", parameters, name.split("_")[0])
+        _add_solve(module, item, size)
+        parameters, pointers, counts = SOLVE, 4, 2
+    add_guarded(module, f"arc_{name}", parameters, name, flushes=item == "float")
     code = NativeCode(target.compile(module.text()), f"arc_{name}")
-    kinds = [*[ctypes.c_void_p] * pointers, ctypes.c_int64]
-    function: Callable[..., int] = code.function(*kinds)
+    function: Callable[..., int] = code.function(
+        *[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * counts
+    )
     return function
 
 
-def _pointers(system: Any, *arrays: np.ndarray) -> list[int]:
-    tables = (system.starts, system.later, system.lower, system.upper)
-    return [data_pointer(array) for array in (arrays[0], *tables, *arrays[1:])]
+def _called(
+    name: str, blocks: np.ndarray, system: Any, arrays: tuple[Any, ...], *more: int
+) -> None:
+    function = _native(name, "double" if blocks.dtype == np.float64 else "float")
+    tables = (blocks, system.starts, system.later, *arrays)
+    function(*[data_pointer(array) for array in tables], system.count, system.pairs, *more)
 
 
 def factorise(system: Any, blocks: np.ndarray) -> None:
-    """Factorise ``blocks`` of a ``SparseSystem`` in place."""
-    _native("factorise")(*_pointers(system, blocks, *system.products), system.count)
+    """Factorise ``blocks`` of a ``SparseSystem`` in place, in their dtype."""
+    panels = system.panels
+    _called("factorise", blocks, system, (panels, system.targets), len(panels) - 1)
 
 
 def solve(system: Any, blocks: np.ndarray, x: np.ndarray) -> None:
     """Solve for the right side ``x``, in place; ``blocks`` may be rounded to float32."""
-    name = "solve" if blocks.dtype == np.float64 else "solve_rounded"
-    _native(name)(*_pointers(system, blocks, x), system.count)
+    _called("solve", blocks, system, (x,))
