@@ -189,16 +189,40 @@ class BlockPatterns:
     second: SparsePattern
 
     def __post_init__(self) -> None:
-        block, first, second = self.block, self.first, self.second
+        block, first = self.block, self.first
         #: Which entries of a row of ``slopes`` belong to the gradient of the objective.
         self.of_objective = np.flatnonzero(block.rows[0, first.rows] < 0)
         self.of_constraints = np.flatnonzero(block.rows[0, first.rows] >= 0)
         self.objective_columns = Columns(self.of_objective)
         self.constraint_columns = Columns(self.of_constraints)
-        self.gradient_at = block.index[:, first.columns[self.of_objective]].ravel()
-        self.rows = block.rows[:, first.rows[self.of_constraints]].ravel()
-        self.columns = block.index[:, first.columns[self.of_constraints]].ravel()
-        above = block.index[:, second.rows].ravel()
-        left = block.index[:, second.columns].ravel()
-        # Local order need not be the global one: the lower triangle is what is wanted.
-        self.hess_rows, self.hess_columns = np.maximum(above, left), np.minimum(above, left)
+
+    # Long lists, which not every solver needs.
+
+    @cached_property
+    def gradient_at(self) -> np.ndarray:
+        """Unknowns that the entries of the gradient belong to."""
+        return self._unknowns(self.first.columns[self.of_objective])
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Rows of the entries of the Jacobian."""
+        return self.block.rows.take(self.first.rows[self.of_constraints], axis=1).ravel()
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Columns of the entries of the Jacobian."""
+        return self._unknowns(self.first.columns[self.of_constraints])
+
+    @cached_property
+    def hess_rows(self) -> np.ndarray:
+        """Rows of the entries of the Hessian's lower triangle."""
+        # Local order need not be the global one.
+        return np.maximum(*map(self._unknowns, (self.second.rows, self.second.columns)))
+
+    @cached_property
+    def hess_columns(self) -> np.ndarray:
+        """Columns of the entries of the Hessian's lower triangle."""
+        return np.minimum(*map(self._unknowns, (self.second.rows, self.second.columns)))
+
+    def _unknowns(self, local: np.ndarray) -> np.ndarray:
+        return self.block.index.take(local, axis=1).ravel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,19 @@ class Structure:
 
     def __init__(self, patterns: Sequence[BlockPatterns], n: int, m: int) -> None:
         self.patterns, self.n, self.m = patterns, n, m
-
-        def joined(name: str) -> np.ndarray:
-            parts = [getattr(p, name) for p in self.patterns]
-            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-        self.jac_rows, self.jac_columns = joined("rows"), joined("columns")
-        self.hess_rows, self.hess_columns = joined("hess_rows"), joined("hess_columns")
-        self.gradient_at = joined("gradient_at")
         #: What solvers have prepared for it; whoever works with it takes it out meanwhile.
         self.prepared: dict[Any, Any] = {}
+
+    def _joined(self, name: str) -> np.ndarray:
+        parts = [getattr(p, name) for p in self.patterns]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    # Long lists, which not every solver needs.
+    jac_rows = cached_property(lambda self: self._joined("rows"))
+    jac_columns = cached_property(lambda self: self._joined("columns"))
+    hess_rows = cached_property(lambda self: self._joined("hess_rows"))
+    hess_columns = cached_property(lambda self: self._joined("hess_columns"))
+    gradient_at = cached_property(lambda self: self._joined("gradient_at"))
 
     def jac_matrix(self, entries: np.ndarray) -> Any:
         """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""
@@ -69,7 +73,8 @@ class Evaluator:
         self.counts = {"values": _Count(), "slopes": _Count(), "curvature": _Count()}
         self._x: np.ndarray | None = None
         self._values: tuple[float, np.ndarray] | None = None
-        self._slopes: tuple[np.ndarray, np.ndarray] | None = None
+        self._slopes: tuple[np.ndarray, list[np.ndarray]] | None = None
+        self._entries: np.ndarray | None = None
         # Rows that only one number belongs to need no summing.
         rows = [block.constraints.of(block.rows) for block in blocks]
         every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
@@ -104,17 +109,24 @@ class Evaluator:
 
     def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of f (n,) and the entries of the Jacobian of g."""
+        gradient, parts = self.slope_parts(x)
+        if self._entries is None:
+            start = time.perf_counter()
+            every = zip(self.structure.patterns, parts)
+            self._entries = _joined([p.constraint_columns.of(part) for p, part in every])
+            self.counts["slopes"].seconds += time.perf_counter() - start
+        return gradient, self._entries
+
+    def slope_parts(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the gradient of f (n,) and the slopes of each block, (places, entries)."""
         x = self._move(x)
         if self._slopes is None:
             start = time.perf_counter()
-            gradient, entries = [], []
-            for block, pattern in zip(self.blocks, self.structure.patterns):
-                made = block.slopes(x, self.args)
-                gradient.append(pattern.objective_columns.of(made))
-                entries.append(pattern.constraint_columns.of(made))
-            at, n = self.structure.gradient_at, self.structure.n
-            whole = summed(at, _joined(gradient), n)
-            self._slopes = whole, _joined(entries)
+            parts = [block.slopes(x, self.args) for block in self.blocks]
+            every = zip(self.structure.patterns, parts)
+            mine = _joined([p.objective_columns.of(part) for p, part in every])
+            whole = summed(self.structure.gradient_at, mine, self.structure.n)
+            self._slopes, self._entries = (whole, parts), None
             self._count("slopes", start)
         return self._slopes
 

@@ -29,7 +29,7 @@ def vectors(w: Any, out: Any) -> None:
 
 
 def scatter(w: Any, entries: Any, places: Any, to: Any, count: Any, size: Any) -> None:
-    """Add each entry to its place, in an array of zeros."""
+    """Add each entry to its place, the first ``size`` numbers there being set to zero before."""
     with w.loop(0, size) as k:
         to[k] = 0.0
     with w.loop(0, count) as k:
@@ -37,122 +37,21 @@ def scatter(w: Any, entries: Any, places: Any, to: Any, count: Any, size: Any) -
         to[at] = to[at] + entries[k]
 
 
-def scatter_scaled(
-    w: Any, entries: Any, scale: Any, places: Any, to: Any, count: Any, size: Any
-) -> None:
-    """Add each entry, times its scale, to its place, in an array of zeros."""
-    with w.loop(0, size) as k:
-        to[k] = 0.0
-    with w.loop(0, count) as k:
-        at = places[k]
-        to[at] = to[at] + entries[k] * scale[k]
-
-
-def sorted_rows(
-    w: Any,
-    rows: Any,
-    columns: Any,
-    count: Any,
-    m: Any,
-    nb: Any,
-    starts: Any,
-    slots: Any,
-    sorted_columns: Any,
-) -> None:
-    """Sort entries by rows, those of the border (columns from nb on) last in each.
-
-    ``starts`` (2 m + 1,), zeros at first, is where rows and the borders' parts in them begin;
-    ``slots`` where each entry is, the last one of all for those without a column (-1).
-    """
-    with w.loop(0, count) as k, w.when(columns[k] > -1):
-        at = rows[k] * 2 + w.select(columns[k] < nb, 0, 1) + 1
-        starts[at] = starts[at] + 1
-    with w.loop(0, m * 2) as i:
-        starts[i + 1] = starts[i + 1] + starts[i]
-    total = starts[m * 2]
-    with w.loop(0, count) as k:
-        slots[k] = total
-        with w.when(columns[k] > -1):
-            at = rows[k] * 2 + w.select(columns[k] < nb, 0, 1)
-            slots[k] = starts[at]
-            sorted_columns[starts[at]] = columns[k]
-            starts[at] = starts[at] + 1
-    # Each begins where the one before it ends.
-    with w.down(0, m * 2) as i:
-        starts[i + 1] = starts[i]
-    starts[0] = 0
-
-
-def spans(
-    w: Any, columns: Any, starts: Any, m: Any, firsts: Any, lengths: Any, seen: Any, out: Any
-) -> None:
-    """First column and length of each row in the band.
-
-    ``out``: the longest, and whether a place is listed twice; ``seen`` (n,) is -1 at first.
-    """
-    longest, twice = w.variable(0, "i64"), w.variable(0, "i64")
+def scale_rows(w: Any, jac: Any, starts: Any, scale: Any, m: Any) -> None:
+    """Multiply each row of A by its scale."""
     with w.loop(0, m) as i:
-        first, last = w.variable(1 << 60, "i64"), w.variable(-1, "i64")
-        with w.loop(starts[i * 2], starts[i * 2 + 1]) as p:
-            first.least(columns[p])
-            last.most(columns[p])
+        factor = scale[i]
         with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
-            at = columns[p]
-            twice.set(w.select(seen[at].equals(i), 1, twice.get()))
-            seen[at] = i
-        length = w.larger(last.get() - first.get() + 1, 0)
-        firsts[i], lengths[i] = first.get(), length
-        longest.most(length)
-    out[0], out[1] = longest.get(), twice.get()
+            jac[p] = jac[p] * factor
 
 
-def apart(
-    w: Any, rows: Any, columns: Any, place: Any, count: Any, nb: Any, i: Any, j: Any, out: Any
-) -> None:
-    """Places i >= j of the Hessian's entries; ``out``: how far apart they are in the band."""
-    most = w.variable(0, "i64")
-    with w.loop(0, count) as k:
-        one, other = place[rows[k]], place[columns[k]]
-        low, high = w.smaller(one, other), w.larger(one, other)
-        i[k], j[k] = high, low
-        with w.when(low > -1), w.when(high < nb):
-            most.most(high - low)
-    out[0] = most.get()
-
-
-def hessian_places(
-    w: Any,
-    i: Any,
-    j: Any,
-    count: Any,
-    nb: Any,
-    nt: Any,
-    kept: Any,
-    ld: Any,
-    nv: Any,
-    at: Any,
-) -> None:
-    """Where the entries (i, j) are: in the band, beside it, in the corner, or behind all that."""
-    band = kept * ld
-    corner = band + nt * nv
-    with w.loop(0, count) as k:
-        high, low = i[k], j[k]
-        within = low * ld + high - low
-        beside = band + (high - nb) * nv + low
-        inside = corner + (high - nb) * nt + low - nb
-        border = w.select(low < nb, beside, inside)
-        used = w.select(high < nb, within, border)
-        at[k] = w.select(low < 0, corner + nt * nt, used)
-
-
-def largest_of_rows(
-    w: Any, entries: Any, rows: Any, slots: Any, dropped: Any, count: Any, largest: Any
-) -> None:
-    """The largest entry of each row; those with the slot ``dropped`` do not count."""
-    with w.loop(0, count) as k, w.when(slots[k] < dropped):
-        row, size = rows[k], abs(entries[k])
-        now = largest[row]
-        largest[row] = w.select(size > now, size, now)
+def largest_of_rows(w: Any, jac: Any, starts: Any, m: Any, largest: Any) -> None:
+    """The largest entry of each row of A."""
+    with w.loop(0, m) as i:
+        most = w.variable(0.0)
+        with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
+            most.most(abs(jac[p]))
+        largest[i] = most.get()
 
 
 def gram(
@@ -219,11 +118,7 @@ def gram(
 functions: dict[str, tuple[str, Callable[..., None]]] = {
     "vectors": ("I", vectors),
     "scatter": ("FIFii", scatter),
-    "scatter_scaled": ("FFIFii", scatter_scaled),
-    "sorted_rows": ("IIiiiIII", sorted_rows),
-    "spans": ("IIiIIII", spans),
-    "apart": ("IIIiiIII", apart),
-    "hessian_places": ("IIiiiiiiI", hessian_places),
-    "largest_of_rows": ("FIIiiF", largest_of_rows),
+    "scale_rows": ("FIFi", scale_rows),
+    "largest_of_rows": ("FIiF", largest_of_rows),
     "gram": ("FFiFFIIIIFiiiiii", gram),
 }

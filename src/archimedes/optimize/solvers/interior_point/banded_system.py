@@ -10,7 +10,7 @@ With D raised to at least delta, dlam is eliminated: M dx = r + A^T D^-1 rc, M =
 the order of a chain this is a narrow band, and it is positive definite exactly where H is on the
 null space of A, up to delta: that is what the inertia of the whole matrix is asked for. Steps of
 refinement on the system above take the effect of delta away again. Unknowns of the border are
-found by their Schur complement. The loops are native (``band_loops.py``).
+found by their Schur complement. The loops are native (``band_loops.py``, ``place_loops.py``).
 
 Sources: J. Nocedal, S. Wright, "Numerical optimization" (2nd ed., Springer 2006), sections 16.1,
 17.4 and 19.3; M. Friedlander, D. Orban, "A primal-dual regularized interior-point method for
@@ -19,15 +19,17 @@ convex quadratic programs", Math. Program. Comput. 4, 2012.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.problems.evaluation import Structure
+from archimedes.optimize.problems.evaluation import Structure, summed
 from archimedes.optimize.solvers.interior_point.band_loops import PANEL
 from archimedes.optimize.solvers.interior_point.chains import Chain
+from archimedes.optimize.solvers.interior_point.entry_tables import EntryTable
 
 __all__ = ["BandedSystem", "Care"]
 
@@ -57,51 +59,54 @@ class BandedSystem:
     def __init__(self, structure: Structure, chain: Chain, loops: Any) -> None:
         self.chain, self.nb, self.nt = chain, chain.band.size, chain.border.size
         self.n, self.m, self.loops = self.nb + self.nt, structure.m, loops
-        self._take_rows(structure)
-        rows, columns = structure.hess_rows, structure.hess_columns
-        count, out = rows.size, np.zeros(2, dtype=np.int64)
-        i, j, self._hess_places = (np.empty(count, dtype=np.int64) for _ in range(3))
-        given = (id(rows), id(columns), id(chain.place), count, self.nb)
-        loops.apart(*given, id(i), id(j), id(out))
-        self.width = max(self.longest - 1, int(out[0]), 0)
+        self._tables = [EntryTable(patterns) for patterns in structure.patterns]
+        self._take_rows()
+        reach = np.zeros(1, dtype=np.int64)
+        for table in self._tables:
+            loops.reach(*table.second, id(chain.place), *table.second_sizes, self.nb, id(reach))
+        self.width = max(self.longest - 1, int(reach[0]), 0)
         self._take_room()
-        sizes = (self.nb, self.nt, self.kept, self.ld, self.nv)
-        loops.hessian_places(id(i), id(j), count, *sizes, id(self._hess_places))
+        self._take_hessian()
         self._bind()
 
-    def _take_rows(self, structure: Structure) -> None:
+    def _take_rows(self) -> None:
         """Sort the entries of A by rows; where each is, and which columns a row spans."""
-        rows = np.ascontiguousarray(structure.jac_rows, dtype=np.int64)
-        columns = self.chain.place[structure.jac_columns]
-        self.jac_rows = rows
-        self.jac_slots = slots = np.empty(rows.size, dtype=np.int64)
-        self.columns, self.starts = self._sorted(rows, columns, slots)
+        place, nb = id(self.chain.place), self.nb
+        starts = np.zeros(2 * self.m + 1, dtype=np.int64)
+        for table in self._tables:
+            self.loops.count_rows(*table.first, place, *table.first_sizes, nb, id(starts))
+        self.starts = starts.cumsum()
+        self._make_columns(int(self.starts[-1]))
+        nexts = self.starts.copy()
+        for table in self._tables:
+            given = (*table.first, place, *table.first_sizes, nb, id(nexts), self.entries)
+            self.loops.fill_rows(*given, id(table.slots), id(self.columns))
         out = np.zeros(2, dtype=np.int64)
         self.firsts, self.lengths = (np.zeros(self.m, dtype=np.int64) for _ in range(2))
         self._spans(out)
         if out[1]:
-            # Some are listed more than once: they share a slot.
-            key = np.where(columns < 0, -1, rows * self.n + columns)
-            every, number = np.unique(key, return_inverse=True)
-            dropped = int(every[0] < 0)
-            once = every[dropped:]
-            unique = np.empty(once.size + 1, dtype=np.int64)
-            unique[-1] = once.size
-            self.columns, self.starts = self._sorted(once // self.n, once % self.n, unique[:-1])
-            slots[:] = unique[number - dropped]
+            self._share_slots()
             self._spans(out)
         self.longest = int(out[0])
-        self.entries = self.columns.size - 1
         self.jac = np.zeros(self.entries + 1)
 
-    def _sorted(
-        self, rows: np.ndarray, columns: np.ndarray, slots: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        starts = np.zeros(2 * self.m + 1, dtype=np.int64)
-        found = np.zeros(rows.size + 1, dtype=np.int64)
-        arrays = (id(starts), id(slots), id(found))
-        self.loops.sorted_rows(id(rows), id(columns), rows.size, self.m, self.nb, *arrays)
-        return found[: starts[-1] + 1].copy(), starts
+    def _make_columns(self, entries: int) -> None:
+        """Make room for so many entries; behind them is a slot for what is dropped."""
+        self.entries, self.columns = entries, np.zeros(entries + 1, dtype=np.int64)
+
+    def _share_slots(self) -> None:
+        """Give entries that are listed more than once one slot."""
+        key = np.concatenate([t.places_in_rows(self.chain.place, self.n) for t in self._tables])
+        every, number = np.unique(key, return_inverse=True)
+        dropped = int(every[0] < 0)
+        once = every[dropped:]
+        self._make_columns(once.size)
+        rows, self.columns[:-1] = np.divmod(once, self.n)
+        parts = np.bincount(2 * rows + (self.columns[:-1] >= self.nb), minlength=2 * self.m)
+        self.starts[1:] = parts.cumsum()
+        slots = np.where(number < dropped, once.size, number - dropped)
+        for table in self._tables:
+            table.slots[:], slots = slots[: table.slots.size], slots[table.slots.size :]
 
     def _spans(self, out: np.ndarray) -> None:
         seen = np.full(self.n, -1, dtype=np.int64)
@@ -127,6 +132,18 @@ class BandedSystem:
         self._same_D: np.ndarray | None = None
         self._zeros, self._room = np.zeros(self.n), np.zeros(2 * (self.n + self.m))
 
+    def _take_hessian(self) -> None:
+        """Find where the entries of H are."""
+        sizes = (self.nb, self.nt, self.kept, self.ld, self.nv)
+        counts = [table.second_count for table in self._tables]
+        self._hess_places = np.empty(sum(counts), dtype=np.int64)
+        begin = 0
+        for table, count in zip(self._tables, counts):
+            to = self._hess_places[begin : begin + count]
+            given = (*table.second, id(self.chain.place), *table.second_sizes, *sizes)
+            self.loops.hessian_places(*given, id(to))
+            begin += count
+
     def _bind(self) -> None:
         """Give the native functions what is the same in all calls."""
         loops = self.loops
@@ -148,19 +165,32 @@ class BandedSystem:
         self._transposed = partial(loops.transposed, *A, self.m)
         self._forward = partial(loops.product, *A, self.m)
 
-    def take_jacobian(self, jacobian: np.ndarray, scale: np.ndarray) -> None:
-        """Take the entries of A, as a structure lists them, each times its scale."""
-        places, to = id(self.jac_slots), id(self.jac)
-        self.loops.scatter_scaled(
-            id(jacobian), id(scale), places, to, jacobian.size, self.entries + 1
-        )
+    def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
+        """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
+        size = self.entries + 1
+        for table, part in zip(self._tables, parts):
+            given = np.ascontiguousarray(part)
+            self.loops.scatter(id(given), id(table.slots), id(self.jac), given.size, size)
+            size = 0
+        if scale is not None:
+            self.loops.scale_rows(id(self.jac), id(self.starts), id(scale), self.m)
 
-    def largest_of_rows(self, jacobian: np.ndarray) -> np.ndarray:
-        """Return the largest of each row of A, for entries as a structure lists them."""
+    def largest_of_rows(self) -> np.ndarray:
+        """Return the largest entry of each row of A (m,)."""
         found = np.zeros(self.m)
-        places = (id(self.jac_rows), id(self.jac_slots))
-        self.loops.largest_of_rows(id(jacobian), *places, self.entries, jacobian.size, id(found))
+        self.loops.largest_of_rows(id(self.jac), id(self.starts), self.m, id(found))
         return found
+
+    def held(self, parts: Sequence[np.ndarray], lam: np.ndarray) -> np.ndarray:
+        """Return the product of A^T and lam for all of the problem's unknowns that bounds hold.
+
+        ``parts`` are slopes as in ``take_jacobian``; the others' numbers are zero.
+        """
+        total = np.zeros(self.chain.place.size)
+        for table, part in zip(self._tables, parts):
+            rows, columns, at = table.dropped(self.entries)
+            total += summed(columns, part.ravel()[at] * lam[rows], total.size)
+        return total
 
     def load(self, hessian: np.ndarray | None) -> None:
         """Take the entries of H, as a structure lists them; None: H is zero."""

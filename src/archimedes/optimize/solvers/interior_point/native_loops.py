@@ -7,7 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from archimedes.function.execution.array_functions import array_functions
-from archimedes.optimize.solvers.interior_point import band_factors, band_loops, point_loops
+from archimedes.optimize.solvers.interior_point import (
+    band_factors,
+    band_loops,
+    place_loops,
+    point_loops,
+)
 
 __all__ = ["native_loops"]
 
@@ -18,6 +23,10 @@ def native_loops() -> SimpleNamespace | None:
 
     They take ``id(array)`` for arrays; whoever calls them keeps these.
     """
-    every = band_loops.functions | band_factors.functions | point_loops.functions
+    every = {
+        name: function
+        for module in (place_loops, band_loops, band_factors, point_loops)
+        for name, function in module.functions.items()
+    }
     made = array_functions(every, Path(__file__).parent)
     return None if made is None else SimpleNamespace(**made)

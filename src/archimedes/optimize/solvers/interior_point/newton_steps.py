@@ -127,10 +127,10 @@ class NewtonSteps(ScaledProblem):
 
     def point(self, trial: Trial, lam: np.ndarray, z: np.ndarray) -> Point:
         """Evaluate slopes at a point."""
-        raw, entries = self.evaluator.slopes(trial.x)
+        raw, parts = self.evaluator.slope_parts(trial.x)
         gradient = np.empty(self.count)
         self._slope(self.f_scale, id(raw), id(gradient))
-        self.system.take_jacobian(entries, self.entry_scale)
+        self.system.take_jacobian(parts, self.row_scale)
         return self.balanced(trial, lam, z, gradient)
 
     def balanced(self, trial: Trial, lam: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> Point:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.optimize.problems.evaluation import summed
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
@@ -51,14 +50,14 @@ class ScaledProblem:
 
     def _scale(self, x: np.ndarray) -> None:
         """Choose scales of objective and rows (3.8)."""
-        gradient, entries = self.evaluator.slopes(x)
-        rows = self.system.largest_of_rows(entries)
+        gradient, parts = self.evaluator.slope_parts(x)
+        self.system.take_jacobian(parts)
+        rows = self.system.largest_of_rows()
         slope = np.max(np.abs(gradient[self.kept]), initial=0.0)
         self.f_scale = max(LEAST_SCALE, min(1.0, MOST_SLOPE / max(slope, 1e-300)))
         self.row_scale = np.maximum(
             LEAST_SCALE, np.minimum(1.0, MOST_SLOPE / np.maximum(rows, 1e-300))
         )
-        self.entry_scale = self.row_scale[self.structure.jac_rows]
         low, high = self.task.low * self.row_scale, self.task.high * self.row_scale
         self.target = np.where(self.equal, low, 0.0)
         low_w = np.concatenate([self.task.lower[self.kept], low[self.inequalities]])
@@ -82,10 +81,8 @@ class ScaledProblem:
         lam_x[self.kept] = both[: self.n]
         held = ~(self.task.lower < self.task.upper)
         if np.any(held):
-            gradient, entries = self.evaluator.slopes(x)
-            at, rows = self.structure.jac_columns, self.structure.jac_rows
-            every = summed(at, entries * lam_g[rows], x.size)
-            lam_x[held] = -(gradient + every)[held]
+            gradient, parts = self.evaluator.slope_parts(x)
+            lam_x[held] = -(gradient + self.system.held(parts, lam_g))[held]
         return lam_g, lam_x
 
     def answer_at(self, x: np.ndarray, lam: np.ndarray, z: np.ndarray, status: Status) -> Answer:
