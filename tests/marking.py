@@ -130,6 +130,8 @@ LONG = (
     "tests/llvm/test_loop_threads.py::test_a_batch*",
     "tests/llvm/test_loop_threads.py::test_interrupts*",
     "tests/llvm/test_loop_threads.py::test_kernels_do*",
+    "tests/llvm/test_shared_operands.py::*[*-8]",
+    "tests/llvm/test_shared_operands.py::test_over_threads*",
     "tests/llvm/test_stages.py::test_the_same_bits[*-1024]",
     "tests/llvm/test_stages.py::test_the_same_bits[*-2063]",
     "tests/llvm/test_stages.py::test_the_same_bits[grid-1151]",

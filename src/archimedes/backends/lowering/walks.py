@@ -17,10 +17,14 @@ __all__ = ["Walk", "along", "merged", "merged_nest", "moved_along"]
 
 
 class Walk(NamedTuple):
-    """A place, and by how many elements it moves along each axis."""
+    """A place, and by how many elements it moves along each axis.
+
+    A dialect that has laid an array out anew says in ``layout`` what else it knows of that.
+    """
 
     place: Place
     strides: tuple[int, ...]
+    layout: Any = None
 
 
 @contextmanager
@@ -41,7 +45,7 @@ def moved_along(
     """Return walks at a point of an axis."""
     steps = []
     back = ""
-    for place, strides in walks:
+    for place, strides, _ in walks:
         stride = strides[axis]
         if stride < 0 and not d.walks_back:
             back = back or d.from_end(f, counter, length)
@@ -54,8 +58,8 @@ def moved_along(
         found = moved_together(d, f, [steps[k][:2] for k in mine], at)
         moved |= dict(zip(mine, found))
     return [
-        Walk(moved.get(k, place), strides)
-        for k, ((place, _, _), (_, strides)) in enumerate(zip(steps, walks))
+        walk._replace(place=moved.get(k, place))
+        for k, ((place, _, _), walk) in enumerate(zip(steps, walks))
     ]
 
 

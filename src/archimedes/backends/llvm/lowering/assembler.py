@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from archimedes.backends.lowering.dialect import Loop
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.dtypes import B8
 from archimedes.graph.table_data import table_key
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.lowering.nests.packing import Copies
 
 __all__ = ["PARAMETERS", "Function", "Module"]
 
@@ -46,6 +50,8 @@ class Module:
         self.solvers: dict[tuple[int, int, int], str] = {}
         self.serial = itertools.count(1)
         self._wider: dict[int, Module] = {}
+        #: What a batch kernel copies before its first instance (``nests/packing.py``), if it may.
+        self.copies: Copies | None = None
 
     @property
     def wide(self) -> Module:

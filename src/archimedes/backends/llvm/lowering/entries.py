@@ -27,6 +27,7 @@ from archimedes.backends.llvm.lowering.frames import STACK, close_frame, open_fr
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.lowering.memory import Pointer
+from archimedes.backends.llvm.lowering.nests.packing import Copies
 from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.llvm.runtime.machine import Target
@@ -171,7 +172,8 @@ def batch_program(
     }
     counts = leaf_values(g.output_dtypes, [leaf.size for leaf in outputs])
     to = [tiles_out[k].at(c) for k, count in enumerate(counts) for c in range(count)]
+    module.copies = Copies(len(inputs) + len(values))
     hosts, steps = _write_body(module, g, _flat(given), to, part, known)
-    fused = frame.size <= STACK and cost(g, {}) <= FUSED
+    fused = frame.size <= STACK and cost(g, {}) <= FUSED and not module.copies.made
     write_batch_loop(module, inputs, tiles_in, outputs, tiles_out, steps, bool(hosts), fused)
     return Program(module.text(), hosts, frame.size, fused)

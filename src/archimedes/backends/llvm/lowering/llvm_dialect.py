@@ -27,7 +27,7 @@ from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.mapping import map_in_lanes, rows_in_lanes
-from archimedes.backends.llvm.lowering.nests.instances import InstanceNest, tile_of
+from archimedes.backends.llvm.lowering.nests.instances import instance_nest
 from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import LoadingScope
@@ -312,14 +312,14 @@ class Llvm(FramedFunctions):
         if has_host(region.body):
             return False
         if lanes > 1:
-            tile = tile_of(region, cost, lanes, module.target)
-            if tile is not None:
-                given = scope.bindings(region.inputs.tolist())
-                to = [scope.new_block(i) for i in outs] if region.kept else []
-                writer = InstanceNest(low, scope.f, region, given, scope.numbers(outs), tile)
-                for i, value in zip([] if region.kept else outs, writer.write(to)):
-                    scope.bind(i, Binding(operand=value))
-            return tile is not None
+            given, wanted = scope.bindings(region.inputs.tolist()), scope.numbers(outs)
+            writer = instance_nest(low, scope.f, region, given, wanted, cost)
+            if writer is None:
+                return False
+            to = [scope.new_block(i) for i in outs] if region.kept else []
+            for i, value in zip([] if region.kept else outs, writer.write(to)):
+                scope.bind(i, Binding(operand=value))
+            return True
         return vector_nest(self, low, scope, region, outs, cost)
 
     def in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:

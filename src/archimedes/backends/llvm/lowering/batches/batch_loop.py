@@ -25,6 +25,7 @@ from archimedes.backends.llvm.lowering.batches.tiles import (
 from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
+from archimedes.backends.llvm.lowering.nests.packing import write_copies
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
 from archimedes.backends.lowering.values import Place
 from archimedes.graph.dtypes import F64
@@ -90,6 +91,8 @@ class _Loop:
         self.inline = " alwaysinline" if fused else ""
         self.own = module.frame.size
         module.frame.bytes((tiles - 1) * self.own)
+        copies = module.copies.made if module.copies else []
+        rooms_of_copies = [module.frame.bytes(packing.size) for packing in copies]
         leaves = [*inputs.values(), *outputs.values()] if self.lanes > 1 else []
         sizes = [
             -(-x.size * self.lanes * ITEM_BYTES[x.dtype] // ALIGNMENT) * ALIGNMENT for x in leaves
@@ -103,6 +106,10 @@ class _Loop:
         rooms = rooms or ["null"] * (len(inputs) + len(outputs))
         self.given = self._rows("in", inputs, rooms[: len(inputs)])
         self.results = self._rows("out", outputs, rooms[len(inputs) :])
+        #: The arrays of the call, with what is copied for all instances.
+        self.arrays = "%in"
+        if module.copies and copies:
+            self.arrays = write_copies(f, module.copies, rooms_of_copies)
         #: Whether so much is put out that it should pass by the caches.
         self.streams = [passes_by(f, r) if may_stream(f, r) else "" for r in self.results]
 
@@ -151,7 +158,7 @@ class _Loop:
 
     def compute(self, first: str, at: str, step: str) -> None:
         """Run a step of the computation on a tile."""
-        self.f.line(f"call void {step}(ptr {at}, ptr %in, ptr %out){self.inline}")
+        self.f.line(f"call void {step}(ptr {at}, ptr {self.arrays}, ptr %out){self.inline}")
 
     def store(self, first: str, at: str) -> None:
         """Write the results of a tile to the arrays."""

@@ -13,15 +13,14 @@ from contextlib import ExitStack
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.nests.plans import Plan
+from archimedes.backends.llvm.lowering.nests.plans import CHUNK, Plan
 from archimedes.backends.llvm.lowering.nests.ranges import (
     RANGE,
     Ranges,
     call_ranges,
     frame_untouched,
 )
-from archimedes.backends.llvm.lowering.nests.rows import RowNest
-from archimedes.backends.llvm.lowering.nests.stages import write_stages
+from archimedes.backends.llvm.lowering.nests.stages import StagedNest, Staging, write_stages
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.lowering.combining import identity
@@ -111,7 +110,7 @@ def _reads(region: Nest) -> list[Read]:
     return [read for read in region.reads if read is not None]
 
 
-class LaneNest(RowNest):
+class LaneNest(StagedNest):
     """Writes a nest as loops of vectors."""
 
     #: Where to note that a result is zero, if anybody asks.
@@ -141,6 +140,21 @@ class LaneNest(RowNest):
         steps = ", ".join(f"i64 {k}" for k in range(f.spelling.lanes))
         first = self.d.number(f, start)
         return Binding(operand=f.value(f"add {kind} {first}, <{steps}>")), start
+
+    @property
+    def staged(self) -> Staging:
+        """Lanes at once."""
+        return Staging(self.plan.axis, self.plan.lanes, CHUNK)
+
+    def room(self, dtype: int) -> Place:
+        """Reserve an array that lanes go along."""
+        return Place(self.f.room(dtype, CHUNK), 0, dtype)
+
+    def staged_points(
+        self, walks: Sequence[Walk], start: str
+    ) -> Iterator[tuple[list[Walk], Index]]:
+        """Yield what is at the lanes from ``start`` on."""
+        yield self.at(walks, self.plan.axis, start), self.lane_index(start)
 
     def _is_cut(self, axis: int) -> bool:
         return self.ranges is not None and self.ranges.axis == axis
@@ -189,7 +203,7 @@ class LaneNest(RowNest):
         length = region.shape[-1]
         if not self._copies(length * plan.lanes, region.shape[plan.across] // plan.rows):
             return found
-        for k, (place, strides) in enumerate(walks[:count]):
+        for k, (place, strides, _) in enumerate(walks[:count]):
             lane = place.array.lane
             far = abs(lane) > 1 or (lane != 0 and abs(strides[axis]) > plan.lanes)
             if not far or strides[plan.across] or isinstance(_reads(region)[k], Gather):
@@ -209,7 +223,7 @@ class LaneNest(RowNest):
         short = length < plan.lanes or region.kept != 2
         if short or not self._copies(rows * length, tiles):
             return found
-        for k, (place, strides) in enumerate(walks[:count]):
+        for k, (place, strides, _) in enumerate(walks[:count]):
             apart = abs(strides[axis]) > 1 and strides[plan.across] and not strides[plan.axis]
             if not apart or isinstance(_reads(region)[k], Gather):
                 continue

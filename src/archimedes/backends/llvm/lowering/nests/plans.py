@@ -13,7 +13,7 @@ from archimedes.graph.regions import Affine, Gather, Nest
 from archimedes.graph.regions.nest import PARTIALS
 from archimedes.graph.regions.reads import row_major
 
-__all__ = ["CHUNK", "Plan", "in_any_order", "plan_of", "registers_of"]
+__all__ = ["CHUNK", "Plan", "in_any_order", "in_stages", "plan_of", "registers_of"]
 
 #: Bodies of up to so many operations are short: loads and loops are most of the work.
 SHORT = 8
@@ -88,10 +88,10 @@ def _together(region: Nest, cost: int) -> int:
     return 2 if cost <= (LONG if many else TWO) else 1
 
 
-def _in_stages(region: Nest, axis: int, cost: int, target: Target) -> bool:
-    """Tell whether a body of plain operations is computed in stages."""
-    points = math.prod(region.shape)
-    if region.combine or points < STAGED or region.shape[axis] < CHUNK or target.registers > 16:
+def in_stages(region: Nest, axis: int, cost: int, target: Target, lanes: int = 1) -> bool:
+    """Tell whether a body of plain operations is computed in stages, for so many instances."""
+    points, length = lanes * math.prod(region.shape), lanes * region.shape[axis]
+    if region.combine or points < STAGED or length < CHUNK or target.registers > 16:
         return False
     if cost not in STAGES or (cost > TWO and points < MANY):
         return False
@@ -142,7 +142,7 @@ def _along_reduced(region: Nest, axis: int, cost: int, target: Target) -> Plan:
 
 
 def _along_kept(region: Nest, axis: int, cost: int, target: Target, in_order: bool) -> Plan:
-    if _in_stages(region, axis, cost, target):
+    if in_stages(region, axis, cost, target):
         registers = 4 if math.prod(region.shape) >= MANY else 2
         return Plan(axis, registers * target.lanes, stages=True)
     registers = min(_together(region, cost), 2 if region.combine and in_order else 4)

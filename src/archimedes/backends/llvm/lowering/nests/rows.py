@@ -165,6 +165,11 @@ class RowNest(NestWriter):
                     d.store(f, d.moving(f, place, at, 1), value)
         return [self._total(place) for place in places]
 
+    def turn_and_step(self, walk: Walk) -> tuple[int, int]:
+        """Return how far a walk goes at a turn of partial results, and from one to the next."""
+        stride = walk.strides[self.region.kept]
+        return stride * self.region.partials, stride
+
     def _at_partial(
         self,
         reads: Sequence[Walk],
@@ -177,9 +182,10 @@ class RowNest(NestWriter):
         """Combine the values of partial result ``begin + k`` at a turn, of all rows."""
         d, f, region = self.d, self.f, self.region
         axis, partials = region.kept, region.partials
-        far = [w._replace(strides=(*w.strides[:axis], w.strides[axis] * partials)) for w in reads]
+        steps = [self.turn_and_step(w) for w in reads]
+        far = [w._replace(strides=(*w.strides[:axis], x)) for w, (x, _) in zip(reads, steps)]
         moved = moved_along(d, f, region.shape[axis], far, axis, turn)
-        point = [w._replace(place=w.place.at(k * x.strides[axis])) for w, x in zip(moved, reads)]
+        point = [w._replace(place=w.place.at(k * x)) for w, (_, x) in zip(moved, steps)]
         index = self.index("")
         if region.indexed:
             before = f.value(f"mul i64 {turn}, {partials}")

@@ -8,11 +8,11 @@ in sight. What goes from one stage to the next lies in the first cache.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from archimedes.backends.llvm.lowering.nests.plans import CHUNK
+from archimedes.backends.llvm.lowering.nests.rows import RowNest
 from archimedes.backends.lowering.nests import Index
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk
@@ -20,14 +20,38 @@ from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.ops import CONST, OPERANDS
 from archimedes.graph.program import Graph
 
-if TYPE_CHECKING:
-    from archimedes.backends.llvm.lowering.nests.lanes import LaneNest
-
-__all__ = ["Stage", "stages_of", "write_stages"]
+__all__ = ["Stage", "StagedNest", "Staging", "stages_of", "write_stages"]
 
 #: What a stage costs, and a value that it is given by the one before it, where its operations cost
 #: the square of their number over ``LENGTH``; the longest there are.
 STAGE, CARRY, LENGTH, LONGEST = 8.0, 1.5, 28.0, 40
+
+
+class Staging(NamedTuple):
+    """The axis that is gone along in stages, by so many points at once, in chunks of so many."""
+
+    axis: int
+    step: int
+    chunk: int
+
+
+class StagedNest(RowNest):
+    """A nest whose body is computed in stages: lanes along an axis, or lanes of instances."""
+
+    @property
+    def staged(self) -> Staging:
+        """How stages go along an axis."""
+        raise NotImplementedError
+
+    def room(self, dtype: int) -> Place:
+        """Reserve what a chunk keeps of a value for later stages."""
+        raise NotImplementedError
+
+    def staged_points(
+        self, walks: Sequence[Walk], start: str
+    ) -> Iterator[tuple[list[Walk], Index]]:
+        """Yield walks and index at each of the points from ``start`` on."""
+        raise NotImplementedError
 
 
 class Stage(NamedTuple):
@@ -124,7 +148,7 @@ def _stage(body: Graph, kept: set[int], gives: Sequence[int]) -> Stage:
 
 
 def write_stages(
-    nest: LaneNest,
+    nest: StagedNest,
     walks: Sequence[Walk],
     count: int,
     indices: Mapping[int, Index],
@@ -132,29 +156,32 @@ def write_stages(
 ) -> None:
     """Write the loops of all stages over the chunks of an axis.
 
-    The first ``count`` of the walks are read, in lanes, the others take the results. ``indices``
-    are those of the other axes, ``ends`` those of a part of this one.
+    The first ``count`` of the walks are read, the others take the results. ``indices`` are those
+    of the other axes, ``ends`` those of a part of this one.
     """
-    f, d, plan, region = nest.f, nest.d, nest.plan, nest.region
-    length, lanes = region.shape[plan.axis], plan.lanes
+    f, d, region = nest.f, nest.d, nest.region
+    axis, step, chunk = nest.staged
+    length = region.shape[axis]
     stages = stages_of(region.body, nest.wanted)
     kinds = {i: kind for x in stages[:-1] for i, kind in zip(x.gives, x.graph.output_dtypes)}
-    rooms = {i: Place(f.room(kind, CHUNK), 0, kind) for i, kind in kinds.items()}
+    rooms = {i: nest.room(kind) for i, kind in kinds.items()}
     first, end = ends or ("0", str(length))
-    with f.loop(first, end, step=CHUNK) as chunk:
-        past = f.value(f"add i64 {chunk.counter}, {CHUNK}")
+    with f.loop(first, end, step=chunk) as chunks:
+        past = f.value(f"add i64 {chunks.counter}, {chunk}")
         whole = f.value(f"icmp slt i64 {past}, {end}")
         stop = f.value(f"select i1 {whole}, i64 {past}, i64 {end}")
         for stage in stages:
-            with f.loop(chunk.counter, stop, step=lanes) as loop:
-                slot = f.value(f"sub i64 {loop.counter}, {chunk.counter}")
-                start = nest.within(loop.counter, length, lanes)
-                here = nest.at(walks, plan.axis, start)
-                mine = {**indices, plan.axis: nest.lane_index(start)}
-                found = [mine[axis] for axis in range(region.kept)]
-                given = nest.arguments(here[:count], found)
-                given += [Binding(place=d.moving(f, rooms[i], slot, 1)) for i in stage.takes]
-                to = [walk.place for walk in here[count:]]
-                if stage is not stages[-1]:
-                    to = [d.moving(f, rooms[i], slot, 1) for i in stage.gives]
-                nest.low.lower(f, stage.graph, given, (), list(enumerate(to)))
+            with f.loop(chunks.counter, stop, step=step) as loop:
+                slot = f.value(f"sub i64 {loop.counter}, {chunks.counter}")
+                start = nest.within(loop.counter, length, step)
+                for row, (here, index) in enumerate(nest.staged_points(walks, start)):
+                    mine = {**indices, axis: index}
+                    found = [mine[k] for k in range(region.kept)]
+                    given = nest.arguments(here[:count], found)
+                    given += [
+                        Binding(place=d.moving(f, rooms[i], slot, 1).at(row)) for i in stage.takes
+                    ]
+                    to = [walk.place for walk in here[count:]]
+                    if stage is not stages[-1]:
+                        to = [d.moving(f, rooms[i], slot, 1).at(row) for i in stage.gives]
+                    nest.low.lower(f, stage.graph, given, (), list(enumerate(to)))
