@@ -30,14 +30,14 @@ def entries(rows: Sequence[int], columns: int) -> tuple[np.ndarray, np.ndarray]:
     >>> [found.tolist() for found in entries([0b101, 0, 0b10], 3)]
     [[0, 0, 2], [0, 2, 1]]
     """
-    width = -(-columns // 8)
-    packed = b"".join([row.to_bytes(width, "little") for row in rows])
-    # Few of the bytes have any.
-    places = np.flatnonzero(np.frombuffer(packed, dtype=np.uint8))
-    each = np.frombuffer(packed, dtype=np.uint8)[places, None]
-    byte, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
-    row, start = np.divmod(places[byte], max(1, width))
-    return row, 8 * start + bit
+    width = max(1, -(-columns // 64))  # words of a row
+    packed = b"".join([row.to_bytes(8 * width, "little") for row in rows])
+    # Few of the words have any.
+    places = np.flatnonzero(np.frombuffer(packed, dtype=np.uint64))
+    each = np.frombuffer(packed, dtype=np.uint8).reshape(-1, 8)[places]
+    word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
+    row, start = np.divmod(places[word], width)
+    return row, 64 * start + bit
 
 
 def transpose(rows: Sequence[int], columns: int) -> list[int]:

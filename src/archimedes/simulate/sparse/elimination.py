@@ -142,7 +142,8 @@ def _least_first(around: list[set[int]]) -> tuple[list[int], list[set[int]]]:
         mine = around[number]
         if done[number] or degree != len(mine):
             continue
-        inner, outer = [], []
+        inner: list[int] = []
+        outer: list[int] = []
         for other in mine:
             theirs = around[other]
             theirs |= mine

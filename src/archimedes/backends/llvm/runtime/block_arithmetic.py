@@ -1,9 +1,12 @@
 """Arithmetic on dense blocks of a sparse matrix, in registers: products, and inverses.
 
-``simulate/sparse/block_factors.py`` says what is computed, in which order.
+``simulate/sparse/block_factors.py`` says what is computed, in which order. Functions take numbers
+of blocks: addresses in the loops that call them would cost LLVM more time than all of those loops.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from archimedes.backends.llvm.lowering.assembler import Function, Module
 
@@ -33,6 +36,11 @@ class BlockWriter:
         self.parts = range(0, SIZE, width)
         self.align = 8 if item == "double" else 4
         self.bytes = self.align * SIZE * SIZE
+
+    def block(self, number: str) -> str:
+        """Return the address of a block."""
+        kind = f"[{SIZE * SIZE} x {self.item}]"
+        return self.f.value(f"getelementptr {kind}, ptr %blocks, i64 {number}")
 
     def at(self, base: str, item: int) -> str:
         """Return the address of a number."""
@@ -80,7 +88,7 @@ def _function(
 
 
 def _products(
-    w: BlockWriter, op: str, totals: list[str | None], left: str, right: str, part: int
+    w: BlockWriter, op: str, totals: Sequence[str | None], left: str, right: str, part: int
 ) -> list[str]:
     """Return the columns of totals plus or minus ``left`` times ``right``, of some rows."""
     for k in range(SIZE):
@@ -95,13 +103,15 @@ def _products(
 def add_update(module: Module, item: str) -> None:
     """Write ``to -= left right``, for some left and right blocks.
 
-    The next ones are ``step`` bytes further, and ``step`` is then shorter by a block.
+    The next ones are ``step`` blocks further, and ``step`` is then less by one.
     """
-    f, w = _function(module, "update", "ptr %to, ptr %left, ptr %right, i64 %many, i64 %step", item)
+    counts = "i64 %to, i64 %left, i64 %right, i64 %many, i64 %step"
+    f, w = _function(module, "update", f"ptr %blocks, {counts}", item)
+    to, *first = (w.block(number) for number in ("%to", "%left", "%right"))
+    moved = [*(("ptr", base) for base in first), ("i64", f.value(f"mul i64 %step, {w.bytes}"))]
     columns = [SIZE * j for j in range(SIZE)]
     for part in w.parts:
-        begun = [(w.kind, w.load("%to", j + part)) for j in columns]
-        moved = [("ptr", "%left"), ("ptr", "%right"), ("i64", "%step")]
+        begun = [(w.kind, w.load(to, j + part)) for j in columns]
         with f.loop(0, "%many", [*begun, *moved]) as loop:
             *totals, left, right, step = loop.carried
             loop.next = [
@@ -111,17 +121,18 @@ def add_update(module: Module, item: str) -> None:
                 f.value(f"sub i64 {step}, {w.bytes}"),
             ]
         for j, total in zip(columns, loop.carried):
-            w.store(total, "%to", j + part)
+            w.store(total, to, j + part)
     f.finish()
 
 
 def add_multiply(module: Module, item: str) -> None:
     """Write ``to = to right``."""
-    f, w = _function(module, "multiply", "ptr %to, ptr %right", item)
+    f, w = _function(module, "multiply", "ptr %blocks, i64 %to, i64 %right", item)
+    to, right = w.block("%to"), w.block("%right")
     for part in w.parts:
-        totals = _products(w, "fadd", [None] * SIZE, "%to", "%right", part)
+        totals = _products(w, "fadd", [None] * SIZE, to, right, part)
         for j, total in enumerate(totals):
-            w.store(total, "%to", SIZE * j + part)
+            w.store(total, to, SIZE * j + part)
     f.finish()
 
 
@@ -158,12 +169,13 @@ def _load(f: Function, address: str) -> str:
 
 def add_inverse(module: Module, item: str) -> None:
     """Write the inverse of a block, in its place, by Gauss-Jordan elimination with pivots."""
-    f, w = _function(module, "invert", "ptr %block, ptr %work")
+    f, w = _function(module, "invert", "ptr %blocks, i64 %number, ptr %work")
     its = block_writer(f, item)
+    block = its.block("%number")
     f.module.declare("@llvm.fabs.f64", "double", "double")
     with f.loop(0, SIZE) as i, f.loop(0, SIZE) as j:
         at = f.value(f"add i64 {f.value(f'mul i64 {j.counter}, {SIZE}')}, {i.counter}")
-        given = its.one(f.value(f"getelementptr {item}, ptr %block, i64 {at}"))
+        given = its.one(f.value(f"getelementptr {item}, ptr {block}, i64 {at}"))
         if item != "double":
             given = f.value(f"fpext {item} {given} to double")
         f.line(f"store double {given}, ptr {_element(f, '%work', i.counter, j.counter)}, align 8")
@@ -177,7 +189,7 @@ def add_inverse(module: Module, item: str) -> None:
         right = f.value(f"add i64 {j.counter}, {SIZE}")
         found = _load(f, _element(f, "%work", i.counter, right))
         at = f.value(f"add i64 {f.value(f'mul i64 {j.counter}, {SIZE}')}, {i.counter}")
-        to = f.value(f"getelementptr {item}, ptr %block, i64 {at}")
+        to = f.value(f"getelementptr {item}, ptr {block}, i64 {at}")
         if item != "double":
             found = f.value(f"fptrunc double {found} to {item}")
         f.line(f"store {item} {found}, ptr {to}, align {its.align}")

@@ -44,22 +44,10 @@ def _span(f: Function, table: str, k: str) -> tuple[str, str]:
     return _number(f, table, k), _number(f, table, f.value(f"add i64 {k}, 1"))
 
 
-class _Blocks:
-    """Where blocks lie: those on the diagonal, all below it, all right of it."""
-
-    def __init__(self, f: Function, size: int) -> None:
-        self.f, self.size = f, size
-        self.lower = self.at("%blocks", "%count")
-        self.upper = self.at(self.lower, "%pairs")
-
-    def at(self, base: str, number: str) -> str:
-        """Return the address of a block."""
-        offset = self.f.value(f"mul i64 {number}, {self.size}")
-        return self.f.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    def pair(self, number: str) -> tuple[str, str]:
-        """Return the addresses of a block below the diagonal, and of that right of it."""
-        return self.at(self.lower, number), self.at(self.upper, number)
+def _pair(f: Function, number: str) -> tuple[str, str]:
+    """Return the numbers of the blocks of a pair: below the diagonal, and right of it."""
+    lower = f.value(f"add i64 {number}, %count")
+    return lower, f.value(f"add i64 {lower}, %pairs")
 
 
 class _Panel:
@@ -68,56 +56,54 @@ class _Panel:
     The blocks that one of them touches follow each other: those of the panel, then those behind.
     """
 
-    def __init__(self, f: Function, blocks: _Blocks, first: str, end: str) -> None:
-        self.f, self.blocks, self.first, self.end = f, blocks, first, end
-        self.begin, self.behind = _span(f, "%starts", first)
-        size = f.value(f"sub i64 {self.behind}, {self.begin}")
-        self.step = f.value(f"mul i64 {f.value(f'sub i64 {size}, 1')}, {blocks.size}")
+    def __init__(self, f: Function, first: str, end: str) -> None:
+        self.f, self.first, self.end = f, first, end
+        self.begin, behind = _span(f, "%starts", first)
+        self.step = f.value(f"sub i64 {f.value(f'sub i64 {behind}, {self.begin}')}, 1")
 
     def update(self, to: str, left: str, right: str, many: str) -> None:
         """Write ``to -= left right`` for the first ones of the panel."""
-        given = f"ptr {to}, ptr {left}, ptr {right}, i64 {many}, i64 {self.step}"
+        given = f"ptr %blocks, i64 {to}, i64 {left}, i64 {right}, i64 {many}, i64 {self.step}"
         self.f.line(f"call void @update({given})")
 
     def column(self, k: str) -> None:
         """Write the elimination of one of them."""
-        f, blocks = self.f, self.blocks
+        f = self.f
         begin, end = _span(f, "%starts", k)
-        diagonal = blocks.at("%blocks", k)
         before = f.value(f"sub i64 {k}, {self.first}")
         some, done = f.label(), f.label()
         f.fork(f.value(f"icmp sgt i64 {before}, 0"), some, done)
         f.start(some)
         behind = f.value(f"add i64 {self.begin}, {before}")
-        left, right = blocks.pair(f.value(f"sub i64 {behind}, 1"))
-        self.update(diagonal, left, right, before)
+        left, right = _pair(f, f.value(f"sub i64 {behind}, 1"))
+        self.update(k, left, right, before)
         shift = f.value(f"sub i64 {behind}, {begin}")
         with f.loop(begin, end) as loop:
-            lower, upper = blocks.pair(loop.counter)
-            below, beside = blocks.pair(f.value(f"add i64 {loop.counter}, {shift}"))
+            lower, upper = _pair(f, loop.counter)
+            below, beside = _pair(f, f.value(f"add i64 {loop.counter}, {shift}"))
             self.update(lower, below, right, before)
             self.update(upper, left, beside, before)
         f.jump(done)
-        f.line(f"call void @invert(ptr {diagonal}, ptr %work)")
+        f.line(f"call void @invert(ptr %blocks, i64 {k}, ptr %work)")
         with f.loop(begin, end) as loop:
-            f.line(f"call void @multiply(ptr {blocks.pair(loop.counter)[0]}, ptr {diagonal})")
+            lower = f.value(f"add i64 {loop.counter}, %count")
+            f.line(f"call void @multiply(ptr %blocks, i64 {lower}, i64 {k})")
 
     def rest(self, target: str) -> str:
         """Write what it does to blocks behind it; returns where the next panel's targets are."""
-        f, blocks = self.f, self.blocks
+        f = self.f
         many = f.value(f"sub i64 {self.end}, {self.first}")
         last = f.value(f"sub i64 {self.end}, 1")
         begin, end = _span(f, "%starts", last)
         shift = f.value(f"sub i64 {f.value(f'add i64 {self.begin}, {many}')}, 1")
         shift = f.value(f"sub i64 {shift}, {begin}")
         with f.loop(begin, end, [("i64", target)]) as one:
-            left, right = blocks.pair(f.value(f"add i64 {one.counter}, {shift}"))
-            diagonal = blocks.at("%blocks", _number(f, "%later", one.counter))
-            self.update(diagonal, left, right, many)
+            left, right = _pair(f, f.value(f"add i64 {one.counter}, {shift}"))
+            self.update(_number(f, "%later", one.counter), left, right, many)
             following = f.value(f"add i64 {one.counter}, 1")
             with f.loop(following, end, [("i64", one.carried[0])]) as other:
-                lower, upper = blocks.pair(_number(f, "%targets", other.carried[0]))
-                below, beside = blocks.pair(f.value(f"add i64 {other.counter}, {shift}"))
+                lower, upper = _pair(f, _number(f, "%targets", other.carried[0]))
+                below, beside = _pair(f, f.value(f"add i64 {other.counter}, {shift}"))
                 self.update(upper, left, beside, many)
                 self.update(lower, below, right, many)
                 other.next = [f.value(f"add i64 {other.carried[0]}, 1")]
@@ -125,23 +111,20 @@ class _Panel:
         return one.carried[0]
 
 
-def _add_factorise(module: Module, size: int) -> None:
-    """Write the factorisation; ``size``: bytes of a block."""
+def _add_factorise(module: Module) -> None:
     f = Function(module, f"define internal i32 @factorise({FACTORISE}) noinline")
     f.line(f"%work = alloca [{2 * SIZE * SIZE} x double], align 64")
-    blocks = _Blocks(f, size)
     with f.loop(0, "%all", [("i64", "0")]) as loop:
-        panel = _Panel(f, blocks, *_span(f, "%panels", loop.counter))
+        panel = _Panel(f, *_span(f, "%panels", loop.counter))
         with f.loop(panel.first, panel.end) as pivot:
             panel.column(pivot.counter)
         loop.next = [panel.rest(loop.carried[0])]
     f.finish("ret i32 0")
 
 
-def _add_solve(module: Module, item: str, size: int) -> None:
-    """Write the solution; ``size``: bytes of a block."""
+def _add_solve(module: Module, item: str) -> None:
     f = Function(module, f"define internal i32 @solve({SOLVE}) noinline")
-    blocks, w = _Blocks(f, size), block_writer(f, "double")
+    w, block = block_writer(f, "double"), block_writer(f, item).block
 
     def part(number: str) -> str:
         return f.value(f"getelementptr [{SIZE} x double], ptr %x, i64 {number}")
@@ -155,7 +138,7 @@ def _add_solve(module: Module, item: str, size: int) -> None:
     with f.loop(0, "%count") as loop:
         mine = spread(part(loop.counter))
         with f.loop(*_span(f, "%starts", loop.counter)) as panel:
-            found = vector_product(w, item, blocks.pair(panel.counter)[0], mine)
+            found = vector_product(w, item, block(_pair(f, panel.counter)[0]), mine)
             to = part(_number(f, "%later", panel.counter))
             for at, total in zip(w.parts, less([w.load(to, at) for at in w.parts], found)):
                 w.store(total, to, at)
@@ -166,11 +149,11 @@ def _add_solve(module: Module, item: str, size: int) -> None:
         begun = [(w.kind, w.load(to, at)) for at in w.parts]
         with f.loop(*_span(f, "%starts", k), begun) as panel:
             other = spread(part(_number(f, "%later", panel.counter)))
-            found = vector_product(w, item, blocks.pair(panel.counter)[1], other)
+            found = vector_product(w, item, block(_pair(f, panel.counter)[1]), other)
             panel.next = less(panel.carried, found)
         for at, total in zip(w.parts, panel.carried):
             w.store(total, to, at)
-        for at, total in zip(w.parts, vector_product(w, item, blocks.at("%blocks", k), spread(to))):
+        for at, total in zip(w.parts, vector_product(w, item, block(k), spread(to))):
             w.store(total, to, at)
     f.finish("ret i32 0")
 
@@ -180,17 +163,18 @@ def _native(name: str, item: str) -> Callable[..., int]:
     """Return one of the functions, for blocks of double or float."""
     target = host_target(None)
     module = Module(Spelling(1), target)
-    size = (8 if item == "double" else 4) * SIZE * SIZE
     if name == "factorise":
         add_update(module, item)
         add_multiply(module, item)
         add_inverse(module, item)
-        _add_factorise(module, size)
+        _add_factorise(module)
         parameters, pointers, counts = FACTORISE, 5, 3
     else:
-        _add_solve(module, item, size)
+        _add_solve(module, item)
         parameters, pointers, counts = SOLVE, 4, 2
-    add_guarded(module, f"arc_{name}", parameters, name, flushes=item == "float")
+    add_guarded(
+        module, f"arc_{name}", parameters, name, flushes=name == "factorise" and item == "float"
+    )
     code = NativeCode(target.compile(module.text()), f"arc_{name}")
     function: Callable[..., int] = code.function(
         *[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * counts
