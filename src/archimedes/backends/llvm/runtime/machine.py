@@ -52,7 +52,9 @@ class Target:
     #: to three times slower, with the same bits.
     effort: int = 2
 
-    @property
+    # Found once: the lowering asks for each operand.
+
+    @cached_property
     def triple(self) -> str:
         """Name of architecture and system, as LLVM writes it."""
         return llvm.get_process_triple()
@@ -61,35 +63,35 @@ class Target:
     def _has(self) -> set[str]:
         return {word[1:] for word in self.features.split(",") if word.startswith("+")}
 
-    @property
+    @cached_property
     def is_x86(self) -> bool:
         """Whether it is one of Intel's architecture."""
         return self.triple.split("-")[0] in ("x86_64", "i686", "i386")
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """Float64 values in a vector register."""
         if self.is_x86 and "avx512f" in self._has:
             return 8
         return 4 if self.is_x86 and "avx" in self._has else 2
 
-    @property
+    @cached_property
     def registers(self) -> int:
         """Number of vector registers."""
         return 16 if self.is_x86 and "avx512f" not in self._has else 32
 
-    @property
+    @cached_property
     def constants_in_lanes(self) -> int:
         """Lanes of vectors whose constants are best in memory once per lane; 0 for none."""
         # AVX-512 copies one to all lanes inside the instruction that uses it.
         return self.lanes if self.is_x86 and self.lanes == 4 else 0
 
-    @property
+    @cached_property
     def rounds_natively(self) -> bool:
         """Whether rounding to whole numbers needs no library."""
         return not self.is_x86 or "sse4.1" in self._has
 
-    @property
+    @cached_property
     def fuses(self) -> bool:
         """Whether a fused multiply-add is an instruction."""
         return not self.is_x86 or "fma" in self._has
@@ -140,6 +142,7 @@ def _host_cpu() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), features
 
 
+@lru_cache(maxsize=16)
 def host_target(features: str | None = None) -> Target:
     """Return the CPU of this machine; ``features`` ("-avx2,-avx512f") turns some on or off.
 
