@@ -52,6 +52,12 @@ def test_results_are_as_numpy_makes_them(shape, dtype):
     assert handler(got) == "archimedes"
 
 
+@pytest.mark.parametrize(("release", "known"), [("2.0.2", True), ("2.4.6", True), ("3.0.0", False)])
+def test_only_on_releases_of_numpy_that_are_known(release, known, monkeypatch):
+    monkeypatch.setattr(np, "__version__", release)
+    assert new_arrays._tried.__wrapped__() is known
+
+
 def test_long_results_are_numpys_own():
     got, want = made((new_arrays.LARGEST // 8 + 1,))
     np.testing.assert_array_equal(got, want)

@@ -8,7 +8,9 @@ give them back there. In every other respect they are arrays as `np.empty` makes
 
 Words of `PyArrayObject`: reference count, class, data, axes, sizes (strides follow them in the same
 memory, from `PyMem_RawMalloc` as `PyDimMem_NEW` has it), strides, base, dtype, flags, weak
-references, exported buffers, memory handler. One is tried before any is made so.
+references, exported buffers, memory handler. Who frees the sizes cannot be seen from outside, so
+that only releases of NumPy count on which this was tested; on these one is tried before any is
+made so. On all others results are made by `PyArray_NewFromDescr`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ __all__ = ["LARGEST", "new_array", "quick_arrays"]
 
 #: Bytes of results that are made this way; NumPy has further means for more.
 LARGEST = 1 << 20
+#: Releases of NumPy whose arrays are known (major, minor): the first and the last.
+RELEASES = ((2, 0), (2, 4))
 _NAME = "arc_arrays"
 _HANDLER = b"archimedes"
 #: NumPy's name of what holds a memory handler.
@@ -195,6 +199,9 @@ def _words(array: np.ndarray) -> list[int]:
 @functools.cache
 def _tried() -> bool:
     """Make one, and see that it is what NumPy makes, and that NumPy frees it as it should."""
+    major, minor = np.__version__.split(".")[:2]
+    if not RELEASES[0] <= (int(major), int(minor)) <= RELEASES[1]:
+        return False
     if np.ndarray.__basicsize__ != _ARRAY or np.ndarray.__flags__ & (1 << 14):
         return False
     model = np.empty((2, 3))
