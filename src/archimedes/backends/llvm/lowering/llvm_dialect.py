@@ -26,7 +26,8 @@ from archimedes.backends.llvm.lowering.elements import (
 from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.mapping import map_in_lanes, rows_in_lanes
+from archimedes.backends.llvm.lowering.maps.mapping import map_in_lanes, rows_in_lanes
+from archimedes.backends.llvm.lowering.maps.short_maps import is_short, map_in_registers
 from archimedes.backends.llvm.lowering.nests.instances import instance_nest
 from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
@@ -285,10 +286,15 @@ class Llvm(FramedFunctions):
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
         """Compute instances in lanes if the kernel is scalar."""
         mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
-        if any(map(length_of, mapped)) or not self._lanes_free(region.body, region.length):
+        lanes = self.module.target.lanes
+        short = is_short(region, lanes)
+        if any(map(length_of, mapped)) or not self._lanes_free(
+            region.body, lanes if short else region.length
+        ):
             return False
-        wide = self.in_lanes(low, region.body, self.module.target.lanes)
-        map_in_lanes(self.module.wide, wide, scope, region, outs)
+        wide = self.in_lanes(low, region.body, lanes)
+        write = map_in_registers if short else map_in_lanes
+        write(self.module.wide, wide, scope, region, outs)
         return True
 
     def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:

@@ -174,6 +174,14 @@ class Kernel:
 
         return expand(self.source)
 
+    def _one_instance(self) -> Graph:
+        """Return the graph for a call of its own, whose lanes are free for equal functions."""
+        from archimedes.backends.llvm.lowering.maps.side_by_side import side_by_side
+        from archimedes.graph.expand import expand
+
+        together = side_by_side(self.source, self.target.lanes)
+        return self.graph if together is self.source else expand(together)
+
     # ---- making code -------------------------------------------------------------------
 
     def _program(self, entry: str, batched: tuple[bool, ...], target: Target) -> Program:
@@ -184,7 +192,7 @@ class Kernel:
         part = self.part if target.effort else max(self.part, UNCUT)
         where = (target, part, self._names)
         if entry == SCALAR:
-            return scalar_program(self.graph, self.inputs, self.outputs, *where)
+            return scalar_program(self._one_instance(), self.inputs, self.outputs, *where)
         fixed = self._fixed(batched)
         return batch_program(
             self.graph, self.inputs, batched, self.outputs, self.lanes, fixed, *where

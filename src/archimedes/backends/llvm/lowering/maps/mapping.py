@@ -27,7 +27,7 @@ from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Map
 
-__all__ = ["map_in_lanes", "rows_in_lanes"]
+__all__ = ["fixed_bindings", "map_in_lanes", "rows_in_lanes"]
 
 
 class _Columns(NamedTuple):
@@ -61,7 +61,7 @@ def map_in_lanes(
         start = next(p for p in places if p.dtype == d)._replace(offset=0)
         results.append(_Columns(start, count, *zip(*mine)))
     sources = _sources(scope, region, stacked.tolist())
-    fixed = _fixed(scope, body, shared.tolist(), region.slices)
+    fixed = fixed_bindings(scope, body, shared.tolist(), region.slices)
     _tiles(module, wide, f, body, region.length, sources, fixed, results)
     column = dict(zip(kept, places))
     for i, number in zip(outs, scope.numbers(outs)):
@@ -78,7 +78,7 @@ def rows_in_lanes(
         _Columns(scope.block(i), length_of(kind) or 1, (j,), (0,))
         for j, (i, kind) in enumerate(zip(given.rows, body.input_dtypes))
     ]
-    fixed = _fixed(scope, body, given.shared, len(given.rows))
+    fixed = fixed_bindings(scope, body, given.shared, len(given.rows))
     results = [
         _Columns(scope.new_block(i), length_of(body.output_dtypes[k]) or 1, (k,), (0,))
         for i, k in zip(outs, scope.numbers(outs))
@@ -86,7 +86,7 @@ def rows_in_lanes(
     _tiles(module, wide, scope.f, body, given.length, sources, fixed, results)
 
 
-def _fixed(scope: Scope, body: Graph, shared: Sequence[int], slices: int) -> list[Binding]:
+def fixed_bindings(scope: Scope, body: Graph, shared: Sequence[int], slices: int) -> list[Binding]:
     """Return what all lanes share."""
     reach = FrameReach(scope.f)
     pairs = zip(scope.bindings(shared), body.input_dtypes[slices:])

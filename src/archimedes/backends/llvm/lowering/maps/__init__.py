@@ -1,0 +1,1 @@
+"""Instances inside one call: in lanes, through memory or in registers; equal functions as such."""

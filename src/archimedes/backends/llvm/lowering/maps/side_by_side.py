@@ -1,0 +1,168 @@
+"""Elementary functions of several arguments side by side: in one call they are lanes too.
+
+A program that one call runs has its lanes free. The sines and cosines of a robot's joints, the
+exponentials of a table of rates, are the same program on several arguments: as a ``Map`` they are
+computed some at a time, in the time of one, and are written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from archimedes.graph.ops import ARITY, CODES, CONST, REGION, TABLE
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call, Map, Scan, Switch, While
+from archimedes.graph.regions.base import Region
+from archimedes.graph.walk import Outputs, Walk
+
+__all__ = ["side_by_side"]
+
+#: How many operations further than the first of a group the last of its arguments may be.
+NEAR = 32
+_IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
+#: By op: what it is computed with, because most of it is the same.
+_WITH = {CODES["cos"]: CODES["sin"]}
+
+
+class _Row(NamedTuple):
+    """Operands, and by op the node that is a function of them."""
+
+    operands: tuple[int, ...]
+    nodes: dict[int, int]
+
+
+def side_by_side(graph: Graph, lanes: int) -> Graph:
+    """Return an equal graph in which functions of more than half as many arguments are maps.
+
+    Bodies that run for one instance at a time are rewritten too. A graph without such functions
+    is returned as it is.
+    """
+    return _rewritten(graph, lanes, {})
+
+
+def _rewritten(graph: Graph, lanes: int, known: dict[str, Graph]) -> Graph:
+    if not (graph.regions or any(_IS_ELEMENTARY[code] for code in graph.op)):
+        return graph
+    found = known.get(graph.digest())
+    if found is None:
+        found = known[graph.digest()] = _Together(graph, lanes, known).written()
+    return found
+
+
+class _Together(Walk):
+    def __init__(self, src: Graph, lanes: int, known: dict[str, Graph]) -> None:
+        dst = Graph()
+        super().__init__(dst, src, [dst.input(dtype) for dtype in src.input_dtypes])
+        self.live = src.live()
+        self.bodies = {
+            i: [_rewritten(body, lanes, known) for body in src.regions[i].bodies]
+            for i in self.live
+            if src.op[i] == REGION and _has_lanes_free(src.regions[i])
+        }
+        self.groups = _groups(src, self.live, lanes)
+
+    def written(self) -> Graph:
+        src = self.src
+        same = all(
+            new is old
+            for i, bodies in self.bodies.items()
+            for new, old in zip(bodies, src.regions[i].bodies)
+        )
+        if same and not self.groups:
+            return src
+        done: set[int] = set()
+        for group in self.groups:
+            # What its arguments are made of comes before, whatever order it was written in.
+            self._further(src.live([j for row in group for j in row.operands]), done)
+            self._place(group, done)
+        self._further(self.live, done)
+        self.dst.outputs = self.outputs()
+        self.dst.input_names, self.dst.output_names = src.input_names, src.output_names
+        return self.dst
+
+    def _further(self, nodes: Sequence[int], done: set[int]) -> None:
+        new = [i for i in nodes if i not in done]
+        self.run(new)
+        done.update(new)
+
+    def _place(self, group: Sequence[_Row], done: set[int]) -> None:
+        """Write a map, and note where its results are."""
+        body = Graph()
+        inputs = [body.input(self.src.dtype[j]) for j in group[0].operands]
+        codes = sorted({code for row in group for code in row.nodes})
+        body.outputs = [body.emit(code, *inputs) for code in codes]
+        given = np.array([self.to[j] for row in group for j in row.operands])
+        outs = self.dst.region(Map(given, body, len(group), len(inputs)))
+        for row, results in zip(group, outs.reshape(len(group), -1).tolist()):
+            for code, i in row.nodes.items():
+                self.to[i] = results[codes.index(code)]
+                done.add(i)
+
+    def region(self, i: int, region: Region) -> Outputs:
+        bodies = self.bodies.get(i)
+        moved = self.moved(region)
+        return self.dst.region(moved if bodies is None else moved.with_bodies(bodies)).tolist()
+
+
+def _has_lanes_free(region: Region) -> bool:
+    """Tell whether bodies run for one instance at a time."""
+    return isinstance(region, (Call, While, Switch)) or (
+        isinstance(region, Scan) and region.carry > 0
+    )
+
+
+def _groups(g: Graph, live: Sequence[int], lanes: int) -> list[list[_Row]]:
+    """Return what may be computed together, in an order in which it can be."""
+    rows: dict[tuple[int, ...], _Row] = {}
+    for i in live:
+        code = g.op[i]
+        operands = (g.a[i], g.b[i], g.c[i])[: ARITY[code]]
+        # Functions of constants are shorter.
+        if _IS_ELEMENTARY[code] and all(g.op[j] != CONST for j in operands):
+            family = _WITH.get(code, code)
+            rows.setdefault((family, *operands), _Row(operands, {})).nodes[code] = i
+    if 2 * len(rows) <= lanes:
+        return []
+    places = _places(g, live)
+    alike: dict[tuple[int, ...], list[_Row]] = {}
+    for (family, *_), row in rows.items():
+        level = max(places[j][0] for j in row.operands)
+        kinds = [g.dtype[j] for j in row.operands]
+        alike.setdefault((level, family, *kinds), []).append(row)
+    found = [near for key in sorted(alike) for near in _near(alike[key], places)]
+    return [group for group in found if 2 * len(group) > lanes]
+
+
+def _places(g: Graph, live: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return of each node how many elementary functions, and operations, lie on the way to it.
+
+    No function depends on another of the same number.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for i in live:
+        code = g.op[i]
+        if code == REGION:
+            operands = g.regions[i].inputs.tolist()
+        else:
+            operands = [g.a[i], g.b[i], g.c[i]][: ARITY[code]]
+        before = [found[j] for j in operands]
+        level = max((rank for rank, _ in before), default=0) + _IS_ELEMENTARY[code]
+        found[i] = level, max((depth for _, depth in before), default=0) + 1
+    return found
+
+
+def _near(rows: Sequence[_Row], places: dict[int, tuple[int, int]]) -> Iterator[list[_Row]]:
+    """Yield rows in groups that are about equally far from the beginning."""
+    depths = [max(places[j][1] for j in row.operands) for row in rows]
+    group: list[_Row] = []
+    first = 0
+    for k in sorted(range(len(rows)), key=depths.__getitem__):
+        if group and depths[k] > first + NEAR:
+            yield group
+            group = []
+        first = first if group else depths[k]
+        group.append(rows[k])
+    yield group
