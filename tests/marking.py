@@ -85,6 +85,8 @@ LONG = (
     "tests/derivatives/test_second.py::test_forward_over_reverse[expm*",
     "tests/derivatives/test_second.py::test_hess[expm*",
     "tests/derivatives/test_second.py::test_reverse_over_reverse*",
+    "tests/derivatives/test_wide_patterns.py::test_patterns*",
+    "tests/derivatives/test_wide_patterns.py::test_sparse*",
     "tests/derivatives/test_wide_jacobians.py::test_a_long*",
     "tests/derivatives/test_wide_jacobians.py::test_hessians*",
     "tests/derivatives/test_wide_jacobians.py::test_jacobians[*s*",

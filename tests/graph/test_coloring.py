@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import archimedes as arc
-from archimedes.graph.derivatives.coloring import bits, transpose
+from archimedes.graph.derivatives.coloring import pattern_of_sets
 
 
 def banded(n, width):
@@ -147,13 +147,21 @@ def test_misuse(call, message):
         call()
 
 
-@given(st.integers(0, 2**70))
-def test_bits(mask):
-    assert bits(mask) == [k for k in range(72) if mask >> k & 1]
+def test_patterns_of_bit_sets_and_their_transposed():
+    dense = np.random.default_rng(0).random((5, 70)) < 0.4
+    rows = [sum(1 << int(j) for j in np.flatnonzero(r)) for r in dense]
+    found = pattern_of_sets(rows, [0] * 5, 70)
+    assert np.array_equal(np.stack([found.rows, found.columns]), np.stack(np.nonzero(dense)))
+    turned = found.transposed
+    assert np.array_equal(np.stack([turned.rows, turned.columns]), np.stack(np.nonzero(dense.T)))
 
 
-def test_transpose_of_bit_sets():
-    pattern = np.random.default_rng(0).random((5, 8)) < 0.4
-    rows = [sum(1 << int(j) for j in np.flatnonzero(r)) for r in pattern]
-    back = np.array([[col >> i & 1 for i in range(5)] for col in transpose(rows, 8)], dtype=bool)
-    assert np.array_equal(back.T, pattern)
+def test_colours_of_a_million_columns():
+    n = 300_000
+    band = sparse.diags_array([1.0] * 3, offsets=[-1, 0, 1], shape=(n, n))
+    assert arc.coloring(band).max() == 2
+    assert arc.coloring(band, mode="star").max() == 2
+    around = sparse.csr_array(band + sparse.coo_array(([1.0], ([0], [n - 1])), shape=(n, n)))
+    colors = arc.coloring(around)
+    seeds = sparse.csr_array((np.ones(n), (np.arange(n), colors)))
+    assert (around @ seeds).max() == 1 and colors.max() <= 4

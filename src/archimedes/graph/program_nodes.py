@@ -82,7 +82,7 @@ class Nodes:
         #: Ids of small constant arrays by content: a matrix is used many times.
         self._constants: dict[Any, np.ndarray] = {}
         #: Kept by ``derivatives/sparsity.py`` for bodies, which are finished.
-        self._pattern: list[int] | None = None
+        self._pattern: Any = None
 
     def __len__(self) -> int:
         return len(self.op)

@@ -24,8 +24,8 @@ from archimedes.function.derivatives.recorded_point import Derivative, Point
 from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.graph.blocks.references import references
-from archimedes.graph.derivatives.coloring import column_colors, entries, star_colors, transpose
-from archimedes.graph.derivatives.jacobians import pattern
+from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
+from archimedes.graph.derivatives.sparsity import pattern
 from archimedes.graph.passes import inline
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
@@ -176,14 +176,14 @@ PARTS[SparseDerivative] = lambda made: (made.values, made.symmetric, made.triang
 
 def _places(point: Point) -> np.ndarray:
     """Row of each output of the graph among the ravelled results: constants have rows too."""
-    rows: list[int] = []
+    rows = [np.zeros(0, dtype=np.int64)]
     at = 0
     for out in point.recording.outs:
         size = out.spec.size if out.spec.traced else int(np.size(out.spec.value))
         if out.spec.traced:
-            rows.extend(range(at, at + size))
+            rows.append(np.arange(at, at + size))
         at += size
-    return np.array(rows, dtype=np.int64)
+    return np.concatenate(rows)
 
 
 def _height(point: Point) -> int:
@@ -223,9 +223,8 @@ def _structure(
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     with Trace():
         point = derivative.point(args, kwargs)
-        rows = pattern(point.recording.blocks, point.block_wrt)
-    at, columns = entries(rows, len(point.wrt))
-    return _places(point)[at], columns, (_height(point), len(point.wrt))
+        found = pattern(point.recording.blocks, point.block_wrt)
+    return _places(point)[found.rows], found.columns, (_height(point), len(point.wrt))
 
 
 def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
@@ -238,16 +237,24 @@ def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
     >>> coloring(np.eye(3)).tolist()
     [0, 0, 0]
     """
-    dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-    if dense.ndim != 2:
-        raise ValueError(f"coloring: a matrix is needed, got shape {dense.shape}")
-    rows = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in dense]
+    found = _pattern_of(matrix)
     if mode == "column":
-        return column_colors(rows, dense.shape[1])
+        return column_colors(found)
     if mode == "row":
-        return column_colors(transpose(rows, dense.shape[1]), dense.shape[0])
+        return column_colors(found.transposed)
     if mode == "star":
-        if dense.shape[0] != dense.shape[1] or not np.array_equal(dense != 0, (dense != 0).T):
+        if found.shape[0] != found.shape[1] or found.symmetric.rows.size != found.rows.size:
             raise ValueError("coloring: mode='star' needs a symmetric pattern")
-        return star_colors(rows, dense.shape[1])
+        return star_colors(found)
     raise ValueError(f"coloring: mode={mode!r} is not one of 'column', 'row', 'star'")
+
+
+def _pattern_of(matrix: Any) -> Pattern:
+    """Return where a matrix, of NumPy or SciPy, is not zero."""
+    if np.ndim(matrix) != 2 and len(getattr(matrix, "shape", ())) != 2:
+        raise ValueError(f"coloring: a matrix is needed, got shape {np.shape(matrix)}")
+    sparse = hasattr(matrix, "tocsr")
+    found = (matrix if sparse else np.asarray(matrix)).nonzero()
+    rows, columns = (x.astype(np.int64) for x in found)
+    order = np.lexsort((columns, rows))
+    return Pattern(rows[order], columns[order], tuple(matrix.shape if sparse else np.shape(matrix)))

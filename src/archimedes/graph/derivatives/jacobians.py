@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from archimedes.graph.derivatives.coloring import bits, column_colors, star_colors, transpose
+from archimedes.graph.derivatives.coloring import Pattern, by_symmetry, column_colors, star_colors
 from archimedes.graph.derivatives.directions import as_map, in_one_map, mapped
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.reverse import reverse_sweep
-from archimedes.graph.derivatives.sparsity import dependence, region_size, work
+from archimedes.graph.derivatives.sparsity import pattern, region_size, work
 from archimedes.graph.derivatives.whole import whole_places
 from archimedes.graph.dtypes import DTYPES, item_type, length_of
 from archimedes.graph.passes import prune, with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Directions
 
-__all__ = ["Entries", "forward_graph", "jacobian_graph", "pattern", "reverse_graph"]
+__all__ = ["Entries", "forward_graph", "jacobian_graph", "reverse_graph"]
 
 
 @dataclass(frozen=True)
@@ -44,29 +43,6 @@ def _copy_signature(src: Graph) -> tuple[Graph, list[int]]:
     return g, [g.input(dtype) for dtype in src.input_dtypes]
 
 
-def pattern(src: Graph, wrt: Sequence[int]) -> list[int]:
-    """Return for each output the set of positions in ``wrt`` it depends on.
-
-    A block counts as its elements, among inputs and outputs.
-    """
-    seeds: list[Any] = [0] * len(src.inputs)
-    kinds, k = src.input_dtypes, 0
-    for position in wrt:
-        length = length_of(kinds[position])
-        if length:
-            seeds[position] = [1 << k + j for j in range(length)]
-        else:
-            seeds[position] |= 1 << k
-        k += length or 1
-    found: list[int] = []
-    for mine, kind in zip(dependence(src, seeds), src.output_dtypes):
-        if length_of(kind):
-            found += mine if isinstance(mine, list) else [mine] * length_of(kind)
-        else:
-            found.append(mine)
-    return found
-
-
 def _color_seeds(count: int, wrt: Sequence[int], colors: np.ndarray) -> list[int]:
     seeds = [0] * count
     for k, position in enumerate(wrt):
@@ -83,23 +59,21 @@ def jacobian_graph(
     ``mode`` is "forward", "reverse" or "auto" (whichever needs less work on this graph).
     ``symmetric`` says that the matrix is a Hessian, so that a star colouring may be used.
     """
-    rows = pattern(src, wrt)
-    shape = (len(src.outputs), len(wrt))
+    found = pattern(src, wrt)
     if symmetric:
-        colors = star_colors([a | b for a, b in zip(rows, transpose(rows, shape[1]))], shape[1])
-        return _forward(src, wrt, rows, colors, shape, symmetric=True)
-    columns = column_colors(rows, shape[1])
+        return _forward(src, wrt, found, star_colors(found.symmetric), symmetric=True)
+    if mode == "reverse":
+        return _reverse(src, wrt, found, column_colors(found.transposed))
+    columns = column_colors(found)
     if mode == "auto":
-        across = column_colors(transpose(rows, shape[1]), shape[0])
+        across = column_colors(found.transposed)
         cost_forward = _forward_work(src, wrt, columns)
-        cost_reverse = _reverse_work(src, wrt, rows, across)
+        cost_reverse = _reverse_work(src, wrt, across)
         # Forward derivatives keep exact zeros and need no second pass: prefer them when close.
         forward = cost_forward <= 1.35 * cost_reverse
         if not (forward or in_one_map(src, _count(columns), _count(across))):
-            return _reverse(src, wrt, rows, across, shape)
-    elif mode == "reverse":
-        return _reverse(src, wrt, rows, column_colors(transpose(rows, shape[1]), shape[0]), shape)
-    return _forward(src, wrt, rows, columns, shape, symmetric=False)
+            return _reverse(src, wrt, found, across)
+    return _forward(src, wrt, found, columns, symmetric=False)
 
 
 def _forward_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
@@ -116,7 +90,7 @@ def _forward_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
     return work(before, seeds) + len(src)
 
 
-def _reverse_work(src: Graph, wrt: Sequence[int], rows: list[int], colors: np.ndarray) -> int:
+def _reverse_work(src: Graph, wrt: Sequence[int], colors: np.ndarray) -> int:
     """Estimate the (node, direction) pairs of a reverse sweep: paths from wrt to outputs."""
     reach = [0] * len(src.op)
     relevant = bytearray(len(src.op))
@@ -140,29 +114,15 @@ def _reverse_work(src: Graph, wrt: Sequence[int], rows: list[int], colors: np.nd
 
 
 def _forward(
-    src: Graph,
-    wrt: Sequence[int],
-    rows: list[int],
-    colors: np.ndarray,
-    shape: tuple[int, int],
-    *,
-    symmetric: bool,
+    src: Graph, wrt: Sequence[int], found: Pattern, colors: np.ndarray, *, symmetric: bool
 ) -> Entries:
     g, inputs = _copy_signature(src)
     tangents = _tangents(g, src, inputs, wrt, colors)
-    where: list[tuple[int, int]] = []
-    for i, row in enumerate(rows):
-        mine = bits(row)
-        crowd = np.bincount(colors[mine], minlength=1) if mine else np.zeros(1, dtype=int)
-        for j in mine:
-            alone = crowd[colors[j]] == 1
-            # In a star colouring the entry not alone in row i is alone in row j, by symmetry.
-            source = (i, int(colors[j])) if alone or not symmetric else (j, int(colors[i]))
-            value = tangents[source[0]].get(source[1])
-            if value is not None:
-                where.append((i, j))
-                g.outputs.append(value)
-    return _entries(g, where, shape, "forward", colors)
+    at, columns = found.rows, found.columns
+    if symmetric:
+        at, columns = by_symmetry(found, colors)
+    values = [tangents[i].get(c, -1) for i, c in zip(at.tolist(), colors[columns].tolist())]
+    return _entries(g, values, found, "forward", colors)
 
 
 def _tangents(
@@ -181,9 +141,7 @@ def _tangents(
     return forward_sweep(g, src, inputs, own)[1]
 
 
-def _reverse(
-    src: Graph, wrt: Sequence[int], rows: list[int], colors: np.ndarray, shape: tuple[int, int]
-) -> Entries:
+def _reverse(src: Graph, wrt: Sequence[int], found: Pattern, colors: np.ndarray) -> Entries:
     g, inputs = _copy_signature(src)
     dtypes = src.output_dtypes
     seeds = [
@@ -194,21 +152,17 @@ def _reverse(
     for position in wrt:
         wanted[position] = True
     _, adjoints = reverse_sweep(g, src, inputs, seeds, wanted)
-    where: list[tuple[int, int]] = []
-    for i, row in enumerate(rows):
-        for j in bits(row):
-            value = adjoints[wrt[j]].get(int(colors[i]))
-            if value is not None:
-                where.append((i, j))
-                g.outputs.append(value)
-    return _entries(g, where, shape, "reverse", colors)
+    pairs = zip(colors[found.rows].tolist(), found.columns.tolist())
+    values = [adjoints[wrt[j]].get(c, -1) for c, j in pairs]
+    return _entries(g, values, found, "reverse", colors)
 
 
-def _entries(
-    g: Graph, where: list[tuple[int, int]], shape: tuple[int, int], mode: str, colors: np.ndarray
-) -> Entries:
-    places = np.array(where, dtype=np.int64).reshape(-1, 2)
-    return Entries(prune(g), places[:, 0], places[:, 1], shape, mode, _count(colors))
+def _entries(g: Graph, values: list[int], found: Pattern, mode: str, colors: np.ndarray) -> Entries:
+    """Return the entries with these values, of which some (-1) turned out to be zero."""
+    there = np.array(values, dtype=np.int64) >= 0
+    g.outputs = [i for i in values if i >= 0]
+    where = found.rows[there], found.columns[there]
+    return Entries(prune(g), *where, found.shape, mode, _count(colors))
 
 
 def _count(colors: np.ndarray) -> int:

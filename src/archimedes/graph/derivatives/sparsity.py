@@ -1,25 +1,28 @@
 """Which outputs depend on which inputs, found from the structure of the graph alone.
 
-Sets of inputs are Python ints used as bit sets: bit j stands for input j. Only dependence that
-can carry a derivative counts: a comparison or a floor has none. A block has a list of sets, one
-for each element, or 0 where none depends on anything.
+Sets of inputs are Python ints used as bit sets: bit j stands for input j; a block has intervals
+for each of its elements (``regions/interval_sets.py``). Only dependence that can carry a
+derivative counts: a comparison or a floor has none.
 
 The body of a region is read once, whatever the region is given and however deep it lies: its own
-pattern is kept, and the sets that come in are put in the place of its bits.
+pattern is kept, and the sets that come in are put in the place of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
+from archimedes.graph.derivatives.coloring import Pattern, pattern_of_sets
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.dtypes import is_float, length_of
 from archimedes.graph.ops import ELEMENT, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
+from archimedes.graph.regions.interval_sets import composed, each_bit, filled, joined, union_of
 
-__all__ = ["dependence", "through", "work"]
+__all__ = ["dependence", "pattern", "through", "work"]
 
 _SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
 
@@ -29,7 +32,7 @@ def region_size(region: Region) -> int:
     return sum(len(body) for body in region.bodies)
 
 
-#: What a value depends on: a set, or a list of them for a block.
+#: What a value depends on: a bit set, or the sets of the elements of a block.
 Sets = Any
 
 
@@ -44,7 +47,7 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
                 for j in g.operands(i):
                     mine |= sets[j]
         elif op == INPUT:
-            mine = _whole(seeds[g.a[i]], g.dtype[i]) if is_float(g.dtype[i]) else 0
+            mine = _given(seeds[g.a[i]], g.dtype[i]) if is_float(g.dtype[i]) else 0
         elif op == REGION:
             region = g.regions[i]
             given = [sets[j] for j in region.inputs.tolist()]
@@ -60,23 +63,38 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
             mine = 0
         sets[i] = mine
         if visit is not None and mine:
-            visit(mine if type(mine) is int else _union([mine]), length_of(g.dtype[i]) or 1)
+            visit(union_of(mine), length_of(g.dtype[i]) or 1)
     return [sets[i] for i in g.outputs]
 
 
-def _element(g: Graph, i: int, sets: list[int]) -> int:
+def _element(g: Graph, i: int, sets: Sets) -> int:
     at = g.value.get(g.b[i])
-    return _union(sets) if at is None else sets[at]
+    return union_of(sets) if at is None else sets[at]
 
 
-def dependence(g: Graph, seeds: Sequence[int] | None = None) -> list[int]:
+def dependence(g: Graph, seeds: Sequence[Sets] | None = None) -> list[Sets]:
     """Return for each output the set of inputs (or the union of their seeds) it depends on."""
     return _propagate(g, [1 << k for k in range(len(g.inputs))] if seeds is None else seeds)
 
 
-def _whole(mine: Sets, kind: int) -> Sets:
+def pattern(src: Graph, wrt: Sequence[int]) -> Pattern:
+    """Return which outputs depend on which of the inputs at ``wrt``.
+
+    A block counts as its elements, among inputs and outputs.
+    """
+    seeds: list[Sets] = [0] * len(src.inputs)
+    kinds, k = src.input_dtypes, 0
+    for position in wrt:
+        length = length_of(kinds[position])
+        seeds[position] = each_bit(k, length) if length else seeds[position] | 1 << k
+        k += length or 1
+    lengths = [length_of(kind) for kind in src.output_dtypes]
+    return pattern_of_sets(dependence(src, seeds), lengths, k)
+
+
+def _given(mine: Sets, kind: int) -> Sets:
     """Return what an input stands for: of a block with one set, every element."""
-    return [mine] * length_of(kind) if mine and isinstance(mine, int) and length_of(kind) else mine
+    return filled(mine, length_of(kind)) if type(mine) is int and length_of(kind) else mine
 
 
 def work(g: Graph, seeds: Sequence[int]) -> int:
@@ -93,35 +111,57 @@ def work(g: Graph, seeds: Sequence[int]) -> int:
 
 def _union(sets: Sequence[Sets]) -> int:
     union = 0
-    for s in sets:
-        union |= _union(s) if isinstance(s, list) else s
+    for mine in sets:
+        union |= union_of(mine)
     return union
 
 
-def through(body: Graph, given: Sequence[int]) -> list[int]:
+def through(body: Graph, given: Sequence[Sets]) -> list[Sets]:
     """Return what each output of a body depends on where its inputs stand for these sets."""
     if body._pattern is None:
-        body._pattern = dependence(body)
-    sums: dict[int, int] = {}
-    for mask in _distinct(body._pattern):
-        sums[mask] = _substitute(mask, given)
-    return [
-        [sums[mask] for mask in entry] if isinstance(entry, list) else sums[entry]
-        for entry in body._pattern
-    ]
+        body._pattern = _Local(body)
+    return body._pattern.on(given)
 
 
-def _distinct(pattern: Sequence[Sets]) -> set[int]:
-    found: set[int] = set()
-    for entry in pattern:
-        found.update(entry if isinstance(entry, list) else (entry,))
-    return found
+class _Local:
+    """What the outputs of a body depend on among its inputs, each element of a block for itself."""
+
+    def __init__(self, body: Graph) -> None:
+        self.widths = [length_of(kind) or 1 for kind in body.input_dtypes]
+        self.lengths = [length_of(kind) for kind in body.output_dtypes]
+        self.scalar = not any(map(length_of, body.input_dtypes)) and not any(self.lengths)
+        seeds: list[Sets] = []
+        at = 0
+        for width, kind in zip(self.widths, body.input_dtypes):
+            seeds.append(each_bit(at, width) if length_of(kind) else 1 << at)
+            at += width
+        self.outputs = dependence(body, seeds)
+
+    def on(self, given: Sequence[Sets]) -> list[Sets]:
+        """Return what the outputs depend on, given what the inputs do."""
+        if self.scalar:
+            sums = {mask: _substitute(mask, given) for mask in set(self.outputs)}
+            return [sums[mask] for mask in self.outputs]
+        every, own = joined(zip(given, self.widths)), self._rows
+        if not every or not own:
+            return [0] * len(self.lengths)
+        found, at = composed(own, every), 0
+        outputs: list[Sets] = []
+        for length in self.lengths:
+            outputs.append(found[at : at + length] if length else found[at])
+            at += length or 1
+        return outputs
+
+    @cached_property
+    def _rows(self) -> Sets:
+        """The sets of all outputs, one behind the other."""
+        return joined((sets, length or 1) for sets, length in zip(self.outputs, self.lengths))
 
 
-def _substitute(mask: int, given: Sequence[Sets]) -> int:
+def _substitute(mask: int, given: Sequence[int]) -> int:
     total = 0
     while mask:
         low = mask & -mask
-        total |= _union([given[low.bit_length() - 1]])
+        total |= given[low.bit_length() - 1]
         mask ^= low
     return total

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from archimedes.graph.blocks.building import loops, pack, scalar_loop
-from archimedes.graph.derivatives.coloring import column_colors, entries, star_colors, transpose
+from archimedes.graph.derivatives.coloring import by_symmetry, column_colors, star_colors
 from archimedes.graph.derivatives.forward import forward_sweep
 from archimedes.graph.derivatives.hoisting import hoisted
-from archimedes.graph.derivatives.jacobians import pattern
 from archimedes.graph.derivatives.reverse import reverse_sweep
+from archimedes.graph.derivatives.sparsity import pattern
 from archimedes.graph.dtypes import DTYPES, I64, is_float, item_type, length_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import prune
@@ -62,27 +62,20 @@ def wide_entries(
     if len(dtypes) != 1 or not is_float(dtype := dtypes.pop()):
         return None
     near, far = _Side(kinds), _Side(src.output_dtypes)
-    shape = (far.size, near.size)
-    bits = pattern(src, wrt)
-    rows, columns = entries(bits, near.size)
-    order = np.lexsort((rows, columns))
-    rows, columns = rows[order], columns[order]
-    sweep = _forward(src, wrt)
-    mode = "forward"
-    if symmetric:
-        colors = _star_colors(bits, near.size)
-    else:
-        colors = _colors(bits, near.size)
-        turned = transpose(bits, near.size) if colors.max(initial=0) >= TOGETHER else []
-        across = _colors(turned, far.size) if turned else colors
-        if turned and 2 * across.max(initial=0) < colors.max(initial=0):
+    found = pattern(src, wrt)
+    mode, sweep = "forward", _forward(src, wrt)
+    colors = star_colors(found.symmetric) if symmetric else column_colors(found)
+    if not symmetric and colors.max(initial=0) >= TOGETHER:
+        across = column_colors(found.transposed)
+        if 2 * across.max(initial=0) < colors.max(initial=0):
             sweep, mode, colors, near, far = _reverse(src, wrt), "reverse", across, far, near
-    at, other = (columns, rows) if mode == "forward" else (rows, columns)
-    if symmetric:
-        at, other = _by_symmetry(at, other, colors)
+    other, at = by_symmetry(found, colors) if symmetric else (found.rows, found.columns)
+    if mode == "reverse":
+        other, at = at, other
+    order = np.lexsort((found.rows, found.columns))
     if triangle:
-        lower = rows >= columns
-        rows, columns, at, other = rows[lower], columns[lower], at[lower], other[lower]
+        order = order[found.rows[order] >= found.columns[order]]
+    rows, columns, at, other = found.rows[order], found.columns[order], at[order], other[order]
     count = int(colors.max(initial=-1)) + 1
     write = _together if count <= TOGETHER else _one_by_one
     g = Graph()
@@ -92,33 +85,7 @@ def wide_entries(
     there = where >= 0
     if made >= 0 and there.any():
         g.outputs = [_gathered(g, made, where[there])]
-    return WideEntries(prune(g), rows[there], columns[there], shape, mode, count)
-
-
-def _colors(bits: Sequence[int], columns: int) -> np.ndarray:
-    """Colour columns; each has its own colour where some row is full."""
-    if any(row.bit_count() == columns for row in bits):
-        return np.arange(columns)
-    return column_colors(bits, columns)
-
-
-def _star_colors(bits: Sequence[int], columns: int) -> np.ndarray:
-    if all(row.bit_count() == columns for row in bits):
-        return np.arange(columns)
-    return star_colors([a | b for a, b in zip(bits, transpose(bits, columns))], columns)
-
-
-def _by_symmetry(
-    columns: np.ndarray, rows: np.ndarray, colors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the entries of a symmetric matrix are found: here, or across the diagonal.
-
-    In a star colouring an entry not alone in its row is alone in the other.
-    """
-    keys = rows * (int(colors.max(initial=0)) + 1) + colors[columns]
-    known, counts = np.unique(keys, return_counts=True)
-    alone = counts[np.searchsorted(known, keys)] == 1
-    return np.where(alone, columns, rows), np.where(alone, rows, columns)
+    return WideEntries(prune(g), rows[there], columns[there], found.shape, mode, count)
 
 
 class _Side:

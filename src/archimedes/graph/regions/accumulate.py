@@ -12,6 +12,7 @@ import numpy as np
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run, Through
+from archimedes.graph.regions.interval_sets import filled, union_of
 
 __all__ = ["Accumulate"]
 
@@ -55,7 +56,4 @@ class Accumulate(Region):
         return self.length
 
     def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        every = 0
-        for sets in given[0] or ():
-            every |= sets
-        return [[every] * self.length]
+        return [filled(union_of(given[0]), self.length)]

@@ -21,6 +21,7 @@ from archimedes.errors import GraphError
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.cutting import Cut, Cutter, same_number
+from archimedes.graph.regions.interval_sets import filled, union_of
 
 __all__ = [
     "DerivativeRule",
@@ -28,9 +29,7 @@ __all__ = [
     "OneBody",
     "Region",
     "RegionDerivative",
-    "merged_sets",
     "register_derivative",
-    "union_of",
 ]
 
 #: (graph, ids of inputs, ids of outputs, rows of tangents or adjoints) -> rows
@@ -40,7 +39,7 @@ Directions = dict[int, int]
 #: Runs a body on values.
 Run = Callable[[Graph, Sequence[Any]], list[Any]]
 #: Says what each output of a body depends on where its inputs stand for these sets.
-Through = Callable[[Graph, Sequence[int]], list[int]]
+Through = Callable[[Graph, Sequence[Any]], list[Any]]
 
 
 class DerivativeRule(Protocol):
@@ -81,23 +80,6 @@ _DERIVATIVES: dict[type[Region], RegionDerivative] = {}
 def register_derivative(kind: type[Region], derivative: RegionDerivative) -> None:
     """Say how regions of a class are differentiated, where the class does not say so itself."""
     _DERIVATIVES[kind] = derivative
-
-
-def union_of(sets: Any) -> int:
-    """Return all that a value depends on: a block has a list of sets, or 0."""
-    if not isinstance(sets, list):
-        return int(sets)
-    union = 0
-    for mine in sets:
-        union |= mine
-    return union
-
-
-def merged_sets(a: Any, b: Any) -> Any:
-    """Return what a value depends on that is one of two."""
-    if not isinstance(a, list) or not isinstance(b, list):
-        return (a or b) if isinstance(a, list) or isinstance(b, list) else a | b
-    return [x | y for x, y in zip(a, b)]
 
 
 def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -228,15 +210,12 @@ class Region:
         return sum(map(body, self.bodies))
 
     def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        """Return what each output depends on, as a set of bits; ``given`` are those of inputs.
-
-        Of a block, a list of sets, or 0.
-        """
+        """Return what each output depends on, given what inputs do (``interval_sets.py``)."""
         every = 0
         for inputs in given:
             every |= union_of(inputs)
         lengths = map(length_of, self.out_dtypes)
-        return [[every] * length if every and length else every for length in lengths]
+        return [filled(every, length) if length else every for length in lengths]
 
     # ---- its derivatives ---------------------------------------------------------------
 

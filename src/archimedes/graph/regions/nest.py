@@ -18,9 +18,10 @@ from archimedes.graph.digests import LONG_TABLE
 from archimedes.graph.dtypes import I64, block_type, item_type, length_of
 from archimedes.graph.ops import BY_NAME
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import OneBody, Region, Run, Through, union_of
+from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
-from archimedes.graph.regions.reads import Affine, Gather, Read, positions
+from archimedes.graph.regions.interval_sets import Rows, filled, merged, union_of, united
+from archimedes.graph.regions.reads import Affine, Gather, Read, positions, row_major
 from archimedes.graph.regions.scan import times
 
 __all__ = ["COMBINE", "PARTIALS", "Nest"]
@@ -208,31 +209,36 @@ class Nest(OneBody):
 
     def _dependence(self, mask: int, given: list[Any]) -> Any:
         """Return the sets of the elements of one output."""
-        sets = [0] * (self.length or 1)
-        for k, read in enumerate(self.reads):
-            if not (mask >> k & 1 and given[k]):
+        parts: list[Any] = []
+        for k, (sets, read) in enumerate(zip(given, self.reads)):
+            if not (mask >> k & 1 and sets):
                 continue
-            if read is None:
-                mine = union_of(given[k])
-                sets = [old | mine for old in sets]
-                continue
-            source, at, reduced = given[k], 0, self.reduced
-            flat = positions(read, self.shape).ravel().tolist()
-            if reduced == 1:
-                # Sets may be long: one that is there already is not made again.
-                more = [source[place] for place in flat]
-                sets = [
-                    new if not old else old if old is new else old | new
-                    for old, new in zip(sets, more)
-                ]
-                continue
-            for j in range(len(sets)):
-                total = sets[j]
-                for place in flat[at : at + reduced]:
-                    total |= source[place]
-                sets[j] = total
-                at += reduced
-        return sets if self.kept else sets[0]
+            if read is None or not isinstance(sets, Rows):
+                parts.append(filled(union_of(sets), self.length))
+            else:
+                parts.append(self._read_sets(sets, read))
+        found = united(parts, self.length)
+        return found if self.kept or not found else found[0]
+
+    def _read_sets(self, sets: Rows, read: Affine | Gather) -> Rows:
+        """Return what the elements of an output get of an input."""
+        kept, shape = self.kept, self.shape
+        if self.reduced == 1:
+            return sets.take(positions(read, shape).ravel())
+        spread = None
+        if isinstance(read, Affine):
+            # Along axes that do not move it, the same elements are read again.
+            moving = [bool(stride) for stride in read.strides]
+            sizes = tuple(n if m else 1 for n, m in zip(shape[:kept], moving))
+            steps = tuple(s if m else 0 for s, m in zip(row_major(sizes), moving))
+            spread = positions(Affine(0, steps), shape[:kept]).ravel()
+            shape = tuple(n if m else 1 for n, m in zip(shape, moving))
+        places = positions(read, shape)
+        taken = sets.take(places.ravel())
+        length = math.prod(shape[:kept])
+        rows = taken.rows() // (places.size // length)
+        found = merged([(rows, taken.low, taken.high)], length)
+        return found if spread is None else found.take(spread)
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Region:
         (body,) = bodies

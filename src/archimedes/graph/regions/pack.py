@@ -13,6 +13,7 @@ import numpy as np
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run, Through
+from archimedes.graph.regions.interval_sets import Rows, joined
 from archimedes.graph.regions.reads import Affine, positions
 
 __all__ = ["Move", "Pack"]
@@ -121,16 +122,15 @@ class Pack(Region):
         return self.length
 
     def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        made: list[int] = [0] * self.length
-        for source, shape, to, start in self.moves:
-            sets = given[source]
-            if not sets:
-                continue
-            places = positions(to, shape).ravel().tolist()
-            if start is None:
-                for k in places:
-                    made[k] = sets
-            else:
-                for k, j in zip(places, positions(start, shape).ravel().tolist()):
-                    made[k] = sets[j]
-        return [made]
+        sources = [k for k, sets in enumerate(given) if sets]
+        if not sources or not self.moves:
+            return [0]
+        counts = [len(given[k]) if isinstance(given[k], Rows) else 1 for k in sources]
+        sets = joined([*((given[k], count) for k, count in zip(sources, counts)), (0, 1)])
+        # Element of ``sets`` that the first of each source is; the last of them depends on nothing.
+        begins = np.full(len(given), -1, dtype=np.int64)
+        begins[sources] = np.cumsum([0, *counts[:-1]])
+        boxes, places = self._origins
+        from_box = begins[[move.source for move in self.moves]]
+        begin = np.where(boxes < 0, -1, from_box[boxes])
+        return [sets.take(np.where(begin < 0, len(sets) - 1, begin + places))]

@@ -14,6 +14,17 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import OneBody, Region, Run, Through
 from archimedes.graph.regions.body_checks import carry_faults, slice_faults
 from archimedes.graph.regions.cutting import Cut, Cutter, carried, new_numbers, same_number
+from archimedes.graph.regions.interval_sets import (
+    GROWING,
+    Rows,
+    composed,
+    each_bit,
+    joined,
+    merged,
+    union_of,
+    united,
+    whole,
+)
 
 __all__ = ["Scan", "times"]
 
@@ -165,13 +176,19 @@ class Scan(OneBody):
         return self.length * body(self.body)
 
     def dependence(self, given: list[Any], through: Through) -> list[Any]:
-        n, s = self.carry, self.slices
-        carry, shared = given[:n], given[n + self.rows * s :]
+        n = self.carry
+        found = self._in_all_steps(given, through) if self.stacked else None
+        if found is not None:
+            return found
+        carry, shared = given[:n], given[n + self.rows * self.slices :]
         rows: dict[int, list[Any]] = {}
-        for step in self.steps:
-            slices = self._slice_sets(given, step)
-            out = through(self.body, [*carry, *slices, *shared])
-            stable = out[:n] == carry and not s
+        moving = any(given[n : n + self.rows * self.slices])
+        for count, step in enumerate(self.steps):
+            if count == GROWING:
+                # A band that grows from step to step is all of its block in the end.
+                carry = [whole(sets) for sets in carry]
+            out = through(self.body, [*carry, *self._slice_sets(given, step), *shared])
+            stable = not moving and out[:n] == carry
             carry, rows[step] = out[:n], out[n:]
             if stable:
                 # Nothing new can enter: all later steps look the same.
@@ -179,9 +196,63 @@ class Scan(OneBody):
                 break
         steps = [rows[step] for step in range(self.length)]
         if self.stacked:
-            kinds = self.body.output_dtypes[n:]
-            return carry + [_joined_sets(*column) for column in zip(kinds, zip(*steps))]
+            widths = [length_of(kind) or 1 for kind in self.body.output_dtypes[n:]]
+            return carry + [
+                joined((sets, width) for sets in column)
+                for width, column in zip(widths, zip(*steps))
+            ]
         return carry + [x for row in steps for x in row]
+
+    def _in_all_steps(self, given: list[Any], through: Through) -> list[Any] | None:
+        """Return what outputs depend on where the carry brings nothing from step to step."""
+        n, s, steps = self.carry, self.slices, self.length
+        carry, slices, shared = given[:n], given[n : n + s], given[n + s :]
+        kinds = self.body.input_dtypes[n : n + s]
+        widths = [length_of(kind) or 1 for kind in kinds]
+        any_step = [_over_steps(sets, length_of(kind), steps) for sets, kind in zip(slices, kinds)]
+        if through(self.body, [*carry, *any_step, *shared])[:n] != carry:
+            return None
+        # Elements of the slices of all steps are numbered one behind the other.
+        own: list[Any] = [0] * len(self.body.inputs)
+        at = 0
+        for k, width in enumerate(widths, n):
+            own[k] = each_bit(at, width) if length_of(kinds[k - n]) else 1 << at
+            at += width * steps
+        of_slices = joined((sets, width * steps) for sets, width in zip(slices, widths))
+        ends = np.cumsum([0, *(width * steps for width in widths)])
+        strides = np.array(widths, dtype=np.int64)
+        local = through(self.body, own)[n:]
+        fixed = through(self.body, [*carry, *[0] * s, *shared])[n:]
+        return carry + [
+            self._of_steps(mine, rest, kind, of_slices, ends, strides)
+            for mine, rest, kind in zip(local, fixed, self.body.output_dtypes[n:])
+        ]
+
+    def _of_steps(
+        self,
+        mine: Any,
+        fixed: Any,
+        kind: int,
+        of_slices: Any,
+        ends: np.ndarray,
+        strides: np.ndarray,
+    ) -> Any:
+        """Return the sets of an out in all steps.
+
+        ``mine``: the elements of ``of_slices`` that it reads in the first step, which are
+        ``strides`` further on in every other, by slice; ``fixed``: what it depends on besides.
+        """
+        width, steps = length_of(kind) or 1, self.length
+        parts = []
+        if mine and of_slices:
+            first = joined([(mine, width)])
+            move = strides[np.searchsorted(ends, first.low, side="right") - 1]
+            later = np.arange(steps)[:, None]
+            low, high = ((x + later * move).ravel() for x in (first.low, first.high))
+            starts = np.concatenate([[0], np.tile(np.diff(first.first), steps).cumsum()])
+            parts.append(composed(Rows(starts, low, high), of_slices))
+        parts.append(joined([(fixed, width)] * steps))
+        return united(parts, width * steps)
 
     def _slice_sets(self, given: list[Any], step: int) -> list[Any]:
         """Return what the slices of a step depend on."""
@@ -192,12 +263,14 @@ class Scan(OneBody):
         return [sets and self._part(sets, kind, step) for sets, kind in zip(slices, kinds)]
 
 
+def _over_steps(sets: Any, width: int, steps: int) -> Any:
+    """Return what a slice depends on in any step."""
+    if not sets or not width:
+        return union_of(sets)
+    rows = np.tile(np.arange(width), steps).repeat(np.diff(sets.first))
+    return merged([(rows, sets.low, sets.high)], width)
+
+
 def _joined(column: tuple[Any, ...]) -> np.ndarray:
     """Return the values of all steps in one."""
     return np.concatenate([np.atleast_1d(x) for x in column])
-
-
-def _joined_sets(kind: int, column: tuple[Any, ...]) -> list[int]:
-    """Return what the elements of an out depend on, in all steps."""
-    none = [0] * length_of(kind)
-    return [x for sets in column for x in ((sets or none) if length_of(kind) else [sets])]

@@ -12,10 +12,11 @@ import numpy as np
 from archimedes.graph.dtypes import B8, DTYPES, I64
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Region, Run, Through, merged_sets
+from archimedes.graph.regions.base import Region, Run, Through
 from archimedes.graph.regions.body_checks import input_faults
 from archimedes.graph.regions.call import Call
 from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
+from archimedes.graph.regions.interval_sets import either
 
 __all__ = ["Switch"]
 
@@ -92,5 +93,5 @@ class Switch(Region):
         rows = [through(body, given[1:]) for body in self.branches]
         merged = rows[0]
         for row in rows[1:]:
-            merged = [merged_sets(a, b) for a, b in zip(merged, row)]
+            merged = [either(a, b) for a, b in zip(merged, row)]
         return merged

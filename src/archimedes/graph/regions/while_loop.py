@@ -11,9 +11,10 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8
 from archimedes.graph.program import Graph
-from archimedes.graph.regions.base import Region, Run, Through, merged_sets
+from archimedes.graph.regions.base import Region, Run, Through
 from archimedes.graph.regions.body_checks import carry_faults, input_faults
 from archimedes.graph.regions.cutting import Cut, Cutter, carried, new_numbers, same_number
+from archimedes.graph.regions.interval_sets import GROWING, either, whole
 from archimedes.graph.regions.scan import times
 
 __all__ = ["While"]
@@ -106,11 +107,13 @@ class While(Region):
 
     def dependence(self, given: list[int], through: Through) -> list[int]:
         # A loop that may stop at any step passes the union of what each step gives.
-        n = self.carry
+        n, rounds = self.carry, 0
         carry, shared = given[:n], given[n:]
         while True:
             out = through(self.body, [*carry, *shared])
-            grown = [merged_sets(a, b) for a, b in zip(carry, out)]
+            grown = [either(a, b) for a, b in zip(carry, out)]
             if grown == carry:
                 return carry
-            carry = grown
+            rounds += 1
+            # A band that grows from step to step is all of its block in the end.
+            carry = grown if rounds < GROWING else [whole(sets) for sets in grown]
