@@ -45,7 +45,8 @@ class Pattern:
         keys = np.concatenate([self.rows * n + self.columns, self.columns * n + self.rows])
         keys.sort(kind="stable")  # the first half is in order: quicker than ``np.unique``
         keys = keys[np.append(True, keys[1:] != keys[:-1])[: keys.size]]
-        return Pattern(*np.divmod(keys, n), self.shape)
+        rows, columns = np.divmod(keys, n)
+        return Pattern(rows, columns, self.shape)
 
     @cached_property
     def counts(self) -> np.ndarray:
