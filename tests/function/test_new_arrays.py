@@ -25,6 +25,8 @@ FORMS = [(s, np.float64) for s in SHAPES] + [((5, 3), x) for x in (np.float32, n
 @pytest.fixture(autouse=True)
 def entries_at_once(monkeypatch):
     """Make native entries at the first call, not after a few."""
+    if not new_arrays.quick_arrays():
+        pytest.skip(f"arrays of NumPy {np.__version__} are not known")
     monkeypatch.setattr(tiers, "FIRST_CALLS", 0)
 
 
@@ -52,7 +54,7 @@ def test_results_are_as_numpy_makes_them(shape, dtype):
     assert handler(got) == "archimedes"
 
 
-@pytest.mark.parametrize(("release", "known"), [("2.0.2", True), ("2.4.6", True), ("3.0.0", False)])
+@pytest.mark.parametrize(("release", "known"), [("2.0.2", True), ("2.5.4", True), ("3.0.0", False)])
 def test_only_on_releases_of_numpy_that_are_known(release, known, monkeypatch):
     monkeypatch.setattr(np, "__version__", release)
     assert new_arrays._tried.__wrapped__() is known

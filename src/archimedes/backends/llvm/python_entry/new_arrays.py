@@ -32,7 +32,7 @@ __all__ = ["LARGEST", "new_array", "quick_arrays"]
 #: Bytes of results that are made this way; NumPy has further means for more.
 LARGEST = 1 << 20
 #: Releases of NumPy whose arrays are known (major, minor): the first and the last.
-RELEASES = ((2, 0), (2, 4))
+RELEASES = ((2, 0), (2, 5))
 _NAME = "arc_arrays"
 _HANDLER = b"archimedes"
 #: NumPy's name of what holds a memory handler.
