@@ -66,7 +66,7 @@ def test_banded_systems_against_dense_ones(touching):
     H = structure.hess_matrix(curvature).toarray()[np.ix_(kept, kept)]
     D = np.where(np.arange(structure.m) % 3 == 0, 0.5, 0.0)
     system.take_jacobian(evaluator.slope_parts(x)[1])
-    system.load(curvature)
+    system.load(evaluator.curvature_parts(x, 1.0, lam))
     r, rc = rng.normal(size=kept.size), rng.normal(size=structure.m)
     for shift in (0.0, 0.3, 5.0, 100.0):
         diagonal = np.full(kept.size, shift)

@@ -94,7 +94,7 @@ def test_entries_listed_twice_are_added():
     held = system.held(evaluator.slope_parts(x)[1], lam)
     expected = np.where(free, 0.0, structure.jac_matrix(entries).T @ lam)
     np.testing.assert_allclose(held, expected, rtol=1e-14)
-    system.load(None)
+    system.load()
     D = np.array([0.5, 0.1, 1.0])
     assert system.factor(np.ones(3), D)
     r, rc = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 0.2])

@@ -132,14 +132,15 @@ class Evaluator:
 
     def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
         """Return the entries of the lower triangle of the Lagrangian's Hessian."""
+        return _joined([part.ravel() for part in self.curvature_parts(x, sigma, lam)])
+
+    def curvature_parts(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> list[np.ndarray]:
+        """Return the same entries of each block, (places, entries)."""
         start = time.perf_counter()
-        parts = []
         weights = np.concatenate([lam, [sigma]])  # row -1 is the objective
-        for block, pattern in zip(self.blocks, self.structure.patterns):
-            if pattern.second.nnz:
-                parts.append(block.curvatures(x, weights[block.rows], self.args).ravel())
+        parts = [block.curvatures(x, weights[block.rows], self.args) for block in self.blocks]
         self._count("curvature", start)
-        return _joined(parts)
+        return parts
 
     def _count(self, what: str, start: float) -> None:
         count = self.counts[what]

@@ -28,10 +28,14 @@ def vectors(w: Any, out: Any) -> None:
     out[0] = w.like(w.lanes, "i64")
 
 
-def scatter(w: Any, entries: Any, places: Any, to: Any, count: Any, size: Any) -> None:
-    """Add each entry to its place, the first ``size`` numbers there being set to zero before."""
+def zeros(w: Any, to: Any, size: Any) -> None:
+    """Set all numbers to zero."""
     with w.loop(0, size) as k:
         to[k] = 0.0
+
+
+def add_at(w: Any, entries: Any, places: Any, to: Any, count: Any) -> None:
+    """Add each entry to its place."""
     with w.loop(0, count) as k:
         at = places[k]
         to[at] = to[at] + entries[k]
@@ -117,7 +121,8 @@ def gram(
 #: Kinds of the parameters (F and I arrays, f and i numbers) and the description.
 functions: dict[str, tuple[str, Callable[..., None]]] = {
     "vectors": ("I", vectors),
-    "scatter": ("FIFii", scatter),
+    "zeros": ("Fi", zeros),
+    "add_at": ("FIFi", add_at),
     "scale_rows": ("FIFi", scale_rows),
     "largest_of_rows": ("FIiF", largest_of_rows),
     "gram": ("FFiFFIIIIFiiiiii", gram),

@@ -122,7 +122,8 @@ class BandedSystem:
         self.kept = _multiple(nb, PANEL)
         self.nv = _multiple(self.kept + self.ld, 8) + 8
         self.size = self.kept * self.ld + nt * self.nv + nt * nt
-        self._H, self._M = np.zeros(self.size + 8), np.zeros(self.size + 8)
+        # In one piece, so that the system can give memory in large pages.
+        self._H, self._M = _aligned(2, _multiple(self.size + 8, 8))
         self._inverse, self._y = np.zeros(self.kept), np.zeros(self.nv)
         self._X, self._S = np.zeros(nt * self.nv + 8), np.zeros((nt, nt))
         self._span = np.zeros(self.longest + 32)
@@ -135,14 +136,9 @@ class BandedSystem:
     def _take_hessian(self) -> None:
         """Find where the entries of H are."""
         sizes = (self.nb, self.nt, self.kept, self.ld, self.nv)
-        counts = [table.second_count for table in self._tables]
-        self._hess_places = np.empty(sum(counts), dtype=np.int64)
-        begin = 0
-        for table, count in zip(self._tables, counts):
-            to = self._hess_places[begin : begin + count]
+        for table in self._tables:
             given = (*table.second, id(self.chain.place), *table.second_sizes, *sizes)
-            self.loops.hessian_places(*given, id(to))
-            begin += count
+            self.loops.hessian_places(*given, id(table.places))
 
     def _bind(self) -> None:
         """Give the native functions what is the same in all calls."""
@@ -167,11 +163,7 @@ class BandedSystem:
 
     def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
         """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
-        size = self.entries + 1
-        for table, part in zip(self._tables, parts):
-            given = np.ascontiguousarray(part)
-            self.loops.scatter(id(given), id(table.slots), id(self.jac), given.size, size)
-            size = 0
+        self._add(parts, [table.slots for table in self._tables], self.jac, self.entries + 1)
         if scale is not None:
             self.loops.scale_rows(id(self.jac), id(self.starts), id(scale), self.m)
 
@@ -192,13 +184,18 @@ class BandedSystem:
             total += summed(columns, part.ravel()[at] * lam[rows], total.size)
         return total
 
-    def load(self, hessian: np.ndarray | None) -> None:
-        """Take the entries of H, as a structure lists them; None: H is zero."""
-        given = np.zeros(0) if hessian is None else hessian
-        places, to = id(self._hess_places), id(self._H)
-        self.loops.scatter(id(given), places, to, given.size, self.size + 1)
+    def load(self, parts: Sequence[np.ndarray] = ()) -> None:
+        """Take the curvatures of each block (``Evaluator.curvature_parts``); none: H is zero."""
+        self._add(parts, [table.places for table in self._tables], self._H, self.size + 1)
         if self.nt > 1:
-            self.loops.mirror(to, self.nt, self.kept, self.ld, self.nv)
+            self.loops.mirror(id(self._H), self.nt, self.kept, self.ld, self.nv)
+
+    def _add(self, parts: Any, places: list[np.ndarray], to: np.ndarray, size: int) -> None:
+        """Set ``size`` numbers to zero, and add each entry of all parts at its place."""
+        self.loops.zeros(id(to), size)
+        for part, at in zip(parts, places):
+            entries = np.ascontiguousarray(part, dtype=np.float64)
+            self.loops.add_at(id(entries), id(at), id(to), entries.size)
 
     def factor(self, diagonal: np.ndarray, D: np.ndarray) -> bool:
         """Factor with ``diagonal`` (n,) added to H; returns whether the inertia is right."""
@@ -301,3 +298,10 @@ def _largest(v: np.ndarray) -> float:
 def _multiple(count: int, of: int) -> int:
     """Return the least multiple of a number that is not below ``count``."""
     return -(-count // of) * of
+
+
+def _aligned(count: int, size: int) -> np.ndarray:
+    """Return arrays of zeros that begin where vectors do; ``size`` is a multiple of 8."""
+    room = np.zeros(count * size + 8)
+    first = -(room.ctypes.data // 8) % 8
+    return room[first : first + count * size].reshape(count, size)

@@ -20,9 +20,10 @@ class EntryTable:
         self.first, self.second = (rows, index, *local[:2]), (index, *local[2:])
         places, ny, nz = block.places, block.rows.shape[1], block.index.shape[1]
         self.first_sizes, self.second_sizes = (places, ny, nz, first.nnz), (places, nz, second.nnz)
-        self.second_count = places * second.nnz
         #: Where each entry of the slopes is among those of A.
         self.slots = np.empty(places * first.nnz, dtype=np.int64)
+        #: Where each entry of the curvatures is in H.
+        self.places = np.empty(places * second.nnz, dtype=np.int64)
 
     def _at(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and unknowns of entries, -1 being the row of the objective."""

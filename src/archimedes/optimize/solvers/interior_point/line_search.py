@@ -147,7 +147,7 @@ class LineSearch(NewtonSteps):
         """Make a step that is short where bounds are near; the violation falls."""
         here, theta = at.trial, self.theta(at.trial)
         near = 1.0 + self.bounds.spread(1e-2 / here.d**2)
-        self.system.load(None)
+        self.system.load()
         D = np.zeros(self.structure.m)
         D[self.inequalities] = 1.0 / near[self.n :]
         if not self.system.factor(near[: self.n], D):

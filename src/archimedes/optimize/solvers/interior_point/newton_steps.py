@@ -179,7 +179,7 @@ class NewtonSteps(ScaledProblem):
         Where equations are almost dependent these are large and of no use: then the price of
         large ones is counted too.
         """
-        self.system.load(None)
+        self.system.load()
         plain = self._balancing(at, 0.0)
         size = float(np.abs(plain).max(initial=0.0))
         if size <= SMALL_MULTIPLIER:
@@ -206,7 +206,7 @@ class NewtonSteps(ScaledProblem):
     def factored(self, at: Point) -> np.ndarray:
         """Factor the system at a point, with H shifted until it is convex enough (3.1)."""
         lam = at.lam * self.row_scale
-        self.system.load(self.evaluator.curvature(at.trial.x, self.f_scale, lam))
+        self.system.load(self.evaluator.curvature_parts(at.trial.x, self.f_scale, lam))
         sigma = np.empty(self.count)
         self._curve(id(at.z), id(at.trial.d), id(sigma))
         shift, first = 0.0, True
