@@ -6,12 +6,16 @@ code. ``HYPOTHESIS_PROFILE=explore`` draws new ones, ten times as many.
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
 from hypothesis import settings
 
 from tests.marking import is_long
+
+# Until the tests are collected nothing is garbage (see pytest_collection_finish).
+gc.disable()
 
 # Kernels of the tests do not go to the user's cache; the tests of the cache turn it on.
 os.environ["ARCHIMEDES_CACHE"] = "0"
@@ -27,3 +31,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
+
+
+def pytest_collection_finish():
+    """Twenty thousand tests stay: the collector is not to go through them again and again."""
+    gc.freeze()
+    gc.enable()

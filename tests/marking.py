@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache
 from typing import Any
 
 import pytest
@@ -316,9 +318,20 @@ LONG = (
 
 def is_long(name: str) -> bool:
     """Whether a test of this name is listed as long."""
-    # fnmatch takes [ as the start of a set of characters.
-    plain = name.replace("[", "<").replace("]", ">")
-    return any(fnmatchcase(plain, pattern.replace("[", "<").replace("]", ">")) for pattern in LONG)
+    file, _, test = name.partition("::")
+    found = _listed().get(file)
+    return found is not None and found.match(test) is not None
+
+
+@cache
+def _listed() -> dict[str, re.Pattern[str]]:
+    """Return one expression per file: twenty thousand names are tried against hundreds."""
+    tests: dict[str, list[str]] = {}
+    for pattern in LONG:
+        file, _, test = pattern.partition("::")
+        # fnmatch takes [ as the start of a set of characters.
+        tests.setdefault(file, []).append(translate(test.replace("[", "[[]")))
+    return {file: re.compile("|".join(each)) for file, each in tests.items()}
 
 
 def long_after(quick: int, values: Iterable[Any]) -> list[Any]:
