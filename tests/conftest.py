@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+from functools import lru_cache
 
 import pytest
 from hypothesis import settings
@@ -37,3 +38,13 @@ def pytest_collection_finish():
     """Twenty thousand tests stay: the collector is not to go through them again and again."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="module")
+def compiled_once():
+    """For files whose tests record the same programs again: LLVM sees each text once."""
+    from archimedes.backends.llvm.runtime.machine import Target
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Target, "compile", lru_cache(maxsize=256)(Target.compile))
+        yield

@@ -28,6 +28,7 @@ def lazy_names(
     Modules in ``unlisted``, with spaces between them, are imported on first use too, but are none
     of the names that the package offers.
 
+    >>> import archimedes.random
     >>> get, names, public = lazy_names("archimedes.random")
     >>> get("uniform").__name__, "uniform" in names(), "uniform" in public
     ('uniform', True, True)

@@ -17,6 +17,8 @@ from archimedes.graph.dtypes import length_of
 
 from .cases import Case, agree, hessian, jacobian, weights
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 SKEW = np.array([[0.0, 0.4, -0.2], [-0.4, 0.0, 0.7], [0.2, -0.7, 0.0]])
 TURN = np.linalg.solve(np.eye(3) + SKEW, np.eye(3) - SKEW)
 PLANE = np.array([[0.8, 0.6], [-0.6, 0.8]])

@@ -8,6 +8,8 @@ import archimedes as arc
 from archimedes.graph.derivatives import directions
 from archimedes.graph.regions import Map, Scan
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 
 @pytest.fixture(autouse=True)
 def shorter(monkeypatch):

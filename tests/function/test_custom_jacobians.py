@@ -9,6 +9,8 @@ import archimedes as arc
 from archimedes.errors import TraceError
 from archimedes.function.derivatives import custom_jacobians
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 A = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 3.0]])
 
 

@@ -15,6 +15,8 @@ import archimedes as arc
 from archimedes.backends.llvm.python_entry import entry as calling
 from archimedes.function.execution import shortcuts, tiers
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 
 @pytest.fixture(autouse=True)
 def entries_at_once(monkeypatch):

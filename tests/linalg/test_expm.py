@@ -12,6 +12,8 @@ from archimedes.symbolic.linalg.matrix_functions import expm
 
 from .matrices import random, traced
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 BOTH = [expm, lambda a: traced(expm, a)]
 SIZES = [0.0, 1e-8, 1e-3, 0.5, 5.0, 6.0, 30.0, 1e2, 1e3]
 

@@ -9,6 +9,8 @@ import archimedes as arc
 
 from .matrices import SQUARE, check_like_numpy, random, symmetric, traced
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 EPS = np.finfo(float).eps
 
 

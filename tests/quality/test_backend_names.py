@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from archimedes.backends import registry
 
 SOURCE = Path(registry.__file__).parents[1]
@@ -58,9 +56,10 @@ def named(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_no_backend_is_named(path):
-    assert named(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_no_backend_is_named():
+    assert len(FILES) > 200
+    found = {str(p): named(ast.parse(p.read_text(encoding="utf-8"))) for p in FILES}
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 def test_the_test_sees_names():

@@ -8,8 +8,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "archimedes"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -20,35 +18,49 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_every_module_says_what_it_is(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree), f"{path.name} has no docstring"
-    assert not path.name.startswith("_") or path.name in ("__init__.py", "__main__.py")
+MODULES = {module_name(p): p for p in FILES if p.name != "__main__.py"}
 
 
-MODULES = [module_name(p) for p in FILES if p.name != "__main__.py"]
+def test_every_module_says_what_it_is():
+    scripts = [p for p in FILES if p.name == "__main__.py"]
+    said = {p: ast.get_docstring(ast.parse(p.read_text(encoding="utf-8"))) for p in scripts}
+    said |= {path: importlib.import_module(name).__doc__ for name, path in MODULES.items()}
+    assert [str(path) for path, text in said.items() if not text] == []
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_public_name_exists_and_is_documented(name):
+def test_modules_have_no_private_names():
+    named = [p for p in FILES if p.name.startswith("_")]
+    assert {p.name for p in named} == {"__init__.py", "__main__.py"}
+
+
+def test_every_public_name_exists_and_is_documented():
+    found = [problem for name in MODULES for problem in problems_of_names(name)]
+    assert found == []
+
+
+def problems_of_names(name):
+    """Yield what is wrong with the public names of a module."""
     module = importlib.import_module(name)
     for public in getattr(module, "__all__", []):
-        assert hasattr(module, public), f"{name}.__all__ lists {public}, which does not exist"
+        if not hasattr(module, public):
+            yield f"{name}.__all__ lists {public}, which does not exist"
+            continue
         value = getattr(module, public)
         # Neither an alias nor a class of another library.
         own = getattr(value, "__name__", "") == public and "archimedes" in value.__module__
-        if own and (inspect.isclass(value) or inspect.isfunction(value)):
-            assert inspect.getdoc(value), f"{name}.{public} has no docstring"
+        needs_one = inspect.isclass(value) or inspect.isfunction(value)
+        if own and needs_one and not inspect.getdoc(value):
+            yield f"{name}.{public} has no docstring"
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if p.name == "__init__.py"], ids=module_name)
-def test_no_module_shares_its_name_with_a_public_function(path):
+def test_no_module_shares_its_name_with_a_public_function():
     """``package.name`` would be one or the other, depending on what was imported first."""
-    package = importlib.import_module(module_name(path))
-    beside = {p.stem for p in path.parent.glob("*.py")}
-    shared = beside & set(getattr(package, "__all__", []))
-    assert all(inspect.ismodule(getattr(package, name)) for name in shared)
+    found = []
+    for path in (p for p in FILES if p.name == "__init__.py"):
+        package = importlib.import_module(module_name(path))
+        shared = {p.stem for p in path.parent.glob("*.py")} & set(getattr(package, "__all__", []))
+        found += [f"{path}: {n}" for n in shared if not inspect.ismodule(getattr(package, n))]
+    assert found == []
 
 
 def test_no_dead_ends():
