@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.lowering.nests import instances, packing, plans, stages
 from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import F64
 
 from ..programs.values import assert_bits
@@ -130,3 +133,34 @@ def test_long_bodies_in_stages(lanes, monkeypatch, tmp_path):
         kernel.call([x[k]], one)
         for got, want in zip(outs, one):
             assert_bits(got[k], want, f"instance {k}")
+
+
+def layers(w, x):
+    return w[1] @ np.tanh(w[0] @ x)
+
+
+def test_instances_that_share_a_matrix_go_in_lanes():
+    """A matrix that is a constant, or an argument that is the same for all; not their own."""
+    shapes = [(256, 256), (64, 256), (256,)]
+    w0, w1, x = (RNG.standard_normal(shape) for shape in shapes)
+    wide = 2 * host_target().lanes
+    own = arc.compile(layers).recording((w0, w1), x).blocks
+    leaves = [(math.prod(shape), F64) for shape in shapes]
+    kernel = build(own, leaves, [(64, F64)])
+    assert kernel.lanes_of((False, False, True)) == wide
+    assert kernel.lanes_of((True, True, True)) == kernel.lanes == 1
+    constant = arc.compile(lambda x: layers((w0, w1), x)).recording(x).blocks
+    assert build(constant, leaves[2:], [(64, F64)]).lanes == wide
+    added = arc.compile(lambda x: x * w0[0] + x).recording(x).blocks
+    assert build(added, leaves[2:], leaves[2:]).lanes == 1
+
+
+def test_weights_as_an_argument():
+    """As users map a policy over states: the bits of single calls."""
+    rng = np.random.default_rng(5)
+    w = rng.standard_normal((64, 128)), rng.standard_normal((70, 64))
+    x = rng.standard_normal((packing.INSTANCES + 9, 128))
+    mapped = arc.vmap(layers, in_axes=(None, 0))(w, x)
+    one = arc.compile(layers, backend="interpreter")
+    for k in (0, len(x) - 1):
+        assert_bits(mapped[k], one(w, x[k]))

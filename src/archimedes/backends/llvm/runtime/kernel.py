@@ -15,7 +15,6 @@ import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
-from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.calling_convention import (
     BATCH,
     NO_MEMORY,
@@ -26,7 +25,7 @@ from archimedes.backends.llvm.calling_convention import (
 )
 from archimedes.backends.llvm.runtime import recent_code as recent
 from archimedes.backends.llvm.runtime.hosting import Hosting
-from archimedes.backends.llvm.runtime.lane_counts import lanes_for
+from archimedes.backends.llvm.runtime.lane_counts import LaneCounts
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import (
     check_leaves,
@@ -76,7 +75,8 @@ def build(
 
     ``in_leaves`` and ``out_leaves`` list ``(count, dtype code)`` of the arrays that hold the
     graph's inputs and outputs in order. ``lanes`` sets the number of instances a batch computes
-    at once (default: what the CPU's registers hold, twice that in long loops);
+    at once (default: what the CPU's registers hold, twice that in long loops, as
+    ``lane_counts.py`` says);
     ``target_features`` turns CPU features on or off; ``part`` is the number of operations a
     native function may have; ``name`` is for messages; a ``draft`` is compiled in a hurry, until
     ``Kernel.finish``.
@@ -93,9 +93,7 @@ def build(
     check_leaves("in_leaves", inputs, graph.input_dtypes)
     check_leaves("out_leaves", outputs, graph.output_dtypes)
     target = host_target(target_features)
-    # Callbacks take one instance at a time.
-    many = 1 if has_host(graph) else lanes or lanes_for(graph, target)
-    return Kernel(graph, inputs, outputs, target, many, part, name, draft)
+    return Kernel(graph, inputs, outputs, target, lanes, part, name, draft)
 
 
 class Kernel:
@@ -114,14 +112,14 @@ class Kernel:
         inputs: Sequence[Leaf],
         outputs: Sequence[Leaf],
         target: Target,
-        lanes: int,
+        lanes: int | None,
         part: int,
         name: str = "",
         draft: bool = False,
     ) -> None:
         self.source, self.name = graph, name
         self.inputs, self.outputs = list(inputs), list(outputs)
-        self.target, self.lanes, self.part = target, lanes, part
+        self.target, self.part = target, part
         self._seconds = 0.0
         self._cached = 0
         self._codes: list[NativeCode] = []
@@ -135,6 +133,9 @@ class Kernel:
             self._names.setdefault(table_key(table), f"arc_data{len(self._names)}")
         #: Whether it calls back into Python.
         self.has_host = has_host(graph)
+        # Callbacks take one instance at a time.
+        self._wanted = 1 if self.has_host else lanes
+        self._lane_counts = LaneCounts(graph, [leaf.size for leaf in inputs], target)
         #: Whether the scalar entry is made in a hurry.
         self.draft = draft and not self.has_host
         self._single: NativeCode | None = None
@@ -194,14 +195,21 @@ class Kernel:
         if entry == SCALAR:
             return scalar_program(self._one_instance(), self.inputs, self.outputs, *where)
         fixed = self._fixed(batched)
-        return batch_program(
-            self.graph, self.inputs, batched, self.outputs, self.lanes, fixed, *where
-        )
+        lanes = self.lanes_of(batched)
+        return batch_program(self.graph, self.inputs, batched, self.outputs, lanes, fixed, *where)
+
+    @property
+    def lanes(self) -> int:
+        """Instances that a batch computes at once, where all inputs are batched."""
+        return self.lanes_of((True,) * len(self.inputs))
+
+    def lanes_of(self, batched: tuple[bool, ...]) -> int:
+        """Return how many instances a batch with these inputs batched computes at once."""
+        return self._wanted or self._lane_counts.of(batched)
 
     def _fixed(self, batched: tuple[bool, ...]) -> list[int]:
         """Return the nodes that a batch computes once for all instances."""
-        counts = leaf_values(self.source.input_dtypes, [leaf.size for leaf in self.inputs])
-        varies = [flag for count, flag in zip(counts, batched) for _ in range(count)]
+        varies = self._lane_counts.varies(batched)
         if all(batched) and not fixed_nodes(self.source, varies):
             # Nor is there anything in the operations these are made of.
             return []
@@ -216,7 +224,7 @@ class Kernel:
             self.outputs,
             entry,
             batched,
-            self.lanes,
+            self.lanes_of(batched) if batched else 1,
             self.part,
             target,
             target.triple,
@@ -329,16 +337,12 @@ class Kernel:
                 )
             shared, fixed = None, self._fixed(batched)
             if fixed:
-                shared = Kernel(
-                    with_outputs(self.graph, fixed),
-                    self.inputs,
-                    fixed_leaves(self.graph, fixed),
-                    self.target,
-                    self.lanes,
-                    self.part,
-                )
+                leaves = fixed_leaves(self.graph, fixed)
+                once = with_outputs(self.graph, fixed)
+                shared = Kernel(once, self.inputs, leaves, self.target, 1, self.part)
             code = self._make(BATCH, batched)
-            found = _Batch(code.address, _BATCH_TYPE(code.address), shared)
+            lanes = self.lanes_of(batched)
+            found = _Batch(code.address, _BATCH_TYPE(code.address), shared, lanes)
             self._batches[batched] = found
         return found
 
@@ -385,13 +389,14 @@ class Kernel:
         def run(begin: int, end: int) -> None:
             self._finish(batch.function(arrays, to, begin, end))
 
-        over_chunks(run, n, threads, self.lanes)
+        over_chunks(run, n, threads, batch.lanes)
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """The native batch function, and the kernel of what its instances share."""
+    """The native batch function, the kernel of what its instances share, instances at once."""
 
     address: int
     function: ctypes._FuncPointer
     shared: Kernel | None
+    lanes: int

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.backends.llvm.runtime.shares import shares_of
 from archimedes.backends.lowering.schedule import cost, has_host
@@ -9,14 +12,35 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Nest, Scan, While
 
-__all__ = ["lanes_for"]
+__all__ = ["LaneCounts", "lanes_for"]
 
 #: Loops of this many steps count as long.
 LONG_LOOP = 16
 
 
-def lanes_for(graph: Graph, target: Target) -> int:
+class LaneCounts:
+    """The lanes of a kernel whose arrays hold so many items, by which of them are batched."""
+
+    def __init__(self, graph: Graph, sizes: Sequence[int], target: Target) -> None:
+        self.graph, self.target = graph, target
+        self._values = leaf_values(graph.input_dtypes, sizes)
+        self._known: dict[tuple[bool, ...], int] = {}
+
+    def varies(self, batched: Sequence[bool]) -> list[bool]:
+        """Return which inputs of the graph differ from instance to instance."""
+        return [flag for count, flag in zip(self._values, batched) for _ in range(count)]
+
+    def of(self, batched: tuple[bool, ...]) -> int:
+        """Return how many instances to compute at once."""
+        if batched not in self._known:
+            self._known[batched] = lanes_for(self.graph, self.target, self.varies(batched))
+        return self._known[batched]
+
+
+def lanes_for(graph: Graph, target: Target, varies: Sequence[bool]) -> int:
     """Return how many instances to compute at once.
+
+    ``varies`` tells which inputs differ from instance to instance.
 
     As many as a register holds; twice that for long loops, whose steps wait for each other and
     leave the CPU with little to do meanwhile, and for matrix products, which then load half as
@@ -24,15 +48,19 @@ def lanes_for(graph: Graph, target: Target) -> int:
     and a loop with many values, which the registers cannot hold twice, would wait for memory.
 
     One where a callback takes one instance at a time, and where arrays are long enough for lanes
-    of their own: what instances of a batch have in memory together should stay in the caches.
+    of their own (``shares.py``): what instances of a batch have in memory together should stay in
+    the caches.
     """
     if has_host(graph):
         return 1
-    if any(map(length_of, [*graph.input_dtypes, *graph.output_dtypes])):
-        return target.lanes if shares_of(graph, target).across else 1
-    if not _steps_in_sequence(graph, target.registers**2) or not shares_of(graph, target).twice:
-        return target.lanes
-    return 2 * target.lanes
+    given = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
+    shares = shares_of(graph, target, varies)
+    if any(map(length_of, [*given, *graph.output_dtypes])):
+        if not shares.across:
+            return 1
+        return target.lanes * (2 if shares.shared and shares.twice else 1)
+    longer = _steps_in_sequence(graph, target.registers**2) and shares.twice
+    return target.lanes * (2 if longer else 1)
 
 
 def _steps_in_sequence(graph: Graph, most: int) -> bool:

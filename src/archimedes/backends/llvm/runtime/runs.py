@@ -144,7 +144,9 @@ class Runs:
     """``kernel(row, item) -> result`` over sequences: see ``function.batching.sorted_runs``."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.address, self.shared, sizes = kernel.batch_addresses((False, True))
+        batched = (False, True)
+        self.address, self.shared, sizes = kernel.batch_addresses(batched)
+        self.lanes = kernel.lanes_of(batched)
         self.kernel = kernel  # holds the code
         rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
         self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
@@ -169,7 +171,7 @@ class Runs:
             size * results.itemsize,
             1 + len(self.offsets),
             int(self.offsets[-1]) + 1,
-            self.kernel.lanes,
+            self.lanes,
             sign,
         )
         function = _native()

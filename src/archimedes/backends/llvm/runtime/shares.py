@@ -7,13 +7,15 @@ long: what is done in scalars, one step after the other, is left to one lane.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import BLOCK, CONST, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Map, Nest, Pack, Region, Solve
+from archimedes.graph.regions import Affine, Map, Nest, Pack, Region, Solve
 
 __all__ = ["Shares", "shares_of"]
 
@@ -27,85 +29,154 @@ ROUNDS = 10
 #: blocks need more.
 CACHES = ((32_768, 1.0), (262_144, 1.25))
 BEYOND = 4.0
+#: What operations of products with a table take, by the bytes of the table: in lanes of one
+#: instance, which loads the table for itself, and in lanes of instances, which share what they
+#: load of it.
+TABLES = ((32_768, 1.0, 0.85), (262_144, 1.2, 0.7), (math.inf, 1.6, 0.7))
+#: What it takes to bring an item of the arrays of a call into lanes of instances, or back.
+MOVE = 1.4
+
+
+class Work(NamedTuple):
+    """Operations ``alone``, one after the other, and ``together``, in lanes of one instance.
+
+    ``reading`` and ``sharing`` are those of products with tables, weighed by what they take in
+    lanes of one instance and in lanes of instances. ``largest`` are the items of the largest block.
+    """
+
+    alone: int = 0
+    together: int = 0
+    reading: int = 0
+    sharing: int = 0
+    largest: int = 0
 
 
 class Shares(NamedTuple):
-    """Operations ``alone``, one after the other, and ``together``, in lanes of one instance.
+    """What there is to do for an instance.
 
     ``pressure`` is how many times longer an operation takes on blocks of as many instances as
-    there are ``lanes``, which are ``held`` bytes.
+    there are ``lanes``, which are ``held`` bytes. ``moved`` are the items of the arrays of a call.
     """
 
-    alone: int
-    together: int
+    work: Work
     pressure: float
     held: int
+    moved: int
     lanes: int
 
     @property
     def twice(self) -> bool:
-        """Whether twice as many instances would still fit the first cache."""
-        return 2 * self.held <= CACHES[0][0]
+        """Whether to compute twice as many instances as there are lanes, where that may pay.
+
+        They fit the first cache; the second where they share most of what they load.
+        """
+        return 2 * self.held <= CACHES[self.shared][0]
+
+    @property
+    def shared(self) -> bool:
+        """Whether most of the work are products with tables that all instances read."""
+        return self.work.sharing > self.work.alone + self.work.together
 
     @property
     def across(self) -> bool:
         """Whether instances in lanes are faster than one after the other."""
-        inside = self.alone + self.together / self.lanes
-        return (self.alone + self.together) / self.lanes * self.pressure < 0.9 * inside
+        work = self.work
+        inside = work.alone + (work.together + work.reading) / self.lanes
+        outside = (work.alone + work.together + work.sharing) / self.lanes * self.pressure
+        return outside + MOVE * self.moved < 0.9 * inside
 
 
-def shares_of(graph: Graph, target: Target) -> Shares:
-    """Return what there is to do, and how it can be done."""
-    alone, together, largest = _Work(target).of(graph)
-    interface = sum(map(length_of, [*graph.input_dtypes, *graph.output_dtypes]))
-    held = 8 * target.lanes * (interface + 2 * largest)
+def shares_of(graph: Graph, target: Target, varies: Sequence[bool]) -> Shares:
+    """Return what there is to do, and how it can be done.
+
+    ``varies`` tells which inputs differ from instance to instance; others are like tables.
+    """
+    work = _Count(target).whole(graph, varies)
+    given = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
+    moved = sum(map(length_of, [*given, *graph.output_dtypes]))
+    held = 8 * target.lanes * (moved + 2 * work.largest)
     pressure = next((factor for size, factor in CACHES if held <= size), BEYOND)
-    return Shares(alone, together, pressure, held, target.lanes)
+    return Shares(work, pressure, held, moved, target.lanes)
 
 
-class _Work:
-    """Counts operations: alone, together, and the items of the largest block."""
+class _Count:
+    """Counts operations."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._known: dict[str, tuple[int, int, int]] = {}
+        self._known: dict[str, Work] = {}
 
-    def of(self, g: Graph) -> tuple[int, int, int]:
-        """Return the figures of a graph."""
+    def whole(self, g: Graph, varies: Sequence[bool]) -> Work:
+        """Return the figures of a program but for what is computed once for all instances."""
+        return self._count(g, _shared(g, varies))
+
+    def of(self, g: Graph) -> Work:
+        """Return the figures of a body."""
         key = g.digest()
         if key not in self._known:
-            self._known[key] = self._count(g)
+            self._known[key] = self._count(g, {i for i in g.live() if g.op[i] == BLOCK})
         return self._known[key]
 
-    def _count(self, g: Graph) -> tuple[int, int, int]:
-        alone = together = largest = 0
+    def _count(self, g: Graph, shared: Set[int]) -> Work:
+        alone = together = reading = sharing = largest = 0
         for i in g.live():
             code = g.op[i]
+            if i in shared:
+                continue
             if code == REGION:
-                mine = self._region(g.regions[i])
-                alone, together = alone + mine[0], together + mine[1]
-                largest = max(largest, *(self.of(body)[2] for body in g.regions[i].bodies), 0)
-            elif code not in (BLOCK, CONST, INPUT, OUT):
+                mine = self._region(g, g.regions[i], shared)
+                alone, together = alone + mine.alone, together + mine.together
+                reading, sharing = reading + mine.reading, sharing + mine.sharing
+                largest = max(largest, *(self.of(body).largest for body in g.regions[i].bodies), 0)
+            elif code not in (CONST, INPUT, OUT):
                 alone += ELEMENTARY if TABLE[code].elementary else 1
-            # Tables are shared by all instances.
-            if code != BLOCK:
-                largest = max(largest, length_of(g.dtype[i]))
-        return alone, together, largest
+            largest = max(largest, length_of(g.dtype[i]))
+        return Work(alone, together, reading, sharing, largest)
 
-    def _region(self, region: Region) -> tuple[int, int]:
-        """Return what of a region is done alone, and together."""
+    def _region(self, g: Graph, region: Region, shared: Set[int]) -> Work:
+        """Return the figures of a region."""
         own = region.work(lambda body: 0, ROUNDS)
-        one = region.work(lambda body: self.of(body)[0], ROUNDS)
-        many = region.work(lambda body: self.of(body)[1], ROUNDS) - own
+        one = region.work(lambda body: self.of(body).alone, ROUNDS)
+        many = region.work(lambda body: self.of(body).together, ROUNDS) - own
+        reading = region.work(lambda body: self.of(body).reading, ROUNDS) - own
+        sharing = region.work(lambda body: self.of(body).sharing, ROUNDS) - own
         if isinstance(region, Solve):
             steps = int(PIVOTING * own)
-            return steps, own - steps
+            return Work(steps, own - steps)
         if isinstance(region, Pack | Map):
-            return 0, one + many
+            return Work(0, one + many, reading, sharing)
         if isinstance(region, Nest):
             from archimedes.backends.llvm.lowering.nests.plans import plan_of
 
-            price = self.of(region.body)[0]
-            planned = plan_of(region, price, self.target) is not None
-            return (BEGINNING, one + many) if planned else (BEGINNING + one, many)
-        return one, many
+            price = self.of(region.body).alone
+            if plan_of(region, price, self.target) is None:
+                return Work(BEGINNING + one, many, reading, sharing)
+            bytes_read = _table_bytes(g, region, shared)
+            if not bytes_read:
+                return Work(BEGINNING, one + many, reading, sharing)
+            each, all_of = next((x, y) for most, x, y in TABLES if bytes_read <= most)
+            return Work(BEGINNING, many, int(each * one), int(all_of * one))
+        return Work(one, many, reading, sharing)
+
+
+def _table_bytes(g: Graph, region: Nest, shared: Set[int]) -> int:
+    """Return the bytes of the largest array of all that a product reads along its results."""
+    sizes = [0]
+    for i, read in zip(region.inputs.tolist(), region.reads if region.combine else ()):
+        if i in shared and isinstance(read, Affine) and any(read.strides[: region.kept]):
+            sizes.append(8 * length_of(g.dtype[i]))
+    return max(sizes)
+
+
+def _shared(g: Graph, varies: Sequence[bool]) -> set[int]:
+    """Return the nodes that are the same for all instances."""
+    found: set[int] = set()
+    for i in g.live():
+        code = g.op[i]
+        if code == INPUT:
+            same = not varies[g.a[i]]
+        else:
+            same = code in (BLOCK, CONST) or all(j in found for j in g.operands(i))
+        if same:
+            found.add(i)
+    return found

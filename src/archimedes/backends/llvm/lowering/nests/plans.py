@@ -91,7 +91,9 @@ def _together(region: Nest, cost: int) -> int:
 def in_stages(region: Nest, axis: int, cost: int, target: Target, lanes: int = 1) -> bool:
     """Tell whether a body of plain operations is computed in stages, for so many instances."""
     points, length = lanes * math.prod(region.shape), lanes * region.shape[axis]
-    if region.combine or points < STAGED or length < CHUNK or target.registers > 16:
+    # Instances come again and again: the ends of their loops are foreseen.
+    least = STAGED if lanes == 1 else STAGED // 4
+    if region.combine or points < least or length < CHUNK or target.registers > 16:
         return False
     if cost not in STAGES or (cost > TWO and points < MANY):
         return False
