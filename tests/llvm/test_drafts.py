@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import archimedes as arc
 from archimedes.backends.llvm.runtime import kernel as kernels
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.function.batching.repeats import FEW, Repeated
+from archimedes.graph.dtypes import code_of
 
 from ..programs.values import assert_bits
 
@@ -85,3 +88,40 @@ def test_a_loop_that_runs_often_is_made_well(folder, monkeypatch):
     assert made.index(0) == 0
     assert len(made) > 1
     assert all(np.array_equal(x, results[0]) for x in results)
+
+
+def edges(x, y, k):
+    """Operations that are intrinsics in other code."""
+    floats = (np.abs(x), np.copysign(x, y), np.floor(x), np.ceil(x), np.trunc(x), np.rint(x))
+    half = x.astype(np.float32)
+    halves = (np.abs(half), np.copysign(half, y.astype(np.float32)), np.floor(half), np.rint(half))
+    table = np.array([3.0, 1.0, 4.0, 1.0, 5.0])
+    return *floats, *halves, np.minimum(k, 3), np.maximum(k, -2), table[np.clip(k, 0, 4)]
+
+
+def test_drafts_spell_intrinsics_out(folder, monkeypatch):
+    """LLVM's quick way knows none; one took as long as fifty instructions."""
+    texts = []
+    compiled = kernels.Target.compile
+
+    def noted(self, text, *args):
+        texts.append(text)
+        return compiled(self, text, *args)
+
+    monkeypatch.setattr(kernels.Target, "compile", noted)
+    values = [0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 2.0**52 + 1.0, -(2.0**51) - 0.5, 1e300, 5e-324]
+    x = np.array([*values, np.inf, -np.inf, np.nan, -np.nan, 2.0**23 - 0.5, -3.999])
+    y, k = -x[::-1].copy(), np.arange(-8, 8)
+    recording = arc.compile(edges).lookup((x, y, k), {})[1]
+    outs = arc.compile(edges, backend="interpreter")(x, y, k)
+    given, made = (
+        [(leaf.size, code_of(leaf.dtype)) for leaf in some] for some in ((x, y, k), outs)
+    )
+    draft = build(recording.blocks, given, made, draft=True)
+    found = [np.empty_like(out) for out in outs]
+    draft.call([x, y, k], found)
+    for ours, theirs in zip(found, outs):
+        assert_bits(ours, theirs)
+    (text,) = texts
+    called = re.findall(r"call \S+ (@llvm\.[a-z]+)", text)
+    assert not {*called} & {"@llvm.fabs", "@llvm.copysign", "@llvm.smin", "@llvm.floor"}

@@ -56,10 +56,14 @@ def _compare(on_float: str, on_int: str, on_bool: str) -> Lower:
 
 
 def _rounding(name: str, fallback: Callable[[Function, int, str], str]) -> Lower:
-    """Lower to an intrinsic, or to arithmetic where the CPU would call a library for it."""
+    """Lower to an intrinsic, or to arithmetic where the CPU would call a library for it.
+
+    Or in a draft: see ``vectors.intrinsic``.
+    """
 
     def lower(f: Function, dtype: int, a: str) -> str:
-        if f.module.target.rounds_natively:
+        target = f.module.target
+        if target.rounds_natively and (target.effort or f.spelling.lanes > 1):
             return intrinsic(f, name, dtype, a)
         return fallback(f, dtype, a)
 

@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from archimedes.backends.llvm.lowering.assembler import Function
-from archimedes.graph.dtypes import B8
+from archimedes.graph.dtypes import B8, F64
 
 __all__ = ["any_lane", "blend", "choose", "intrinsic", "wide_operand"]
 
 
+def _signs(f: Function, dtype: int) -> tuple[str, str, int]:
+    """Return the type of a float, that of an integer as long, and the mask of its sign."""
+    bits = 64 if dtype == F64 else 32
+    return f.spelling.types[dtype], f"i{bits}", 1 << bits - 1
+
+
+def _magnitude(f: Function, dtype: int, a: str) -> str:
+    kind, whole, sign = _signs(f, dtype)
+    word = f.value(f"bitcast {kind} {a} to {whole}")
+    return f.value(f"bitcast {whole} {f.value(f'and {whole} {word}, {sign - 1}')} to {kind}")
+
+
+def _with_sign(f: Function, dtype: int, a: str, b: str) -> str:
+    kind, whole, sign = _signs(f, dtype)
+    words = [f.value(f"bitcast {kind} {x} to {whole}") for x in (a, b)]
+    parts = [f.value(f"and {whole} {x}, {m}") for x, m in zip(words, (sign - 1, -sign))]
+    return f.value(f"bitcast {whole} {f.value(f'or {whole} {parts[0]}, {parts[1]}')} to {kind}")
+
+
+def _greater(compare: str) -> Callable[[Function, int, str, str], str]:
+    def lower(f: Function, dtype: int, a: str, b: str) -> str:
+        return choose(f, dtype, f.value(f"icmp {compare} i64 {a}, {b}"), a, b)
+
+    return lower
+
+
+#: Intrinsics as instructions, for drafts: LLVM's quick way of making code knows no intrinsics, and
+#: one of them takes as long as fifty instructions.
+_PLAIN: dict[str, Callable[..., str]] = {
+    "fabs": _magnitude,
+    "copysign": _with_sign,
+    "smax": _greater("sgt"),
+    "smin": _greater("slt"),
+}
+
+
 def intrinsic(f: Function, name: str, dtype: int, *operands: str, extra: str = "") -> str:
     """Call an LLVM intrinsic whose operands and result share one type."""
+    if name in _PLAIN and not f.module.target.effort and f.spelling.lanes == 1:
+        return _PLAIN[name](f, dtype, *operands)
     kind = f.spelling.types[dtype]
     full = f"@llvm.{name}.{f.spelling.suffix[dtype]}"
     parameters = ", ".join([kind] * len(operands)) + (", i1" if extra else "")

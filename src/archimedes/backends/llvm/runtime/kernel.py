@@ -190,10 +190,12 @@ class Kernel:
         from archimedes.backends.llvm.lowering.entries import batch_program, scalar_program
 
         # What is made in a hurry is not cut: moving values between parts takes longest of all.
+        # Nor is anything looked for in it, and vectors take LLVM several times as long.
         part = self.part if target.effort else max(self.part, UNCUT)
         where = (target, part, self._names)
         if entry == SCALAR:
-            return scalar_program(self._one_instance(), self.inputs, self.outputs, *where)
+            graph = self._one_instance() if target.effort else self.graph
+            return scalar_program(graph, self.inputs, self.outputs, *where)
         fixed = self._fixed(batched)
         lanes = self.lanes_of(batched)
         return batch_program(self.graph, self.inputs, batched, self.outputs, lanes, fixed, *where)
