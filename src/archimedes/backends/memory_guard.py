@@ -1,8 +1,8 @@
 """Words of memory that must be unchanged, as native code can check them.
 
-A guard is four words: how many rows of words there are and where, how many rows of blocks and
-where. A row of words is (address, mask, value): the word there, masked, must be the value. A row
-of blocks is (address, address of a copy, bytes).
+A guard is four words: how many rows of words there are (a multiple of ``TOGETHER``, the last ones
+repeated) and where, how many rows of blocks and where. A row of words is (address, mask, value):
+the word there, masked, must be the value. A row of blocks is (address, address of a copy, bytes).
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Guard", "known_layout"]
+__all__ = ["TOGETHER", "Guard", "known_layout"]
+
+#: Rows of words come in such numbers, so that what checks them need not count each.
+TOGETHER = 8
 
 
 def known_layout() -> bool:
@@ -59,6 +62,7 @@ class Guard:
         self._put(rows, np.array(blocks, np.uint64).reshape(-1, 3), copies)
 
     def _put(self, words: np.ndarray, blocks: np.ndarray, copies: Any) -> None:
+        words = np.concatenate([words, np.repeat(words[-1:], -len(words) % TOGETHER, axis=0)])
         # One thread at a time: the head must never point to what another has let go of.
         with self._lock:
             before = self._held  # freed only after nobody reads it any more

@@ -12,6 +12,7 @@ from typing import Any
 
 from archimedes.backends.llvm.python_entry.text_lines import literal
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.memory_guard import TOGETHER
 
 __all__ = ["checker", "unchanged"]
 
@@ -23,24 +24,16 @@ entry:
   %at1 = getelementptr i64, ptr %guard, i64 1
   %rows = load ptr, ptr %at1, align 8
   %some = icmp ne i64 %count, 0
-  br i1 %some, label %word, label %blocks
-word:
+  br i1 %some, label %word0, label %blocks
+word0:
   %k = phi i64 [ 0, %entry ], [ %k1, %next ]
   %row = phi ptr [ %rows, %entry ], [ %row1, %next ]
-  %where = load ptr, ptr %row, align 8
-  %atm = getelementptr i64, ptr %row, i64 1
-  %mask = load i64, ptr %atm, align 8
-  %atv = getelementptr i64, ptr %row, i64 2
-  %old = load i64, ptr %atv, align 8
-  %found = load i64, ptr %where, align 4
-  %now = and i64 %found, %mask
-  %same = icmp eq i64 %now, %old
-  br i1 %same, label %next, label %changed
+{words}
 next:
-  %k1 = add i64 %k, 1
-  %row1 = getelementptr i64, ptr %row, i64 3
+  %k1 = add i64 %k, {together}
+  %row1 = getelementptr i64, ptr %row, i64 {length}
   %more = icmp ult i64 %k1, %count
-  br i1 %more, label %word, label %blocks
+  br i1 %more, label %word0, label %blocks
 blocks:
   %at2 = getelementptr i64, ptr %guard, i64 2
   %many = load i64, ptr %at2, align 8
@@ -71,7 +64,18 @@ changed:
   ret i32 0
 }}
 """
-
+_WORD = """
+  %at.a{k} = getelementptr i64, ptr %row, i64 {first}
+  %where{k} = load ptr, ptr %at.a{k}, align 8
+  %at.m{k} = getelementptr i64, ptr %at.a{k}, i64 1
+  %mask{k} = load i64, ptr %at.m{k}, align 8
+  %at.v{k} = getelementptr i64, ptr %at.a{k}, i64 2
+  %old{k} = load i64, ptr %at.v{k}, align 8
+  %found{k} = load i64, ptr %where{k}, align 4
+  %now{k} = and i64 %found{k}, %mask{k}
+  %same{k} = icmp eq i64 %now{k}, %old{k}
+  br i1 %same{k}, label %{following}, label %changed
+"""
 
 _lock = threading.Lock()
 
@@ -88,7 +92,14 @@ def checker() -> NativeCode:
 @functools.cache
 def _compiled() -> NativeCode:
     memcmp = ctypes.cast(ctypes.CDLL(None).memcmp, ctypes.c_void_p).value or 0
-    text = _TEXT.format(memcmp=literal(memcmp))
+    words = []
+    for k in range(TOGETHER):
+        following = "next" if k == TOGETHER - 1 else f"word{k + 1}"
+        begin = f"word{k}:" if k else ""
+        words.append(begin + _WORD.format(k=k, first=3 * k, following=following))
+    text = _TEXT.format(
+        memcmp=literal(memcmp), words="".join(words), together=TOGETHER, length=3 * TOGETHER
+    )
     triple = f'target triple = "{host_target(None).triple}"\n'
     return NativeCode(host_target(None).compile(triple + text), _NAME, {})
 
