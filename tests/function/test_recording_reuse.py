@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.function.identity.traversal import Traversal
 
 
 @contextmanager
@@ -208,3 +209,31 @@ def test_methods():
     with calls_of(python) as calls:
         assert arc.grad(spring.energy)(2.0) == 6.0
     assert len(calls) == 0
+
+
+def test_a_function_is_looked_through_once_for_all_its_derivatives():
+    factor = [2.0]
+
+    def scaled(x):
+        return factor[0] * field(x)
+
+    f = arc.compile(scaled)
+    slope = arc.jac(f, sparse=True)
+    dense = arc.jac(f)
+    with calls_of(Traversal._run) as walks:
+        f(X), slope.pattern(X), slope.values(X), slope(X), dense(X), arc.vmap(slope.values)(X[None])
+        assert len(walks) == 1
+        # What it reads still counts, for each of them.
+        factor[0] = 3.0
+        np.testing.assert_array_equal(dense(X), 3.0 * arc.jac(field)(X))
+        np.testing.assert_array_equal(slope(X).toarray(), dense(X))
+
+
+def test_entries_are_the_program_that_the_pattern_came_from():
+    slope = arc.jac(field, sparse=True)
+    pattern, values = slope.pattern(X), slope.values(X)
+    assert slope.values.recording(X).blocks is slope._compiled.recording(X).blocks
+    np.testing.assert_array_equal(pattern.matrix(values).toarray(), arc.jac(field)(X))
+    # Inside another recording, with a value of it.
+    outer = arc.compile(lambda x, k: arc.jac(lambda y: k * field(y), sparse=True).values(x))
+    np.testing.assert_array_equal(outer(X, 2.0), 2.0 * values)

@@ -13,6 +13,7 @@ from archimedes.function.compiled_methods import CompiledMethod
 from archimedes.function.execution.tiers import SINGLE, CallForm, Tiers
 from archimedes.function.former_options import former_options
 from archimedes.function.identity.object_parts import PARTS, Frozen
+from archimedes.function.identity.states import Identity
 from archimedes.function.recorded_calls import apply_recording, has_traced
 from archimedes.function.recorded_function import RecordedFunction
 from archimedes.function.recording import Recording
@@ -55,7 +56,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
         numerics: str = "strict",
         freeze: bool = False,
         loops_from: int | None = None,
-        watch: Sequence[Any] | None = None,
+        watch: Sequence[Any] | Identity | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(

@@ -57,7 +57,7 @@ class RecordedFunction(ShortcutHolder):
         backend: str | None,
         numerics: str,
         freeze: bool,
-        watch: Sequence[Any] | None,
+        watch: Sequence[Any] | Identity | None,
         loops_from: int | None = None,
     ) -> None:
         super().__init__()
@@ -75,8 +75,15 @@ class RecordedFunction(ShortcutHolder):
         if numerics not in NUMERICS:
             raise ValueError(f"compile: numerics={numerics!r} is not one of {NUMERICS}")
         self.numerics = numerics
-        #: What counts as part of the function: ``watch``, or the function itself.
-        self.identity = Identity((function,) if watch is None else watch, freeze)
+        #: What counts as part of the function: ``watch``, or the function itself. Functions that
+        #: watch the same share it, so that it is looked through once.
+        self.identity = (
+            watch
+            if isinstance(watch, Identity)
+            else Identity((function,) if watch is None else watch, freeze)
+        )
+        #: What makes the recording for bound arguments, if the function need not be called.
+        self.recorded_by: Callable[[dict[str, Any]], Recording] | None = None
         #: Whether it may change what it reads, though not keep traced values there.
         self.lenient = freeze
         #: Whether kernels are made in a hurry at first: for those whose first calls are short.
@@ -186,6 +193,9 @@ class RecordedFunction(ShortcutHolder):
     def _record(
         self, values: dict[str, Any], dynamic: dict[str, Any], treedef: Any, specs: Any
     ) -> Recording:
+        if self.recorded_by is not None:
+            return self.recorded_by(values)
+
         def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
             return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 

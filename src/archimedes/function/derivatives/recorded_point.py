@@ -12,6 +12,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
+from archimedes.function.identity.states import Identity
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.function.recording import Recording, leaf_ids, record
 from archimedes.function.signatures import Bound, Signature
@@ -82,8 +83,8 @@ class Derivative:
         #: Where recordings of the function are kept, if it is compiled: it is not called again.
         self.compiled = function if isinstance(function, Compiled) else None
         self.what = what
-        #: What counts as part of the function, see ``Compiled``.
-        self.watch = function.identity.roots if isinstance(function, Compiled) else (base,)
+        #: What counts as part of the function, see ``Compiled``; its derivatives share it.
+        self.watch = function.identity if isinstance(function, Compiled) else Identity((base,))
         self.freeze = isinstance(function, Compiled) and function.identity.frozen
         self.backend = function.backend if isinstance(function, Compiled) else None
         self.loops_from = function.loops_from if isinstance(function, Compiled) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from archimedes.function.derivatives.jacobian_blocks import (
 from archimedes.function.derivatives.recorded_point import Derivative, Point
 from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.recording import Recording
 from archimedes.graph.blocks.references import references
 from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
 from archimedes.graph.derivatives.sparsity import pattern
@@ -96,6 +97,7 @@ class SparseDerivative:
         self._compiled.inline_limit = sys.maxsize
         #: The entries as one array, in the order of ``pattern``.
         self.values = self._function(self._values)
+        self.values.recorded_by = self._recorded_values
 
     def _function(self, run: Callable[..., Any]) -> Compiled:
         derivative = self.derivative
@@ -121,8 +123,12 @@ class SparseDerivative:
         return SparseDerivative(self.derivative, self.name, True, triangle=True)
 
     def _values(self, *args: Any, **kwargs: Any) -> Any:
-        # Differentiated once, for the pattern and for this.
         return self._compiled(*args, **kwargs)[0]
+
+    def _recorded_values(self, values: dict[str, Any]) -> Recording:
+        """Return the recording of ``_values``: the same program, the rest being constants."""
+        whole = self._compiled.recording_of(values)
+        return replace(whole, out_tree=whole.out_tree.children[0], outs=whole.outs[:1], memo={})
 
     def _entries(self, *args: Any, **kwargs: Any) -> Any:
         point = self.derivative.point(args, kwargs)
