@@ -38,7 +38,7 @@ FILES = {
     )},
 }  # fmt: skip
 QUICK = ["gym ant", "gym walker2d"]
-STATES = 20
+STATES = 200
 
 
 @pytest.fixture(autouse=True)
@@ -100,34 +100,46 @@ def near(ours, theirs, what, size=None):
     assert np.abs(ours - theirs).max() / size < 1e-10, what
 
 
+def theirs(peer, q, v, a, tau):
+    """Return what MuJoCo makes of a state, in our velocities."""
+    m, d = peer.peer, peer.data
+    T, transport = peer.turned(q), peer.transport(q, v)
+    d.qpos[:], d.qvel[:], d.qfrc_applied[:] = q, T @ v, 0.0
+    mujoco.mj_forward(m, d)
+    M = np.zeros((m.nv, m.nv))
+    mujoco.mj_fullM(m, d, M)
+    # dT/dt v is an acceleration that MuJoCo's coordinates have and ours have not
+    bias = T.T @ (d.qfrc_bias + M @ transport)
+    d.qacc[:] = T @ a + transport
+    mujoco.mj_inverse(m, d)
+    torques = T.T @ d.qfrc_inverse
+    d.qfrc_applied[:] = T @ tau  # T is orthogonal
+    mujoco.mj_forward(m, d)
+    moved = T.T @ (d.qacc_smooth - transport)
+    return T.T @ M @ T, bias, torques, moved
+
+
 @pytest.mark.parametrize("name", long_but(QUICK, FILES))
 def test_dynamics(name):
+    """All states are one batch here, one after the other there."""
     peer = peer_named(name)
-    model, m, d = peer.model, peer.peer, peer.data
-    rng = np.random.default_rng(0)
-    for _ in range(STATES):
-        q, v, a = peer.state(rng)
-        T = peer.turned(q)
-        d.qpos[:], d.qvel[:] = q, T @ v
-        mujoco.mj_forward(m, d)
-        M = np.zeros((m.nv, m.nv))
-        mujoco.mj_fullM(m, d, M)
-        ours = mb.crba(model, q)
-        near(ours, T.T @ M @ T, "mass matrix")
-        # dT/dt v is an acceleration that MuJoCo's coordinates have and ours have not
-        bias = T.T @ (d.qfrc_bias + M @ peer.transport(q, v))
-        near(mb.rnea(model, q, v, np.zeros(m.nv)), bias, "bias")
-        d.qacc[:] = T @ a + peer.transport(q, v)
-        mujoco.mj_inverse(m, d)
-        torques = T.T @ d.qfrc_inverse
-        near(mb.rnea(model, q, v, a, passive=True), torques, "inverse dynamics")
-        tau = rng.normal(size=m.nv)
-        d.qfrc_applied[:] = T @ tau  # T is orthogonal
-        mujoco.mj_forward(m, d)
-        moved = T.T @ (d.qacc_smooth - peer.transport(q, v))
-        size = np.abs(moved).max() * max(1.0, 1e-6 * np.linalg.cond(ours))
-        near(mb.aba(model, q, v, tau, passive=True), moved, "forward dynamics", size)
-        d.qfrc_applied[:] = 0.0
+    model, rng = peer.model, np.random.default_rng(0)
+    q, v, a = (np.stack(x) for x in zip(*(peer.state(rng) for _ in range(STATES)), strict=True))
+    tau = rng.normal(size=v.shape)
+    known = [np.stack(x) for x in zip(*map(theirs, [peer] * STATES, q, v, a, tau), strict=True)]
+    M = mb.crba(model, q)
+    found = (
+        M,
+        mb.rnea(model, q, v, 0.0 * a),
+        mb.rnea(model, q, v, a, passive=True),
+        mb.aba(model, q, v, tau, passive=True),
+    )
+    names = ("mass matrix", "bias", "inverse dynamics", "forward dynamics")
+    sizes = [np.abs(x).reshape(STATES, -1).max(axis=1) for x in known]
+    sizes[3] = sizes[3] * np.maximum(1.0, 1e-6 * np.linalg.cond(M))
+    for what, ours, wanted, size in zip(names, found, known, sizes, strict=True):
+        for k in range(STATES):
+            near(ours[k], wanted[k], f"{what} of state {k}", size[k])
 
 
 @pytest.mark.parametrize("name", QUICK)
