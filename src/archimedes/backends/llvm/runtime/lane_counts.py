@@ -54,13 +54,14 @@ def lanes_for(graph: Graph, target: Target, varies: Sequence[bool]) -> int:
     if has_host(graph):
         return 1
     given = [kind for kind, differs in zip(graph.input_dtypes, varies) if differs]
+    blocks = any(map(length_of, [*given, *graph.output_dtypes]))
+    if not blocks and not _steps_in_sequence(graph, target.registers**2):
+        # Counting takes longer than reading the code of a long program from the disk.
+        return target.lanes
     shares = shares_of(graph, target, varies)
-    if any(map(length_of, [*given, *graph.output_dtypes])):
-        if not shares.across:
-            return 1
-        return target.lanes * (2 if shares.shared and shares.twice else 1)
-    longer = _steps_in_sequence(graph, target.registers**2) and shares.twice
-    return target.lanes * (2 if longer else 1)
+    if blocks and not shares.across:
+        return 1
+    return target.lanes * (2 if (shares.shared or not blocks) and shares.twice else 1)
 
 
 def _steps_in_sequence(graph: Graph, most: int) -> bool:
