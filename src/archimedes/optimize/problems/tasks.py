@@ -107,6 +107,8 @@ class Monitor:
         self.stopped: Status | None = None
         self.error: BaseException | None = None
         self.best: np.ndarray | None = None
+        #: Whether the iterations run away, asked at each of them.
+        self.runs_away: Callable[[int, np.ndarray, float, float], bool] | None = None
         self._rank = (np.inf, np.inf)
 
     def failed(self, error: BaseException) -> None:
@@ -126,6 +128,8 @@ class Monitor:
         late = self.maxtime is not None and time.perf_counter() - self.began > self.maxtime
         if late and self.stopped is None:
             self.stopped = Status.TIME_LIMIT
+        if self.stopped is None and self.runs_away and self.runs_away(number, x, fun, violation):
+            self.stopped = Status.UNBOUNDED
         return self.stopped is None
 
     def _wants_stop(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from archimedes.optimize.problems.runaways import Runaway
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interrupts import noting_interrupts
@@ -33,6 +34,7 @@ def solve_task(task: Task, method: str) -> Answer:
     if not (np.isfinite(f) and np.all(np.isfinite(g))):
         none = (np.zeros(task.low.size), np.zeros(task.start.size))
         return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
+    task.monitor.runs_away = Runaway(task)
     if method == "sqp":
         return _by_kernel(task)
     # What nobody uses is not imported.

@@ -36,7 +36,13 @@ _ENDS = {
     -102: (Status.FAILED, "out of memory"),
 }
 #: Silent; limits are relaxed less than by default (1e-8), so that points satisfy them.
-_DEFAULTS = {"print_level": 0, "sb": "yes", "bound_relax_factor": 1e-10}
+_DEFAULTS = {
+    "print_level": 0,
+    "sb": "yes",
+    "bound_relax_factor": 1e-10,
+    # A cost that still falls is not solved, however small its slopes are.
+    "acceptable_obj_change_tol": 1e-6,
+}
 
 
 def _view(address: int, size: int, kind: Any = ctypes.c_double) -> np.ndarray:

@@ -30,7 +30,7 @@ class Filter:
 
     def switching(self, theta: float, slope: float, step: float) -> bool:
         """Whether the objective shall decide, not the violation."""
-        falling = slope < 0 and step * (-slope) ** S_PHI > theta**S_THETA
+        falling = slope < 0 and _power(-slope, S_PHI) * step > theta**S_THETA
         return falling and theta <= self.least
 
     def accepts(
@@ -58,5 +58,10 @@ class Filter:
             return SMALLEST * GAMMA_THETA
         found = min(GAMMA_THETA, GAMMA_PHI * theta / -slope)
         if theta <= self.least:
-            found = min(found, theta**S_THETA / (-slope) ** S_PHI)
+            found = min(found, theta**S_THETA / _power(-slope, S_PHI))
         return SMALLEST * found
+
+
+def _power(base: float, exponent: float) -> float:
+    """Return a power of a positive number, infinite where Python would raise."""
+    return base**exponent if base < 1e100 else float("inf")

@@ -1,4 +1,4 @@
-"""The line search by a filter, steps corrected for curvature, and the way back to feasibility.
+"""The line search by a filter, and steps corrected for curvature.
 
 Section numbers: Waechter, Biegler, Math. Program. 106, 2006.
 """
@@ -11,27 +11,26 @@ from typing import Any
 import numpy as np
 
 from archimedes.optimize.problems.tasks import Task
-from archimedes.optimize.solvers.interior_point.barrier import fastest
 from archimedes.optimize.solvers.interior_point.barrier import longest as longest_step
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.newton_steps import (
     LineSearchFailed,
-    NewtonSteps,
     Point,
     Step,
     Trial,
 )
+from archimedes.optimize.solvers.interior_point.restoration import Restoration
 
 __all__ = ["LineSearch"]
 
-CORRECTIONS, RESTORATIONS = 4, 30
+CORRECTIONS = 4
 #: Restoration ends when this part of the violation is left.
 ENOUGH = 0.1
 #: Steps this small, relative to the unknowns, are not searched along.
 TINY = 10 * 2.2e-16
 
 
-class LineSearch(NewtonSteps):
+class LineSearch(Restoration):
     """How far to go along a step."""
 
     def __init__(self, task: Task, loops: Any) -> None:
@@ -128,36 +127,15 @@ class LineSearch(NewtonSteps):
         return None
 
     def restored(self, at: Point, search: Filter) -> Point:
-        """Go towards feasibility, by the shortest steps away from bounds, until the filter agrees.
-
-        The method's own phase of restoration (3.3) is replaced by Gauss-Newton steps.
-        """
+        """Go towards feasibility until the filter agrees; raises Infeasible."""
         self.prices = None
         before = self.theta(at.trial)
         search.add(before, self.phi(at.trial))
-        for _ in range(RESTORATIONS):
-            at = self.towards_feasible(at)
-            theta, phi = self.measure(at.trial)
-            if theta <= ENOUGH * before and not search.dominates(theta, phi):
-                at.z = self.mu / at.trial.d
-                return self.balanced(at.trial, self._least_squares(at), at.z, at.gradient)
-        raise LineSearchFailed
 
-    def towards_feasible(self, at: Point) -> Point:
-        """Make a step that is short where bounds are near; the violation falls."""
-        here, theta = at.trial, self.theta(at.trial)
-        near = 1.0 + self.bounds.spread(1e-2 / here.d**2)
-        self.system.load()
-        D = np.zeros(self.structure.m)
-        D[self.inequalities] = 1.0 / near[self.n :]
-        if not self.system.factor(near[: self.n], D):
-            raise LineSearchFailed
-        dw, dlam, _ = self.system.solve(np.zeros(self.count), -here.c)
-        dw[self.n :] = dlam[self.inequalities] / near[self.n :]
-        alpha = longest_step(fastest(here.d, self.bounds.towards(dw)), 0.99)
-        for _ in range(20):
-            trial = self.trial(here.w, dw, alpha)
-            if self.measure(trial)[0] <= (1.0 - 1e-4 * alpha) * theta:
-                return self.point(trial, at.lam, at.z)
-            alpha *= 0.5
-        raise LineSearchFailed
+        def good(trial: Trial) -> bool:
+            theta, phi = self.measure(trial)
+            return theta <= ENOUGH * before and not search.dominates(theta, phi)
+
+        new = self.nearer(at, good)
+        new.z = self.mu / new.trial.d
+        return self.balanced(new.trial, self._least_squares(new), new.z, new.gradient)

@@ -16,6 +16,7 @@ from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.line_search import LineSearch
 from archimedes.optimize.solvers.interior_point.newton_steps import LineSearchFailed, Point
+from archimedes.optimize.solvers.interior_point.restoration import Infeasible
 
 __all__ = ["InteriorPoint", "LineSearchFailed"]
 
@@ -40,34 +41,36 @@ class InteriorPoint(LineSearch):
         search = Filter(at.trial.total)
         least = min(settings.tol, 1e-4) / (KAPPA_EPS + 1.0)
         limit = settings.maxiter or MAX_ITERATIONS
-        self.at, good = at, 0
+        self.at, good, level = at, 0, at.trial.f
         while True:
             if self.told(at):
                 return self.answer(at, monitor.stopped or Status.INTERRUPTED)
             error = self.error(at, 0.0)
             if error <= settings.tol and at.trial.unscaled <= max(1e-4, settings.tol):
                 return self.answer(at, Status.SOLVED)
-            good = good + 1 if error <= ACCEPTABLE else 0
+            still = abs(at.trial.f - level) <= ACCEPTABLE * max(1.0, abs(at.trial.f))
+            good, level = good + 1 if error <= ACCEPTABLE and still else 0, at.trial.f
             if good >= ENOUGH:
                 return self.answer(at, Status.ACCEPTABLE)
             if self.iterations >= limit:
                 return self.answer(at, Status.ITERATION_LIMIT)
             if at.trial.size > 1e20:
                 return self.answer(at, Status.UNBOUNDED)
-            if self.stuck >= STUCK:
-                return self.answer(at, Status.INFEASIBLE)
             while self.mu > least and self.error(at, self.mu) <= KAPPA_EPS * self.mu:
                 self.mu = max(least, min(KAPPA_MU * self.mu, self.mu**THETA_MU))
                 search.clear()
-            at = self.at = self.step(at, search)
+            try:
+                at = self.at = self.step(at, search)
+            except Infeasible as found:
+                return self.answer_at(found.trial.x, at.lam, at.z, Status.INFEASIBLE)
             self.iterations += 1
 
     def step(self, at: Point, search: Filter) -> Point:
         """Make one iteration."""
         mu, here = self.mu, at.trial
-        if self.crawling >= CRAWLING and self.theta(at.trial) > 0.0:
+        if max(self.crawling - CRAWLING, self.stuck - STUCK) >= 0 and self.theta(at.trial) > 0.0:
             # Multipliers only grow meanwhile.
-            self.crawling = 0
+            self.crawling = self.stuck = 0
             return self.restored(at, search)
         sigma = self.factored(at)
         part = max(0.99, 1.0 - mu)
@@ -93,19 +96,8 @@ class InteriorPoint(LineSearch):
         idle = alpha == 1.0 and (idle or (before > 0.0 and after > 0.5 * before))
         self.slow = self.slow + 1 if idle else min(self.slow, 0)
         self.exact = self.exact or self.slow >= SLOW
-        self.stuck = self.stuck + 1 if after > 0.99 * before and self.hopeless(new) else 0
+        self.stuck = self.stuck + 1 if after > 0.99 * before and self.hopeless(new.trial) else 0
         self.crawling = self.crawling + 1 if alpha < CRAWL else 0
-
-    def hopeless(self, at: Point) -> bool:
-        """Whether no small step within the bounds reduces the violation."""
-        here, bounds = at.trial, self.bounds
-        if here.most <= 1e2 * self.task.settings.tol:
-            return False
-        fall = -self.transposed(here.c)
-        # Along the way to a side no further than to it.
-        beyond = np.maximum(-bounds.towards(fall) - here.d, 0.0)
-        fall += bounds.spread(bounds.away * beyond)
-        return bool(np.max(np.abs(fall), initial=0.0) <= 1e-4 * here.most)
 
     def told(self, at: Point) -> bool:
         """Note the iteration; returns whether to stop."""

@@ -1,0 +1,60 @@
+"""Costs that fall without end: found along a ray, not by going there.
+
+Where the objective has no minimum, unknowns run along a direction in which it keeps falling. Far
+out on that ray nothing has changed: constraints and bounds hold, and f has fallen in proportion.
+A value at each power of ten says so; solvers would need thousands of iterations, or stop at a limit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archimedes.optimize.problems.tasks import Task, violation
+
+__all__ = ["Runaway"]
+
+#: Rays are looked along at every so many iterations, if a step was at least this part of x.
+EVERY, RUNNING = 8, 1e-4
+#: How far out is looked, relative to x, at every power of ten of the step; f must have fallen by
+#: this part of what its slope says. Into a minimum a step falls by half of that.
+REACH, PART = 1e14, 0.9
+#: What constraints may be off for the rounding of long steps.
+ROUNDING = 1e-12
+
+
+class Runaway:
+    """Tells whether the iterations of a task run away; called with each of their points."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._last = task.start
+
+    def __call__(self, number: int, x: np.ndarray, fun: float, off: float) -> bool:
+        """Whether f falls without end from x on, as the last step went."""
+        if number % EVERY == EVERY - 1:
+            self._last = x.copy()
+        if number % EVERY or number == 0 or not off <= self.task.settings.tol:
+            return False
+        step = x - self._last
+        size, room = float(np.abs(step).max()), 1.0 + float(np.abs(x).max())
+        if not RUNNING * room <= size < np.inf:
+            return False
+        return self._falls(x, fun, step, REACH * room / size)
+
+    def _falls(self, x: np.ndarray, fun: float, step: np.ndarray, reach: float) -> bool:
+        """Whether f falls in proportion all the way, within limits."""
+        task = self.task
+        far = x + reach * step
+        # What moves towards a bound will stop there.
+        step = np.where((far < task.lower) | (far > task.upper), 0.0, step)
+        size, part = float(np.abs(step).max()), 1.0
+        slope = float(task.evaluator.slopes(x)[0] @ step)
+        if not -slope > 1e-9 * task.settings.tol * (1.0 + abs(fun)):
+            return False
+        while part <= reach:
+            f, g = task.evaluator.values(x + part * step)
+            allowed = task.settings.tol + ROUNDING * part * size
+            if not (f <= fun + PART * part * slope and violation(g, task.low, task.high) < allowed):
+                return False
+            part *= 10.0
+        return True

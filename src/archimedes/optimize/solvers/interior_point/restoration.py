@@ -1,0 +1,178 @@
+"""The way back to feasibility, or the proof that there is none near.
+
+First Gauss-Newton steps, as short as can be. Where these fail, the violation itself is minimised
+within the bounds,
+
+    min 1/2 |c(w)|^2 - mu sum(log d),
+
+by Newton steps of the same banded systems (D = 1: what is left of a row is its own multiplier)
+and a line search on that one function. A minimum at which c is not zero is the answer: no point
+near satisfies the constraints (Waechter, Biegler, Math. Program. 106, 2006, section 3.3, does the
+same with the sum of absolute values). Of linear constraints c is then a certificate of Farkas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from archimedes.optimize.solvers.interior_point.barrier import fastest, longest
+from archimedes.optimize.solvers.interior_point.newton_steps import (
+    LineSearchFailed,
+    NewtonSteps,
+    Point,
+    Trial,
+)
+
+__all__ = ["Infeasible", "Restoration"]
+
+STEPS, NEWTON_STEPS, HALVINGS = 30, 100, 25
+#: A violation that first-order steps of the unknowns' own size reduce by less than this part
+#: will not become nothing.
+HOPELESS = 1e-3
+#: How far, relative to the unknowns, a point is moved that is stationary but no minimum.
+NUDGE, NUDGES = 1e-2, 3
+
+
+class Infeasible(Exception):
+    """No point near here satisfies the constraints: the violation has a minimum at ``trial``."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self.trial = trial
+
+
+class Restoration(NewtonSteps):
+    """How to come nearer to the constraints."""
+
+    def nearer(self, at: Point, good: Callable[[Trial], bool]) -> Point:
+        """Return a point that is ``good``, with the multipliers of ``at``; raises Infeasible."""
+        now = at
+        try:
+            for _ in range(STEPS):
+                now = self._shortest_step(now)
+                if good(now.trial):
+                    return now
+        except LineSearchFailed:
+            pass
+        return self.point(self.least_violation(now.trial, good), at.lam, at.z)
+
+    def _shortest_step(self, at: Point) -> Point:
+        """Make a step that is short where bounds are near; the violation falls."""
+        here = at.trial
+        near = 1.0 + self.bounds.spread(1e-2 / here.d**2)
+        self.system.load()
+        D = np.zeros(self.structure.m)
+        D[self.inequalities] = 1.0 / near[self.n :]
+        if not self.system.factor(near[: self.n], D):
+            raise LineSearchFailed
+        dw, dlam, _ = self.system.solve(np.zeros(self.count), -here.c)
+        dw[self.n :] = dlam[self.inequalities] / near[self.n :]
+        alpha = longest(fastest(here.d, self.bounds.towards(dw)), 0.99)
+        for _ in range(20):
+            trial = self.trial(here.w, dw, alpha)
+            if trial.total <= (1.0 - 1e-4 * alpha) * here.total:
+                return self.point(trial, at.lam, at.z)
+            alpha *= 0.5
+        raise LineSearchFailed
+
+    def least_violation(self, here: Trial, good: Callable[[Trial], bool]) -> Trial:
+        """Minimise the violation until it is ``good``; raises Infeasible at a minimum."""
+        mu = max(self.mu, 0.1 * min(here.most, here.most**2))
+        z, nudges, shift = mu / here.d, 0, 0.0
+        for _ in range(NEWTON_STEPS):
+            self._take(here)
+            hopeless = self.hopeless(here)
+            convex, shift, sigma = self._violation_factors(here, z, shift)
+            if hopeless and (convex or nudges == NUDGES):
+                raise Infeasible(here)
+            if hopeless:
+                # A maximum or a saddle: any way leads down.
+                nudges += 1
+                here = self._nudged(here, nudges)
+                z = mu / here.d
+                continue
+            dw = self._violation_step(here, sigma, mu)
+            old, (here, alpha) = here, self._violation_search(here, dw, mu)
+            if good(here):
+                return here
+            z = self._raised(z, old, here, dw, mu)
+            if alpha > 0.1:
+                mu = min(mu, 0.1 * float(np.mean(z * here.d))) if z.size else mu
+        raise LineSearchFailed
+
+    def hopeless(self, here: Trial) -> bool:
+        """Whether no step of the unknowns' size within bounds reduces the violation much."""
+        if here.unscaled <= 1e2 * self.task.settings.tol:
+            return False
+        fall = -self.transposed(here.c)
+        room = 1.0 + np.abs(here.w)
+        towards = self.bounds.towards(fall) < 0.0
+        np.minimum.at(room, self.bounds.at[towards], here.d[towards])
+        return float(np.abs(fall) @ room) <= HOPELESS * float(here.c @ here.c)
+
+    def _take(self, here: Trial) -> None:
+        self.system.take_jacobian(self.evaluator.slope_parts(here.x)[1], self.row_scale)
+
+    def _violation_factors(
+        self, here: Trial, z: np.ndarray, last: float
+    ) -> tuple[bool, float, np.ndarray]:
+        """Factor at a point; returns whether no shift was needed, the shift, and the diagonal."""
+        parts = self.evaluator.curvature_parts(here.x, 0.0, here.c * self.row_scale)
+        self.system.load(parts)
+        sigma, n = np.empty(self.count), self.n
+        self._curve(id(z), id(here.d), id(sigma))
+        scale = max(*(float(np.abs(p).max(initial=0.0)) for p in parts), here.most, 1e-8)
+        shift = 1e-8 * scale
+        convex = True
+        while not self.system.factor(sigma[:n] + shift, self._row_part(sigma, shift)):
+            convex = False
+            shift = max(1e-4 * scale, last / 3.0) if shift < 1e-5 * scale else 8.0 * shift
+            if not shift < 1e20:
+                raise LineSearchFailed
+        return convex, 0.0 if convex else shift, sigma + shift
+
+    def _row_part(self, sigma: np.ndarray, shift: float) -> np.ndarray:
+        D = np.ones(self.structure.m)
+        D[self.inequalities] += 1.0 / (sigma[self.n :] + shift)
+        return D
+
+    def _violation_step(self, here: Trial, sigma: np.ndarray, mu: float) -> np.ndarray:
+        pushed = self.bounds.spread(self.bounds.away * mu / here.d)
+        rows, own = self.inequalities, sigma[self.n :]
+        rc = -here.c
+        rc[rows] += pushed[self.n :] / own
+        dw, lam, _ = self.system.solve(pushed, rc)
+        dw[self.n :] = (pushed[self.n :] + lam[rows]) / own
+        return dw
+
+    def _violation_search(self, here: Trial, dw: np.ndarray, mu: float) -> tuple[Trial, float]:
+        """Halve a step until the violation with its barrier falls."""
+        slope = float(self.transposed(here.c) @ dw)
+        slope -= mu * float(np.sum(self.bounds.towards(dw) / here.d))
+        alpha = longest(fastest(here.d, self.bounds.towards(dw)), 0.99)
+        before = 0.5 * float(here.c @ here.c) + mu * here.barrier
+        slack = 1e-14 * abs(before)
+        for _ in range(HALVINGS):
+            trial = self.trial(here.w, dw, alpha)
+            value = 0.5 * float(trial.c @ trial.c) + mu * trial.barrier
+            if np.isfinite(trial.f) and value <= before + 1e-4 * alpha * min(slope, 0.0) + slack:
+                return trial, alpha
+            alpha *= 0.5
+        raise LineSearchFailed
+
+    def _raised(
+        self, z: np.ndarray, old: Trial, new: Trial, dw: np.ndarray, mu: float
+    ) -> np.ndarray:
+        """Return the multipliers of the bounds after a step."""
+        dz = (mu - z * self.bounds.towards(dw)) / old.d - z
+        alpha = longest(fastest(z, dz), 0.99)
+        return np.clip(z + alpha * dz, 1e-10 * mu / new.d, 1e10 * mu / new.d)
+
+    def _nudged(self, here: Trial, number: int) -> Trial:
+        """Return a point near by, the same in every run."""
+        way = np.sin(12.9898 * (np.arange(self.count) + 1.0) * number)
+        dw = NUDGE * way * (1.0 + np.abs(here.w))
+        alpha = longest(fastest(here.d, self.bounds.towards(dw)), 0.5)
+        return self.trial(here.w, dw, alpha)
