@@ -11,7 +11,7 @@ from tests.marking import long_but
 from tests.optimize.hock_schittkowski import PROBLEMS
 
 #: Problems that need more than 60 iterations of this method, or stop short of the optimum.
-HARD = (3, 15, 17, 38, 61, 106)
+HARD = (17, 61, 106)
 QUICK = (14,)
 
 
@@ -76,8 +76,7 @@ def test_as_c(tmp_path):
 
 def test_out_of_reach_says_so():
     found = ARM.solve(Q0, np.array([3.0, 0.0]), bounds=BOUNDS)
-    assert not found.success
-    assert found.status in (Status.INFEASIBLE, Status.ITERATION_LIMIT, Status.STALLED)
+    assert found.status is Status.INFEASIBLE
     assert np.all(np.isnan(arc.compile(arm)(np.array([3.0, 0.0]))))
 
 

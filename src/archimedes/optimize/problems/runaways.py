@@ -2,7 +2,7 @@
 
 Where the objective has no minimum, unknowns run along a direction in which it keeps falling. Far
 out on that ray nothing has changed: constraints and bounds hold, and f has fallen in proportion.
-A value at each power of ten says so; solvers would need thousands of iterations, or stop at a limit.
+A value at each power of ten says so; solvers would need thousands of iterations.
 """
 
 from __future__ import annotations

@@ -125,12 +125,15 @@ class Monitor:
             self.best, self._rank = x.copy(), rank
         if self.stopped is None and self._wants_stop(number, x, fun, violation):
             self.stopped = Status.INTERRUPTED
-        late = self.maxtime is not None and time.perf_counter() - self.began > self.maxtime
-        if late and self.stopped is None:
+        if self.stopped is None and self.late():
             self.stopped = Status.TIME_LIMIT
         if self.stopped is None and self.runs_away and self.runs_away(number, x, fun, violation):
             self.stopped = Status.UNBOUNDED
         return self.stopped is None
+
+    def late(self) -> bool:
+        """Whether the limit of time has passed."""
+        return self.maxtime is not None and time.perf_counter() - self.began > self.maxtime
 
     def _wants_stop(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
         if self.callback is None:

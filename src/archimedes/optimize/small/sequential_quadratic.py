@@ -38,9 +38,17 @@ from archimedes.tree import struct
 __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state", "solve_nlp"]
 
 STALLED = 15
-#: Unknowns beyond this run away.
-_FAR = 1e15
+#: Unknowns beyond this run away, and costs below this fall without end.
+_FAR, _DEEP = 1e15, -1e30
 _HALVINGS, _QP_ITERATIONS, _QP_TOL, _SHIFTS = 14, 30, 1e-10, 24
+#: Steps along which the merit falls as its slope says are made longer by this factor.
+_LONGER, _STRAIGHT = 16.0, 0.9
+#: How often, and how far relative to x, a point is moved at which the violation is stationary: it
+#: may be a maximum, as at the centre of a sphere.
+_NUDGES, _NUDGE = 2, 1e-2
+#: The most that a constraint may pull in the Lagrangian's Hessian, relative to the slope of f:
+#: multipliers without end belong to limits that leave no room between them.
+_PULL = 1e6
 
 
 @struct
@@ -74,6 +82,7 @@ class SQPState:
     nu: Any
     status: Any
     steps: Any
+    nudges: Any
 
 
 def solve_nlp(
@@ -98,8 +107,8 @@ def solve_nlp(
 def first_state(x0: Any, limits: Any) -> SQPState:
     """Return where the iteration begins."""
     x, m, number = np.clip(x0 * 1.0, limits[0], limits[1]), limits[2].shape[0], ITERATION_LIMIT
-    none = (np.zeros(m), np.zeros_like(x), np.float64(1.0))
-    return SQPState(x, *none, np.int64(number), np.int64(0))
+    none = (np.zeros(m), np.zeros_like(x), np.ones(m))
+    return SQPState(x, *none, np.int64(number), np.int64(0), np.int64(0))
 
 
 def next_state(func: Callable[[Any], Any], state: SQPState, limits: Any, tol: float) -> SQPState:
@@ -134,10 +143,16 @@ class _Program:
     def largest_violation(self, g: Any) -> Any:
         return np.max(self.off(g)) if self.m else np.float64(0.0)
 
-    def merit(self, x: Any, nu: Any) -> Any:
+    def merit(self, x: Any, nu: Any, solved: Any) -> tuple[Any, Any]:
+        """Return what a step shall reduce, and the sum of violations.
+
+        Steps of a program without a solution shall reduce the squares of the violations alone.
+        """
         values = self.func(x)
-        total = values[0] + nu * np.sum(self.off(values[1:]))
-        return np.where(np.isnan(total), np.inf, total)
+        off = self.off(values[1:])
+        lost = np.sum(off)
+        total = np.where(solved, values[0] + nu @ off, 0.5 * np.sum(off**2) + 0.0 * values[0])
+        return np.where(np.isnan(total), np.inf, total), lost
 
     def lagrangian(self, x: Any, lam: Any) -> Any:
         values = self.func(x)
@@ -149,103 +164,141 @@ class _Program:
         values, slope = self.func(x), grad(lambda x: self.func(x)[0])(x)
         g = values[1:]
         A = jac(lambda x: self.func(x)[1:])(x) if self.m else np.zeros((0, x.shape[0]))
-        H, weights = self.convex(hess(self.lagrangian)(x, s.lam_g), A, s.lam_g, slope, x)
+        H, weights = self.convex(self.curvature(s, A, slope), A, s, slope)
         # The multipliers that were found with the last step belong to this point.
         rest = slope + (transposed_times(A, s.lam_g) if self.m else 0.0) + s.lam_x
-        size = 1.0 + _largest(s.lam_g, s.lam_x)
+        size = 1.0 + np.minimum(_largest(s.lam_g, s.lam_x), 1e4)
         stationary = (_largest(rest) <= self.tol * size) & (s.steps > 0)
+        # Unknowns of any size: a program in which each has the curvature 1.
+        unit = 1.0 / np.sqrt(np.diagonal(H))
         found = solve_rows(
-            *(H, slope, A, self.low - g, self.high - g, self.lower - x, self.upper - x),
+            *(H * unit[:, None] * unit, slope * unit, A * unit, self.low - g, self.high - g),
+            *((self.lower - x) / unit, (self.upper - x) / unit),
             _QP_ITERATIONS,
             _QP_TOL,
         )
         solved = (found.status == SOLVED) & np.all(np.isfinite(found.x))
-        d = cond(solved, lambda: found.x, lambda: self.restoring(x, g, A))
+        d = cond(solved, lambda: found.x * unit, lambda: self.restoring(x, g, A))
         own = found.lam_a + weights * times(A, d) if self.m else found.lam_a
-        lam_g, lam_x = np.where(solved, own, s.lam_g), np.where(solved, found.lam_x, s.lam_x)
-        gain = np.sum(self.off(g)) - np.sum(self.off(g + times(A, d))) if self.m else 0.0
-        cost = slope @ d + 0.5 * (d @ times(H, d))
-        price = np.maximum(1.5 * _largest(lam_g), 2.0 * cost / np.maximum(gain, 1e-300))
-        price = np.where(gain > 0, price, 1.5 * _largest(lam_g))
-        nu = np.maximum(price, 0.5 * (s.nu + price))
-        fall = slope @ d - nu * gain
-        new, moved = self.search(x, d, A, g, nu, fall)
+        lam_g, lam_x = np.where(solved, own, s.lam_g), np.where(solved, found.lam_x / unit, s.lam_x)
+        gain = self.off(g) - self.off(g + times(A, d))
+        bent = times(H, d)
+        nu = self.prices(s.nu, lam_g, A, gain, slope @ d + 0.5 * (d @ bent))
+        fall = slope @ d - nu @ gain
+        if self.m:
+            fall = np.where(solved, fall, -self.miss(g) @ times(A, d))
+        new, moved = self.search(x, d, A, g, nu, fall, solved, unit)
         feasible = self.largest_violation(g) <= self.tol * (1.0 + _largest(x))
-        tiny = _largest(d) <= self.tol * (1.0 + _largest(x))
+        tiny = np.all(np.abs(d) <= self.tol * (1.0 + np.abs(x)))
         # Nothing to gain any more, to the last digits of f.
         worth, whole = np.abs(fall), 1.0 + np.abs(values[0])
         level = worth <= 1e-2 * self.tol * whole
         # A step may be tiny where f falls over a cliff, as log(x) does at 0.
         small = tiny & (worth <= 1e4 * self.tol * whole)
-        done = feasible & solved & (small | stationary | level)
+        # H d is what the multipliers leave of the slope.
+        balanced = _largest(bent) <= 1e2 * self.tol * (1.0 + _largest(slope))
+        done = feasible & solved & ((small | level) & balanced | stationary)
         # Without a step that comes nearer to the constraints there is none later.
-        going = moved & (solved | ~tiny)
-        ended = np.where(self.hopeless(x, g, A), INFEASIBLE, STALLED)
-        code = np.where(going, ITERATION_LIMIT, np.where(feasible, STALLED, ended))
+        slow = -fall <= 1e-4 * np.sum(self.off(g) ** 2)
+        going = moved & (solved | ~tiny & ~slow)
+        hopeless = ~feasible & ~going
+        again = hopeless & (s.nudges < _NUDGES)
+        new = np.where(again, self.nudged(x, s.nudges), new)
+        going = going | again
+        ended = np.where(feasible, STALLED, INFEASIBLE)
+        code = np.where(going, ITERATION_LIMIT, ended)
         away = (found.status == UNBOUNDED) & feasible | going & (_largest(new) > _FAR)
+        away = away | feasible & (values[0] < _DEEP)
         code = np.where(away, UNBOUNDED, code)
         code = np.where(done, SOLVED, code)
         good = np.isfinite(values[0]) & np.all(np.isfinite(g)) & np.all(np.isfinite(slope))
         code = np.where(good, code, NOT_FINITE)
         end = np.where(done | ~good, x, new)
-        return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1))
+        nudges = s.nudges + np.where(again, 1, 0)
+        return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1), nudges)
 
-    def convex(self, H: Any, A: Any, lam: Any, slope: Any, x: Any) -> tuple[Any, Any]:
+    def prices(self, before: Any, lam: Any, A: Any, gain: Any, cost: Any) -> Any:
+        """Return what violations of each constraint cost: enough that the step pays."""
+        if not self.m:
+            return before
+        rows = np.max(np.abs(A), axis=1)
+        rows = np.maximum(rows, 1e-6 * np.max(rows) + 1e-12)
+        own = 1.5 * np.max(np.abs(lam) * rows) / rows
+        nu = np.maximum(own, 0.5 * (before + own))
+        worth = nu @ gain
+        dear = (worth > 0.0) & (2.0 * cost > worth)
+        return nu * np.where(dear, 2.0 * cost / np.where(dear, worth, 1.0), 1.0)
+
+    def nudged(self, x: Any, number: Any) -> Any:
+        """Return a point near x, the same in every run."""
+        way = np.sin(12.9898 * (np.arange(x.shape[0]) + 1.0)) * np.where(number == 0, 1.0, -0.5)
+        return np.clip(x + _NUDGE * (1.0 + np.abs(x)) * way, self.lower, self.upper)
+
+    def curvature(self, s: SQPState, A: Any, slope: Any) -> Any:
+        """Return the Hessian of the Lagrangian."""
+        lam = s.lam_g
+        if self.m:
+            most = _PULL * (1.0 + _largest(slope)) / np.maximum(np.max(np.abs(A), axis=1), 1e-12)
+            lam = np.clip(lam, -most, most)
+        return hess(self.lagrangian)(s.x, lam)
+
+    def convex(self, H: Any, A: Any, s: SQPState, slope: Any) -> tuple[Any, Any]:
         """Return a positive definite matrix that makes the same step where H does.
 
         Also returns the weights w of the rows in it: its multipliers are those of H less w A d.
         """
+        x, lam = s.x, s.lam_g
         # Where there is no curvature, steps of size 10, or of x, are long enough.
-        flat = 0.1 * _largest(slope) / np.maximum(0.1 * _largest(x), 1.0) + 1e-12
-        size = np.maximum(_largest(np.diagonal(H)), flat)
+        flat = 0.1 * np.abs(slope) / np.maximum(0.1 * np.abs(x), 1.0) + 1e-12
+        own = np.abs(np.diagonal(H))
+        size = np.maximum(_largest(own), np.max(flat))
         weights = np.zeros(self.m)
         if self.m:
             held = (self.low == self.high) | (np.abs(lam) > 1e-6 * (1.0 + _largest(lam)))
             weights = np.where(held, 10.0 * size / np.maximum(np.max(A**2), 1e-12), 0.0)
             H = gram(H, A, weights)
+        # Unknowns of any size: each counts by its own curvature.
+        own = np.abs(np.diagonal(H))
+        size = np.maximum(np.maximum(own, 1e-3 * np.max(np.abs(H), axis=1)), flat)
+        least = np.maximum(1e-6 * own, 1e-9 * flat)
         n = H.shape[0]
-        least = 1e-6 * size
 
         def indefinite(state: Any) -> Any:
-            return ~(np.min(pivots(H + state * np.eye(n))) > least)
+            return ~np.all(pivots(H + state * size * np.eye(n)) > least)
 
         def more(state: Any) -> Any:
-            return np.maximum(4.0 * state, np.maximum(np.minimum(flat, 1e-2 * size), 2.0 * least))
+            return np.maximum(4.0 * state, 1e-3)
 
         shift = while_loop(indefinite, more, np.float64(0.0), max_steps=_SHIFTS)
-        return H + shift * np.eye(n), weights
+        # More than what just makes it definite: steps where it just is are too long.
+        return H + 1.25 * shift * size * np.eye(n), weights
 
     def miss(self, g: Any) -> Any:
         """Return how far each constraint is from its limits, with a sign."""
         return np.where(g < self.low, self.low - g, np.where(g > self.high, self.high - g, 0.0))
 
-    def hopeless(self, x: Any, g: Any, A: Any) -> Any:
-        """Whether no small step within bounds comes nearer to the constraints."""
-        if not self.m:
-            return np.bool_(False)
-        miss = self.miss(g)
-        way = transposed_times(A, miss)
-        stuck = ((x >= self.upper) & (way > 0.0)) | ((x <= self.lower) & (way < 0.0))
-        most = np.max(np.abs(A)) * np.sum(np.abs(miss))
-        return _largest(np.where(stuck, 0.0, way)) <= 1e-3 * most
-
     def restoring(self, x: Any, g: Any, A: Any) -> Any:
-        """Return the step within bounds that comes closest to the linearised constraints."""
+        """Return the step that comes closest to the linearised constraints that do not hold.
+
+        The others go on holding, and so do the bounds.
+        """
         if not self.m:
             return np.zeros_like(x)
         miss = self.miss(g)
-        held = np.where((miss != 0.0) | (self.low == self.high), 1.0, 0.0)
+        held = (miss != 0.0) | (self.low == self.high)
         n = x.shape[0]
-        M = gram(1e-6 * (1.0 + np.max(A**2)) * np.eye(n), A, held)
-        # The constraints without limits make it a program of the same size as the step's.
-        free = np.full(self.m, np.inf)
-        edges = (-free, free, self.lower - x, self.upper - x)
+        M = gram(1e-2 * (1e-12 + np.max(A**2)) * np.eye(n), A, np.where(held, 1.0, 0.0))
+        # All constraints make it a program of the same size as the step's.
+        low, high = np.where(held, -np.inf, self.low - g), np.where(held, np.inf, self.high - g)
+        edges = (low, high, self.lower - x, self.upper - x)
         step = solve_rows(M, -transposed_times(A, miss), A, *edges, _QP_ITERATIONS, _QP_TOL).x
         return np.where(np.all(np.isfinite(step)), step, 0.0)
 
-    def search(self, x: Any, d: Any, A: Any, g: Any, nu: Any, fall: Any) -> tuple[Any, Any]:
+    def search(
+        self, x: Any, d: Any, A: Any, g: Any, nu: Any, fall: Any, solved: Any, unit: Any
+    ) -> tuple[Any, Any]:
         """Halve the step until the merit falls; returns the point and whether it moved."""
-        before = self.merit(x, nu)
+        before, lost = self.merit(x, nu, solved)
         # Rounding must not look like a rise.
         slack = 1e-14 * (1.0 + np.abs(before))
 
@@ -253,31 +306,51 @@ class _Program:
             return value <= before + 1e-4 * part * np.minimum(fall, 0.0) + slack
 
         full = np.clip(x + d, self.lower, self.upper)
-        value = self.merit(full, nu)
+        value, more = self.merit(full, nu, solved)
         if self.m:
             # Where the full step fails, correct it for the curvature of the constraints.
-            bent = self.func(full)[1:] - g - times(A, d)
-            held = (g + times(A, d) <= self.low + 1e-8) | (g + times(A, d) >= self.high - 1e-8)
+            there = g + times(A, d)
+            bent = self.func(full)[1:] - there
+            held = (there <= self.low + 1e-8) | (there >= self.high - 1e-8)
             bent = np.where(held & np.isfinite(bent), bent, 0.0)
-            n = x.shape[0]
-            M = gram(1e-10 * (1.0 + np.max(A**2)) * np.eye(n), A, np.where(held, 1.0, 0.0))
-            again = full - np.linalg.solve(M, transposed_times(A, bent))
+            B, n = A * unit, x.shape[0]
+            weigh = np.where(held, 1.0 / np.maximum(np.sum(B**2, axis=1), 1e-300), 0.0)
+            M = gram(1e-10 * np.eye(n), B, weigh)
+            again = full - unit * np.linalg.solve(M, transposed_times(B, weigh * bent))
             again = np.clip(np.where(np.isfinite(again), again, full), self.lower, self.upper)
-            better = ~enough(value, 1.0) & enough(self.merit(again, nu), 1.0)
+            there, _ = self.merit(again, nu, solved)
+            better = ~enough(value, 1.0) & enough(there, 1.0)
             full = np.where(better, again, full)
-            value = np.where(better, self.merit(again, nu), value)
+            value = np.where(better, there, value)
 
-        def longer(state: Any) -> Any:
-            part, _, value = state
-            return ~enough(value, part) & (part > 1e-8)
+        straight = solved & (fall < 0.0) & (_largest(d) > 1e-3 * (1.0 + _largest(x)))
 
-        def halve(state: Any) -> Any:
-            part = state[0] * 0.5
-            new = np.clip(x + part * d, self.lower, self.upper)
-            return part, new, self.merit(new, nu)
+        def grows(value: Any, lost_there: Any, part: Any, point: Any) -> Any:
+            size = _largest(point)
+            good = straight & (size <= _FAR * _LONGER) & (value > -np.inf)
+            good = good & (lost_there <= lost + 1e-13 * size)
+            return good & (value <= before + _STRAIGHT * part * fall)
 
-        start = (np.float64(1.0), full, value)
-        part, new, value = while_loop(longer, halve, start, max_steps=_HALVINGS)
+        def unsettled(state: Any) -> Any:
+            part, _, value, growing = state
+            return growing | ~enough(value, part) & (part > 1e-8)
+
+        def change(state: Any) -> Any:
+            part, old, value, growing = state
+            other = part * np.where(growing, _LONGER, 0.5)
+            new = np.clip(x + other * d, self.lower, self.upper)
+            there, off = self.merit(new, nu, solved)
+            longer = growing & grows(there, off, other, new)
+            kept = growing & ~longer
+            return (
+                np.where(kept, part, other),
+                np.where(kept, old, new),
+                np.where(kept, value, there),
+                longer,
+            )
+
+        start = (np.float64(1.0), full, value, grows(value, more, 1.0, full))
+        part, new, value, _ = while_loop(unsettled, change, start, max_steps=_HALVINGS)
         good = enough(value, part)
         return np.where(good, new, x), good
 

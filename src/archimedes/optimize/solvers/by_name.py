@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from archimedes.optimize.problems.runaways import Runaway
@@ -35,13 +37,35 @@ def solve_task(task: Task, method: str) -> Answer:
         none = (np.zeros(task.low.size), np.zeros(task.start.size))
         return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
     task.monitor.runs_away = Runaway(task)
-    if method == "sqp":
-        return _by_kernel(task)
     # What nobody uses is not imported.
     if method == "ipm":
-        from archimedes.optimize.solvers.interior_point.solve import solve
+        return _by_interior_point(task)
+    answer = _solved_elsewhere(task, method)
+    if answer.status is Status.OVERDETERMINED:
+        # IPOPT takes no more equations than unknowns, though some may repeat others.
+        answer = _by_interior_point(replace(task, settings=replace(task.settings, more={})))
+        answer.details = answer.details or "by method='ipm': more equations than free unknowns"
+    if answer.status.success or not task.low.size:
+        return answer
+    from archimedes.optimize.solvers.interior_point.feasibility import judged
 
-        return solve(task)
+    answer, feasible = judged(task, answer)
+    if feasible is None or answer.status is Status.ITERATION_LIMIT:
+        return answer
+    again = _solved_elsewhere(replace(task, start=feasible, lam_g=None, lam_x=None), method)
+    again.iterations += answer.iterations
+    return again
+
+
+def _by_interior_point(task: Task) -> Answer:
+    from archimedes.optimize.solvers.interior_point.solve import solve
+
+    return solve(task)
+
+
+def _solved_elsewhere(task: Task, method: str) -> Answer:
+    if method == "sqp":
+        return _by_kernel(task)
     if method == "ipopt":
         from archimedes.optimize.solvers import ipopt
 

@@ -93,7 +93,10 @@ def solve(task: Task, name: str) -> Answer:
         monitor.failed(KeyboardInterrupt())
         best = task.start if monitor.best is None else monitor.best
         return _answer(task, best, Status.INTERRUPTED, "")
-    answer = _answer(task, np.asarray(found.x), _status(task, found), str(found.message).strip())
+    x, best = np.asarray(found.x), task.monitor.best
+    if not np.all(np.isfinite(x)) and best is not None:
+        x = best  # some methods return what they tried last
+    answer = _answer(task, x, _status(task, found), str(found.message).strip())
     if method.gradient:
         answer.status = _judged(task, answer)
     own = getattr(found, "v", None)
@@ -139,20 +142,25 @@ def _status(task: Task, found: Any) -> Status:
     f, g = task.evaluator.values(x)
     if not (np.isfinite(f) and np.all(np.isfinite(g)) and np.all(np.isfinite(x))):
         return Status.NOT_FINITE
-    feasible = task.violation(x, g) <= max(1e2 * task.settings.tol, 1e-6)
     text = str(found.message).lower()
     if "iteration" in text and ("limit" in text or "exceed" in text or "maximum" in text):
         return Status.ITERATION_LIMIT
-    if not feasible:
-        return Status.INFEASIBLE
+    if not _feasible(task, x, g):
+        # Whether there are points that are is found out later.
+        return Status.STALLED
     if f < -1e15:
         return Status.UNBOUNDED
     return Status.SOLVED if found.success else Status.STALLED
 
 
+def _feasible(task: Task, x: np.ndarray, g: np.ndarray) -> bool:
+    return task.violation(x, g) <= max(1e2 * task.settings.tol, 1e-6)
+
+
 def _judged(task: Task, answer: Answer) -> Status:
     """Look at the conditions of a minimum: line searches end at rounding, f may stand still."""
-    if answer.status not in (Status.SOLVED, Status.STALLED):
+    g = task.evaluator.values(answer.x)[1]
+    if answer.status not in (Status.SOLVED, Status.STALLED) or not _feasible(task, answer.x, g):
         return answer.status
     gradient, entries = task.evaluator.slopes(answer.x)
     A = task.evaluator.structure.jac_matrix(entries)
