@@ -412,20 +412,33 @@ def test_killed_in_the_middle_of_writing(folder, fresh):
     assert sorted(p.suffix for p in files(folder)) == [".o", ".part"]
 
 
-def test_code_depends_on_every_source_that_writes_it(tmp_path):
+def test_code_depends_on_every_source_that_writes_it(tmp_path, monkeypatch):
     """All of ``lowering``, ``graph`` and the files that backends share, besides a backend's own."""
-    read = []
+    digest = cache._folder_digest.__wrapped__
+    monkeypatch.setattr(cache, "_folder_digest", digest)
+    seen = []
+    sources = cache._sources
 
-    class Noted(type(Path())):
-        def read_bytes(self):
-            read.append(Path(self))
-            return super().read_bytes()
+    def noted(folder, inside):
+        for name, *known in sources(folder, inside):
+            seen.append(Path(folder + name))
+            yield name, *known
 
-    (tmp_path / "own.py").write_text("")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "Path", Noted)
-        patch.setattr(cache, "_folder_digest", cache._folder_digest.__wrapped__)
-        cache.sources_digest(Noted(tmp_path))
+    monkeypatch.setattr(cache, "_sources", noted)
+    inner = tmp_path / "inner" / "own.py"
+    inner.parent.mkdir()
+    inner.write_text("a = 1")
+    first = cache.sources_digest(tmp_path)
     backends = Path(cache.__file__).parent
-    wanted = {tmp_path / "own.py", *backends.glob("*.py"), *(backends / "lowering").glob("*.py")}
-    assert wanted <= set(read) and backends.parent / "graph" / "ops.py" in read
+    wanted = {inner, *backends.glob("*.py"), *(backends / "lowering").glob("*.py")}
+    assert wanted <= set(seen) and backends.parent / "graph" / "regions" / "nest.py" in seen
+    assert cache.sources_digest(tmp_path) == first
+    # Time of change, size, name.
+    os.utime(inner, ns=(1, 1))
+    changed = {first, cache.sources_digest(tmp_path)}
+    inner.write_text("a = 12")
+    os.utime(inner, ns=(1, 1))
+    changed.add(cache.sources_digest(tmp_path))
+    inner.rename(inner.with_name("other.py"))
+    changed.add(cache.sources_digest(tmp_path))
+    assert len(changed) == 4

@@ -11,19 +11,21 @@ is no error: the cache is only a help. One that others can write to is not used
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from archimedes.backends.cache_trust import distrust, distrust_file, make_private, say_once
+from archimedes.hashing import blake2b
+from archimedes.version import __version__
 
 __all__ = ["cache_folder", "cache_key", "read", "sources_digest", "write"]
 
-MAGIC = b"archimedes kernel 2\n"
+MAGIC = b"archimedes kernel 3\n"
 CHECKSUM = 32
 #: Bytes of all files together, checked by the first kernel that a process adds.
 LIMIT = 512 * 2**20
@@ -54,7 +56,7 @@ def cache_folder() -> Path | None:
 
 def cache_key(*parts: object) -> str:
     """Return a name for what the parts describe (by their ``repr``)."""
-    return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+    return blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
 
 def sources_digest(own: Path) -> str:
@@ -62,15 +64,31 @@ def sources_digest(own: Path) -> str:
     shared = Path(__file__).parent
     folders = (own, shared / "lowering", shared.parent / "graph")
     parts = [*(_folder_digest(folder, True) for folder in folders), _folder_digest(shared, False)]
-    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
+    return blake2b(b"".join(parts), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=16)
 def _folder_digest(folder: Path, inside: bool) -> bytes:
-    """Return a hash of the sources in a folder, with those of folders ``inside`` it or without."""
-    sources = sorted(folder.rglob("*.py") if inside else folder.glob("*.py"))
-    content = b"".join(path.read_bytes() for path in sources)
-    return hashlib.blake2b(content, digest_size=16).digest()
+    """Return a hash of the sources in a folder, with those of folders ``inside`` it or without.
+
+    By release, names, sizes and times of change, as Python tells whether compiled modules are
+    still those of their sources: to read all of them would be a fiftieth of a first solve.
+    """
+    content = __version__, sorted(_sources(os.fspath(folder), inside))
+    return blake2b(repr(content).encode(), digest_size=16).digest()
+
+
+def _sources(folder: str, inside: bool) -> Iterator[tuple[str, int, int]]:
+    """Yield name, size and time of change of the sources in a folder."""
+    pending = [folder]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found = entry.stat()
+                    yield entry.path[len(folder) :], found.st_size, found.st_mtime_ns
+                elif inside and entry.name != "__pycache__" and entry.is_dir():
+                    pending.append(entry.path)
 
 
 def _path(folder: Path, key: str) -> Path:
@@ -96,7 +114,7 @@ def read(key: str) -> bytes | None:
 
 def _checksum(key: str, code: bytes) -> bytes:
     """Code under another name is not what was asked for: the name is part of it."""
-    return hashlib.sha256(key.encode() + b"\n" + code).digest()
+    return blake2b(key.encode() + b"\n" + code, digest_size=CHECKSUM).digest()
 
 
 def _trusted_bytes(path: Path) -> bytes | None:

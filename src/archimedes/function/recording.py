@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic import SymbolicArray, Trace, current_trace, lift, wrap
 from archimedes.symbolic.core.subclasses import refuse_subclass
 from archimedes.symbolic.core.traced_content import holds_traced
@@ -67,7 +68,7 @@ class OutLeaf(NamedTuple):
         return self.start + (self.spec.size if self.spec.traced else 0)
 
 
-@dataclass
+@lazy_dataclass
 class Recording:
     """A recorded function: graph, argument leaves, result leaves, values of enclosing traces.
 

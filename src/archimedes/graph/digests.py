@@ -10,6 +10,7 @@ import numpy as np
 
 from archimedes.graph.dtypes import F32, F64
 from archimedes.graph.ops import CONST
+from archimedes.hashing import blake2b
 
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
@@ -57,9 +58,7 @@ def table_digest(table: np.ndarray) -> str:
     known = _known.get(id(table))
     if known is not None and known[0]() is table:
         return known[1]
-    import hashlib
-
-    h = hashlib.blake2b(table.dtype.str.encode(), digest_size=16)
+    h = blake2b(table.dtype.str.encode(), digest_size=16)
     h.update(table.view(np.uint8).data if table.size else b"")
     return h.hexdigest()
 
@@ -70,9 +69,7 @@ def hashed(g: Graph, lasting: bool, data: bool = True) -> str:
     ``lasting``: of what it computes only, the same in every process; without ``data``: not of what
     is in longer tables.
     """
-    import hashlib
-
-    h = hashlib.blake2b(digest_size=16)
+    h = blake2b(digest_size=16)
     for part in (g.op, g.a, g.b, g.c, g.dtype, g.inputs, g.outputs):
         h.update(np.asarray(part, dtype=np.int64).tobytes())
         h.update(b"|")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from archimedes.function.leaf_specs import describe_leaves
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
 from archimedes.graph.program import Graph
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem.state_layout import Layout
@@ -42,7 +42,7 @@ class Form(NamedTuple):
     linear: bool
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class MassPlan(Plan):
     """A plan for M xdot = f(t, x)."""
 

@@ -25,10 +25,13 @@ _TRANSPARENT = {
 
 @functools.cache
 def _of_python() -> frozenset[str]:
-    import sysconfig  # reads a file of its own, and is needed for few functions
+    """Folders of Python's own modules, those written in C too.
 
-    paths = sysconfig.get_paths()
-    return frozenset(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    ``sysconfig`` knows them, but reads a file of its own; packages are found by ``sys.path``.
+    """
+    release = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, release)
+    return frozenset((os.path.dirname(os.path.abspath(os.__file__)), compiled))
 
 
 def _folders() -> tuple[str, ...]:

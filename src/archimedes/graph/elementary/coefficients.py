@@ -8,7 +8,7 @@ and is checked against mpmath by the tests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "ARCSIN",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Minimax:
     """A polynomial ``sum(c[i] x**i)`` close to ``target(x)`` on ``interval``, or a quotient.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from archimedes.graph.elementary import (
     trigonometric,
 )
 from archimedes.graph.elementary.primitives import NUMPY, Primitives, Value
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["ELEMENTARY", "PROGRAMS", "SPECIAL", "Elementary", "evaluate", "in_float32"]
 
@@ -29,7 +29,7 @@ BLOCK = 8192
 """Elements evaluated at a time, so that intermediate results stay in the cache."""
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Elementary:
     """A row of the table.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_o
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run, Through
 from archimedes.graph.regions.interval_sets import filled, union_of
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Accumulate"]
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Accumulate(Region):
     """Add values to the elements of a block of ``length`` zeros, in order.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from archimedes.graph.dtypes import length_of
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.cutting import Cut, Cutter, same_number
 from archimedes.graph.regions.interval_sets import filled, union_of
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "DerivativeRule",
@@ -86,7 +87,7 @@ def _ids(values: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Region:
     """Base of all regions; ``inputs`` may be any sequence of ids, kept as an array.
 
@@ -253,7 +254,7 @@ class Region:
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class OneBody(Region):
     """A region that runs one body."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from archimedes.graph.ops import INPUT
@@ -11,11 +11,12 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import DerivativeRule, OneBody, Region, Run, Through
 from archimedes.graph.regions.body_checks import input_faults
 from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers, same_number
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Call"]
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Call(OneBody):
     """Run a body once: reuse without inlining, optionally with a derivative of its own.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import DerivativeRule, Region, Run
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Host"]
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Host(Region):
     """Call back into Python with the input values (as one flat list), get a flat list of values.
 

@@ -8,10 +8,11 @@ row are a few intervals each, whatever the number of columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = [
     "GROWING",
@@ -34,7 +35,7 @@ GROWING = 64
 _LONG_MASK = 256
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Rows:
     """A set of columns for each element: intervals ``low`` to ``high`` (not included).
 

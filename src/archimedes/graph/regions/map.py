@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from archimedes.graph.regions.blocks import has_blocks
 from archimedes.graph.regions.body_checks import input_faults, slice_faults
 from archimedes.graph.regions.cutting import Cut, Cutter
 from archimedes.graph.regions.scan import Scan, times
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Map"]
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Map(OneBody):
     """Run a body for each of ``length`` instances.
 

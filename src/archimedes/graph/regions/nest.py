@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
 from archimedes.graph.regions.interval_sets import Rows, filled, merged, union_of, united
 from archimedes.graph.regions.reads import Affine, Gather, Read, positions, row_major
 from archimedes.graph.regions.scan import times
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["COMBINE", "PARTIALS", "Nest"]
 
@@ -34,7 +35,7 @@ PARTIALS = 16
 _AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Nest(OneBody):
     """Run a body at every point of an index space, and combine what it gives along some axes.
 

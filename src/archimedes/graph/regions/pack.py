@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region, Run, Through
 from archimedes.graph.regions.interval_sets import Rows, joined
 from archimedes.graph.regions.reads import Affine, positions
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Move", "Pack"]
 
@@ -31,7 +32,7 @@ class Move(NamedTuple):
     start: Affine | None
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Pack(Region):
     """Make a block of ``length`` elements of dtype ``dtype`` by copying boxes, in order.
 

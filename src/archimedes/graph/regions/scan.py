@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from archimedes.graph.regions.interval_sets import (
     united,
     whole,
 )
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Scan", "times"]
 
@@ -34,7 +35,7 @@ def times(counts: Counter[str], factor: int) -> Counter[str]:
     return Counter({name: factor * count for name, count in counts.items()})
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Scan(OneBody):
     """Run a body a fixed number of times.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from archimedes.graph.regions.body_checks import input_faults
 from archimedes.graph.regions.call import Call
 from archimedes.graph.regions.cutting import Cut, Cutter, new_numbers
 from archimedes.graph.regions.interval_sets import either
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Switch"]
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Switch(Region):
     """Run one of several bodies, chosen by the first input (int64, clamped to the range)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from archimedes.graph.regions.body_checks import carry_faults, input_faults
 from archimedes.graph.regions.cutting import Cut, Cutter, carried, new_numbers, same_number
 from archimedes.graph.regions.interval_sets import GROWING, either, whole
 from archimedes.graph.regions.scan import times
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["While"]
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class While(Region):
     """Repeat a body while a condition holds, at most ``limit`` times.
 

@@ -10,8 +10,7 @@ HNW: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 2nd edi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods import dop853_table
 
 __all__ = ["TABLEAUS", "Tableau"]
@@ -19,7 +18,7 @@ __all__ = ["TABLEAUS", "Tableau"]
 Row = dict[int, float]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Tableau:
     """An explicit method as data; ``more`` are stages that only the interpolant needs.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.solves.dense_output import DenseOutput
 from archimedes.simulate.solves.one_or_many import Runs
 from archimedes.simulate.stepping.run_state import Run
@@ -29,7 +29,7 @@ FEW = 32
 SPARSE = 0.25
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Result:
     """What the solves gave: t (N, m) and flat x (N, m, n), of which each has ``lengths`` samples.
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.array_kinds import HOST
 from archimedes.graph.dtypes import F64
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Collector, FinalStates, OutputTimes, Result
 from archimedes.simulate.solves.every_step import EveryStep
@@ -32,7 +33,7 @@ FIRST_CALL, SECONDS = 10_000, 0.1
 FIRST_THERE = 512
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Pace:
     """How many trial steps the next kernel call may take: enough for about ``SECONDS``."""
 
@@ -51,7 +52,7 @@ class Pace:
             self.budget = max(100, int(steps * min(10.0, SECONDS / seconds)))
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Task:
     """Instances to solve, and what is wanted of them.
 

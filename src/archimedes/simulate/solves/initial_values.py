@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function.batching.batch_axes import instance
 from archimedes.graph.environment import in_default_environment
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.methods.stiffness import is_stiff
 from archimedes.simulate.problem import argument_checks
@@ -38,7 +38,7 @@ from archimedes.symbolic.core.trace import is_tracing
 __all__ = ["Problem", "prepare", "step_limit"]
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Problem:
     """Initial value problems on flat vectors, checked, with their kernels."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.registry import backend_of
 from archimedes.function.batching.batch_axes import to_front
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Instances", "instances_of", "one_instance"]
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Instances:
     """Initial states x0 (N, n) and arguments: leaves that differ have instances along axis 0.
 

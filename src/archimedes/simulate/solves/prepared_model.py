@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from archimedes.errors import explained
 from archimedes.function import Compiled
 from archimedes.function.identity.states import content_of, fingerprint
 from archimedes.function.identity.traversal import Same
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Layout, check_time_first
@@ -45,7 +45,7 @@ MAX_STEPS = 10_000_000
 COPIED = 100
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Options:
     """How to solve: the arguments that all solvers share.
 
@@ -66,7 +66,7 @@ class Options:
     backend: str | None = None
 
 
-@dataclass(slots=True)
+@lazy_dataclass
 class Model:
     """A derivative function made ready: ``plan`` for recording, ``args`` to go with it."""
 

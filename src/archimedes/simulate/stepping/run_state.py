@@ -8,12 +8,12 @@ something failed. ``trial_step.py`` moves it on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.function import stop_gradient
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import Derivative, Method
 from archimedes.simulate.methods.stiffness import Suspicion
 from archimedes.simulate.problem.state_layout import Layout
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Run", "Setup", "begin_run", "direction_of"]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Plan:
     """All that is fixed when a solve is recorded."""
 

@@ -8,7 +8,6 @@ import linecache
 import os
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, Protocol
@@ -223,6 +222,8 @@ INSTALLED = ("site-packages", "dist-packages")
 
 def _frames(where: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     """Yield frames and line numbers, innermost first, of a traceback or of the running code."""
+    import traceback  # for errors only
+
     if where is not None:
         yield from reversed(list(traceback.walk_tb(where)))
     else:

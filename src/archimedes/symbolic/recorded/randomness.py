@@ -16,12 +16,12 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 from typing import Any
 
 from archimedes.errors import explained
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.symbolic.core.trace import INSTALLED, is_tracing, is_user_code, trace_error
 from archimedes.symbolic.recorded import bound_names
 
@@ -46,7 +46,7 @@ _CLOCK = explained(
 )
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Source:
     """Functions of a module and methods of its types that give another value at each call."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from archimedes.graph.ops import ARITY, LOOKUP, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Map, Nest, Solve
 from archimedes.graph.regions.blocks import longest_block
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Llvm"]
 
@@ -54,7 +54,7 @@ LONGEST_ROW = 1024
 _LOWER = tuple(LOWERING.get(op.name) for op in TABLE)
 
 
-@dataclass
+@lazy_dataclass
 class _Repeat(Loop):
     """A loop that is left on a condition; ``mask`` are the lanes that are still in it."""
 

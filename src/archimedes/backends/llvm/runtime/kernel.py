@@ -6,7 +6,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,7 @@ from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.table_data import data_form, data_tables, table_key
+from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.waiting import reported
 
 if TYPE_CHECKING:
@@ -394,7 +395,7 @@ class Kernel:
         over_chunks(run, n, threads, batch.lanes)
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class _Batch:
     """The native batch function, the kernel of what its instances share, instances at once."""
 

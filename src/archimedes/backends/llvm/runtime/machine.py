@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from archimedes.backends.llvm.runtime import loop_threads
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["NativeCode", "Target", "host_target"]
 
@@ -36,7 +36,7 @@ def _linking() -> Any:
     )
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Target:
     """A CPU by LLVM's name and features.
 

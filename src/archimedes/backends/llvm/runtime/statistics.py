@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Statistics"]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Statistics:
     """Figures about a kernel.
 
