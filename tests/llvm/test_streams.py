@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering.batches import streams
+from archimedes.backends.llvm.lowering.batches import batch_loop, streams
+from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.graph import CODES, F64, Graph
 
 
 def outer(x):
@@ -32,3 +34,23 @@ def test_small_batches_stay_in_the_caches():
     kernel = arc.vmap(arc.compile(lambda x: np.sin(x), backend="llvm"))
     assert kernel(np.ones((5, 2))).shape == (5, 2)
     assert streams.BATCH >= 16 << 20
+
+
+def sums(count):
+    """Return a graph of so many results of one number."""
+    g = Graph()
+    x = g.input(F64)
+    g.outputs = [g.emit(CODES["add"], x, g.const(float(k))) for k in range(count)]
+    return g
+
+
+@pytest.mark.parametrize(("count", "ahead"), [(4, False), (49, True), (300, False)])
+@pytest.mark.parametrize("far", [0, 1 << 20])
+def test_lines_of_results_are_fetched_ahead(monkeypatch, count, ahead, far):
+    """Where batches are larger than the second cache, and lines neither few nor too many."""
+    monkeypatch.setattr(batch_loop, "FAR", far)
+    kernel = build(sums(count), [(1, F64)], [(count, F64)], lanes=4)
+    assert ("@llvm.prefetch" in kernel.batch_source()) == ahead
+    x, out = np.arange(11.0)[:, None], np.empty((11, count))
+    kernel.call_batch([x], [True], [out], 11)
+    np.testing.assert_array_equal(out, x + np.arange(float(count)))

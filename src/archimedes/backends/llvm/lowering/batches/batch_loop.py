@@ -17,6 +17,7 @@ from archimedes.backends.llvm.lowering.batches.tiles import (
     Rows,
     announce_store,
     gather,
+    lines_of,
     load_tile,
     places_of,
     scatter,
@@ -35,6 +36,9 @@ __all__ = ["TOGETHER", "TileIn", "write_batch_loop", "write_instance_loop"]
 BATCH_PARAMETERS = "ptr %in, ptr %out, i64 %begin, i64 %end"
 #: So many tiles go through a part together, as long as their frames are that many bytes at most.
 TOGETHER, NEAR = 8, 131072
+#: Lines of results of a tile that are worth fetching ahead, in batches whose results are more bytes
+#: than the second cache holds: fewer find their way, more are gone again before they are used.
+AHEAD, FAR = range(24, 97), 1 << 20
 
 
 #: Where a tile of an input is in the frame, and the columns of it that are used.
@@ -57,9 +61,6 @@ def _write_tile_moves(
         return f.address(Place(Pointer(kind, k, uniform=True), 0, tile.dtype))
 
     f = begin("load_tile")
-    if module.spelling.lanes > 1:
-        for k, tile in tiles_out.items():
-            announce_store(f, base("out", k, tile), outputs[k].size, tile.dtype)
     for k, (tile, columns) in tiles_in.items():
         load_tile(f, base("in", k, tile), inputs[k].size, columns, tile)
     f.finish()
@@ -112,6 +113,10 @@ class _Loop:
             self.arrays = write_copies(f, module.copies, rooms_of_copies)
         #: Whether so much is put out that it should pass by the caches.
         self.streams = [passes_by(f, r) if may_stream(f, r) else "" for r in self.results]
+        #: The results that are fetched ahead, and whether to.
+        lines = sum(lines_of(f, r.items, r.dtype) for r in self.results)
+        ahead = self.lanes > 1 and lines in AHEAD
+        self.far = [(passes_by(f, r, FAR), k) for k, r in enumerate(self.results) if ahead]
 
     def _room(self, k: int, size: int, offset: int) -> str:
         """Reserve room for an incomplete tile, in the frame, or beside one to be taken apart."""
@@ -142,7 +147,14 @@ class _Loop:
         """Fill the tile of the instances from ``first`` on, in the frame ``at``."""
         f, whole = self.f, self._whole(first)
         self._fill("in", self.inputs, gather(f, whole, first, "%end", self.given))
-        self._fill("out", self.outputs, self._places(whole, first))
+        places = self._places(whole, first)
+        self._fill("out", self.outputs, places)
+        for far, k in self.far:
+            fetch, after = f.label(), f.label()
+            f.fork(far, fetch, after)
+            f.start(fetch)
+            announce_store(f, places[k], self.results[k].items, self.results[k].dtype)
+            f.jump(after)
         f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
 
     def _places(self, whole: str, first: str) -> list[str]:

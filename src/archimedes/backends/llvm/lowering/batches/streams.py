@@ -26,11 +26,11 @@ def may_stream(f: Function, rows: Rows) -> bool:
     return f.module.target.is_x86 and item == 8 and lanes > 1 and rows.items * lanes * 8 >= TILE
 
 
-def passes_by(f: Function, rows: Rows) -> str:
-    """Return the bool "this batch is large"."""
+def passes_by(f: Function, rows: Rows, limit: int | None = None) -> str:
+    """Return the bool "this batch is large": its results are more bytes than the caches hold."""
     count = f.value("sub i64 %end, %begin")
-    size = f.value(f"mul i64 {count}, {rows.items * 8}")
-    return f.value(f"icmp sgt i64 {size}, {BATCH}")
+    size = f.value(f"mul i64 {count}, {rows.items * ITEM_BYTES[rows.dtype]}")
+    return f.value(f"icmp sgt i64 {size}, {BATCH if limit is None else limit}")
 
 
 def stream(f: Function, condition: str, first: str, rows: Rows) -> None:

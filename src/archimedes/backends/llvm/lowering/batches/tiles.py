@@ -15,13 +15,21 @@ from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, ITEM_MEMORY
 from archimedes.backends.lowering.values import Place
 
-__all__ = ["Rows", "announce_store", "gather", "load_tile", "places_of", "scatter", "store_tile"]
+__all__ = [
+    "Rows",
+    "announce_store",
+    "gather",
+    "lines_of",
+    "load_tile",
+    "places_of",
+    "scatter",
+    "store_tile",
+]
 
 #: Longer leaves are moved by loops.
 UNROLL = 200
-#: Bytes of a cache line, and how many lines of results are worth fetching ahead.
+#: Bytes of a cache line.
 LINE = 64
-ANNOUNCED = (24, 384)
 
 
 def _lane_starts(f: Function, base: str, count: int, dtype: int) -> list[str]:
@@ -171,19 +179,16 @@ def load_tile(f: Function, base: str, count: int, columns: set[int], tile: Place
         _by_blocks(f, count, columns, lambda c, w: _load_block(f, starts, c, w, tile))
 
 
-def announce_store(f: Function, base: str, count: int, dtype: int) -> None:
-    """Fetch the lines that a tile will be written to, so that they arrive while it is computed.
+def lines_of(f: Function, count: int, dtype: int) -> int:
+    """Return how many cache lines a tile of results is."""
+    return -(-count * ITEM_BYTES[dtype] * f.spelling.lanes // LINE)
 
-    Worth it for large results, as long as they stay in the first cache until then.
-    """
-    step = count * ITEM_BYTES[dtype]
-    lines = -(-step * f.spelling.lanes // LINE)
-    if not ANNOUNCED[0] <= lines <= ANNOUNCED[1]:
-        return
+
+def announce_store(f: Function, base: str, count: int, dtype: int) -> None:
+    """Fetch the lines that a tile will be written to, so that they arrive while it is computed."""
     f.module.declare("@llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
-    with f.loop(0, lines) as loop:
-        further = f.value(f"mul i64 {loop.counter}, {LINE}")
-        at = f.value(f"getelementptr i8, ptr {base}, i64 {further}")
+    for line in range(lines_of(f, count, dtype)):
+        at = f.value(f"getelementptr i8, ptr {base}, i64 {line * LINE}")
         f.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 1, i32 3, i32 1)")
 
 
