@@ -33,7 +33,7 @@ def check_wide_in_bundles(seeds: Sequence[int], every: int = 1) -> list[str]:
     gc.disable()  # a fifth of the time, with all the nodes there are
     try:
         for k in range(0, len(seeds), TOGETHER):
-            native = k // TOGETHER % every == 0
+            native = seeds[k] // TOGETHER % every == 0
             reports += check_wide(seeds[k : k + TOGETHER], native)
     finally:
         gc.enable()

@@ -6,11 +6,23 @@ import numpy as np
 import pytest
 
 from archimedes.graph import DTYPES, F32, F64, I64
-from archimedes.graph.regions import Host, Solve, Switch
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Host, Scan, Solve, Switch
 
 from .building import graph_of, op, run, same
 
 RNG = np.random.default_rng(3)
+
+
+def test_a_loop_asks_once_what_its_body_needs(monkeypatch):
+    asked = []
+    live = Graph.live
+    monkeypatch.setattr(Graph, "live", lambda g, *given: asked.append(g) or live(g, *given))
+    body = graph_of([F64, F64], lambda g, x, y: op(g, "add", x, y))
+    g = graph_of([F64, F64], lambda g, x, y: g.region(Scan([x, y], body, 40, 1, 0)).tolist())
+    asked.clear()
+    assert run(g, np.float64(1.0), np.float64(0.5)) == [21.0]
+    assert len(asked) == 2
 
 
 def test_switch_runs_only_the_branch_taken():

@@ -50,9 +50,27 @@ def run(g: Graph, inputs: Sequence[Any]) -> list[Any]:
 
 def evaluate(g: Graph, inputs: Sequence[Any]) -> list[Any]:
     """Evaluate as ``run`` does, under the caller's ``errstate``."""
+    return _Evaluation()(g, inputs)
+
+
+class _Evaluation:
+    """One run: bodies of loops are asked once what their outputs depend on, not at each step."""
+
+    def __init__(self) -> None:
+        # By identity; the graph is kept, so that no other one is taken for it.
+        self._live: dict[int, tuple[Graph, list[int]]] = {}
+
+    def __call__(self, g: Graph, inputs: Sequence[Any]) -> list[Any]:
+        found = self._live.get(id(g))
+        if found is None:
+            found = self._live[id(g)] = g, g.live()
+        return _values(g, found[1], inputs, self)
+
+
+def _values(g: Graph, live: list[int], inputs: Sequence[Any], body: _Evaluation) -> list[Any]:
     v: list[Any] = [None] * len(g.op)
     op, a, b, c = g.op, g.a, g.b, g.c
-    for i in g.live():
+    for i in live:
         code = op[i]
         arity = ARITY[code]
         if arity == 2 and code != ELEMENT:
@@ -77,7 +95,7 @@ def evaluate(g: Graph, inputs: Sequence[Any]) -> list[Any]:
             v[i] = g.tables[b[i]]
         elif code == REGION:
             region = g.regions[i]
-            v[i] = region.evaluate([v[j] for j in region.inputs.tolist()], evaluate)
+            v[i] = region.evaluate([v[j] for j in region.inputs.tolist()], body)
     return [v[i] for i in g.outputs]
 
 

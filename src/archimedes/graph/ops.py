@@ -80,6 +80,8 @@ def _int_division(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _select(c: Any, a: Any, b: Any) -> Any:
+    if isinstance(c, np.bool_) and isinstance(a, np.generic) and isinstance(b, np.generic):
+        return a if c else b  # as NumPy does, ten times as fast
     chosen: Any = np.where(c, a, b)
     return chosen[()]
 
