@@ -119,7 +119,7 @@ def test_long_bodies_in_stages(lanes, monkeypatch, tmp_path):
 
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(instances, "write_stages", write)
-    monkeypatch.setattr(plans.Target, "registers", 16)
+    monkeypatch.setattr(plans.Target, "registers", property(lambda _: 16))
     monkeypatch.setattr(plans, "MANY", 1000)
     n = 277
     graph = arc.compile(bell).recording(np.zeros(n)).blocks

@@ -54,7 +54,7 @@ def written(monkeypatch):
 
     monkeypatch.setattr(lanes, "write_stages", write)
     # Also on a CPU that looks further ahead.
-    monkeypatch.setattr(plans.Target, "registers", 16)
+    monkeypatch.setattr(plans.Target, "registers", property(lambda _: 16))
     monkeypatch.setattr(plans, "MANY", 1000)
     return found
 
