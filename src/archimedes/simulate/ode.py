@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.backends.registry import check_backend
+from archimedes.collecting import rarely
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.progress import monitor_of
@@ -118,5 +119,6 @@ def _solved(
 ) -> Trajectory:
     """Solve for what a user asked for."""
     times = None if t_eval is None else problem.times(t_eval)
-    with monitor_of(progress) as monitor:
+    # One rest of the collector for all that a first solve makes.
+    with rarely, monitor_of(progress) as monitor:
         return problem.solve(times, bool(dense), monitor, threads=threads)

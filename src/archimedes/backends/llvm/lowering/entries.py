@@ -13,21 +13,15 @@ floating-point environment, whatever that of the caller is (``guards.py``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.leaves import leaf_values
 from archimedes.backends.llvm.calling_convention import PART, SCALAR, Leaf, fixed_leaves
 from archimedes.backends.llvm.lowering.assembler import PARAMETERS, Function, Module
-from archimedes.backends.llvm.lowering.batches.batch_loop import (
-    TileIn,
-    write_batch_loop,
-    write_instance_loop,
-)
 from archimedes.backends.llvm.lowering.frames import STACK, close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.llvm_dialect import Llvm
 from archimedes.backends.llvm.lowering.memory import Pointer
-from archimedes.backends.llvm.lowering.nests.packing import Copies
 from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.llvm.runtime.machine import Target
@@ -35,6 +29,9 @@ from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import cost
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.graph.program import Graph
+
+if TYPE_CHECKING:
+    from archimedes.backends.llvm.lowering.batches.batch_loop import TileIn
 
 __all__ = ["Program", "batch_program", "scalar_program"]
 
@@ -157,6 +154,13 @@ def batch_program(
     once and gives their values as further arrays, one per dtype, behind the inputs. With ``lanes``
     1 the scalar computation runs for one instance after the other, where their arrays are.
     """
+    # What single calls do without.
+    from archimedes.backends.llvm.lowering.batches.batch_loop import (
+        write_batch_loop,
+        write_instance_loop,
+    )
+    from archimedes.backends.llvm.lowering.nests.packing import Copies
+
     module = Module(Spelling(lanes), target, data)
     kinds = [g.dtype[i] for i in fixed]
     values = _leaf_locations("in", kinds, fixed_leaves(g, fixed), len(inputs))

@@ -25,13 +25,8 @@ from archimedes.backends.llvm.lowering.elements import (
 from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
-from archimedes.backends.llvm.lowering.maps.mapping import map_in_lanes, rows_in_lanes
-from archimedes.backends.llvm.lowering.maps.short_maps import is_short, map_in_registers
-from archimedes.backends.llvm.lowering.nests.instances import instance_nest
-from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
 from archimedes.backends.llvm.lowering.scope import LoadingScope
-from archimedes.backends.llvm.lowering.solving import solver
 from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.lowering.dialect import Join, Loop
@@ -276,15 +271,20 @@ class Llvm(FramedFunctions):
         kind = LaneJoin if f.spelling.lanes > 1 else ScalarJoin
         return kind(self, f, index, costs, dtypes, places)
 
-    # ---- regions -------------------------------------------------------------------------
+    # ---- regions: each imports what writes it, of which most programs have few --------------
 
     def solve(self, f: Function, region: Solve, work: Place) -> None:
         """Call the elimination for this size."""
+        from archimedes.backends.llvm.lowering.solving import solver
+
         name = solver(f.module, region.size, region.columns, region.dtype)
         f.line(f"call void {name}(ptr {f.address(work)})")
 
     def map(self, low: Lowering, scope: Scope, region: Map, outs: Sequence[int]) -> bool:
         """Compute instances in lanes if the kernel is scalar."""
+        from archimedes.backends.llvm.lowering.maps.mapping import map_in_lanes
+        from archimedes.backends.llvm.lowering.maps.short_maps import is_short, map_in_registers
+
         mapped = [*region.body.input_dtypes[: region.slices], *region.body.output_dtypes]
         lanes = self.module.target.lanes
         short = is_short(region, lanes)
@@ -299,6 +299,8 @@ class Llvm(FramedFunctions):
 
     def rows(self, low: Lowering, scope: Scope, given: Instances, outs: Sequence[int]) -> bool:
         """Compute rows of blocks in lanes, where they are short."""
+        from archimedes.backends.llvm.lowering.maps.mapping import rows_in_lanes
+
         long = longest_block(given.body) > LONGEST_ROW
         if long or not self._lanes_free(given.body, given.length):
             return False
@@ -318,6 +320,8 @@ class Llvm(FramedFunctions):
         if has_host(region.body):
             return False
         if lanes > 1:
+            from archimedes.backends.llvm.lowering.nests.instances import instance_nest
+
             given, wanted = scope.bindings(region.inputs.tolist()), scope.numbers(outs)
             writer = instance_nest(low, scope.f, region, given, wanted, cost)
             if writer is None:
@@ -326,6 +330,8 @@ class Llvm(FramedFunctions):
             for i, value in zip([] if region.kept else outs, writer.write(to)):
                 scope.bind(i, Binding(operand=value))
             return True
+        from archimedes.backends.llvm.lowering.nests.scalar_kernels import vector_nest
+
         return vector_nest(self, low, scope, region, outs, cost)
 
     def in_lanes(self, low: Lowering, body: Graph, lanes: int) -> Lowering:
