@@ -18,13 +18,19 @@ _seen: dict[str, int] = {}
 #: Where such functions are bound: the globals, the name there, the function, its replacement.
 _places: list[tuple[dict[str, Any], str, Any, Any]] = []
 _replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
-#: How many modules there were when all were looked at.
+#: How many modules there were when all were looked at, and those that are none of a user's.
 _count = 0
+_others: set[str] = set()
+#: Tables that were registered, by id; they are never let go.
+_registered: dict[int, dict[str, Any]] = {}
 
 
 def register(originals: dict[str, Any], replacements: dict[str, Any]) -> None:
     """Let functions be replaced wherever modules of users have bound them, once and for all."""
     global _count
+    if id(originals) in _registered:
+        return
+    _registered[id(originals)] = originals
     new = {id(f): (f, replacements[name]) for name, f in originals.items()}
     if not new.keys() <= _functions.keys():
         _functions.update(new)
@@ -59,8 +65,11 @@ def _find(internal: Callable[[str], bool]) -> None:
     grew = len(sys.modules) != _count
     _count = len(sys.modules)
     for module in list(sys.modules) if grew else ["__main__"]:
-        own = internal(module) or module.partition(".")[0] in sys.stdlib_module_names
-        if not own and (module not in _seen or module == "__main__"):
+        if module in _others or (module in _seen and module != "__main__"):
+            continue
+        if internal(module) or module.partition(".")[0] in sys.stdlib_module_names:
+            _others.add(module)
+        else:
             _look(module, _names_of(sys.modules.get(module)))
 
 

@@ -6,12 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from archimedes.backends.cpus import cpu_count
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["is_at_work", "over_chunks"]
 
@@ -19,7 +15,7 @@ __all__ = ["is_at_work", "over_chunks"]
 CHUNKS_PER_THREAD = 4
 
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+_pool: _Pool | None = None
 
 
 class _Work(threading.local):
@@ -46,6 +42,65 @@ def _at_work() -> Iterator[None]:
         _work.depth -= 1
 
 
+class _Task:
+    """A function for a thread of the pool."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self._run = run
+        self._raised: BaseException | None = None
+        self._done = threading.Lock()
+        self._done.acquire()
+
+    def __call__(self) -> None:
+        try:
+            self._run()
+        except BaseException as error:
+            self._raised = error
+        finally:
+            self._done.release()
+
+    def wait(self) -> None:
+        """Wait until it has run."""
+        self._done.acquire()
+        self._done.release()
+
+    def finish(self) -> None:
+        """Raise what it raised."""
+        if self._raised is not None:
+            raise self._raised
+
+
+class _Pool:
+    """Threads that run tasks, started as they are needed.
+
+    ``concurrent.futures`` takes longer to import than most batches take to run.
+    """
+
+    def __init__(self, most: int) -> None:
+        from queue import SimpleQueue
+
+        self._tasks: SimpleQueue[_Task] = SimpleQueue()
+        #: Threads there may be, threads there are, tasks that have not come to their end.
+        self._most, self._threads, self._waiting = most, 0, 0
+        self._lock = threading.Lock()
+
+    def start(self, task: _Task) -> None:
+        """Have a thread run a task, a new one if all are busy and there may be more."""
+        with self._lock:
+            if self._threads < min(self._waiting + 1, self._most):
+                name = f"archimedes_{self._threads}"
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
+                self._threads += 1
+            self._waiting += 1
+        self._tasks.put(task)
+
+    def _serve(self) -> None:
+        while True:
+            self._tasks.get()()
+            with self._lock:
+                self._waiting -= 1
+
+
 def _forget() -> None:
     """Drop the pool in a forked child, which does not have its threads."""
     global _pool, _lock
@@ -56,14 +111,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _shared_pool() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
+def _started(run: Callable[[], None]) -> _Task:
+    """Have a thread of the pool run a function."""
     global _pool
     with _lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(max(cpu_count(), 2), thread_name_prefix="archimedes")
-        return _pool
+            _pool = _Pool(max(cpu_count(), 2))
+        pool = _pool
+    task = _Task(run)
+    pool.start(task)
+    return task
 
 
 def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: int) -> None:
@@ -99,13 +156,14 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
                 failed.set()
                 raise
 
-    from concurrent.futures import wait
-
-    helpers = [_shared_pool().submit(work) for _ in range(threads - 1)]
+    helpers: list[_Task] = []
     try:
+        for _ in range(threads - 1):
+            helpers.append(_started(work))
         work()
     finally:
         # The arrays must outlive every thread that writes to them.
-        wait(helpers)
+        for helper in helpers:
+            helper.wait()
     for helper in helpers:
-        helper.result()
+        helper.finish()

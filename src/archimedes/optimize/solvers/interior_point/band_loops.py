@@ -29,9 +29,8 @@ def vectors(w: Any, out: Any) -> None:
 
 
 def zeros(w: Any, to: Any, size: Any) -> None:
-    """Set all numbers to zero."""
-    with w.loop(0, size) as k:
-        to[k] = 0.0
+    """Set numbers to zero, and up to a vector behind them."""
+    w.zero(to, size)
 
 
 def add_at(w: Any, entries: Any, places: Any, to: Any, count: Any) -> None:

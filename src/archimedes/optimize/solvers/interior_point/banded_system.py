@@ -88,7 +88,7 @@ class BandedSystem:
             self._share_slots()
             self._spans(out)
         self.longest = int(out[0])
-        self.jac = np.zeros(self.entries + 1)
+        self.jac = np.zeros(self.entries + 9)
 
     def _make_columns(self, entries: int) -> None:
         """Make room for so many entries; behind them is a slot for what is dropped."""

@@ -8,7 +8,7 @@ task says (time), or by reverse Cuthill-McKee.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ __all__ = ["Chain", "chain_of"]
 BORDER = 40
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(NamedTuple):
     """Numbers of the free unknowns in the band and of those in the border.
 
     ``place`` (n,) is where an unknown is: 0..nb-1 in the band, nb.. in the border, -1 if fixed.

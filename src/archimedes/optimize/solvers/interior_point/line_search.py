@@ -137,5 +137,5 @@ class LineSearch(Restoration):
             return theta <= ENOUGH * before and not search.dominates(theta, phi)
 
         new = self.nearer(at, good)
-        new.z = self.mu / new.trial.d
+        new = new._replace(z=self.mu / new.trial.d)
         return self.balanced(new.trial, self._least_squares(new), new.z, new.gradient)

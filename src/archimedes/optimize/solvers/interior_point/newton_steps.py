@@ -6,7 +6,6 @@ unknowns and sides are native (``point_loops.py``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,8 +29,7 @@ class LineSearchFailed(Exception):
     """No step is acceptable: feasibility would have to be restored first."""
 
 
-@dataclass(slots=True)
-class Trial:
+class Trial(NamedTuple):
     """A point and its values: ``d`` distances to the sides, ``c`` what is left of constraints."""
 
     w: np.ndarray
@@ -49,8 +47,7 @@ class Trial:
     size: float
 
 
-@dataclass(slots=True)
-class Point:
+class Point(NamedTuple):
     """A trial that was accepted, and what is known there; lam are of the scaled constraints."""
 
     trial: Trial
