@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from archimedes.graph.regions import OneBody, Region
 from archimedes.graph.retyping import retype
 from archimedes.graph.spec import validate
 from archimedes.graph.trimming import trim
+from archimedes.lazy_dataclasses import lazy_dataclass
 
 from ..backends.toy import build
 from ..c import checking as c_code
@@ -29,7 +29,7 @@ from ..programs.program import Program
 from ..programs.values import assert_bits
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class Twice(OneBody):
     """Run a body on its own results: body(body(x))."""
 
@@ -205,7 +205,7 @@ def test_second_derivatives_by_both_modes():
 
 
 def test_without_a_derivative_the_error_says_what_is_missing():
-    @dataclass(frozen=True, eq=False)
+    @lazy_dataclass(frozen=True, eq=False)
     class Opaque(Region):
         @property
         def out_dtypes(self):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.digests import constant_key, table_digest
-from archimedes.graph.ops import ARITY
+from archimedes.graph.ops import ARITY, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
@@ -156,10 +156,60 @@ class _Rewriting(Walk):
         return self.emit(self.dst, i, operands)
 
     def region(self, i: int, region: Region) -> Outputs:
-        bodies = [rewrite(body, self.emitter, self.known, self.own) for body in region.bodies]
+        bodies = self._bodies(region)
         if isinstance(region, Call) and region.copied:
             return inline(self.dst, bodies[0], self.moved(region).inputs)
         return self.dst.region(self.moved(region).with_bodies(bodies)).tolist()
+
+    def _bodies(self, region: Region) -> list[Graph]:
+        return [rewrite(body, self.emitter, self.known, self.own) for body in region.bodies]
+
+    def run(self, nodes: Sequence[int]) -> None:
+        """Write nodes; those before the first that changes are copied as they are, all at once."""
+        same = self._same(nodes)
+        if same > len(self.src.inputs):
+            self._copy(same)
+            nodes = nodes[bisect_left(nodes, same) :]
+        super().run(nodes)
+
+    def _same(self, nodes: Sequence[int]) -> int:
+        """Count the nodes before the first that goes, or changes otherwise than in its bodies."""
+        src, own, count = self.src, self.own, len(self.src.inputs)
+        if own is None or self.dst.lines is not None or src.inputs != [*range(count)]:
+            return 0
+        for i in nodes[bisect_left(nodes, count) :]:
+            code = src.op[i]
+            copied = code == REGION and getattr(src.regions[i], "copied", False)
+            if i != count or own[code] or copied:
+                break
+            count += 1
+        return count
+
+    def _copy(self, count: int) -> None:
+        """Make the first nodes of ``dst`` those of ``src``."""
+        src, dst = self.src, self.dst
+        for name in ("op", "a", "b", "c", "dtype"):
+            getattr(dst, name)[:] = getattr(src, name)[:count]
+        index = dst._index
+        index.update(zip(zip(dst.op, dst.a, dst.b, dst.c), range(count)))
+        for number, table in enumerate(src.tables):
+            index["table", table_digest(table)] = number
+        dst.tables = list(src.tables)
+        self.to[:count] = range(count)
+        for i, value in src.value.items():
+            if i < count:
+                dst.value[i] = value
+                index[constant_key(value, src.dtype[i])] = i
+        for i, region in src.regions.items():
+            if i < count:
+                made = dst.regions[i] = self.moved(region).with_bodies(self._bodies(region))
+                index[REGION, made.key()] = i
+
+    def out(self, i: int) -> int:
+        region = self.src.a[i]
+        if region in self.outs:
+            return super().out(i)
+        return self.dst._shared(OUT, region, self.src.b[i], self.src.dtype[i])
 
 
 def rewrite(

@@ -35,12 +35,13 @@ def _by_kind(on_float: str, on_int: str) -> Lower:
 
 def _arithmetic(on_float: str, on_int: str) -> Lower:
     """Lower an op to one instruction, whose operand may be a constant in memory."""
-    plain = _by_kind(on_float, on_int)
 
     def lower(f: Function, dtype: int, a: str, b: str) -> str:
-        if dtype == F64:
+        spelling = f.spelling
+        if dtype == F64 and spelling.lanes > 1:
             a, b = wide_operand(f, dtype, a), wide_operand(f, dtype, b)
-        return plain(f, dtype, a, b)
+        name = on_float if is_float(dtype) else on_int
+        return f.value(f"{name} {spelling.types[dtype]} {a}, {b}")
 
     return lower
 

@@ -17,24 +17,29 @@ STALE = 64
 
 
 class LoadingScope(Scope):
-    """A graph being lowered in a function; ``loaded`` are values read from memory, and where."""
+    """A graph being lowered in a function; ``loaded`` are values read from memory, and where.
+
+    In a draft, all of whose values lie in memory, none is loaded again in its block of code.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.loaded: dict[int, tuple[int, str]] = {}
+        self.loaded: dict[int, tuple[int, str, str]] = {}
+        self.draft = not self.f.module.target.effort
 
     def operand(self, i: int) -> str:
         """Return a register or literal with the value of a node."""
         name = self.names.get(i)
         if name is not None:
             return name
-        at, name = self.loaded.get(i, (-STALE - 1, ""))
-        if self.f.count - at <= STALE:
+        f = self.f
+        at, block, name = self.loaded.get(i, (-STALE - 1, "", ""))
+        if f.count - at <= STALE or (self.draft and block == f.block):
             return name
         binding = self.binding(i)
-        name = self.f.operand(binding)
+        name = f.operand(binding)
         if binding.operand is None and binding.place is not None:
-            self.loaded[i] = self.f.count, name
+            self.loaded[i] = f.count, f.block, name
         else:
             self.names[i] = name
         return name
