@@ -48,6 +48,7 @@ def sums(count):
 @pytest.mark.parametrize("far", [0, 1 << 20])
 def test_lines_of_results_are_fetched_ahead(monkeypatch, count, ahead, far):
     """Where batches are larger than the second cache, and lines neither few nor too many."""
+    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
     monkeypatch.setattr(batch_loop, "FAR", far)
     kernel = build(sums(count), [(1, F64)], [(count, F64)], lanes=4)
     assert ("@llvm.prefetch" in kernel.batch_source()) == ahead
