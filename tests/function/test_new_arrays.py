@@ -104,6 +104,30 @@ def test_resized_in_place(size):
     np.testing.assert_array_equal(got, np.arange(70.0))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
+def test_memory_is_never_shared():
+    """Arrays made, resized, reshaped and dropped in any order keep their own numbers."""
+    rng = np.random.default_rng(0)
+    makers = [arc.compile(lambda x: x + 0.0, backend="llvm") for _ in range(7)]
+    given = [np.zeros(n) for n in (1, 6, 7, 49, 500, 2046, 3000)]
+    for f, x in zip(makers, given, strict=True):
+        f(x)
+    held = {}
+    for k in range(6000):
+        which = rng.integers(len(makers))
+        array = makers[which](given[which] + k)
+        if k % 5 == 0:
+            array.resize(int(rng.choice([0, 1, 40, 3999])), refcheck=False)
+        if array.size == 0:
+            array.shape = (0, 4000)  # which says more bytes than there are
+        array[...] = k
+        held[k] = array
+        for other in rng.choice(list(held), min(len(held), rng.integers(3)), replace=False):
+            assert (held.pop(other) == other).all()
+    for k, array in held.items():
+        assert (array == k).all()
+
+
 def test_arrays_of_one_thread_freed_by_others():
     f = arc.compile(lambda x: x + 1.0, backend="llvm")
     x = np.zeros((7, 7))

@@ -2,9 +2,9 @@
 
 `PyArray_NewFromDescr` looks up which memory to take, works out strides and flags of the shape, and
 has the C library find memory: together as long as a short kernel. Here shape, strides and flags
-are known when an entry is made, and small results lie in the memory of small objects that CPython
-keeps (`PyObject_Malloc`). An array says who frees its numbers (NEP 49): ours name functions that
-give them back there. In every other respect they are arrays as `np.empty` makes them.
+are known when an entry is made, and memory is kept from results before (`result_memory.py`). An
+array says who frees its numbers (NEP 49): ours name functions that keep them. In every other
+respect they are arrays as `np.empty` makes them.
 
 Words of `PyArrayObject`: reference count, class, data, axes, sizes (strides follow them in the same
 memory, from `PyMem_RawMalloc` as `PyDimMem_NEW` has it), strides, base, dtype, flags, weak
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends.llvm.python_entry.result_memory import memory_text
 from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 from archimedes.graph.dtypes import DTYPES
@@ -37,6 +38,8 @@ _NAME = "arc_arrays"
 _HANDLER = b"archimedes"
 #: NumPy's name of what holds a memory handler.
 _CAPSULE = b"mem_handler"
+#: What numbers of arrays are among what `tracemalloc` accounts for.
+_DOMAIN = np.lib.tracemalloc_domain
 #: Bytes of a PyDataMem_Handler, behind which the maker of arrays is named; of an array.
 _MAKER, _ARRAY = 168, 96
 #: A form: bytes, axes, flags, dtype, handler; sizes and strides.
@@ -45,22 +48,6 @@ _TEXT = """
   [127 x i8] c"{name}", i8 1, ptr null, ptr @allocate, ptr @clear, ptr @resize, ptr @free,
   ptr @make }}, align 8
 
-define internal ptr @allocate(ptr %context, i64 %size) {{
-  %found = tail call ptr {malloc}(i64 %size)
-  ret ptr %found
-}}
-define internal ptr @clear(ptr %context, i64 %count, i64 %size) {{
-  %found = tail call ptr {calloc}(i64 %count, i64 %size)
-  ret ptr %found
-}}
-define internal ptr @resize(ptr %context, ptr %old, i64 %size) {{
-  %found = tail call ptr {realloc}(ptr %old, i64 %size)
-  ret ptr %found
-}}
-define internal void @free(ptr %context, ptr %old, i64 %size) {{
-  tail call void {free}(ptr %old)
-  ret void
-}}
 define internal ptr @make(ptr %form) {{
 entry:
   %bytes = load i64, ptr %form, align 8
@@ -75,7 +62,7 @@ entry:
   %f5 = getelementptr i64, ptr %form, i64 5
   %words = shl i64 %axes, 1
   %long = shl i64 %axes, 4
-  %data = call ptr {malloc}(i64 %bytes)
+  %data = call ptr @allocate(ptr null, i64 %bytes)
   %no.data = icmp eq ptr %data, null
   br i1 %no.data, label %without, label %with.data
 with.data:
@@ -119,13 +106,15 @@ fill:
   store ptr %handler, ptr %a11, align 8
   call void {keep}(ptr %dtype)
   call void {keep}(ptr %handler)
+  %place = ptrtoint ptr %data to i64
+  %traced = call i32 {trace}(i32 {domain}, i64 %place, i64 %bytes)
   ret ptr %array
 without.array:
   call void {raw_free}(ptr %sizes)
-  call void {free}(ptr %data)
+  call void @free(ptr null, ptr %data, i64 %bytes)
   ret ptr null
 without.sizes:
-  call void {free}(ptr %data)
+  call void @free(ptr null, ptr %data, i64 %bytes)
   br label %without
 without:
   %error = call ptr {no_memory}()
@@ -160,23 +149,21 @@ def _code() -> tuple[int, int]:
     """Address of what makes arrays, and of the handler of their memory. Both stay for good:
     arrays outlive all else, up to the end of the interpreter."""
     functions = {
-        "malloc": "PyObject_Malloc",
-        "calloc": "PyObject_Calloc",
-        "realloc": "PyObject_Realloc",
-        "free": "PyObject_Free",
         "raw_malloc": "PyMem_RawMalloc",
         "raw_free": "PyMem_RawFree",
         "new": "_PyObject_New",
         "keep": "Py_IncRef",
+        "trace": "PyTraceMalloc_Track",
         "no_memory": "PyErr_NoMemory",
     }
     text = _TEXT.format(
         **{key: literal(address(name)) for key, name in functions.items()},
         name=_HANDLER.decode() + r"\00" * (127 - len(_HANDLER)),
         cls=literal(id(np.ndarray)),
+        domain=_DOMAIN,
     )
     triple = f'target triple = "{host_target(None).triple}"\n'
-    code = NativeCode(host_target(None).compile(triple + text), _NAME, {})
+    code = NativeCode(host_target(None).compile(triple + memory_text() + text), _NAME, {})
     label = ctypes.create_string_buffer(_CAPSULE)
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
