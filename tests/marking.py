@@ -80,6 +80,8 @@ LONG = (
     "tests/derivatives/test_hessians_at_equal_values.py::test_functions_of_singular*4 by 4]",
     "tests/derivatives/test_many_directions.py::test_batches*",
     "tests/derivatives/test_many_directions.py::test_float32*",
+    "tests/derivatives/test_many_directions.py::test_hessians*200]",
+    "tests/derivatives/test_many_directions.py::test_long_programs_without*",
     "tests/derivatives/test_many_directions.py::test_second*",
     "tests/derivatives/test_many_directions.py::test_whole*64]",
     "tests/derivatives/test_regions.py::test_nested_program[*_in_*",

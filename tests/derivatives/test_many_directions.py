@@ -1,12 +1,12 @@
-"""Jacobians through long loops: directions are instances of a map, not code of their own."""
+"""Jacobians of long programs: directions are steps of one loop, not code of their own."""
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
 import archimedes as arc
-from archimedes.graph.derivatives import directions
-from archimedes.graph.regions import Map, Scan
+from archimedes.graph.derivatives import jacobians
+from archimedes.graph.regions import Scan
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("compiled_once")
 @pytest.fixture(autouse=True)
 def shorter(monkeypatch):
     """Loops that are compiled in no time count as long ones."""
-    monkeypatch.setattr(directions, "LONG", 4_000)
+    monkeypatch.setattr(jacobians, "LONG_LOOPS", 4_000)
 
 
 def looped(x):
@@ -32,17 +32,23 @@ def nodes(graph):
     return len(graph) + sum(nodes(b) for r in graph.regions.values() for b in r.bodies)
 
 
+def over_directions(graph):
+    """Tell whether directions are the steps of a loop, which carries nothing."""
+    return any(isinstance(r, Scan) and r.stacked and not r.carry for r in graph.regions.values())
+
+
 def as_code(function, *args, monkeypatch):
     """Return a Jacobian all of whose directions are written out."""
     with monkeypatch.context() as patched:
-        patched.setattr(directions, "LONG", 10**12)
+        patched.setattr(jacobians, "LONG_LOOPS", 10**12)
+        patched.setattr(jacobians, "LONG", 10**12)
         return arc.jac(function)(*args)
 
 
 def test_bits_and_values(monkeypatch):
     x = np.linspace(-1.0, 1.0, 6)
     jac = arc.jac(looped)
-    assert any(isinstance(r, Map) for r in jac.graph(x).regions.values())
+    assert over_directions(jac.graph(x))
     found = jac(x)
     np.testing.assert_allclose(found, as_code(looped, x, monkeypatch=monkeypatch), rtol=1e-13)
     along = [arc.jvp(looped)(x, e) for e in np.eye(6)]
@@ -63,8 +69,7 @@ def test_few_directions_and_short_loops_are_written_out():
         return arc.scan(lambda x, _: (np.sin(x), None), x, length=3)[0]
 
     for function, x in ((short, np.ones(6)), (looped, np.ones(2))):
-        graph = arc.jac(function).graph(x)
-        assert not any(isinstance(r, Map) for r in graph.regions.values())
+        assert not over_directions(arc.jac(function).graph(x))
 
 
 def test_second_derivatives_and_other_arguments():
@@ -90,8 +95,7 @@ def test_whole_initial_state_of_a_solve(n):
 
     x = np.linspace(0.0, 1.0, n)
     jac = arc.jac(end)
-    kinds = {type(r) for r in jac.graph(x).regions.values()}
-    assert Map in kinds or Scan in kinds
+    assert over_directions(jac.graph(x))
     np.testing.assert_allclose(jac(x), expm(A), rtol=1e-6, atol=1e-9)
 
 
@@ -100,9 +104,60 @@ def test_float32_and_mixed_arguments():
     found = arc.jac(looped)(x)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, arc.jac(looped)(x.astype(float)), rtol=2e-4, atol=2e-5)
+    mixed = arc.jac(lambda x: looped(x).astype(np.float32))
+    assert over_directions(mixed.graph(x.astype(float)))
+    np.testing.assert_allclose(mixed(x.astype(float)), found, rtol=2e-4, atol=2e-5)
 
 
 def test_batches_of_such_jacobians():
     xs = np.linspace(-1.0, 1.0, 30).reshape(5, 6)
     found = arc.vmap(arc.jac(looped))(xs)
     np.testing.assert_array_equal(found, [arc.jac(looped)(x) for x in xs])
+
+
+def written(x):
+    """Products of all pairs, written out."""
+    return sum(np.sin(x[i] * x[j]) * x[i] for i in range(len(x)) for j in range(len(x)))
+
+
+def rounds(x):
+    """Something whose every node depends on all unknowns, and no loop."""
+    for _ in range(3):
+        x = np.tanh(x + 0.1 * np.sum(x) + 0.2 * np.roll(x, 1))
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_long_programs_without_loops(sparse, monkeypatch):
+    """The code of a Hessian is a few times that of the gradient, however many unknowns."""
+    x = np.linspace(0.2, 1.0, 20)
+    code = arc.hess(rounds)
+    assert not over_directions(code.graph(x))
+    monkeypatch.setattr(jacobians, "LONG", 2_000)
+    hess = arc.hess(rounds, sparse=sparse)
+    graph = (hess.values if sparse else hess).graph(x)
+    assert over_directions(graph)
+    assert nodes(graph) < 5 * nodes(arc.grad(rounds).graph(x)) + 2 * x.size**2
+    found = hess(x).toarray() if sparse else hess(x)
+    np.testing.assert_allclose(found, code(x), rtol=1e-12, atol=1e-13)
+
+
+def test_long_programs_with_few_directions_for_each_node_are_written_out():
+    x = np.linspace(0.2, 1.0, 30)
+    graph = arc.hess(written).graph(x)
+    assert not over_directions(graph)
+    assert nodes(graph) < 5 * nodes(arc.grad(written).graph(x))
+
+
+@pytest.mark.parametrize("n", [90, 200])
+def test_hessians_of_scans_over_the_unknowns(n):
+    def steps(u):
+        return np.sum(arc.scan(lambda c, a: (np.sin(c) * a + c, c), 1.0, u)[1] ** 2)
+
+    x = np.linspace(0.1, 0.9, n)
+    hess = arc.hess(steps)
+    assert nodes(hess.recording(x).blocks) < 15 * n
+    columns = [0, n // 2, n - 1]
+    h, slope = 1e-6, arc.grad(steps)
+    differences = [(slope(x + h * e) - slope(x - h * e)) / (2 * h) for e in np.eye(n)[columns]]
+    np.testing.assert_allclose(hess(x)[columns], differences, rtol=1e-5, atol=1e-6)

@@ -10,20 +10,24 @@ import numpy as np
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function.derivatives.recorded_point import Point
 from archimedes.function.recording import OutLeaf
-from archimedes.graph.blocks.references import any_reference, references
+from archimedes.graph.blocks.building import loops
+from archimedes.graph.blocks.references import any_reference, block_of, references
 from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph, reverse_graph
-from archimedes.graph.derivatives.wide_jacobians import WideEntries, wide_entries
-from archimedes.graph.dtypes import DTYPES, F64, is_float, item_type
+from archimedes.graph.dtypes import B8, DTYPES, F64, is_float, item_type
+from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline, with_outputs
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Accumulate
+from archimedes.graph.regions import Affine, Gather
 from archimedes.graph.regions.blocks import has_blocks
+from archimedes.graph.regions.reads import Read
 from archimedes.symbolic import SymbolicArray, current_trace, wrap
 from archimedes.symbolic.core.casting import cast, cast_ids
 
 __all__ = [
     "blocks_of",
     "dense_jacobian",
+    "differentiated",
+    "entry_ids",
     "filled",
     "float_outs",
     "gradient",
@@ -34,13 +38,7 @@ __all__ = [
     "rows_of",
     "scalar_out",
     "typed",
-    "wide_derivative",
-    "wide_values",
 ]
-
-
-#: A derivative with so many operations, counted for each direction, is a loop over directions.
-LONG = 300_000
 
 
 def float_outs(point: Point, what: str) -> list[OutLeaf]:
@@ -62,14 +60,6 @@ def float_outs(point: Point, what: str) -> list[OutLeaf]:
     return outs
 
 
-def _matrix(entries: Entries, ids: Sequence[int]) -> np.ndarray:
-    """Spread entries over a dense array of ids, whose dtypes are those the sweep gave."""
-    zero = current_trace().graph.const(0.0, F64)
-    dense = np.full(entries.shape, zero, dtype=np.int64)
-    dense[entries.rows, entries.columns] = ids
-    return dense
-
-
 def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
     """Return the dtype that holds all chosen arguments and the given results."""
     codes = {point.recording.leaves[k].code for k in point.wanted}
@@ -80,8 +70,9 @@ def result_dtype(point: Point, outs: Sequence[OutLeaf] = ()) -> int:
 def typed(ids: np.ndarray, code: int) -> Any:
     """Wrap ids of floats as an array of one dtype; a sweep mixes those of arguments and results."""
     g = current_trace().graph
-    if any_reference(ids):  # of entries that are all of this dtype
-        return wrap(ids, code)
+    block = block_of(g, ids) if any_reference(ids) else None
+    if block is not None:
+        return wrap(cast_ids(g, ids, item_type(g.dtype[block]), code), code)
     flat = [cast(g, i, code) for i in ids.ravel().tolist()]
     return wrap(np.array(flat, dtype=np.int64).reshape(ids.shape), code)
 
@@ -115,50 +106,47 @@ def dense_jacobian(point: Point, *, gradient: bool = False) -> np.ndarray:
 
     ``gradient``: of the gradient, so that it is the Hessian.
     """
-    wide = wide_derivative(point, symmetric=gradient)
-    if wide is not None:
-        return _wide_matrix(wide, point.recording.inputs(point.all_leaves))
-    graph = gradient_graph(point) if gradient else point.recording.graph
-    if len(graph) * min(len(point.wrt), len(graph.outputs)) >= LONG:
-        wide = wide_entries(graph, point.wrt, symmetric=gradient)
-    if wide is not None:
-        return _wide_matrix(wide, point.inputs)
-    entries = jacobian_graph(graph, point.wrt)
-    ids = inline(current_trace().graph, entries.graph, point.inputs)
-    return _matrix(entries, ids)
-
-
-def wide_derivative(
-    point: Point, *, symmetric: bool = False, triangle: bool = False
-) -> WideEntries | None:
-    """Return the entries of the Jacobian, or of the Hessian, where arrays are blocks; else None."""
-    recording, wrt = point.recording, point.block_wrt
-    if not has_blocks(recording.blocks):
-        return None
-    source = gradient_of(recording.blocks, wrt) if symmetric else recording.blocks
-    return wide_entries(source, wrt, symmetric=symmetric, triangle=triangle)
-
-
-def wide_values(entries: WideEntries, inputs: Sequence[int]) -> int:
-    """Append the block of entries to the current trace; -1 if there are none."""
-    outs = inline(current_trace().graph, entries.graph, inputs)
-    return outs[0] if outs else -1
-
-
-def _wide_matrix(entries: WideEntries, inputs: Sequence[int]) -> np.ndarray:
-    """Return references to the elements of the dense matrix."""
+    source, wrt, inputs = differentiated(point)
+    wide = has_blocks(source)
+    if gradient:
+        source = gradient_of(source, wrt)
+    entries = jacobian_graph(source, wrt, symmetric=gradient and wide)
     g, shape = current_trace().graph, entries.shape
-    values = wide_values(entries, inputs)
-    if values < 0:
-        return np.full(shape, g.const(0.0, F64), dtype=np.int64)
-    places = entries.rows * shape[1] + entries.columns
-    if places.size == shape[0] * shape[1]:
-        order = np.empty(places.size, dtype=np.int64)
-        order[places] = np.arange(places.size)
-        return references(g, values)[order].reshape(shape)
-    dtype, size = item_type(g.dtype[values]), shape[0] * shape[1]
-    dense = g.region(Accumulate([values, g.block(places)], size, dtype))
-    return references(g, int(dense[0])).reshape(shape)
+    if entries.places is not None and len(entries.rows) < shape[0] * shape[1]:
+        return _with_zeros(g, entries, inline(g, entries.graph, inputs)[0])
+    dense = np.full(shape, g.const(0.0, F64), dtype=np.int64)
+    dense[entries.rows, entries.columns] = entry_ids(g, entries, inputs)
+    return dense
+
+
+def entry_ids(g: Graph, entries: Entries, inputs: Sequence[int]) -> np.ndarray:
+    """Append a program of entries to a graph, and return their ids."""
+    outs = inline(g, entries.graph, inputs)
+    if entries.places is None:
+        return np.array(outs, dtype=np.int64)
+    return references(g, outs[0])[entries.places]
+
+
+def _with_zeros(g: Graph, entries: Entries, block: int) -> np.ndarray:
+    """Return the ids of a dense matrix, some of whose entries are elements of a block."""
+    shape, kind = entries.shape, item_type(g.dtype[block])
+    places, there = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+    places[entries.rows, entries.columns] = [] if entries.places is None else entries.places
+    there[entries.rows, entries.columns] = True
+    body = Graph()
+    value, known = body.input(kind), body.input(B8)
+    body.outputs = [body.emit(CODES["select"], known, value, body.const(0.0, kind))]
+    reads: list[Read] = [Gather(places.ravel()), Affine(0, (1,))]
+    made = loops(g, [block, g.block(there.ravel())], reads, body, (places.size,))
+    return references(g, made[0]).reshape(shape)
+
+
+def differentiated(point: Point) -> tuple[Graph, Sequence[int], Sequence[int]]:
+    """Return the program to differentiate, in which inputs, and what these are in the trace."""
+    recording = point.recording
+    if has_blocks(recording.blocks):
+        return recording.blocks, point.block_wrt, recording.inputs(point.all_leaves)
+    return recording.graph, point.wrt, point.inputs
 
 
 def out_shape(out: OutLeaf) -> tuple[int, ...]:
@@ -215,11 +203,6 @@ def leaf_values(point: Point, ids: Sequence[int]) -> Any:
             blocks[k] = typed(own.reshape(spec.shape), spec.code)
         at += count
     return filled(point, blocks)
-
-
-def gradient_graph(point: Point) -> Graph:
-    """Return the graph inputs -> gradient in ``wrt`` of the single scalar output."""
-    return gradient_of(point.recording.graph, point.wrt)
 
 
 def gradient_of(graph: Graph, wrt: Sequence[int]) -> Graph:

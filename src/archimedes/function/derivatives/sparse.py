@@ -13,21 +13,19 @@ import numpy as np
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.jacobian_blocks import (
+    differentiated,
+    entry_ids,
     float_outs,
     result_dtype,
     scalar_out,
     typed,
-    wide_derivative,
-    wide_values,
 )
 from archimedes.function.derivatives.recorded_point import Derivative, Point
 from archimedes.function.derivatives.stored_entries import stored_entries
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording
-from archimedes.graph.blocks.references import references
 from archimedes.graph.derivatives.coloring import Pattern, column_colors, star_colors
 from archimedes.graph.derivatives.sparsity import pattern
-from archimedes.graph.passes import inline
 from archimedes.symbolic import Trace, current_trace, is_tracing
 
 __all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
@@ -139,15 +137,9 @@ class SparseDerivative:
         else:
             outs = float_outs(point, "jac")
             places = _places(point)
-        found: Any = wide_derivative(point, symmetric=self.symmetric, triangle=self.triangle)
-        g = current_trace().graph
-        if found is not None:
-            block = wide_values(found, point.recording.inputs(point.all_leaves))
-            ids = np.zeros(0, dtype=np.int64) if block < 0 else references(g, block)
-        else:
-            graph = point.recording.graph
-            found = stored_entries(graph, point.wrt, self.symmetric, self.triangle)
-            ids = np.array(inline(g, found.graph, point.inputs), dtype=np.int64)
+        source, wrt, inputs = differentiated(point)
+        found = stored_entries(source, wrt, self.symmetric, self.triangle)
+        ids = entry_ids(current_trace().graph, found, inputs)
         values = typed(ids, result_dtype(point, outs))
         shape = np.array([_height(point) if outs else len(places), len(point.wrt)])
         return values, places[found.rows], found.columns, shape, found.colors

@@ -9,36 +9,20 @@ from __future__ import annotations
 import marshal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from archimedes.backends import code_cache as cache
 from archimedes.function.derivatives.jacobian_blocks import gradient_of
-from archimedes.graph.derivatives.jacobians import jacobian_graph
-from archimedes.graph.passes import with_outputs
+from archimedes.graph.derivatives.jacobians import Entries, jacobian_graph
 from archimedes.graph.program import Graph
 
-__all__ = ["Entries", "stored_entries"]
+__all__ = ["stored_entries"]
 
 #: Shorter programs are differentiated sooner than read.
 SHORT = 200
 _LISTS = ("op", "a", "b", "c", "dtype", "inputs", "outputs")
-
-
-@dataclass
-class Entries:
-    """The program of a matrix's entries, down its columns, and where they are.
-
-    ``rows`` are numbers of outputs, ``columns`` of the inputs chosen; ``colors`` is the number of
-    directions that a sweep needs.
-    """
-
-    graph: Graph
-    rows: np.ndarray
-    columns: np.ndarray
-    colors: int
 
 
 def stored_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
@@ -62,25 +46,21 @@ def stored_entries(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: 
 
 def _differentiated(graph: Graph, wrt: Sequence[int], symmetric: bool, triangle: bool) -> Entries:
     source = gradient_of(graph, wrt) if symmetric else graph
-    entries = jacobian_graph(source, wrt, symmetric=symmetric)
-    order = np.lexsort((entries.rows, entries.columns))
-    if triangle:
-        order = order[entries.rows[order] >= entries.columns[order]]
-    wanted = with_outputs(entries.graph, [entries.graph.outputs[k] for k in order])
-    return Entries(wanted, entries.rows[order], entries.columns[order], int(entries.colors))
+    return jacobian_graph(source, wrt, symmetric=symmetric, triangle=triangle)
 
 
 def _packed(made: Entries) -> bytes:
     graph = made.graph
     lists = [getattr(graph, name) for name in _LISTS]
-    places = (made.rows.tolist(), made.columns.tolist(), made.colors)
+    places = (made.rows.tolist(), made.columns.tolist(), made.shape, made.mode, made.colors)
     return marshal.dumps((lists, graph.value, places))
 
 
 def _unpacked(data: bytes) -> Entries:
-    lists, value, (rows, columns, colors) = marshal.loads(data)
+    lists, value, (rows, columns, *rest) = marshal.loads(data)
     graph = Graph()
     for name, given in zip(_LISTS, lists):
         setattr(graph, name, given)
     graph.value = value
-    return Entries(graph, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64), colors)
+    where = np.array([rows, columns], dtype=np.int64)
+    return Entries(graph, where[0], where[1], *rest)

@@ -22,14 +22,24 @@ from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 from archimedes.graph.regions.interval_sets import composed, each_bit, filled, joined, union_of
 
-__all__ = ["dependence", "pattern", "through", "work"]
+__all__ = ["cost_of", "dependence", "nodes_in", "pattern", "through", "work"]
 
 _SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
 
 
 def region_size(region: Region) -> int:
     """Count the nodes in a region's bodies: what it costs beside the nodes around it."""
-    return sum(len(body) for body in region.bodies)
+    return sum(nodes_in(body) for body in region.bodies)
+
+
+def cost_of(region: Region) -> int:
+    """Count what a region has of each direction: in its bodies, in what it is given and gives."""
+    return region_size(region) + len(region.inputs) + len(region.out_dtypes)
+
+
+def nodes_in(g: Graph) -> int:
+    """Count the nodes of a program, those of all bodies included."""
+    return len(g) + sum(map(region_size, g.regions.values()))
 
 
 #: What a value depends on: a bit set, or the sets of the elements of a block.
@@ -53,7 +63,7 @@ def _propagate(g: Graph, seeds: Sequence[Sets], visit: Callable[[int, int], None
             given = [sets[j] for j in region.inputs.tolist()]
             outs[i] = region.dependence(given, through)
             if visit is not None:
-                visit(_union(given), region_size(region))
+                visit(_union(given), cost_of(region))
             mine = 0
         elif op == OUT:
             mine = outs[g.a[i]][g.b[i]] if is_float(g.dtype[i]) else 0

@@ -1,0 +1,196 @@
+"""Directions swept through a program: a few at once, many as the steps of one loop.
+
+Written out, a program that carries a tangent along each of n directions is n times as long. As a
+loop its code does not depend on their number; what the steps have in common is computed once,
+before it, and backends run the steps in lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from archimedes.graph.blocks.building import pack, scalar_loop
+from archimedes.graph.derivatives.forward import forward_sweep
+from archimedes.graph.derivatives.hoisting import hoisted
+from archimedes.graph.derivatives.reverse import reverse_sweep
+from archimedes.graph.dtypes import DTYPES, I64, item_type, length_of
+from archimedes.graph.ops import CODES
+from archimedes.graph.passes import prune
+from archimedes.graph.program import Graph
+from archimedes.graph.regions import Affine, Scan
+from archimedes.graph.regions.base import Directions
+from archimedes.graph.regions.pack import Move
+
+__all__ = ["Found", "Picked", "Side", "at_once", "forward", "in_loop", "picked", "reverse"]
+
+_EQ, _SELECT = CODES["eq"], CODES["select"]
+_LINE = Affine(0, (1,))
+
+
+class Side:
+    """The elements of some values, scalars and blocks, one behind the other."""
+
+    def __init__(self, kinds: Sequence[int]) -> None:
+        self.kinds = kinds
+        self.lengths = [length_of(kind) for kind in kinds]
+        ends = np.cumsum([length or 1 for length in self.lengths], dtype=np.int64)
+        self.starts = np.concatenate([[0], ends])[:-1]
+
+    def parts(self, colors: np.ndarray) -> list[np.ndarray]:
+        """Return the colours of each value."""
+        return np.split(colors, self.starts[1:])
+
+    def values(self, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which value each element belongs to, and its place there."""
+        value = np.searchsorted(self.starts, elements, side="right") - 1
+        return value, elements - self.starts[value]
+
+
+#: A derivative sweep in a graph with the inputs there: directions on one side give the other's.
+Sweep = Callable[[Graph, Sequence[int], Sequence[Directions]], list[Directions]]
+
+
+def forward(src: Graph, wrt: Sequence[int]) -> Sweep:
+    """Return the sweep from tangents of the inputs at ``wrt`` to those of outputs."""
+
+    def sweep(g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]) -> list[Directions]:
+        every: list[Directions] = [{} for _ in inputs]
+        for position, mine in zip(wrt, seeds):
+            every[position] = {**every[position], **mine}
+        return forward_sweep(g, src, list(inputs), every)[1]
+
+    return sweep
+
+
+def reverse(src: Graph, wrt: Sequence[int]) -> Sweep:
+    """Return the sweep from adjoints of outputs to those of the inputs at ``wrt``."""
+
+    def sweep(g: Graph, inputs: Sequence[int], seeds: Sequence[Directions]) -> list[Directions]:
+        wanted = [False] * len(inputs)
+        for position in wrt:
+            wanted[position] = True
+        back = reverse_sweep(g, src, list(inputs), list(seeds), wanted)[1]
+        return [back[position] for position in wrt]
+
+    return sweep
+
+
+class Found(NamedTuple):
+    """What a sweep gave: values, scalars and blocks of them.
+
+    ``where(colours, elements)`` says which value has the derivative of an element of the far side
+    along a direction (-1: none, it is zero), and at which place.
+    """
+
+    ids: list[int]
+    where: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def at_once(
+    g: Graph, inputs: Sequence[int], sweep: Sweep, near: Side, far: Side, colors: np.ndarray
+) -> Found:
+    """Sweep all directions at once: ``colors`` says which one each element of ``near`` is in."""
+    seeds: list[Directions] = []
+    for own, kind in zip(near.parts(colors), near.kinds):
+        if length_of(kind):
+            dtype = DTYPES[item_type(kind)]
+            masks = {int(c): (own == c).astype(dtype) for c in np.unique(own) if c >= 0}
+            seeds.append({c: g.block(mask) for c, mask in masks.items()})
+        else:
+            seeds.append({int(c): g.const(1.0, kind) for c in own if c >= 0})
+    numbers = np.full((int(colors.max(initial=-1)) + 1, len(far.kinds)), -1, dtype=np.int64)
+    ids: list[int] = []
+    for value, mine in enumerate(sweep(g, inputs, seeds)):
+        for color, i in mine.items():
+            numbers[color, value] = len(ids)
+            ids.append(i)
+
+    def where(color: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, place = far.values(element)
+        return numbers[color, value], place
+
+    return Found(ids, where)
+
+
+def in_loop(
+    g: Graph, inputs: Sequence[int], sweep: Sweep, near: Side, far: Side, colors: np.ndarray
+) -> Found:
+    """Sweep one direction in each step of a loop."""
+    body = Graph()
+    step = body.input(I64)
+    own = [body.input(g.dtype[i]) for i in inputs]
+    seeds = [_chosen(body, step, mine, kind) for mine, kind in zip(near.parts(colors), near.kinds)]
+    # What a step gives is a column of its own for each value: lanes write next to each other.
+    numbers = np.full(len(far.kinds), -1, dtype=np.int64)
+    for value, mine in enumerate(sweep(body, own, seeds)):
+        if mine:
+            numbers[value] = len(body.outputs)
+            body.outputs.append(mine[0])
+    ids: list[int] = []
+    if body.outputs:
+        steps = int(colors.max()) + 1
+        made, shared = hoisted(g, prune(body), 1, inputs)
+        given = [g.block(np.arange(steps)), *shared]
+        ids = g.region(Scan(given, made, steps, 0, 1, stacked=True)).tolist()
+    widths = np.array([length or 1 for length in far.lengths], dtype=np.int64)
+
+    def where(color: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, place = far.values(element)
+        return numbers[value], color * widths[value] + place
+
+    return Found(ids, where)
+
+
+def _chosen(body: Graph, step: int, colors: np.ndarray, kind: int) -> Directions:
+    """Append the tangent of a value in a step: 1 where its elements have the step's colour."""
+    dtype = item_type(kind)
+
+    def chosen(e: Graph, color: int, direction: int) -> int:
+        here = e.emit(_EQ, color, direction)
+        return e.emit(_SELECT, here, e.const(1.0, dtype), e.const(0.0, dtype))
+
+    if length_of(kind):
+        table = body.block(colors.astype(np.int64))
+        return {0: scalar_loop(body, [table, step], chosen, colors.shape, (_LINE, None))}
+    return {0: chosen(body, body.const(int(colors[0]), I64), step)} if colors[0] >= 0 else {}
+
+
+class Picked(NamedTuple):
+    """Some of the derivatives a sweep gave: scalars, or elements of one block at some places."""
+
+    ids: list[int]
+    places: np.ndarray | None
+
+
+def picked(g: Graph, found: Found, number: np.ndarray, place: np.ndarray, block: bool) -> Picked:
+    """Return values that a sweep gave, by number and place.
+
+    ``block``: as elements of one, where they have one dtype; otherwise as scalars.
+    """
+    kinds = [g.dtype[i] for i in found.ids]
+    if block and number.size and len(set(map(item_type, kinds))) == 1:
+        starts = np.cumsum([0, *(length_of(kind) or 1 for kind in kinds[:-1])])
+        whole = found.ids[0]
+        if len(kinds) > 1 or not length_of(kinds[0]):
+            whole = _packed(g, found.ids, item_type(kinds[0]))
+        return Picked([whole], starts[number] + place)
+    pairs = zip(number.tolist(), place.tolist())
+    ids = [
+        g.element(found.ids[k], g.const(at, I64)) if length_of(kinds[k]) else found.ids[k]
+        for k, at in pairs
+    ]
+    return Picked(ids, None)
+
+
+def _packed(g: Graph, ids: Sequence[int], dtype: int) -> int:
+    """Append a block of values, one behind the other."""
+    moves, at = [], 0
+    for k, i in enumerate(ids):
+        length = length_of(g.dtype[i])
+        start = _LINE if length else None
+        moves.append(Move(k, (length or 1,), Affine(at, (1,)), start))
+        at += length or 1
+    return pack(g, at, dtype, ids, moves)
