@@ -138,6 +138,8 @@ LONG = (
     "tests/llvm/test_loop_threads.py::test_a_batch*",
     "tests/llvm/test_loop_threads.py::test_interrupts*",
     "tests/llvm/test_loop_threads.py::test_kernels_do*",
+    "tests/llvm/test_loop_threads.py::test_many*",
+    "tests/llvm/test_loop_threads.py::test_rows_are_cut[*s]",
     "tests/llvm/test_shared_operands.py::*[*-8]",
     "tests/llvm/test_shared_operands.py::test_over_threads*",
     "tests/llvm/test_side_by_side.py::test_in_bodies*[-1.0*",

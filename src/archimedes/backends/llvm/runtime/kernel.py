@@ -23,6 +23,7 @@ from archimedes.backends.llvm.calling_convention import (
     Leaf,
     fixed_leaves,
 )
+from archimedes.backends.llvm.runtime import loop_threads
 from archimedes.backends.llvm.runtime import recent_code as recent
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.lane_counts import LaneCounts
@@ -33,7 +34,7 @@ from archimedes.backends.llvm.runtime.pointers import (
     data_pointer,
     pointer_table,
 )
-from archimedes.backends.llvm.runtime.statistics import Statistics
+from archimedes.backends.llvm.runtime.statistics import Statistics, why_slow
 from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
@@ -252,10 +253,12 @@ class Kernel:
         hosted = self.has_host
         target, key, code = (self.target, "", None) if hosted else self._found(entry, batched)
         imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
+        imports[loop_threads.NAME] = loop_threads.ADDRESS
         if code is not None:
             self._cached += 1
         else:
-            with reported(f"compiling {self.name or 'a program'}", self._slow):
+            name = self.name or "a program"
+            with reported(f"compiling {name}", lambda: why_slow(self.source)):
                 program = self._program(entry, batched, target)
                 code = target.compile(program.text, program.fused)
             if hosted:
@@ -270,14 +273,6 @@ class Kernel:
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
         return native
-
-    def _slow(self) -> str:
-        """Say why it takes long to compile."""
-        return (
-            f"it has {cost(self.source, {}):,} operations, of which LLVM compiles some 20,000 per "
-            "second. Shorter with operations on whole arrays, arc.vmap or arc.scan; code is kept "
-            "on disk for the next time; backend='interpreter' starts at once"
-        )
 
     def _recent(self, key: str) -> bytes | None:
         """Return code made lately for the same program with other data."""

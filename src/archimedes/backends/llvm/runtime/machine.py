@@ -9,7 +9,6 @@ from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
-from archimedes.backends.llvm.runtime import loop_threads
 from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["NativeCode", "Target", "host_target"]
@@ -171,14 +170,13 @@ def _address(function: Any) -> int:
 
 # The C library of the process, whose fma is exactly rounded, as the standard demands.
 _C_LIBRARY = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-#: What kernels may call: the allocator of the process, which needs no GIL, what LLVM calls for an
-#: ``fma`` on a CPU without the instruction, and threads.
+#: What code may call: the allocator of the process, which needs no GIL, and what LLVM calls for an
+#: ``fma`` on a CPU without the instruction.
 _IMPORTS = {
     "arc_malloc": _address(ctypes.pythonapi.PyMem_RawMalloc),
     "arc_free": _address(ctypes.pythonapi.PyMem_RawFree),
     "fma": _address(_C_LIBRARY.fma),
     "fmaf": _address(_C_LIBRARY.fmaf),
-    loop_threads.NAME: loop_threads.ADDRESS,
 }
 
 

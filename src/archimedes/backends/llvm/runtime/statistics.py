@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from archimedes.backends.lowering.schedule import cost
+from archimedes.graph.program import Graph
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["Statistics"]
+__all__ = ["Statistics", "why_slow"]
 
 
 @lazy_dataclass(frozen=True)
@@ -21,3 +23,12 @@ class Statistics:
     compile_seconds: float
     lanes: int
     cached: int
+
+
+def why_slow(graph: Graph) -> str:
+    """Say why it takes long to compile a program."""
+    return (
+        f"it has {cost(graph, {}):,} operations, of which LLVM compiles some 20,000 per "
+        "second. Shorter with operations on whole arrays, arc.vmap or arc.scan; code is kept "
+        "on disk for the next time; backend='interpreter' starts at once"
+    )

@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from archimedes.backends.cpus import cpu_count
+from archimedes.backends.llvm.runtime.loop_threads import paused
 
-__all__ = ["is_at_work", "over_chunks"]
+__all__ = ["over_chunks"]
 
 #: Chunks per thread: a few, so that a slow core does not hold up the others.
 CHUNKS_PER_THREAD = 4
 
 _lock = threading.Lock()
 _pool: _Pool | None = None
-
-
-class _Work(threading.local):
-    depth = 0
-
-
-_work = _Work()
-
-
-def is_at_work() -> bool:
-    """Tell whether this thread computes a chunk: then it does the rest of its work by itself.
-
-    Threads of the pool that waited for others of it might wait forever.
-    """
-    return _work.depth > 0
-
-
-@contextmanager
-def _at_work() -> Iterator[None]:
-    _work.depth += 1
-    try:
-        yield
-    finally:
-        _work.depth -= 1
 
 
 class _Task:
@@ -131,12 +107,17 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
     """
     grains = -(-n // grain)
     if threads <= 1:
-        with _at_work():
+        with paused():
             run(0, n)
-        return
-    if grains <= 1:
+    elif grains <= 1:
         run(0, n)
-        return
+    else:
+        with paused():
+            _over_pieces(run, n, threads, grain)
+
+
+def _over_pieces(run: Callable[[int, int], None], n: int, threads: int, grain: int) -> None:
+    grains = -(-n // grain)
     pieces = min(grains, threads * CHUNKS_PER_THREAD)
     size = -(-grains // pieces) * grain
     starts = iter(range(0, n, size))
@@ -150,8 +131,7 @@ def over_chunks(run: Callable[[int, int], None], n: int, threads: int, grain: in
             if begin is None:
                 return
             try:
-                with _at_work():
-                    run(begin, min(begin + size, n))
+                run(begin, min(begin + size, n))
             except BaseException:
                 failed.set()
                 raise

@@ -37,6 +37,8 @@ __all__ = ["nest_in_lanes"]
 
 #: What is read so many times is copied to where it lies in order, unless it is very large.
 WORTH, LARGEST = 3, 1 << 19
+#: Bytes that a thread may have for that on its stack.
+OWN = 1 << 18
 
 
 def nest_in_lanes(
@@ -208,12 +210,20 @@ class LaneNest(StagedNest):
             far = abs(lane) > 1 or (lane != 0 and abs(strides[axis]) > plan.lanes)
             if not far or strides[plan.across] or isinstance(_reads(region)[k], Gather):
                 continue
-            room = f.module.frame.array(place.dtype, length)
+            room = self._room_of(place.dtype, length)
             with d.counted(f, length, ()) as loop:
                 (source,) = moved_along(d, f, length, [walks[k]], axis, loop.counter)
                 d.store(f, d.moving(f, room, loop.counter, 1), d.load(f, source.place))
             found[k] = Walk(room, (*strides[:axis], 1))
         return found
+
+    def _room_of(self, dtype: int, length: int) -> Place:
+        """Reserve an array of vectors: each thread has its own, unless that would be large."""
+        items = length * self.plan.lanes
+        if self.ranges is None or items * ITEM_BYTES[dtype] > OWN:
+            return self.f.module.frame.array(dtype, length)
+        pointer = self.f.room(dtype, items)
+        return Place(pointer._replace(uniform=False, lane=0), 0, dtype)
 
     def _in_rows(self, walks: list[Walk], count: int) -> list[Walk]:
         """Copy what all tiles read of rows that do not lie in the order they are read in."""
@@ -252,8 +262,10 @@ class LaneNest(StagedNest):
         indices: dict[int, Index] = {}
         with ExitStack() as loops:
             for axis in range(region.kept):
-                if axis == plan.across:
-                    tiles = self.tiles(region.shape[axis], plan.rows)
+                ends = ("%begin", "%end") if self._is_cut(axis) else None
+                if axis == plan.across or ends:
+                    step = plan.rows if axis == plan.across else 1
+                    tiles = self.tiles(region.shape[axis], step, ends)
                     counter = loops.enter_context(tiles)
                     walks = self.at(walks, axis, counter)
                 else:
@@ -368,24 +380,12 @@ class LaneNest(StagedNest):
         ]
 
     def _store_total(self, place: Place, value: str) -> None:
-        """Combine partial results, the second half into the first, and store what is left."""
-        f, region, dtype = self.f, self.region, place.dtype
-        own, count = f.spelling, region.partials
-        while count > 1:
-            count //= 2
-            f.spelling, halves = Spelling(2 * count), []
-            kind = f.spelling.types[dtype]
-            for first in (0, count):
-                if count == 1:
-                    halves.append(f.value(f"extractelement {kind} {value}, i64 {first}"))
-                    continue
-                order = ", ".join(f"i32 {first + k}" for k in range(count))
-                mask = f"<{count} x i32> <{order}>"
-                halves.append(f.value(f"shufflevector {kind} {value}, {kind} poison, {mask}"))
-            f.spelling = Spelling(count)
-            value = LOWERING[region.combine](f, dtype, *halves)
+        """Combine partial results, and store what is left."""
+        f, own = self.f, self.f.spelling
+        value = self.halved(value, place.dtype)
+        f.spelling = Spelling(1)
         f.store(place, value)
         if self.zeros is not None:
-            found = f.value(f"fcmp oeq {f.spelling.types[dtype]} {value}, 0.0")
+            found = f.value(f"fcmp oeq {f.spelling.types[place.dtype]} {value}, 0.0")
             f.store(self.zeros, f.value(f"or i1 {f.load(self.zeros)}, {found}"))
         f.spelling = own

@@ -16,10 +16,11 @@ __all__ = ["RANGE", "Ranges", "call_ranges", "frame_untouched", "ranges_of"]
 
 #: What a function of a range of an axis takes.
 RANGE = f"{PARAMETERS}, i64 %begin, i64 %end"
-#: Loops of so many operations in all, of which loads and stores at a point are some, are worth
-#: threads: they take about a millisecond.
-OPERATIONS, MOVES = 1 << 25, 8
-_THREADS = "@arc_over_threads"
+#: Loops of so many operations in all, of which loads and stores at a point are some (fewer where
+#: values are combined), are worth threads: they take about 70 microseconds. A piece has so many.
+OPERATIONS, PIECE = 1 << 21, 1 << 18
+MOVES, LOADS = 8, 2
+_THREADS = "@arc_loop_threads"
 
 
 class Ranges(NamedTuple):
@@ -32,14 +33,23 @@ class Ranges(NamedTuple):
 def ranges_of(region: Nest, plan: Plan, cost: int) -> Ranges | None:
     """Return how a loop is cut, or None where it is not.
 
-    Only loops that combine nothing are: their points have nothing to do with each other.
+    A kept axis is cut: its points have nothing to do with each other.
     """
-    if region.combine or plan.axis < 0 or plan.rows > 1:
+    each = cost + (LOADS if region.combine else MOVES)
+    work = math.prod(region.shape) * each
+    if plan.axis < 0 or not region.kept or work < OPERATIONS:
         return None
-    if math.prod(region.shape) * (MOVES + cost) < OPERATIONS:
+    others = [axis for axis in range(region.kept) if axis not in (plan.axis, plan.across)]
+    if others:
+        axis, grain = others[0], 1
+    elif plan.axis < region.kept:
+        axis, grain = plan.axis, plan.lanes
+    else:
+        axis, grain = plan.across, plan.rows
+    if axis < 0:
         return None
-    others = [axis for axis in range(region.kept) if axis != plan.axis]
-    return Ranges(others[0], 1) if others else Ranges(plan.axis, plan.lanes)
+    pieces = -(-PIECE * region.shape[axis] // (work * grain))
+    return Ranges(axis, grain * max(1, pieces))
 
 
 class _Answer:
@@ -71,11 +81,14 @@ def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int)
         return
     guarded = module.fresh("arc_range")
     add_guarded(module, guarded.removeprefix("@"), RANGE, inner.removeprefix("@"))
-    module.declare(_THREADS, "void", "ptr, ptr, ptr, ptr, i64, i64, ptr")
+    line = f"{_THREADS} = external global ptr, align 8"
+    if line not in module.global_lines:
+        module.global_lines.append(line)
     done = f.memory("i32")
     f.line(f"store i32 0, ptr {done}, align 4")
+    threads = f.value(f"load ptr, ptr {_THREADS}, align 8")
     f.line(
-        f"call void {_THREADS}(ptr {guarded}, {PARAMETERS}, i64 {count}, i64 {grain}, ptr {done})"
+        f"call void {threads}(ptr {guarded}, {PARAMETERS}, i64 {count}, i64 {grain}, ptr {done})"
     )
     status = f.value(f"load i32, ptr {done}, align 4")
     alone, after = f.label(), f.label()

@@ -12,6 +12,7 @@ from typing import Any
 
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.nests.plans import Plan
+from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.lowering.combining import identity
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.nests import Index, NestWriter
@@ -220,6 +221,25 @@ class RowNest(NestWriter):
             pairs = zip(values[:half], values[half:])
             values = [LOWERING[region.combine](f, place.dtype, a, b) for a, b in pairs]
         return values[0]
+
+    def halved(self, value: str, dtype: int) -> str:
+        """Combine partial results in a vector, the second half into the first; return a scalar."""
+        f, own, count = self.f, self.f.spelling, self.region.partials
+        while count > 1:
+            count //= 2
+            f.spelling, halves = Spelling(2 * count), []
+            kind = f.spelling.types[dtype]
+            for first in (0, count):
+                if count == 1:
+                    halves.append(f.value(f"extractelement {kind} {value}, i64 {first}"))
+                    continue
+                order = ", ".join(f"i32 {first + k}" for k in range(count))
+                mask = f"<{count} x i32> <{order}>"
+                halves.append(f.value(f"shufflevector {kind} {value}, {kind} poison, {mask}"))
+            f.spelling = Spelling(count)
+            value = LOWERING[self.region.combine](f, dtype, *halves)
+        f.spelling = own
+        return value
 
     def of_rows(
         self, reads: Sequence[Walk], indices: Sequence[Sequence[Index]]
