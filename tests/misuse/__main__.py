@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.misuse.catalogue import BACKENDS, catalogue, check
+from tests.misuse.catalogue import BACKENDS, catalogue, check, eager_value
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
         outcomes = []
         for backend in BACKENDS:
             try:
-                outcomes.append(check(item, backend))
+                outcomes.append(check(item, backend, eager_value(item)))
             except Exception as error:
                 failed += 1
                 outcomes.append(f"FAILED on {backend}: {error}")

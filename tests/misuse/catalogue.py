@@ -39,7 +39,7 @@ import numpy as np
 import archimedes as arc
 from archimedes import tree
 
-__all__ = ["BACKENDS", "Entry", "catalogue", "check", "entry"]
+__all__ = ["BACKENDS", "Entry", "catalogue", "check", "eager_value", "entry"]
 
 BACKENDS = ("interpreter", "llvm")
 _found: list[Entry] = []
@@ -111,13 +111,18 @@ def catalogue() -> list[Entry]:
     return list(_found)
 
 
-def check(item: Entry, backend: str) -> str:
-    """Run an entry eagerly and recorded, compare, and return what came of it in one line."""
+def eager_value(item: Entry) -> Any:
+    """Run an entry eagerly and return its value, or None where NumPy refuses as it says."""
     expected, refused = _run(item, lambda function: function)
     if item.eager_error is not None:
         assert isinstance(refused, item.eager_error), f"eager: {refused!r}"
     elif refused is not None:
         raise refused
+    return expected
+
+
+def check(item: Entry, backend: str, expected: Any) -> str:
+    """Run an entry recorded, compare, and return what came of it in one line."""
     value, error = _run(item, lambda function: item.through(function, backend))
     if item.error is None:
         if error is not None:
