@@ -18,18 +18,27 @@ BLOCKS = 8
 PROGRAMS = int(os.environ.get("ARCHIMEDES_FUZZ", "30"))
 
 
-@pytest.mark.parametrize("block", long_after(2, range(10)))
-def test_many_random_programs_in_one_kernel(block):
+def differences(seeds, turn):
+    """Return what differs from the interpreter where these programs are one kernel."""
     cases = []
-    for seed in range(100 * block, 100 * (block + 1)):
+    for seed in seeds:
         g = random_graph(seed)
         rng = np.random.default_rng(seed)
-        count = instances(block)
+        count = instances(turn)
         cases.append(case_of(g, [samples(d, count, rng) for d in g.input_dtypes], count))
-    assert run_bundle(cases, block) == {}
+    return run_bundle(cases, turn)
 
 
-@pytest.mark.parametrize("block", long_after(2, range(BLOCKS)))
+def test_a_few_random_programs_in_one_kernel():
+    assert differences(range(1000, 1025), 0) == {}
+
+
+@pytest.mark.parametrize("block", long_after(0, range(10)))
+def test_many_random_programs_in_one_kernel(block):
+    assert differences(range(100 * block, 100 * (block + 1)), block) == {}
+
+
+@pytest.mark.parametrize("block", long_after(0, range(BLOCKS)))
 def test_random_programs(block):
     for seed in range(block * PROGRAMS, (block + 1) * PROGRAMS):
         g = random_graph(seed)
