@@ -16,7 +16,6 @@ from archimedes.graph.ops import ARITY, CODES, CONST, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Map, Scan, Switch, While
 from archimedes.graph.regions.base import Region
-from archimedes.graph.walk import Outputs, Walk
 
 __all__ = ["side_by_side"]
 
@@ -44,52 +43,71 @@ def side_by_side(graph: Graph, lanes: int) -> Graph:
 
 
 def _rewritten(graph: Graph, lanes: int, known: dict[str, Graph]) -> Graph:
-    if not (graph.regions or any(_IS_ELEMENTARY[code] for code in graph.op)):
+    if not (graph.regions or any(map(_IS_ELEMENTARY.__getitem__, graph.op))):
         return graph
     found = known.get(graph.digest())
     if found is None:
-        found = known[graph.digest()] = _Together(graph, lanes, known).written()
+        bodies = {
+            i: [_rewritten(body, lanes, known) for body in region.bodies]
+            for i, region in graph.regions.items()
+            if _has_lanes_free(region)
+        }
+        changed = {
+            i: new
+            for i, new in bodies.items()
+            if any(x is not y for x, y in zip(new, graph.regions[i].bodies))
+        }
+        groups = _groups(graph, lanes)
+        found = _Renumbering(graph, changed).written(groups) if changed or groups else graph
+        known[graph.digest()] = found
     return found
 
 
-class _Together(Walk):
-    def __init__(self, src: Graph, lanes: int, known: dict[str, Graph]) -> None:
-        dst = Graph()
-        super().__init__(dst, src, [dst.input(dtype) for dtype in src.input_dtypes])
-        self.live = src.live()
-        self.bodies = {
-            i: [_rewritten(body, lanes, known) for body in src.regions[i].bodies]
-            for i in self.live
-            if src.op[i] == REGION and _has_lanes_free(src.regions[i])
-        }
-        self.groups = _groups(src, self.live, lanes)
+class _Renumbering:
+    """The nodes of a graph in another order, with maps among them: nothing is simplified anew."""
 
-    def written(self) -> Graph:
-        src = self.src
-        same = all(
-            new is old
-            for i, bodies in self.bodies.items()
-            for new, old in zip(bodies, src.regions[i].bodies)
-        )
-        if same and not self.groups:
-            return src
-        done: set[int] = set()
-        for group in self.groups:
+    def __init__(self, src: Graph, bodies: dict[int, list[Graph]]) -> None:
+        self.src, self.dst, self.bodies = src, Graph(), bodies
+        self.dst.tables = list(src.tables)
+        self.to: dict[int, int] = {}
+
+    def written(self, groups: Sequence[Sequence[_Row]]) -> Graph:
+        """Return the graph with these groups as maps."""
+        src, dst, to = self.src, self.dst, self.to
+        self._further(src.inputs)
+        for group in groups:
             # What its arguments are made of comes before, whatever order it was written in.
-            self._further(src.live([j for row in group for j in row.operands]), done)
-            self._place(group, done)
-        self._further(self.live, done)
-        self.dst.outputs = self.outputs()
-        self.dst.input_names, self.dst.output_names = src.input_names, src.output_names
-        return self.dst
+            self._further(src.live([j for row in group for j in row.operands]))
+            self._place(group)
+        self._further(src.live())
+        dst.inputs, dst.outputs = ([to[i] for i in ids] for ids in (src.inputs, src.outputs))
+        dst.input_names, dst.output_names = src.input_names, src.output_names
+        return dst
 
-    def _further(self, nodes: Sequence[int], done: set[int]) -> None:
-        new = [i for i in nodes if i not in done]
-        self.run(new)
-        done.update(new)
+    def _further(self, nodes: Sequence[int]) -> None:
+        """Append those of the nodes that are not there yet."""
+        src, dst, to = self.src, self.dst, self.to
+        new = [i for i in nodes if i not in to]
+        first = len(dst.op)
+        to.update(zip(new, range(first, first + len(new))))
+        dst.op += [src.op[i] for i in new]
+        arity = [ARITY[src.op[i]] for i in new]
+        # Operands move; what is stored in their place (an input's position) does not.
+        for number, name in enumerate("abc"):
+            old = getattr(src, name)
+            moved = [to[old[i]] if n > number else old[i] for i, n in zip(new, arity)]
+            getattr(dst, name).extend(moved)
+        dst.dtype += [src.dtype[i] for i in new]
+        dst.value.update((to[i], src.value[i]) for i in new if i in src.value)
+        for i in new:
+            if src.op[i] == REGION:
+                region = src.regions[i]
+                moved_region = region.with_inputs([to[j] for j in region.inputs.tolist()])
+                bodies = self.bodies.get(i)
+                dst.regions[to[i]] = moved_region.with_bodies(bodies) if bodies else moved_region
 
-    def _place(self, group: Sequence[_Row], done: set[int]) -> None:
-        """Write a map, and note where its results are."""
+    def _place(self, group: Sequence[_Row]) -> None:
+        """Append a map, and note where its results are."""
         body = Graph()
         inputs = [body.input(self.src.dtype[j]) for j in group[0].operands]
         codes = sorted({code for row in group for code in row.nodes})
@@ -97,14 +115,7 @@ class _Together(Walk):
         given = np.array([self.to[j] for row in group for j in row.operands])
         outs = self.dst.region(Map(given, body, len(group), len(inputs)))
         for row, results in zip(group, outs.reshape(len(group), -1).tolist()):
-            for code, i in row.nodes.items():
-                self.to[i] = results[codes.index(code)]
-                done.add(i)
-
-    def region(self, i: int, region: Region) -> Outputs:
-        bodies = self.bodies.get(i)
-        moved = self.moved(region)
-        return self.dst.region(moved if bodies is None else moved.with_bodies(bodies)).tolist()
+            self.to.update((i, results[codes.index(code)]) for code, i in row.nodes.items())
 
 
 def _has_lanes_free(region: Region) -> bool:
@@ -114,19 +125,20 @@ def _has_lanes_free(region: Region) -> bool:
     )
 
 
-def _groups(g: Graph, live: Sequence[int], lanes: int) -> list[list[_Row]]:
+def _groups(g: Graph, lanes: int) -> list[list[_Row]]:
     """Return what may be computed together, in an order in which it can be."""
     rows: dict[tuple[int, ...], _Row] = {}
-    for i in live:
+    for i in () if g.effects() else g.live():
         code = g.op[i]
-        operands = (g.a[i], g.b[i], g.c[i])[: ARITY[code]]
-        # Functions of constants are shorter.
-        if _IS_ELEMENTARY[code] and all(g.op[j] != CONST for j in operands):
-            family = _WITH.get(code, code)
-            rows.setdefault((family, *operands), _Row(operands, {})).nodes[code] = i
+        if _IS_ELEMENTARY[code]:
+            operands = (g.a[i], g.b[i], g.c[i])[: ARITY[code]]
+            # Functions of constants are shorter.
+            if all(g.op[j] != CONST for j in operands):
+                family = _WITH.get(code, code)
+                rows.setdefault((family, *operands), _Row(operands, {})).nodes[code] = i
     if 2 * len(rows) <= lanes:
         return []
-    places = _places(g, live)
+    places = _places(g, g.live([j for row in rows.values() for j in row.operands]))
     alike: dict[tuple[int, ...], list[_Row]] = {}
     for (family, *_), row in rows.items():
         level = max(places[j][0] for j in row.operands)
