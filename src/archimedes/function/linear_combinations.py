@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,15 +119,11 @@ class _Combination(NamedTuple):
         base = next(rest) if self.base else None
         return total if base is None else base if total is None else add(base, total)
 
-    def __call__(self, g: Graph, *ids: int) -> int:
-        """Append it for one element; returns its id."""
-        emit = g.emit
-        return self.of(
-            ids,
-            lambda a, b: emit(_MUL, a, b),
-            lambda a, b: emit(_ADD, a, b),
-            lambda w: g.const(w, F64),
-        )
+    def written(self, g: Graph, elements: Iterable[Sequence[int]]) -> list[int]:
+        """Append it for each element, given by the ids of its values; returns their ids."""
+        numbers = {w: g.const(w, F64) for w in self.factors if w != 1.0}
+        mul, add = partial(g.emit, _MUL), partial(g.emit, _ADD)
+        return [self.of(ids, mul, add, numbers.__getitem__) for ids in elements]
 
 
 def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
@@ -136,7 +133,9 @@ def _emitted(arrays: Sequence[SymbolicArray], make: _Combination) -> np.ndarray:
     shape = np.broadcast(*operands).shape
     if in_loops(g, int(np.prod(shape)), *operands):
         dtypes = [F64] * len(operands)
-        return elementwise(g, operands, dtypes, shape, lambda body, *ids: make(body, *ids))[0]
+        one = elementwise(
+            g, operands, dtypes, shape, lambda body, *ids: make.written(body, [ids])[0]
+        )
+        return one[0]
     columns = [np.broadcast_to(trace.ids_of(a), shape).ravel().tolist() for a in arrays]
-    flat = [make(g, *ids) for ids in zip(*columns)]
-    return np.array(flat, dtype=np.int64).reshape(shape)
+    return np.array(make.written(g, zip(*columns)), dtype=np.int64).reshape(shape)

@@ -73,8 +73,8 @@ def hashed(g: Graph, lasting: bool, data: bool = True) -> str:
     for part in (g.op, g.a, g.b, g.c, g.dtype, g.inputs, g.outputs):
         h.update(np.asarray(part, dtype=np.int64).tobytes())
         h.update(b"|")
-    for i, value in g.value.items():
-        h.update(repr((i, constant_key(value, g.dtype[i]))).encode())
+    constants = [(i, constant_key(value, g.dtype[i])) for i, value in g.value.items()]
+    h.update(repr(constants).encode())
     for table in g.tables:
         inside = data or len(table) < LONG_TABLE
         content = table_digest(table) if inside else f"#{len(table)}"

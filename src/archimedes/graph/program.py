@@ -269,23 +269,27 @@ class Graph(Nodes):
 
     def digest(self) -> str:
         """Return a hash of the program's content. Call it only on finished graphs."""
-        if self._digest is None:
-            self._digest = hashed(self, lasting=False)
-        return self._digest
+        return self._hashed(False, True)
+
+    def _hashed(self, lasting: bool, data: bool) -> str:
+        found = self._digests.get((lasting, data))
+        if found is None:
+            found = self._digests[lasting, data] = hashed(self, lasting, data)
+        return found
 
     def lasting_digest(self) -> str:
         """Return a hash of what the program computes, the same in every process.
 
         Derivative rules, which are objects of one process, are left out.
         """
-        return hashed(self, lasting=True)
+        return self._hashed(True, True)
 
     def form_digest(self) -> str:
         """Return a lasting hash of the program without what is in its longer tables.
 
         Programs that differ in such data only have the same: see ``graph/table_data.py``.
         """
-        return hashed(self, lasting=True, data=False)
+        return self._hashed(True, False)
 
     def __repr__(self) -> str:
         return render(self)

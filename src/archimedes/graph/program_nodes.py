@@ -38,7 +38,7 @@ class Nodes:
 
     __slots__ = (
         "_constants",
-        "_digest",
+        "_digests",
         "_index",
         "_pattern",
         "a",
@@ -78,7 +78,8 @@ class Nodes:
         self.reference_starts: list[int] = []
         self.referenced: list[int] = []
         self._index: dict[tuple[Any, ...], int] = {}
-        self._digest: str | None = None
+        #: Hashes of the finished program, by what counts in them.
+        self._digests: dict[tuple[bool, bool], str] = {}
         #: Ids of small constant arrays by content: a matrix is used many times.
         self._constants: dict[Any, np.ndarray] = {}
         #: Kept by ``derivatives/sparsity.py`` for bodies, which are finished.
