@@ -16,6 +16,7 @@ from archimedes.backends.llvm.lowering.batches.streams import fence, may_stream,
 from archimedes.backends.llvm.lowering.batches.tiles import (
     Rows,
     announce_store,
+    first_row,
     gather,
     lines_of,
     load_tile,
@@ -147,13 +148,13 @@ class _Loop:
         """Fill the tile of the instances from ``first`` on, in the frame ``at``."""
         f, whole = self.f, self._whole(first)
         self._fill("in", self.inputs, gather(f, whole, first, "%end", self.given))
-        places = self._places(whole, first)
-        self._fill("out", self.outputs, places)
+        self._fill("out", self.outputs, self._places(whole, first))
         for far, k in self.far:
             fetch, after = f.label(), f.label()
             f.fork(far, fetch, after)
             f.start(fetch)
-            announce_store(f, places[k], self.results[k].items, self.results[k].dtype)
+            rows = self.results[k]
+            announce_store(f, first_row(f, rows, first), rows.items, rows.dtype)
             f.jump(after)
         f.line(f"call void @load_tile(ptr {at}, ptr %tile.in, ptr %tile.out){self.inline}")
 

@@ -18,6 +18,7 @@ from archimedes.backends.lowering.values import Place
 __all__ = [
     "Rows",
     "announce_store",
+    "first_row",
     "gather",
     "lines_of",
     "load_tile",
@@ -242,14 +243,15 @@ def _only_part(f: Function, whole: str) -> Iterator[None]:
     f.jump(after)
 
 
-def _first_row(f: Function, rows: Rows, first: str) -> str:
+def first_row(f: Function, rows: Rows, first: str) -> str:
+    """Return where the instances from ``first`` on are in an array."""
     offset = f.value(f"mul i64 {first}, {rows.items * ITEM_BYTES[rows.dtype]}")
     return f.value(f"getelementptr i8, ptr {rows.base}, i64 {offset}")
 
 
 def places_of(f: Function, whole: str, first: str, rows: list[Rows]) -> list[str]:
     """Return where a tile has its instances: in the arrays, or an incomplete one in the room."""
-    starts = [_first_row(f, r, first) for r in rows]
+    starts = [first_row(f, r, first) for r in rows]
     return [
         f.value(f"select i1 {whole}, ptr {start}, ptr {r.room}") for r, start in zip(rows, starts)
     ]
@@ -264,7 +266,7 @@ def gather(f: Function, whole: str, first: str, end: str, given: list[Rows]) -> 
         left = f.value(f"sub i64 {end}, {first}")
         last = f.value(f"sub i64 {left}, 1")
         for r in given:
-            _copy_rows(f, r, _first_row(f, r, first), r.room, f.spelling.lanes, last)
+            _copy_rows(f, r, first_row(f, r, first), r.room, f.spelling.lanes, last)
     return places_of(f, whole, first, given)
 
 
@@ -273,4 +275,4 @@ def scatter(f: Function, whole: str, first: str, end: str, results: list[Rows]) 
     with _only_part(f, whole):
         left = f.value(f"sub i64 {end}, {first}")
         for r in results:
-            _copy_rows(f, r, r.room, _first_row(f, r, first), left)
+            _copy_rows(f, r, r.room, first_row(f, r, first), left)
