@@ -201,35 +201,113 @@ def _named(text: str, n: int, times: list[float]) -> dict[str, float]:
 
 
 def _policies(n: int) -> dict[str, float]:
-    """Many policies at once, with weights that are constant: as matrices in NumPy."""
+    """Many policies at once: with weights that are constant, or an argument, and gradients."""
     import jax
     import jax.numpy as jnp
 
     import archimedes as arc
 
     rng = np.random.default_rng(2)
-    w1, w2, w3 = (0.1 * rng.standard_normal(s) for s in ((256, 8), (256, 256), (2, 256)))
-    _readonly(w1, w2, w3)
+    w1, w2, w3 = w = tuple(0.1 * rng.standard_normal(s) for s in ((256, 8), (256, 256), (2, 256)))
+    _readonly(*w)
     x = rng.standard_normal((n, 8))
-    given = jnp.asarray(x)
-    ours, fast = (
-        arc.vmap(
-            arc.compile(lambda x: w3 @ np.tanh(w2 @ np.tanh(w1 @ x)), numerics=mode), threads=1
-        )
+
+    def policy(np: Any, w: Any, x: Any) -> Any:
+        return w[2] @ np.tanh(w[1] @ np.tanh(w[0] @ x))
+
+    def constant(np: Any) -> Callable[..., Any]:
+        return lambda x: policy(np, w, x)
+
+    def cost(np: Any) -> Callable[..., Any]:
+        return lambda x: np.sum(policy(np, w, x) ** 2)
+
+    def given(np: Any) -> Callable[..., Any]:
+        return lambda w, x: policy(np, w, x)
+
+    by_matrices = _least_cpu(lambda: np.tanh(np.tanh(x @ w1.T) @ w2.T) @ w3.T)[0]
+    same = _batch_times(constant(np), constant(jnp), (x,), by_matrices)
+    free = _batch_times(given(np), given(jnp), (w, x), by_matrices)
+    back = _batch_times(arc.grad(cost(np)), jax.grad(cost(jnp)), (x,), np.nan)
+    return {
+        **_named("2 x 256 tanh policies", n, same),
+        **_named("weights an argument", n, free),
+        **_named("gradients of policies", n, back),
+    }
+
+
+def _batch_times(ours: Any, theirs: Any, given: tuple[Any, ...], plain: float) -> list[float]:
+    """Seconds of a batch in both modes, of NumPy as given, of JAX and of a copy."""
+    import jax
+    import jax.numpy as jnp
+
+    import archimedes as arc
+
+    axes = (*[None] * (len(given) - 1), 0)
+    strict, fast = (
+        arc.vmap(arc.compile(ours, numerics=mode), in_axes=axes, threads=1)
         for mode in ("strict", "fast")
     )
-    theirs = jax.jit(jax.vmap(lambda x: w3 @ jnp.tanh(w2 @ jnp.tanh(w1 @ x))))
+    other, arrays = jax.jit(jax.vmap(theirs, in_axes=axes)), jax.tree.map(jnp.asarray, given)
     for _ in range(4):
-        ours(x), fast(x)
-    theirs(given).block_until_ready()
+        strict(*given), fast(*given)
+    other(*arrays).block_until_ready()
     times = _least_cpu(
-        lambda: ours(x),
-        lambda: fast(x),
-        lambda: np.tanh(np.tanh(x @ w1.T) @ w2.T) @ w3.T,
-        lambda: theirs(given).block_until_ready(),
-        lambda: x.copy(),
+        lambda: strict(*given),
+        lambda: fast(*given),
+        lambda: other(*arrays).block_until_ready(),
+        lambda: given[-1].copy(),
     )
-    return _named("2 x 256 tanh policies", n, times)
+    return [*times[:2], plain, *times[2:]]
+
+
+#: Programs of one call that is cut into pieces for threads, with NumPy's BLAS on as many.
+CUT = {
+    "A @ x": (lambda a, x: a @ x, lambda n: ((n, n), (n,)), (1_000, 2_000)),
+    "A @ B": (lambda a, b: a @ b, lambda n: ((n, n), (n, n)), (200, 1_000)),
+}
+CUT_FUSED = ("x*y + x", "sqrt(x*x + y*y)", "tanh(x + y)")
+CUT_SIZES = (100_000, 1_000_000, 10_000_000)
+
+
+def measure_threads() -> dict[str, float]:
+    """Programs over all cores: seconds of wall clock, ours and NumPy's."""
+    import archimedes as arc
+
+    tasks = [
+        (text, n, lambda x, y, program=program: program(np, x, y), ((n,), (n,)))
+        for text, program in FUSED.items()
+        if text in CUT_FUSED
+        for n in CUT_SIZES
+    ]
+    tasks += [(text, n, f, shapes(n)) for text, (f, shapes, sizes) in CUT.items() for n in sizes]
+    found = {}
+    for text, n, program, shapes in tasks:
+        given = [np.random.default_rng(0).standard_normal(shape) for shape in shapes]
+        f = arc.compile(program)
+        for _ in range(FIRST_CALLS if n < CUT_SIZES[-1] else 4):
+            f(*given)
+        ours, plain = _least(
+            lambda f=f, given=given: f(*given),
+            lambda f=program, given=given: f(*given),
+        )
+        found |= {f"{text}|{n}|ours": ours, f"{text}|{n}|NumPy": plain}
+    return found
+
+
+def _threads_table() -> Table:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    os.environ.update(dict.fromkeys(THREADS, str(cores)))
+    found = medians(in_processes("benchmarks.wide_arrays", "measure_threads", PROCESSES))
+    rows = []
+    for text, n in dict.fromkeys(tuple(key.split("|")[:2]) for key in found):
+        ours, plain = (found[f"{text}|{n}|{who}"] for who in ("ours", "NumPy"))
+        rows.append([text, f"{int(n):,}", f"{1e6 * ours:.1f} us", f"{plain / ours:.2f}"])
+    note = (
+        f"Wall clock on {cores} cores, least of many, medians of {PROCESSES} processes; NumPy's "
+        "time over ours. Loops from about 70 us on are cut into pieces for threads; NumPy's "
+        "elementwise functions have one thread, its BLAS as many as ours."
+    )
+    return Table("One call over threads", ["program", "size", "ours", "NumPy"], rows, note)
 
 
 def _fused_table() -> Table:
@@ -238,7 +316,7 @@ def _fused_table() -> Table:
     rows = []
     for text, n in dict.fromkeys(tuple(key.split("|")[:2]) for key in found):
         ours, fast, plain, other, copy = (found[f"{text}|{n}|{k}"] for k in COLUMNS)
-        ratios = [f"{x / ours:.2f}" for x in (plain, other, copy)]
+        ratios = ["" if np.isnan(x) else f"{x / ours:.2f}" for x in (plain, other, copy)]
         fused = [f"{1e6 * fast:.1f} us", f"{other / fast:.2f}"]
         rows.append([text, f"{int(n):,}", f"{1e6 * ours:.1f} us", *ratios, *fused])
     note = (
@@ -269,4 +347,5 @@ def tables() -> list[Table]:
         "time over ours, one thread, then each call; of gradients, twice the function's in NumPy "
         "over ours; of the gradient in weights, our own function over its gradient."
     )
-    return [Table("Wide arrays", ["program", "first", "ratio"], rows, note), _fused_table()]
+    first = Table("Wide arrays", ["program", "first", "ratio"], rows, note)
+    return [first, _fused_table(), _threads_table()]
