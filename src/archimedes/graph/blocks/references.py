@@ -187,10 +187,12 @@ def as_block(g: Graph, ids: np.ndarray, dtype: int) -> int:
         body = Graph()
         body.outputs = [body.input(item_type(g.dtype[box.block]))]
         return loops(g, [box.block], [box.read], body, ids.shape)[0]
-    runs = _runs(g, flat)
-    if len(runs) <= _MANY_BOXES or not any_reference(flat):
-        return _packed(g, flat, runs, dtype)
     block = block_of(g, flat)
+    # A run has at most two changes of the step at its end: so many are too many runs.
+    if block is None or np.count_nonzero(np.diff(flat, 2)) <= 2 * _MANY_BOXES:
+        runs = _runs(g, flat)
+        if len(runs) <= _MANY_BOXES or not any_reference(flat):
+            return _packed(g, flat, runs, dtype)
     if block is None:
         return _gathered_from_several(g, flat, dtype)
     return _gathered(g, block, flat - g.first_reference(block))

@@ -102,7 +102,7 @@ def column_colors(pattern: Pattern) -> np.ndarray:
         # No fewer will do, and neighbours that share a row are never further apart.
         return np.where(turned.counts > 0, np.arange(len(turned.counts)) % max(1, width), -1)
     rows, starts = turned.columns.tolist(), turned.starts
-    colors = np.full(pattern.shape[1], -1, dtype=np.int64)
+    colors = [-1] * pattern.shape[1]
     taken = [0] * pattern.shape[0]  # colours of each row so far
     for j in np.argsort(-turned.counts, kind="stable")[: np.count_nonzero(turned.counts)].tolist():
         mine = rows[starts[j] : starts[j + 1]]
@@ -113,7 +113,7 @@ def column_colors(pattern: Pattern) -> np.ndarray:
         for i in mine:
             taken[i] |= free
         colors[j] = free.bit_length() - 1
-    return colors
+    return np.array(colors, dtype=np.int64)
 
 
 def star_colors(pattern: Pattern) -> np.ndarray:
