@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.backends.interpreter import evaluate as run_graph
+from archimedes.graph.dtypes import DTYPES, item_type
+from archimedes.graph.regions import Sort
 from archimedes.symbolic.numpy_functions import wide_sorting
 from archimedes.symbolic.numpy_functions.wide_sorting import MERGED
 
@@ -58,6 +61,28 @@ def test_derivatives_go_to_where_elements_were():
     wanted = np.empty(len(x))
     wanted[np.argsort(x)] = weights
     np.testing.assert_array_equal(slope, wanted)
+
+
+@pytest.mark.parametrize("merged", [8, MERGED])
+@pytest.mark.parametrize("shape", [(1, 64), (3, 70), (2, 129)])
+def test_what_the_code_does_is_numpy_s_sort(monkeypatch, shape, merged):
+    """The interpreter asks NumPy; code merges, or exchanges: the same positions."""
+    monkeypatch.setattr(wide_sorting, "MERGED", merged)
+    x = with_ties(shape)
+    graph = arc.compile(lambda x: np.argsort(x, axis=1, kind="stable")).recording(x).blocks
+    (region,) = (r for r in graph.regions.values() if isinstance(r, Sort))
+    rng = np.random.default_rng(4)
+    key = rng.integers(-5, 5, x.size).astype(DTYPES[item_type(region.body.input_dtypes[0])])
+    (found,) = region.evaluate([key], None)
+    assert np.array_equal(found, run_graph(region.body, [key])[0])
+    wanted = np.argsort(key.reshape(shape), axis=1, kind="stable")
+    assert np.array_equal(found.reshape(shape), wanted)
+
+
+def test_the_interpreter_sorts_a_hundred_thousand():
+    x = with_ties((100_003,))
+    found = arc.compile(lambda x: np.argsort(x, kind="stable"), backend="interpreter")(x)
+    assert np.array_equal(found, np.argsort(x, kind="stable"))
 
 
 @pytest.mark.long

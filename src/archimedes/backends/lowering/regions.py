@@ -30,6 +30,7 @@ from archimedes.graph.regions import (
     Region,
     Scan,
     Solve,
+    Sort,
     Switch,
     While,
 )
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["REGIONS", "lower_region"]
 
 
-def _call(low: Lowering, scope: Scope, region: Call, outs: Sequence[int]) -> None:
+def _call(low: Lowering, scope: Scope, region: Call | Sort, outs: Sequence[int]) -> None:
     given = scope.bindings(region.inputs.tolist())
     # Blocks that an array waits for go straight there.
     direct = {i: to for i in outs if (to := scope.destination(i)) is not None}
@@ -141,6 +142,7 @@ def _host(low: Lowering, scope: Scope, region: Host, outs: Sequence[int]) -> Non
 #: Lowering of every region.
 REGIONS: dict[type[Region], Callable[..., None]] = {
     Call: _call,
+    Sort: _call,
     Scan: lower_scan,
     While: lower_while,
     Switch: _switch,

@@ -15,6 +15,7 @@ from archimedes.graph.regions.pack import Move, Pack
 from archimedes.graph.regions.reads import Affine, Gather
 from archimedes.graph.regions.scan import Scan
 from archimedes.graph.regions.solve import Solve
+from archimedes.graph.regions.sort import Sort
 from archimedes.graph.regions.switch import Switch
 from archimedes.graph.regions.while_loop import While
 
@@ -33,6 +34,7 @@ __all__ = [
     "Region",
     "Scan",
     "Solve",
+    "Sort",
     "Switch",
     "While",
 ]

@@ -3,8 +3,8 @@
 The network is Batcher's (``sorting.py``), its stages loops over the array; pairs of one stage have
 no element in common, so each element finds its partner by itself. Longer arrays are merged: of
 sorted runs twice as long ones are made, element after element, n steps for each doubling. Loops
-find the positions that sort an array, which are integers and have no derivatives; the sorted array
-is then read at these positions.
+find the positions that sort an array, which are integers and have no derivatives (``Sort``, of
+which these loops are the code); the sorted array is then read at these positions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import F32, F64, I64, is_float, item_type
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
-from archimedes.graph.regions import Scan
+from archimedes.graph.regions import Scan, Sort
 from archimedes.graph.regions.reads import Affine, row_major
 from archimedes.symbolic.core.wide import elementwise
 
@@ -28,7 +28,7 @@ _ADD, _SUB, _MUL, _AND, _OR, _LT, _LE, _EQ, _SELECT, _STOP = (
     CODES[name] for name in ("add", "sub", "mul", "and", "or", "lt", "le", "eq", "select", "stop")
 )
 #: Rows from this length on are merged: n log2(n) steps, one after the other, not half the square
-#: of the logarithm, which lanes and interpreter take many at a time.
+#: of the logarithm, which lanes take many at a time.
 MERGED = 4096
 #: Emits whether one record sorts before another.
 Before = Callable[[Graph, tuple[int, ...], tuple[int, ...]], int]
@@ -58,22 +58,30 @@ def sorted_positions(
     Equal records keep their order.
     """
     shape = keys[0].shape
+    numbers = np.broadcast_to(np.arange(shape[1]), shape).reshape(-1).astype(np.int64)
+    if shape[1] < 2:
+        return references(g, g.block(numbers)).reshape(shape)
     merged = shape[1] >= MERGED
     blocks = [_without_derivatives(g, ids, code, merged) for ids, code in zip(keys, codes)]
-    numbers = g.block(np.broadcast_to(np.arange(shape[1]), shape).reshape(-1).astype(np.int64))
-    if shape[1] < 2:
-        return references(g, numbers).reshape(shape)
-    carried = [*blocks, numbers]
-    if merged:
-        return references(g, _merged(g, carried, shape, before)).reshape(shape)
+    body = Graph()
+    records = [*(body.input(g.dtype[i]) for i in blocks), body.block(numbers)]
+    body.outputs = [(_merged if merged else _exchanged_in_stages)(body, records, shape, before)]
+    found = g.region(Sort(blocks, body, *shape))
+    return references(g, int(found[0])).reshape(shape)
+
+
+def _exchanged_in_stages(
+    g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before
+) -> int:
+    """Emit the stages of the network; return the block of the last column, sorted."""
     tables = [g.block(np.array(column)) for column in zip(*stages(shape[1]))]
     body = Graph()
-    records = [body.input(g.dtype[i]) for i in carried]
+    blocks = [body.input(g.dtype[i]) for i in records]
     stage = [body.input(I64) for _ in tables]
-    body.outputs = _exchanged(body, records, stage, shape, before)
+    body.outputs = _exchanged(body, blocks, stage, shape, before)
     count = len(g.tables[g.b[tables[0]]])
-    region = Scan([*carried, *tables], body, count, len(carried), len(tables), stacked=True)
-    return references(g, int(g.region(region)[len(blocks)])).reshape(shape)
+    region = Scan([*records, *tables], body, count, len(records), len(tables), stacked=True)
+    return int(g.region(region)[len(records) - 1])
 
 
 def _merged(g: Graph, records: Sequence[int], shape: tuple[int, ...], before: Before) -> int:
