@@ -93,9 +93,9 @@ def solve(task: Task, name: str) -> Answer:
         monitor.failed(KeyboardInterrupt())
         best = task.start if monitor.best is None else monitor.best
         return _answer(task, best, Status.INTERRUPTED, "")
-    x, best = np.asarray(found.x), task.monitor.best
-    if not np.all(np.isfinite(x)) and best is not None:
-        x = best  # some methods return what they tried last
+    x = np.asarray(found.x)
+    if not np.all(np.isfinite(x)) and monitor.best is not None:
+        x = monitor.best  # some methods return what they tried last
     answer = _answer(task, x, _status(task, found), str(found.message).strip())
     if method.gradient:
         answer.status = _judged(task, answer)

@@ -10,6 +10,9 @@ from __future__ import annotations
 __all__ = ["Filter"]
 
 GAMMA_THETA, GAMMA_PHI, S_THETA, S_PHI, ETA, SMALLEST = 1e-5, 1e-8, 1.1, 2.3, 1e-8, 0.05
+#: How many times the violation of the start is allowed later. The paper's 10,000 lets steps wander
+#: off where the barrier function falls, and has each of them undone by the next.
+MOST = 4.0
 _ROUNDING = 10 * 2.2e-16
 
 
@@ -17,7 +20,7 @@ class Filter:
     """What trial points are judged by."""
 
     def __init__(self, theta: float) -> None:
-        self.most, self.least = 1e4 * max(1.0, theta), 1e-4 * max(1.0, theta)
+        self.most, self.least = MOST * max(1.0, theta), 1e-4 * max(1.0, theta)
         self.entries: list[tuple[float, float]] = []
 
     def clear(self) -> None:

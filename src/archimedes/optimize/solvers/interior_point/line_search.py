@@ -56,7 +56,7 @@ class LineSearch(Restoration):
         if none:
             c = np.zeros_like(c)
             # Not to be left again for little.
-            self.nothing = 1e-1 * self.task.settings.tol
+            self.nothing = max(self.nothing, 1e-1 * self.task.settings.tol)
         step = self.direction(at, sigma, self.mu, c)
         self.prices = at.lam + step.dlam if none else None
         return step, *self.search(at, sigma, step, part, search)

@@ -25,6 +25,8 @@ KAPPA_EPS, KAPPA_MU, THETA_MU, KAPPA_SIGMA = 10.0, 0.2, 1.5, 1e10
 MAX_ITERATIONS, ACCEPTABLE, ENOUGH = 3000, 1e-6, 15
 #: Signs that it does not go on: short steps, no fall of the violation, slow convergence.
 CRAWL, CRAWLING, STUCK, SLOW = 1e-2, 3, 5, 5
+#: Constraints are met where this part of the tolerance is left of them.
+MET = 0.5
 
 
 class InteriorPoint(LineSearch):
@@ -77,10 +79,7 @@ class InteriorPoint(LineSearch):
         try:
             step, trial, alpha = self.moved(at, sigma, part, search)
         except LineSearchFailed:
-            if not self.exact:
-                return self.restored(at, search)
-            self.exact, self.slow = False, -10
-            step, trial, alpha = self.moved(at, sigma, part, search)
+            return self.restored(at, search)
         z, lam = np.empty(at.z.size), np.empty(at.lam.size)
         given = (id(at.z), id(here.d), id(step.dw), id(trial.d))
         prices = (id(at.lam), id(step.dlam), alpha, id(z), id(lam))
@@ -94,8 +93,10 @@ class InteriorPoint(LineSearch):
         before, after = self.theta(at.trial), self.theta(new.trial)
         idle = self.error(new, self.mu) > 0.8 * self.error(at, self.mu) and self.shift_now == 0.0
         idle = alpha == 1.0 and (idle or (before > 0.0 and after > 0.5 * before))
-        self.slow = self.slow + 1 if idle else min(self.slow, 0)
-        self.exact = self.exact or self.slow >= SLOW
+        self.slow = self.slow + 1 if idle else 0
+        if self.slow >= SLOW:
+            # What is left within the tolerance need not be moved by multipliers.
+            self.nothing, self.slow = MET * self.task.settings.tol, 0
         self.stuck = self.stuck + 1 if after > 0.99 * before and self.hopeless(new.trial) else 0
         self.crawling = self.crawling + 1 if alpha < CRAWL else 0
 

@@ -81,8 +81,6 @@ class NewtonSteps(ScaledProblem):
         self.mu = task.settings.more.get("mu_init", FIRST_MU)
         #: The last shift of H that was needed, and the one in use.
         self.shift = self.shift_now = 0.0
-        #: Whether steps are those of the equations as they are, not relaxed by delta.
-        self.exact = False
         self.count = self.n + self.slacks
         self._bind()
 
@@ -230,8 +228,6 @@ class NewtonSteps(ScaledProblem):
 
     def care(self, at: Point) -> Care:
         """Return how exact a step from here need be: far away the next one does better anyway."""
-        if self.exact:
-            return Care.EXACT
         near = self.error(at, 0.0) <= NEAR * self.task.settings.tol
         return Care.REFINED if near else Care.PLAIN
 
