@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
 from archimedes.optimize.solvers.interior_point.band_loops import PANEL
-from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem
+from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care
 from archimedes.optimize.solvers.interior_point.chains import chain_of
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 
@@ -95,8 +95,7 @@ def test_entries_listed_twice_are_added():
     scale = np.array([2.0, 3.0, 5.0])
     system.take_jacobian(evaluator.slope_parts(x)[1], scale)
     A = scale[:, None] * structure.jac_matrix(entries).toarray()[:, chain.band]
-    v, lam = np.array([1.0, -2.0, 0.5]), np.array([0.1, 0.2, -0.4])
-    np.testing.assert_allclose(system.forward(v), A @ v, rtol=1e-14)
+    lam = np.array([0.1, 0.2, -0.4])
     np.testing.assert_allclose(system.transposed(lam), A.T @ lam, rtol=1e-14, atol=1e-16)
     # The unknown that is held has no column in A, but a multiplier.
     held = system.held(evaluator.slope_parts(x)[1], lam)
@@ -108,7 +107,9 @@ def test_entries_listed_twice_are_added():
     r, rc = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 0.2])
     K = np.block([[np.eye(3), A.T], [A, -np.diag(D)]])
     expected = np.linalg.solve(K, np.concatenate([r, rc]))
-    np.testing.assert_allclose(np.concatenate(system.once(r, rc)), expected, rtol=1e-11)
+    np.testing.assert_allclose(
+        np.concatenate(system.solve(r, rc, Care.PLAIN)[:2]), expected, rtol=1e-11
+    )
 
 
 def test_logarithms_of_distances(loops):

@@ -270,15 +270,6 @@ def transposed(
             y[at] = w.plus(y[at], jac[p], value)
 
 
-def product(w: Any, jac: Any, columns: Any, starts: Any, m: Any, x: Any, y: Any) -> None:
-    """y = A x."""
-    with w.loop(0, m) as i:
-        total = w.variable(0.0)
-        with w.loop(starts[i * 2], starts[i * 2 + 2]) as p:
-            total.add_product(jac[p], x[columns[p]])
-        y[i] = total.get()
-
-
 def refined(
     w: Any,
     M: Any,
@@ -358,5 +349,4 @@ functions: dict[str, tuple[str, Callable[..., None]]] = {
     "times": ("FFiiiiiiFF", times),
     "refined": ("FFFFFFIIFiiiiiiiFFFFFFFFFF", refined),
     "transposed": ("FIIiFFFi", transposed),
-    "product": ("FIIiFF", product),
 }

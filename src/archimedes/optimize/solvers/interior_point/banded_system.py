@@ -35,19 +35,16 @@ __all__ = ["BandedSystem", "Care"]
 
 #: Rows of A are scaled to sizes between 1 and 100.
 DELTA = 1e-9
-REFINEMENTS, RESIDUAL = 8, 1e-10
 
 
 class Care(Enum):
     """How a system is solved: the effect of delta and of rounding is left, or taken away.
 
-    PLAIN leaves them, REFINED takes them away but for equations that are almost dependent, EXACT
-    from these, too.
+    PLAIN leaves them, REFINED takes them away but for equations that are almost dependent.
     """
 
     PLAIN = auto()
     REFINED = auto()
-    EXACT = auto()
 
 
 class BandedSystem:
@@ -158,9 +155,7 @@ class BandedSystem:
         self._solve = partial(loops.by_factors, *system)
         more = (self._H, self._diagonal, self._given_D, self._D, self._room)
         self._refine = partial(loops.refined, *system, *map(id, more))
-        self._product = partial(loops.times, id(self._H), id(self._diagonal), *sizes)
         self._transposed = partial(loops.transposed, *A, self.m)
-        self._forward = partial(loops.product, *A, self.m)
 
     def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
         """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
@@ -208,37 +203,11 @@ class BandedSystem:
             self._same_D = None if D.flags.writeable else D
         return self._factor() == 0
 
-    def times(self, x: np.ndarray) -> np.ndarray:
-        """Return H x, its diagonal included."""
-        found = np.empty(self.n)
-        self._product(id(x), id(found))
-        return found
-
-    def forward(self, x: np.ndarray) -> np.ndarray:
-        """Return A x."""
-        found = np.empty(self.m)
-        self._forward(id(x), id(found))
-        return found
-
     def transposed(self, lam: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
         """Return start + A^T lam."""
         found = np.empty(self.n)
         self._transposed(id(lam), id(self._zeros if start is None else start), id(found), self.n)
         return found
-
-    def once(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve with the factors; what r has behind its n numbers is zero in the result."""
-        x, lam = np.zeros(r.size), np.empty(self.m)
-        self._solve(id(r), id(rc), id(x), id(lam))
-        return x, lam
-
-    def _rest(self, v: np.ndarray, right: np.ndarray) -> np.ndarray:
-        x, lam = v[: self.n].copy(), v[self.n :].copy()
-        top = self.transposed(lam, self.times(x))
-        return right - np.concatenate([top, self.forward(x) - self._given_D * lam])
-
-    def _by_factors(self, right: np.ndarray) -> np.ndarray:
-        return np.concatenate(self.once(right[: self.n].copy(), right[self.n :].copy()))
 
     def solve(
         self, r: np.ndarray, rc: np.ndarray, care: Care = Care.REFINED
@@ -253,46 +222,9 @@ class BandedSystem:
             self._refine(id(r), id(rc), id(x), id(lam), id(out))
             left, given, size = out.tolist()
             return x, lam, left / (max(given, 1e-300) + size)
-        x, lam = self.once(r, rc)
-        if care is Care.PLAIN:
-            return x, lam, 0.0
-        v, right = np.concatenate([x[: self.n], lam]), np.concatenate([r[: self.n], rc])
-        size = max(_largest(right), 1e-300)
-        v, left = self._accelerated(v, self._rest(v, right), right, size)
-        x[: self.n] = v[: self.n]
-        return x, v[self.n :].copy(), left
-
-    def _accelerated(
-        self, v: np.ndarray, rest: np.ndarray, right: np.ndarray, size: float
-    ) -> tuple[np.ndarray, float]:
-        """Refine by GMRES, the factors being its preconditioner."""
-        norm = float(np.linalg.norm(rest))
-        basis, images = [rest / norm], []
-        H = np.zeros((REFINEMENTS + 1, REFINEMENTS))
-        best, least = v, _largest(rest) / (size + _largest(v[: self.n]))
-        zero = np.zeros_like(rest)
-        for k in range(REFINEMENTS):
-            images.append(self._by_factors(basis[k]))
-            new = -self._rest(images[k], zero)
-            for j, b in enumerate(basis):
-                H[j, k] = b @ new
-                new = new - H[j, k] * b
-            H[k + 1, k] = np.linalg.norm(new)
-            e = np.zeros(k + 2)
-            e[0] = norm
-            y = np.linalg.lstsq(H[: k + 2, : k + 1], e, rcond=None)[0]
-            moved = v + sum(a * b for a, b in zip(y, images))
-            now = _largest(self._rest(moved, right)) / (size + _largest(moved[: self.n]))
-            if now < least:
-                best, least = moved, now
-            if least < RESIDUAL or H[k + 1, k] < 1e-14 * norm:
-                break
-            basis.append(new / H[k + 1, k])
-        return best, least
-
-
-def _largest(v: np.ndarray) -> float:
-    return float(np.abs(v).max()) if v.size else 0.0
+        x, lam = np.zeros(r.size), np.empty(self.m)
+        self._solve(id(r), id(rc), id(x), id(lam))
+        return x, lam, 0.0
 
 
 def _multiple(count: int, of: int) -> int:
