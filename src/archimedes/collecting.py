@@ -43,7 +43,19 @@ class Rarely:
             self._inside -= 1
             # A pace that was set meanwhile is somebody's wish.
             if not self._inside and gc.get_threshold() == (PACE, *self._before[1:]):
+                if gc.get_count()[0] > self._before[0]:
+                    _grow_old()
                 gc.set_threshold(*self._before)
+
+
+def _grow_old() -> None:
+    """Put all objects among the old ones, as most of the new ones stay, without looking at each.
+
+    The next collection of old ones finds what is left of cycles among them.
+    """
+    if not gc.get_freeze_count():  # nobody keeps objects from the collector
+        gc.freeze()
+        gc.unfreeze()
 
 
 rarely = Rarely()

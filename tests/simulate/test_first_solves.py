@@ -51,6 +51,39 @@ def test_the_collector_rests_while_much_is_made_and_then_goes_on():
     assert gc.get_threshold() == before
 
 
+GROWING = """
+import gc
+import archimedes
+from archimedes.collecting import rarely
+
+class Loop:
+    pass
+
+looked = []
+gc.collect()
+gc.callbacks.append(lambda phase, info: looked.append(phase))
+with rarely:
+    kept = [Loop() for _ in range(3000)]
+    for one in kept:
+        one.me = one
+more = [[] for _ in range(100)]
+assert not looked, "new objects that stay are looked through at once"
+del kept, one
+assert gc.collect() >= 3000, "cycles among them are found later"
+gc.freeze()
+frozen = gc.get_freeze_count()
+with rarely:
+    kept = [[] for _ in range(3000)]
+assert gc.get_freeze_count() == frozen, "what a user keeps from the collector stays so"
+"""
+
+
+def test_what_was_made_meanwhile_is_not_looked_through_at_once():
+    # The collector of this process is that of the tests.
+    done = subprocess.run([sys.executable, "-c", GROWING], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_pace_that_users_set_stays():
     before = gc.get_threshold()
     try:
