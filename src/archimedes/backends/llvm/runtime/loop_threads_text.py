@@ -39,24 +39,19 @@ SIZE = 384
 PIECES, LOOKS = 4, 2000
 
 
-def _at(name: str) -> str:
-    """Write the address of a word of the state."""
-    return f"getelementptr i8, ptr %state, i64 {OFFSETS[name]}"
-
-
-def text(triple: str) -> str:
-    """Return the module: ``arc_loop_entries`` returns the two functions, of loops and helpers."""
-    addresses = "\n".join(f"  %{name}.at = {_at(name)}" for name in OFFSETS)
-    return f"""target triple = "{triple}"
+#: One address leads to both functions.
+_ENTRIES = """
 @state.at = internal global ptr null
 @entries = internal constant [2 x ptr] [ptr @over_threads, ptr @help]
 
-define ptr @arc_loop_entries(ptr %state) {{
+define ptr @arc_loop_entries(ptr %state) {
   store ptr %state, ptr @state.at
   ret ptr @entries
-}}
-
-define internal void @pieces(ptr %state) nounwind {{
+}
+"""
+#: Takes pieces of the loop until there are none.
+_WORK = """
+define internal void @pieces(ptr %state) nounwind {
 {addresses}
   %function = load ptr, ptr %function.at
   %frame = load ptr, ptr %frame.at
@@ -77,9 +72,11 @@ piece:
   br label %more
 end:
   ret void
-}}
-
-define internal void @help(i64 %number) nounwind {{
+}
+"""
+#: What a helper does, forever.
+_HELP = """
+define internal void @help(i64 %number) nounwind {
   %state = load ptr, ptr @state.at
 {addresses}
   %bells = load ptr, ptr %bells.at
@@ -112,10 +109,12 @@ look:
 tell:
   call void %release(ptr %finished)
   br label %sleep
-}}
-
+}
+"""
+#: What a loop calls.
+_OVER_THREADS = """
 define internal void @over_threads(ptr %function, ptr %frame, ptr %in, ptr %out, i64 %count,
-                                   i64 %grain, ptr %done) nounwind {{
+                                   i64 %grain, ptr %done) nounwind {
   %state = load ptr, ptr @state.at
 {addresses}
   %paused = load atomic i64, ptr %paused.at seq_cst, align 8
@@ -131,14 +130,14 @@ define internal void @over_threads(ptr %function, ptr %frame, ptr %in, ptr %out,
   br i1 %wanted, label %ask, label %alone
 ask:
   %taken = cmpxchg ptr %busy.at, i64 0, i64 1 seq_cst seq_cst
-  %mine = extractvalue {{ i64, i1 }} %taken, 1
+  %mine = extractvalue { i64, i1 } %taken, 1
   br i1 %mine, label %begin, label %alone
 begin:
   %earlier = load i64, ptr %loops.at
   %number = add i64 %earlier, 1
   store i64 %number, ptr %loops.at
   %threads = add i64 %helpers, 1
-  %most = mul i64 %threads, {PIECES}
+  %most = mul i64 %threads, {pieces}
   %few = icmp slt i64 %grains, %most
   %pieces = select i1 %few, i64 %grains, i64 %most
   %more = add i64 %grains, %pieces
@@ -192,7 +191,7 @@ look:
   br i1 %over, label %end, label %not.yet
 not.yet:
   %again = add i64 %looks, 1
-  %patient = icmp slt i64 %again, {LOOKS}
+  %patient = icmp slt i64 %again, {looks}
   br i1 %patient, label %look, label %settle
 settle:
   store atomic i64 1, ptr %waiting.at seq_cst, align 8
@@ -212,5 +211,16 @@ end:
   br label %alone
 alone:
   ret void
-}}
+}
 """
+
+
+def text(triple: str) -> str:
+    """Return the module: ``arc_loop_entries`` returns the functions of loops and of helpers."""
+    words = [
+        f"  %{name}.at = getelementptr i8, ptr %state, i64 {at}" for name, at in OFFSETS.items()
+    ]
+    found = "".join((_ENTRIES, _WORK, _HELP, _OVER_THREADS))
+    for name, value in (("addresses", "\n".join(words)), ("pieces", PIECES), ("looks", LOOKS)):
+        found = found.replace(f"{{{name}}}", str(value))
+    return f'target triple = "{triple}"{found}'

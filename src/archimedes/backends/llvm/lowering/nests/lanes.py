@@ -21,6 +21,7 @@ from archimedes.backends.llvm.lowering.nests.ranges import (
     frame_untouched,
 )
 from archimedes.backends.llvm.lowering.nests.stages import StagedNest, Staging, write_stages
+from archimedes.backends.llvm.lowering.nests.streaming import passes_caches, write_streamed
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
 from archimedes.backends.lowering.combining import identity
@@ -133,6 +134,10 @@ class LaneNest(StagedNest):
             self._along_kept(walks, count)
         return []
 
+    def lanes_along(self, walk: Walk) -> Walk:
+        """Return a walk whose lanes go along the axis of the plan."""
+        return _in_lanes(walk, self.plan.axis)
+
     def lane_index(self, start: str) -> Index:
         """Return the indices of lanes from ``start`` on."""
         if not self.region.indexed:
@@ -182,6 +187,9 @@ class LaneNest(StagedNest):
             if plan.stages:
                 lanes = [_in_lanes(w, plan.axis) for w in walks]
                 write_stages(self, lanes, count, indices, ends)
+                return
+            if passes_caches(self, walks[count:]):
+                write_streamed(self, walks, count, ends)
                 return
             start = loops.enter_context(self.tiles(region.shape[plan.axis], plan.lanes, ends))
             walks = [_in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]

@@ -69,9 +69,12 @@ class RowNest(NestWriter):
         with f.loop(*(ends or (0, length)), step=step) as loop:
             yield self.within(loop.counter, length, step)
 
-    def within(self, start: str, length: int, step: int) -> str:
-        """Return the start of a tile that ends with an axis at the latest."""
-        if length % step == 0:
+    def within(self, start: str, length: int, step: int, always: bool = False) -> str:
+        """Return the start of a tile that ends with an axis at the latest.
+
+        Tiles begin at multiples of their length, unless they may begin anywhere (``always``).
+        """
+        if length % step == 0 and not always:
             return start
         past = self.f.value(f"icmp sgt i64 {start}, {length - step}")
         return self.f.value(f"select i1 {past}, i64 {length - step}, i64 {start}")

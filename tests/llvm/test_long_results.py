@@ -1,0 +1,75 @@
+"""Very long results pass by the caches: the same bits, wherever the result begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.backends.llvm.lowering.nests import lanes, ranges, streaming
+from archimedes.backends.llvm.runtime import loop_threads
+from archimedes.backends.llvm.runtime.machine import host_target
+
+N = 5003
+
+
+def product(x, y):
+    return x * y + x
+
+
+@pytest.fixture
+def streamed(monkeypatch, tmp_path):
+    """Return the loops that are written so, with results of 4 kB for very long."""
+    found = []
+
+    def write(nest, *args):
+        found.append(nest)
+        streaming.write_streamed(nest, *args)
+
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(streaming, "LARGE", 4096)
+    monkeypatch.setattr(lanes, "write_streamed", write)
+    return found
+
+
+@pytest.mark.skipif(not host_target().is_x86, reason="stores of x86")
+@pytest.mark.parametrize("n", [512, 4096, N])
+def test_results_that_begin_anywhere(n, streamed):
+    x, y = np.random.default_rng(n).normal(size=(2, n))
+    f = arc.compile(product, backend="llvm")
+    for shift in range(9):
+        room = np.full(n + 16, 7.0)
+        f(x, y, out=room[shift : shift + n])
+        assert room[shift : shift + n].tobytes() == product(x, y).tobytes()
+        assert (room[:shift] == 7.0).all() and (room[shift + n :] == 7.0).all()
+    assert len(streamed) == 1
+
+
+@pytest.mark.skipif(not host_target().is_x86, reason="stores of x86")
+def test_over_threads(streamed, monkeypatch):
+    monkeypatch.setattr(ranges, "OPERATIONS", 1000)
+    monkeypatch.setattr(ranges, "PIECE", 100)
+    monkeypatch.setenv("ARCHIMEDES_THREADS", "3")
+    loop_threads.forget()
+    x, y = np.random.default_rng(0).normal(size=(2, N))
+    f, before = arc.compile(product, backend="llvm"), loop_threads.loops_so_far()
+    for shift in range(4):
+        room = np.full(N + 4, 7.0)
+        f(x, y, out=room[shift : shift + N])
+        assert room[shift : shift + N].tobytes() == product(x, y).tobytes()
+    assert streamed and loop_threads.loops_so_far() == before + 4
+    monkeypatch.undo()
+    loop_threads.forget()
+
+
+def test_others_are_stored_as_ever(streamed):
+    """Bools, sums of rows, bodies in stages, short ones."""
+    x = np.random.default_rng(1).normal(size=N)
+    for f in (
+        lambda x: x > 0.5,
+        lambda x: np.sum(x[:5000].reshape(1000, 5), axis=1),
+        lambda x: np.tanh(x),
+        lambda x: x[:100] * 2.0,
+    ):
+        arc.compile(f, backend="llvm")(x)
+    assert not streamed
