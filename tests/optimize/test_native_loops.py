@@ -43,14 +43,6 @@ def stored(low: np.ndarray) -> tuple[np.ndarray, int, int]:
     return K, kept, ld
 
 
-def factored(loops, K: np.ndarray, inverse: np.ndarray, kept: int, width: int, ld: int) -> int:
-    """Factor panel after panel, as far as it goes."""
-    codes = (
-        loops.panel_factor(id(K), id(inverse), p, kept, width, ld) for p in range(0, kept, PANEL)
-    )
-    return next((code for code in codes if code), 0)
-
-
 @pytest.mark.parametrize(("n", "width"), [(1, 0), (3, 0), (4, 3), (7, 2), (50, 9), (61, 17)])
 def test_factors_and_solutions(loops, n, width):
     low = band(n, width)
@@ -58,7 +50,7 @@ def test_factors_and_solutions(loops, n, width):
     inverse, x = np.zeros(kept), np.zeros(kept + ld + 8)
     right = np.random.default_rng(1).normal(size=n)
     x[:n] = right
-    assert factored(loops, K, inverse, kept, width, ld) == 0
+    assert loops.band_factor(id(K), id(inverse), kept, width, ld) == 0
     expected = cholesky_banded(low, lower=True)
     for t in range(width + 1):
         np.testing.assert_allclose(K[: n - t, t], expected[t, : n - t], rtol=1e-13, atol=1e-14)
@@ -75,7 +67,7 @@ def test_a_matrix_that_is_not_definite_is_told(loops, where, bad):
     low[0, where] = bad
     K, kept, ld = stored(low)
     inverse = np.zeros(kept)
-    assert factored(loops, K, inverse, kept, 2, ld) == where + 1
+    assert loops.band_factor(id(K), id(inverse), kept, 2, ld) == where + 1
 
 
 def test_entries_listed_twice_are_added():

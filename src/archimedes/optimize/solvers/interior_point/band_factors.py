@@ -10,40 +10,38 @@ from archimedes.optimize.solvers.interior_point.band_loops import PANEL
 __all__ = ["functions"]
 
 
-def panel_factor(w: Any, K: Any, inverse: Any, p: Any, kept: Any, width: Any, ld: Any) -> None:
-    """Cholesky factors of the panel at column p in place, ``inverse`` of its diagonal.
-
-    Later columns are reduced by it. Returns 0, or where it failed.
-    """
-    panel = [K.from_((p + k) * ld) for k in range(PANEL)]
-    for k, mine in enumerate(panel):
-        before = [(panel[c].from_(k - c), panel[c][k - c]) for c in range(k)]
-        if before:
+def band_factor(w: Any, K: Any, inverse: Any, kept: Any, width: Any, ld: Any) -> None:
+    """Cholesky factors in place, ``inverse`` of the diagonal; returns 0, or where it failed."""
+    with w.loop(0, kept, PANEL) as p:
+        panel = [K.from_((p + k) * ld) for k in range(PANEL)]
+        for k, mine in enumerate(panel):
+            before = [(panel[c].from_(k - c), panel[c][k - c]) for c in range(k)]
+            if before:
+                with w.loop(0, width + 1, w.lanes) as t:
+                    value = mine.vector(t)
+                    for column, factor in before:
+                        value = w.minus(value, column.vector(t), factor)
+                    mine.put(t, value)
+            pivot = mine[0]
+            w.leave_unless(pivot > 0.0, p + (k + 1))
+            root = w.sqrt(pivot)
+            over = 1.0 / root
+            inverse[p + k] = over
             with w.loop(0, width + 1, w.lanes) as t:
-                value = mine.vector(t)
-                for column, factor in before:
-                    value = w.minus(value, column.vector(t), factor)
-                mine.put(t, value)
-        pivot = mine[0]
-        w.leave_unless(pivot > 0.0, p + (k + 1))
-        root = w.sqrt(pivot)
-        over = 1.0 / root
-        inverse[p + k] = over
-        with w.loop(0, width + 1, w.lanes) as t:
-            mine.put(t, mine.vector(t) * over)
-        mine[0] = root
-    last = w.smaller(p + (PANEL + width), kept)
-    with w.loop(p + PANEL, last) as j:
-        ahead = j - p
-        rows = [panel[c].from_(ahead - c) for c in range(PANEL)]
-        factors = [w.spread(row[0]) for row in rows]
-        to = K.from_(j * ld)
-        with w.loop(0, width + PANEL - ahead, w.lanes) as t:
-            # Added up first: one rounding against what is large in the band.
-            total = rows[0].vector(t) * factors[0]
-            for row, factor in zip(rows[1:], factors[1:]):
-                total = w.plus(total, row.vector(t), factor)
-            to.put(t, to.vector(t) - total)
+                mine.put(t, mine.vector(t) * over)
+            mine[0] = root
+        last = w.smaller(p + (PANEL + width), kept)
+        with w.loop(p + PANEL, last) as j:
+            ahead = j - p
+            rows = [panel[c].from_(ahead - c) for c in range(PANEL)]
+            factors = [w.spread(row[0]) for row in rows]
+            to = K.from_(j * ld)
+            with w.loop(0, width + PANEL - ahead, w.lanes) as t:
+                # Added up first: one rounding against what is large in the band.
+                total = rows[0].vector(t) * factors[0]
+                for row, factor in zip(rows[1:], factors[1:]):
+                    total = w.plus(total, row.vector(t), factor)
+                to.put(t, to.vector(t) - total)
 
 
 def band_solve(w: Any, K: Any, inverse: Any, x: Any, kept: Any, width: Any, ld: Any) -> None:
@@ -98,48 +96,22 @@ def factor(
     inverse: Any,
     X: Any,
     S: Any,
-    over: Any,
-    jac: Any,
-    columns: Any,
-    starts: Any,
-    firsts: Any,
-    lengths: Any,
-    order: Any,
-    ends: Any,
-    span: Any,
-    H: Any,
     diagonal: Any,
-    size: Any,
     nb: Any,
     nt: Any,
     kept: Any,
     width: Any,
     ld: Any,
     nv: Any,
-    m: Any,
 ) -> None:
-    """Factors of M = H + diagonal + A^T diag(over) A: of the band, and of what is left by it.
-
-    M is made as it is factored, so that columns are near when they are used, and nothing more is
-    made of a matrix that turns out not to be definite. Rows of A come in an ``order`` of rising
-    first columns; those up to ``ends[k]`` reach the panels up to number k.
-    """
+    """Factors of M with a diagonal added, of the band (in its place) and of what is left by it."""
+    with w.loop(0, nb) as j:
+        M[j * ld] = M[j * ld] + diagonal[j]
+    with w.loop(nb, kept) as j:
+        M[j * ld] = 1.0
+    w.check("band_factor", M, inverse, kept, width, ld)
     beside = M.from_(kept * ld)
     corner = beside.from_(nt * nv)
-    w.copy(H.from_(kept * ld), beside, size - kept * ld)
-    begun, added = w.variable(0, "i64"), w.variable(0, "i64")
-    rows = (over, jac, columns, starts, firsts, lengths, order, span)
-    sizes = (nb, nt, ld, kept, nv)
-    with w.loop(0, kept, PANEL) as p:
-        reached = w.smaller(p + PANEL + width, kept)
-        w.call("begin_columns", H, M, diagonal, begun.get(), reached, nb, ld)
-        begun.set(reached)
-        end = ends[p // PANEL]
-        w.call("add_rows", M, *rows, added.get(), end, *sizes)
-        added.set(end)
-        w.check("panel_factor", M, inverse, p, kept, width, ld)
-    # Rows of the border alone.
-    w.call("add_rows", M, *rows, added.get(), m, *sizes)
     with w.loop(0, nt) as a:
         mine = X.from_(a * nv)
         w.copy(beside.from_(a * nv), mine, nv)
@@ -340,11 +312,11 @@ def refined(
 #: Kinds of the parameters (F and I arrays, f and i numbers) and the description.
 functions: dict[str, tuple[str, Callable[..., None]]] = {
     "mirror": ("Fiiii", mirror),
-    "panel_factor": ("FFiiii", panel_factor),
+    "band_factor": ("FFiii", band_factor),
     "band_solve": ("FFFiii", band_solve),
     "small_factor": ("Fi", small_factor),
     "small_solve": ("FFi", small_solve),
-    "factor": ("FFFFFFIIIIIIFFFiiiiiiii", factor),
+    "factor": ("FFFFFiiiiii", factor),
     "by_factors": ("FFFFFFIIFiiiiiiiFFFF", by_factors),
     "times": ("FFiiiiiiFF", times),
     "refined": ("FFFFFFIIFiiiiiiiFFFFFFFFFF", refined),

@@ -57,61 +57,64 @@ def largest_of_rows(w: Any, jac: Any, starts: Any, m: Any, largest: Any) -> None
         largest[i] = most.get()
 
 
-def begin_columns(
-    w: Any, H: Any, M: Any, diagonal: Any, begin: Any, end: Any, nb: Any, ld: Any
-) -> None:
-    """Columns of the band of M = H + diagonal; those from nb on, which fill a panel, are 1."""
-    with w.loop(begin, end) as j:
-        column = M.from_(j * ld)
-        w.copy(H.from_(j * ld), column, ld)
-        mine = column[0] + diagonal[w.smaller(j, nb - 1)]
-        column[0] = w.select(j < nb, mine, 1.0)
-
-
-def add_rows(
+def gram(
     w: Any,
+    H: Any,
     M: Any,
+    size: Any,
     over: Any,
     jac: Any,
     columns: Any,
     starts: Any,
     firsts: Any,
     lengths: Any,
-    order: Any,
     span: Any,
-    begin: Any,
-    end: Any,
+    m: Any,
     nb: Any,
     nt: Any,
     ld: Any,
     kept: Any,
     nv: Any,
 ) -> None:
-    """Add to M, for some rows of A, their outer products times ``over``, as dense triangles."""
-    beside = M.from_(kept * ld)
+    """M = H + A^T diag(over) A: for each row of A its outer product, as a dense triangle.
+
+    Columns of H are copied as rows reach them, so that they are near when they are added to.
+    """
+    band, copied = kept * ld, w.variable(0, "i64")
+    beside = M.from_(band)
     corner = beside.from_(nt * nv)
-    with w.loop(begin, end) as k:
-        i = order[k]
-        start, split, stop, weight = starts[i * 2], starts[i * 2 + 1], starts[i * 2 + 2], over[i]
+
+    def copy_until(column: Any) -> None:
+        begin = copied.get()
+        with w.when(column > begin):
+            w.copy(H.from_(begin * ld), M.from_(begin * ld), (column - begin) * ld)
+            copied.set(column)
+
+    w.copy(H.from_(band), beside, size - band)
+    with w.loop(0, m) as i:
+        begin, split, end, weight = starts[i * 2], starts[i * 2 + 1], starts[i * 2 + 2], over[i]
         first, length = firsts[i], lengths[i]
+        with w.when(length > 0):
+            copy_until(first + length)
         w.zero(span, length + w.lanes)
-        with w.loop(start, split) as p:
+        with w.loop(begin, split) as p:
             span[columns[p] - first] = jac[p]
-        with w.loop(start, split) as p:
+        with w.loop(begin, split) as p:
             column = columns[p]
             value, shift = weight * jac[p], column - first
             to, mine = M.from_(column * ld), span.from_(shift)
             wide = w.spread(value)
             with w.loop(0, length - shift, w.lanes) as t:
                 to.put(t, w.plus(to.vector(t), mine.vector(t), wide))
-            with w.loop(split, stop) as q:
+            with w.loop(split, end) as q:
                 at = (columns[q] - nb) * nv + column
                 beside[at] = w.plus(beside[at], value, jac[q])
-        with w.loop(split, stop) as q:
+        with w.loop(split, end) as q:
             value, row = weight * jac[q], (columns[q] - nb) * nt
-            with w.loop(split, stop) as r:
+            with w.loop(split, end) as r:
                 at = row + columns[r] - nb
                 corner[at] = w.plus(corner[at], value, jac[r])
+    copy_until(kept)
 
 
 #: Kinds of the parameters (F and I arrays, f and i numbers) and the description.
@@ -121,6 +124,5 @@ functions: dict[str, tuple[str, Callable[..., None]]] = {
     "add_at": ("FIFi", add_at),
     "scale_rows": ("FIFi", scale_rows),
     "largest_of_rows": ("FIiF", largest_of_rows),
-    "begin_columns": ("FFFiiii", begin_columns),
-    "add_rows": ("FFFIIIIIFiiiiiii", add_rows),
+    "gram": ("FFiFFIIIIFiiiiii", gram),
 }

@@ -125,10 +125,6 @@ class BandedSystem:
         self._X, self._S = np.zeros(nt * self.nv + 8), np.zeros((nt, nt))
         self._span = np.zeros(self.longest + 32)
         self._diagonal, self._over = np.zeros(self.n), np.zeros(self.m)
-        # Rows by their first columns, and how many begin up to the end of each panel.
-        self._order = np.argsort(self.firsts, kind="stable")
-        ends = np.arange(PANEL, self.kept + 1, PANEL)
-        self._ends = np.searchsorted(self.firsts[self._order], ends)
         self._D, self._given_D = np.full(self.m, np.nan), np.zeros(self.m)
         #: The last D, where nobody can have changed it since.
         self._same_D: np.ndarray | None = None
@@ -147,10 +143,13 @@ class BandedSystem:
         sizes = (self.nb, self.nt, self.kept, self.width, self.ld, self.nv)
         A = (id(self.jac), id(self.columns), id(self.starts))
         factors = tuple(map(id, (self._M, self._inverse, self._X, self._S)))
-        rows = (self.firsts, self.lengths, self._order, self._ends, self._span)
-        more = (*rows, self._H, self._diagonal)
-        given = (*factors, id(self._over), *A, *map(id, more))
-        self._factor = partial(loops.factor, *given, self.size, *sizes, self.m)
+        self._gram = partial(
+            loops.gram,
+            *(id(self._H), id(self._M), self.size, id(self._over), *A),
+            *(id(self.firsts), id(self.lengths), id(self._span)),
+            *(self.m, self.nb, self.nt, self.ld, self.kept, self.nv),
+        )
+        self._factor = partial(loops.factor, *factors, id(self._diagonal), *sizes)
         system = (*factors, id(self._over), *A, id(self._y), self.m, *sizes)
         self._solve = partial(loops.by_factors, *system)
         more = (self._H, self._diagonal, self._given_D, self._D, self._room)
@@ -201,6 +200,7 @@ class BandedSystem:
             np.maximum(D, DELTA, out=self._D)
             np.divide(1.0, self._D, out=self._over)
             self._same_D = None if D.flags.writeable else D
+        self._gram()
         return self._factor() == 0
 
     def transposed(self, lam: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:

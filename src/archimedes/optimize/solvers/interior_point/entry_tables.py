@@ -20,10 +20,11 @@ class EntryTable:
         self.first, self.second = (rows, index, *local[:2]), (index, *local[2:])
         places, ny, nz = block.places, block.rows.shape[1], block.index.shape[1]
         self.first_sizes, self.second_sizes = (places, ny, nz, first.nnz), (places, nz, second.nnz)
-        #: Where each entry of the slopes is among those of A.
-        self.slots = np.empty(places * first.nnz, dtype=np.int64)
-        #: Where each entry of the curvatures is in H.
-        self.places = np.empty(places * second.nnz, dtype=np.int64)
+        # In one piece, so that the system can give memory in large pages.
+        count = places * first.nnz
+        room = np.empty(count + places * second.nnz, dtype=np.int64)
+        #: Where each entry of the slopes is among those of A, and each of the curvatures in H.
+        self.slots, self.places = room[:count], room[count:]
 
     def _at(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and unknowns of entries, -1 being the row of the objective."""
