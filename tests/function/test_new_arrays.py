@@ -16,6 +16,8 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.python_entry import new_arrays, results
+from archimedes.backends.llvm.python_entry.common_code import common_code
+from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.function.execution import tiers
 
 SHAPES = [(1,), (7,), (0,), (7, 7), (1, 5), (0, 3), (3, 0, 2), (2, 3, 4), (1, 1, 1, 1), (40, 40)]
@@ -126,6 +128,25 @@ def test_memory_is_never_shared():
             assert (held.pop(other) == other).all()
     for k, array in held.items():
         assert (array == k).all()
+
+
+COMMON = """
+@number = external global i32
+define i32 @arc_answer() {
+  %found = load i32, ptr @number, align 4
+  ret i32 %found
+}
+"""
+
+
+def test_code_that_all_processes_need_is_read_from_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("ARCHIMEDES_CACHE", raising=False)
+    for value in (42, 43):
+        number = np.array([value], np.int32)
+        code = common_code(COMMON, "arc_answer", {"number": number.ctypes.data})
+        assert code.function()() == value
+        monkeypatch.setattr(Target, "compile", None)  # not a second time
 
 
 def test_arrays_of_one_thread_freed_by_others():

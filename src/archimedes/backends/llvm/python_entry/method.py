@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.llvm.python_entry.text_lines import address, literal
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.python_entry.common_code import common_code
+from archimedes.backends.llvm.python_entry.text_lines import address
+from archimedes.backends.llvm.runtime.machine import NativeCode
 
 __all__ = ["calling_method"]
 
@@ -35,6 +36,14 @@ _NAME = "arc_method"
 #: of them is the text that describes it; bytes before the offset in a PyMemberDef.
 _DESCRIPTOR, _WRAPPER_BASE, _DOC, _OFFSET = 40, 7, 4, 16
 _TEXT = """
+@arc.anything = external global i8
+@arc.other = external global i8
+@arc.builtin = external global i8
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyObject_Call(ptr, ptr, ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
 define ptr @arc_method(ptr %self, ptr %args, ptr %names) {{
 entry:
   %plain = icmp eq ptr %names, null
@@ -45,7 +54,7 @@ look:
   %none = icmp eq ptr %held, null
   br i1 %none, label %slow, label %count
 count:
-  call void {keep}(ptr %held)
+  call void @Py_IncRef(ptr %held)
   %at.size = getelementptr i8, ptr %held, i64 16
   %size = load i64, ptr %at.size, align 8
   %at.nargs = getelementptr i8, ptr %args, i64 16
@@ -62,7 +71,7 @@ try:
   %path = load ptr, ptr %at.path, align 8
   %at.kind = getelementptr i8, ptr %path, i64 8
   %kind = load ptr, ptr %at.kind, align 8
-  %builtin = icmp eq ptr %kind, {builtin}
+  %builtin = icmp eq ptr %kind, @arc.builtin
   br i1 %builtin, label %look.inside, label %any
 look.inside:
   %at.definition = getelementptr i8, ptr %path, i64 16
@@ -79,29 +88,29 @@ native:
   %direct = call ptr %function(ptr %own, ptr %given, i64 %nargs)
   br label %tried
 any:
-  %called = call ptr {vectorcall}(ptr %path, ptr %given, i64 %nargs, ptr null)
+  %called = call ptr @PyObject_Vectorcall(ptr %path, ptr %given, i64 %nargs, ptr null)
   br label %tried
 tried:
   %result = phi ptr [ %direct, %native ], [ %called, %any ]
-  %not = icmp eq ptr %result, {other}
+  %not = icmp eq ptr %result, @arc.other
   br i1 %not, label %other, label %done
 other:
-  call void {drop}(ptr %result)
+  call void @Py_DecRef(ptr %result)
   %k1 = add i64 %k, 1
   br label %test
 done:
-  call void {drop}(ptr %held)
+  call void @Py_DecRef(ptr %held)
   ret ptr %result
 through:
-  call void {drop}(ptr %held)
+  call void @Py_DecRef(ptr %held)
   br label %slow
 slow:
-  %method = call ptr {get}(ptr %self, ptr {anything})
+  %method = call ptr @PyObject_GetAttr(ptr %self, ptr @arc.anything)
   %lost = icmp eq ptr %method, null
   br i1 %lost, label %failed, label %ask
 ask:
-  %found = call ptr {call}(ptr %method, ptr %args, ptr %names)
-  call void {drop}(ptr %method)
+  %found = call ptr @PyObject_Call(ptr %method, ptr %args, ptr %names)
+  call void @Py_DecRef(ptr %method)
   ret ptr %found
 failed:
   ret ptr null
@@ -117,23 +126,20 @@ _kept: list[Any] = []
 def _code(offset: int, anything: str) -> NativeCode:
     name = sys.intern(anything)
     _kept.append(name)
-    known = {
-        "get": "PyObject_GetAttr",
-        "call": "PyObject_Call",
-        "vectorcall": "PyObject_Vectorcall",
-        "keep": "Py_IncRef",
-        "drop": "Py_DecRef",
-    }
-    text = _TEXT.format(
-        **{key: literal(address(name)) for key, name in known.items()},
-        offset=offset,
-        items=tuple.__basicsize__,
-        anything=literal(id(name)),
-        other=literal(id(NotImplemented)),
-        builtin=literal(id(BuiltinFunctionType)),
+    functions = (
+        "PyObject_GetAttr",
+        "PyObject_Call",
+        "PyObject_Vectorcall",
+        "Py_IncRef",
+        "Py_DecRef",
     )
-    triple = f'target triple = "{host_target(None).triple}"\n'
-    return NativeCode(host_target(None).compile(triple + text), _NAME, {})
+    imports = {f: address(f) for f in functions} | {
+        "arc.anything": id(name),
+        "arc.other": id(NotImplemented),
+        "arc.builtin": id(BuiltinFunctionType),
+    }
+    text = _TEXT.format(offset=offset, items=tuple.__basicsize__)
+    return common_code(text, _NAME, imports)
 
 
 def _word(where: int) -> int:

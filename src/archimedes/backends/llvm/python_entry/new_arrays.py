@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.backends.llvm.python_entry.common_code import common_code
 from archimedes.backends.llvm.python_entry.result_memory import memory_text
-from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.python_entry.text_lines import Text, address
 from archimedes.graph.dtypes import DTYPES
 
 __all__ = ["LARGEST", "new_array", "quick_arrays"]
@@ -44,6 +44,13 @@ _DOMAIN = np.lib.tracemalloc_domain
 _MAKER, _ARRAY = 168, 96
 #: A form: bytes, axes, flags, dtype, handler; sizes and strides.
 _TEXT = """
+@ndarray = external global i8
+declare ptr @PyMem_RawMalloc(i64)
+declare void @PyMem_RawFree(ptr)
+declare ptr @_PyObject_New(ptr)
+declare void @Py_IncRef(ptr)
+declare i32 @PyTraceMalloc_Track(i32, i64, i64)
+declare ptr @PyErr_NoMemory()
 @arc_arrays = constant {{ [127 x i8], i8, ptr, ptr, ptr, ptr, ptr, ptr }} {{
   [127 x i8] c"{name}", i8 1, ptr null, ptr @allocate, ptr @clear, ptr @resize, ptr @free,
   ptr @make }}, align 8
@@ -66,7 +73,7 @@ entry:
   %no.data = icmp eq ptr %data, null
   br i1 %no.data, label %without, label %with.data
 with.data:
-  %sizes = call ptr {raw_malloc}(i64 %long)
+  %sizes = call ptr @PyMem_RawMalloc(i64 %long)
   %no.sizes = icmp eq ptr %sizes, null
   br i1 %no.sizes, label %without.sizes, label %copy
 copy:
@@ -79,7 +86,7 @@ copy:
   %more = icmp ult i64 %k1, %words
   br i1 %more, label %copy, label %with.sizes
 with.sizes:
-  %array = call ptr {new}(ptr {cls})
+  %array = call ptr @_PyObject_New(ptr @ndarray)
   %no.array = icmp eq ptr %array, null
   br i1 %no.array, label %without.array, label %fill
 fill:
@@ -104,20 +111,20 @@ fill:
   store ptr null, ptr %a10, align 8
   %a11 = getelementptr i64, ptr %array, i64 11
   store ptr %handler, ptr %a11, align 8
-  call void {keep}(ptr %dtype)
-  call void {keep}(ptr %handler)
+  call void @Py_IncRef(ptr %dtype)
+  call void @Py_IncRef(ptr %handler)
   %place = ptrtoint ptr %data to i64
-  %traced = call i32 {trace}(i32 {domain}, i64 %place, i64 %bytes)
+  %traced = call i32 @PyTraceMalloc_Track(i32 {domain}, i64 %place, i64 %bytes)
   ret ptr %array
 without.array:
-  call void {raw_free}(ptr %sizes)
+  call void @PyMem_RawFree(ptr %sizes)
   call void @free(ptr null, ptr %data, i64 %bytes)
   ret ptr null
 without.sizes:
   call void @free(ptr null, ptr %data, i64 %bytes)
   br label %without
 without:
-  %error = call ptr {no_memory}()
+  %error = call ptr @PyErr_NoMemory()
   ret ptr null
 }}
 """
@@ -148,22 +155,18 @@ def quick_arrays() -> bool:
 def _code() -> tuple[int, int]:
     """Address of what makes arrays, and of the handler of their memory. Both stay for good:
     arrays outlive all else, up to the end of the interpreter."""
-    functions = {
-        "raw_malloc": "PyMem_RawMalloc",
-        "raw_free": "PyMem_RawFree",
-        "new": "_PyObject_New",
-        "keep": "Py_IncRef",
-        "trace": "PyTraceMalloc_Track",
-        "no_memory": "PyErr_NoMemory",
-    }
-    text = _TEXT.format(
-        **{key: literal(address(name)) for key, name in functions.items()},
-        name=_HANDLER.decode() + r"\00" * (127 - len(_HANDLER)),
-        cls=literal(id(np.ndarray)),
-        domain=_DOMAIN,
+    functions = (
+        "PyMem_RawMalloc",
+        "PyMem_RawFree",
+        "_PyObject_New",
+        "Py_IncRef",
+        "PyTraceMalloc_Track",
+        "PyErr_NoMemory",
     )
-    triple = f'target triple = "{host_target(None).triple}"\n'
-    code = NativeCode(host_target(None).compile(triple + memory_text() + text), _NAME, {})
+    memory, imports = memory_text()
+    padded = _HANDLER.decode() + r"\00" * (127 - len(_HANDLER))
+    imports |= {name: address(name) for name in functions} | {"ndarray": id(np.ndarray)}
+    code = common_code(memory + _TEXT.format(name=padded, domain=_DOMAIN), _NAME, imports)
     label = ctypes.create_string_buffer(_CAPSULE)
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object

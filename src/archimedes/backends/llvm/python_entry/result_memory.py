@@ -12,8 +12,6 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from archimedes.backends.llvm.python_entry.text_lines import literal
-
 __all__ = ["KEPT", "memory_text"]
 
 #: Bytes that are kept, and the longest blocks among them in units of 64 bytes.
@@ -21,6 +19,10 @@ KEPT, LONGEST = 4 << 20, 256
 _TEXT = """
 @heads = internal global [{heads} x ptr] zeroinitializer, align 64
 @kept = internal global i64 0, align 8
+declare ptr @libc.malloc(i64)
+declare ptr @libc.calloc(i64, i64)
+declare ptr @libc.realloc(ptr, i64)
+declare void @libc.free(ptr)
 declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
 
 define internal ptr @begun(ptr %block, i64 %units) {{
@@ -55,7 +57,7 @@ take:
   ret ptr %data
 fresh:
   %total = shl i64 %units, 6
-  %new = call ptr {malloc}(i64 %total)
+  %new = call ptr @libc.malloc(i64 %total)
   %made = tail call ptr @begun(ptr %new, i64 %units)
   ret ptr %made
 }}
@@ -68,7 +70,7 @@ some:
   %more = add i64 %size, 79
   %units = lshr i64 %more, 6
   %total = shl i64 %units, 6
-  %new = call ptr {calloc}(i64 1, i64 %total)
+  %new = call ptr @libc.calloc(i64 1, i64 %total)
   %made = tail call ptr @begun(ptr %new, i64 %units)
   ret ptr %made
 nothing:
@@ -81,7 +83,7 @@ define internal ptr @resize(ptr %context, ptr %old, i64 %size) {{
   %none = icmp eq ptr %old, null
   %inside = getelementptr i8, ptr %old, i64 -16
   %block = select i1 %none, ptr null, ptr %inside
-  %new = call ptr {realloc}(ptr %block, i64 %total)
+  %new = call ptr @libc.realloc(ptr %block, i64 %total)
   %made = tail call ptr @begun(ptr %new, i64 %units)
   ret ptr %made
 }}
@@ -107,7 +109,7 @@ keep:
   store i64 %after, ptr @kept, align 8
   ret void
 drop:
-  tail call void {free}(ptr %block)
+  tail call void @libc.free(ptr %block)
   ret void
 done:
   ret void
@@ -115,14 +117,13 @@ done:
 """
 
 
-def memory_text() -> str:
-    """Return the functions ``@allocate``, ``@clear``, ``@resize`` and ``@free`` of a handler."""
+def memory_text() -> tuple[str, dict[str, int]]:
+    """Return the functions ``@allocate``, ``@clear``, ``@resize`` and ``@free`` of a handler.
+
+    With them what they need, by name: the C library's functions.
+    """
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     names = ("malloc", "calloc", "realloc", "free")
-    places = {n: ctypes.cast(getattr(library, n), ctypes.c_void_p).value or 0 for n in names}
-    return _TEXT.format(
-        **{name: literal(place) for name, place in places.items()},
-        heads=LONGEST + 1,
-        longest=LONGEST,
-        kept=KEPT,
-    )
+    text = _TEXT.format(heads=LONGEST + 1, longest=LONGEST, kept=KEPT)
+    places = {f"libc.{n}": ctypes.cast(getattr(library, n), ctypes.c_void_p).value for n in names}
+    return text, {name: place or 0 for name, place in places.items()}

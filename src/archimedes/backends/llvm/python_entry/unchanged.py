@@ -10,14 +10,15 @@ import functools
 import threading
 from typing import Any
 
-from archimedes.backends.llvm.python_entry.text_lines import literal
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.python_entry.common_code import common_code
+from archimedes.backends.llvm.runtime.machine import NativeCode
 from archimedes.backends.memory_guard import TOGETHER
 
 __all__ = ["checker", "unchanged"]
 
 _NAME = "arc_unchanged"
 _TEXT = """
+declare i32 @memcmp(ptr, ptr, i64)
 define i32 @arc_unchanged(ptr %guard) {{
 entry:
   %count = load i64, ptr %guard, align 8
@@ -52,7 +53,7 @@ block:
   %copy = load ptr, ptr %entry1, align 8
   %entry2 = getelementptr i64, ptr %entry0, i64 2
   %size = load i64, ptr %entry2, align 8
-  %differ = call i32 {memcmp}(ptr %mine, ptr %copy, i64 %size)
+  %differ = call i32 @memcmp(ptr %mine, ptr %copy, i64 %size)
   %zero = icmp eq i32 %differ, 0
   br i1 %zero, label %equal, label %changed
 equal:
@@ -97,11 +98,8 @@ def _compiled() -> NativeCode:
         following = "next" if k == TOGETHER - 1 else f"word{k + 1}"
         begin = f"word{k}:" if k else ""
         words.append(begin + _WORD.format(k=k, first=3 * k, following=following))
-    text = _TEXT.format(
-        memcmp=literal(memcmp), words="".join(words), together=TOGETHER, length=3 * TOGETHER
-    )
-    triple = f'target triple = "{host_target(None).triple}"\n'
-    return NativeCode(host_target(None).compile(triple + text), _NAME, {})
+    text = _TEXT.format(words="".join(words), together=TOGETHER, length=3 * TOGETHER)
+    return common_code(text, _NAME, {"memcmp": memcmp})
 
 
 @functools.cache
