@@ -34,6 +34,9 @@ _FOLDER = re.compile(r"[0-9a-f]{2}")
 _FILE = re.compile(r"[0-9a-f]{40}\.o|tmp\w+\.part")
 # No symbolic link as the last part, and no waiting for a pipe that somebody put there.
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+#: A file of its own, for nobody else.
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_WRITING |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def cache_folder() -> Path | None:
@@ -149,8 +152,6 @@ def write(key: str, code: bytes) -> bool:
     folder = cache_folder()
     if folder is None:
         return False
-    import tempfile  # takes a while, and reading does without
-
     path = _path(folder, key)
     temporary = ""
     try:
@@ -158,7 +159,10 @@ def write(key: str, code: bytes) -> bool:
         if reason := _distrust_once(path.parent):
             say_once(reason)
             return False
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        # As ``tempfile`` does, whose import takes as long as all of this ten times over.
+        name = os.fspath(path.parent / f"tmp{os.urandom(8).hex()}.part")
+        handle = os.open(name, _WRITING, 0o600)
+        temporary = name
         with os.fdopen(handle, "wb") as file:
             file.write(MAGIC + _checksum(key, code) + code)
         os.replace(temporary, path)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,6 +38,7 @@ def factors_of(c: float) -> Factors | None:
 
     >>> factors_of(4.0)
     Factors(high=0.25, low=0.0, least=-1074)
+    >>> from fractions import Fraction
     >>> high, low, _ = factors_of(10.0)
     >>> float(Fraction(0.3) * Fraction(high) + Fraction(0.3 * low)) == 0.3 / 10.0
     True
@@ -48,6 +48,8 @@ def factors_of(c: float) -> Factors | None:
     if not 2.0**-RANGE < abs(c) < 2.0**RANGE:
         return None
     fraction, exponent = math.frexp(abs(c))
+    if fraction == 0.5:
+        return Factors(1.0 / c, math.copysign(0.0, c), SUBNORMAL)
     divisor = int(math.ldexp(fraction, BITS))
     scale = BITS - exponent
     for high, low in _candidates(divisor):
@@ -64,6 +66,8 @@ def factors_of(c: float) -> Factors | None:
 
 def _candidates(divisor: int) -> Iterator[tuple[float, float]]:
     """Pairs of floats, neither negative, whose sum is about 1 / divisor."""
+    from fractions import Fraction  # which single calls do without
+
     exact = Fraction(1, divisor)
     nearest = float(exact)
     below = nearest if nearest <= exact else math.nextafter(nearest, 0.0)
@@ -75,6 +79,8 @@ def _candidates(divisor: int) -> Iterator[tuple[float, float]]:
 
 def _always_rounds_alike(divisor: int, high: float, low: float) -> bool:
     """Tell whether the two multiplications round as the division, for all numerators of 53 bits."""
+    from fractions import Fraction
+
     missing = abs(Fraction(high) + Fraction(low) - Fraction(1, divisor))
     if not missing and not low:
         return True

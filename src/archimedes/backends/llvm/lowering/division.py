@@ -7,6 +7,8 @@ small that they do not hold, all lanes divide.
 
 from __future__ import annotations
 
+import math
+
 from archimedes.backends.exact_division import factors_of
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.vectors import any_lane, intrinsic
@@ -19,11 +21,14 @@ def divide(f: Function, dtype: int, a: str, b: str) -> str:
     """Return a / b, correctly rounded."""
     kind = f.spelling.types[dtype]
     constant = f.spelling.value(b) if dtype == F64 else None
-    factors = None if constant is None else factors_of(constant)
-    if factors is not None and factors.low == 0.0:
-        return f.value(f"fmul {kind} {a}, {f.spelling.literal(factors.high, dtype)}")
-    if factors is None or f.spelling.lanes == 1 or not f.module.target.fuses:
+    plain = f.spelling.lanes == 1 or not f.module.target.fuses
+    if constant is None or (plain and math.frexp(abs(constant))[0] != 0.5):
         return f.value(f"fdiv {kind} {a}, {b}")
+    factors = factors_of(constant)
+    if factors is None:
+        return f.value(f"fdiv {kind} {a}, {b}")
+    if factors.low == 0.0:  # a power of two
+        return f.value(f"fmul {kind} {a}, {f.spelling.literal(factors.high, dtype)}")
     high, low = (f.spelling.literal(x, dtype) for x in (factors.high, factors.low))
     product = intrinsic(f, "fma", dtype, a, high, f.value(f"fmul {kind} {a}, {low}"))
     before, dividing, end = f.block, f.label(), f.label()
