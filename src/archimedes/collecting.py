@@ -15,6 +15,9 @@ __all__ = ["Rarely", "rarely"]
 
 #: New objects after which it runs nevertheless, so that what users make cannot pile up.
 PACE = 100_000
+#: So many times what was made grows old unseen: in first calls it stays. Where functions are made
+#: and compiled all the time it does not, and old objects are looked through only rarely.
+FIRST = 8
 
 
 class Rarely:
@@ -24,6 +27,7 @@ class Rarely:
         self._lock = allocate_lock()
         self._inside = 0
         self._before = (0, 0, 0)
+        self._young = FIRST
 
     def renew(self) -> None:
         """Begin anew in a forked process: another thread may have held the lock."""
@@ -43,7 +47,8 @@ class Rarely:
             self._inside -= 1
             # A pace that was set meanwhile is somebody's wish.
             if not self._inside and gc.get_threshold() == (PACE, *self._before[1:]):
-                if gc.get_count()[0] > self._before[0]:
+                if self._young and gc.get_count()[0] > self._before[0]:
+                    self._young -= 1
                     _grow_old()
                 gc.set_threshold(*self._before)
 

@@ -75,6 +75,15 @@ frozen = gc.get_freeze_count()
 with rarely:
     kept = [[] for _ in range(3000)]
 assert gc.get_freeze_count() == frozen, "what a user keeps from the collector stays so"
+gc.unfreeze()
+del kept, more
+looked.clear()
+for _ in range(50):  # functions that are made all the time
+    with rarely:
+        for _ in range(1000):
+            one = Loop()
+            one.me = one
+assert looked.count("start") >= 40, "what goes again is looked through as ever"
 """
 
 
