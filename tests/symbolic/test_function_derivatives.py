@@ -74,7 +74,7 @@ CASES = [(name, f, X) for name, f in VECTOR.items()] + [(n, f, M) for n, f in MA
     ("name", "function", "x"), CASES, ids=[f"{c[0]}, {c[2].ndim}-D" for c in CASES]
 )
 def test_jacobian_agrees_with_jax(name, function, x) -> None:
-    want = np.asarray(jax.jacfwd(lambda v: function(jax.numpy, v))(x))
+    want = np.asarray(jax.jit(jax.jacfwd(lambda v: function(jax.numpy, v)))(x))
     got = arc.jac(lambda v: function(np, v))(x)
     assert np.shape(got) == want.shape
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
