@@ -188,6 +188,19 @@ def test_a_point_that_is_none_is_not_returned():
     assert np.isfinite(found.x[0])
 
 
+def test_the_best_point_may_be_the_start():
+    """SciPy's methods tell of no point before their first step, which may lead far off."""
+    rosenbrock = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+    found = minimize(rosenbrock, [-1.2, 1.0], method="SLSQP", options={"maxtime": 1e-9})
+    assert found.status is Status.TIME_LIMIT
+    assert found.fun <= 24.2
+
+
+def test_objectives_without_unknowns_are_refused():
+    with pytest.raises(ValueError, match=r"x0\[0\] enters neither the objective nor"):
+        minimize(lambda x: 3, np.ones(2))
+
+
 def test_limits_of_the_user_are_respected():
     """Nobody looks for a proof after the last iteration that was asked for."""
     found = minimize(**INFEASIBLE["isolated"], method="sqp", options={"maxiter": 2})

@@ -136,7 +136,8 @@ class Program:
         if recording is None:
             return self._placed_blocks()
         index, name = np.arange(self.size)[None], self.obj.name
-        apart = taken_apart(recording)
+        # An objective without unknowns has nothing to take apart.
+        apart = taken_apart(recording) if recording.graph.outputs else None
         if apart is None:
             return [Block(self.func, index, np.arange(-1, self.rows)[None], name=name)]
         maps, rest = apart

@@ -120,9 +120,7 @@ class Monitor:
     def after(self, number: int, x: np.ndarray, fun: float, violation: float) -> bool:
         """Note an iteration; returns whether the solver shall go on."""
         self.iterations = number
-        rank = (max(violation - self.tol, 0.0), fun if np.isfinite(fun) else np.inf)
-        if self.best is None or rank <= self._rank:
-            self.best, self._rank = x.copy(), rank
+        self.seen(x, fun, violation)
         if self.stopped is None and self._wants_stop(number, x, fun, violation):
             self.stopped = Status.INTERRUPTED
         if self.stopped is None and self.late():
@@ -130,6 +128,12 @@ class Monitor:
         if self.stopped is None and self.runs_away and self.runs_away(number, x, fun, violation):
             self.stopped = Status.UNBOUNDED
         return self.stopped is None
+
+    def seen(self, x: np.ndarray, fun: float, violation: float) -> None:
+        """Keep a point if it is the best so far."""
+        rank = (max(violation - self.tol, 0.0), fun if np.isfinite(fun) else np.inf)
+        if self.best is None or rank <= self._rank:
+            self.best, self._rank = x.copy(), rank
 
     def late(self) -> bool:
         """Whether the limit of time has passed."""

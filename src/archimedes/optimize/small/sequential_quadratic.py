@@ -196,7 +196,7 @@ class _Program:
         # A step may be tiny where f falls over a cliff, as log(x) does at 0.
         small = tiny & (worth <= 1e4 * self.tol * whole)
         # H d is what the multipliers leave of the slope.
-        balanced = _largest(bent) <= 1e2 * self.tol * (1.0 + _largest(slope))
+        balanced = _largest(bent) <= min(1e2 * self.tol, 1e-3) * (1.0 + _largest(slope))
         done = feasible & solved & ((small | level) & balanced | stationary)
         # Without a step that comes nearer to the constraints there is none later.
         slow = -fall <= 1e-4 * np.sum(self.off(g) ** 2)

@@ -36,6 +36,8 @@ def solve_task(task: Task, method: str) -> Answer:
     if not (np.isfinite(f) and np.all(np.isfinite(g))):
         none = (np.zeros(task.low.size), np.zeros(task.start.size))
         return Answer(task.start, *none, Status.NOT_FINITE, 0, "at x0")
+    # Some methods tell of no point before their first step.
+    task.monitor.seen(task.start, f, task.violation(task.start, g))
     task.monitor.runs_away = Runaway(task)
     # What nobody uses is not imported.
     if method == "ipm":

@@ -94,7 +94,7 @@ def solve(task: Task, name: str) -> Answer:
         best = task.start if monitor.best is None else monitor.best
         return _answer(task, best, Status.INTERRUPTED, "")
     x = np.asarray(found.x)
-    if not np.all(np.isfinite(x)) and monitor.best is not None:
+    if monitor.best is not None and (monitor.stopped or not np.all(np.isfinite(x))):
         x = monitor.best  # some methods return what they tried last
     answer = _answer(task, x, _status(task, found), str(found.message).strip())
     if method.gradient:
