@@ -15,6 +15,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ArchimedesError, explained
+from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
@@ -173,6 +174,8 @@ class Implicit:
             args = tuple(bound.arguments[name] for name in names if name in bound.arguments)
         static = [name in self.signature.static for name in names]
         static += [False] * (len(args) - len(static))
+        # As in SciPy: a list of numbers is an array.
+        x0 = array(x0) if is_row_of_numbers(x0) else x0
         return self._compiled(x0, *(Fixed(a) if fix else a for a, fix in zip(args, static)))
 
     def _solve(self, x0: Any, *args: Any) -> tuple[Any, RootInfo]:
@@ -277,6 +280,16 @@ class Implicit:
                 f"{found[0][k]:.6g}, the upper one {found[1][k]:.6g}"
             )
         return found[0], found[1]
+
+
+def is_row_of_numbers(value: Any) -> bool:
+    """Whether it is a list of nothing but numbers, which may be traced."""
+    kinds = (int, float, np.number)
+    return (
+        isinstance(value, list)
+        and len(value) > 0
+        and all(isinstance(v, kinds) or (is_traced(v) and np.ndim(v) == 0) for v in value)
+    )
 
 
 PARTS[Implicit] = lambda solver: (

@@ -9,7 +9,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import root
+from archimedes.function import array, root
+from archimedes.function.implicit_functions import is_row_of_numbers
 
 __all__ = ["fixed_point"]
 
@@ -38,6 +39,7 @@ def fixed_point(
 
     def difference(x: Any, *args: Any) -> Any:
         found = func(x, *args)
+        found = array(found) if is_row_of_numbers(found) else found
         shapes = [[np.shape(leaf) for leaf in tree.leaves(value)] for value in (found, x)]
         if tree.structure(found) != tree.structure(x) or shapes[0] != shapes[1]:
             raise ShapeDtypeError(

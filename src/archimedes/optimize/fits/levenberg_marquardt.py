@@ -269,11 +269,12 @@ class _Search:
 
     def _step(self, free: np.ndarray) -> np.ndarray:
         """Solve for the damped step by least squares: J^T J would square the condition of J."""
+        # Columns of size 1: small ones must not be taken for rounding of large ones.
         scale = np.where(self.scale > 0, self.scale, 1.0)[free]
-        rows = np.concatenate([self.J[:, free], np.diag(np.sqrt(self.mu) * scale)])
+        rows = np.concatenate([self.J[:, free] / scale, np.sqrt(self.mu) * np.eye(scale.size)])
         right = np.concatenate([-self.r, np.zeros(scale.size)])
         step = np.zeros_like(self.x)
-        step[free] = np.linalg.lstsq(rows, right, rcond=None)[0]
+        step[free] = np.linalg.lstsq(rows, right, rcond=None)[0] / scale
         return np.clip(self.x + step, self.problem.lower, self.problem.upper) - self.x
 
     def _descend(self, free: np.ndarray) -> LMStatus | None:
@@ -303,9 +304,17 @@ class _Search:
                 return None
             if abs(gained) <= _EPS * self.cost and self._is_minimum(ftol):
                 return LMStatus.FTOL_REACHED
+            if self._least_between(step, cost) <= 10.0 * _EPS * self.cost:
+                return LMStatus.FTOL_REACHED
             self.mu *= self.growth
             self.growth *= 2
         return ended
+
+    def _least_between(self, step: np.ndarray, cost: float) -> float:
+        """Return what the parabola through here and a worse point has to gain."""
+        slope = float((self.J.T @ self.r) @ step)
+        bend = cost - self.cost - slope
+        return slope**2 / (4.0 * bend) if bend > 0.0 else np.inf
 
     def _without_progress(self) -> LMStatus:
         if self._is_minimum(1e-8):
@@ -322,7 +331,7 @@ class _Search:
         free = self._free(self.J.T @ self.r)
         if not np.all(np.isfinite(self.J)) or not np.any(free):
             return bool(np.all(np.isfinite(self.J)))
-        part = self.J[:, free]
+        part = self.J[:, free] / np.where(self.scale > 0, self.scale, 1.0)[free]
         best = self.r - part @ np.linalg.lstsq(part, self.r, rcond=None)[0]
         gain = _half_square(self.r) - _half_square(best)
         return gain <= max(tolerance, 1e3 * _EPS) * self.cost

@@ -55,7 +55,7 @@ def qpsol(
         raise TypeError("qpsol: obj and constr must be functions (constr may be None)")
     given = args if isinstance(args, tuple) else (args,)
     if not any(map(is_traced, tree.leaves(x0))):
-        as_unknowns(x0)  # raises where it is no tree of finite numbers
+        x0 = as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
     n = origin.size
 
