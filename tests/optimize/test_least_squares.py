@@ -259,3 +259,17 @@ def test_bounds_as_trees_with_nothing_in_places_and_equal_ones():
 def test_a_closure_over_traced_values_is_named():
     with pytest.raises(TypeError, match="least_squares run on numbers"):
         arc.compile(lambda p: least_squares(lambda x: x - p, np.zeros(1)).x)(1.0)
+
+
+def test_residuals_that_stay():
+    """At 0 the Jacobian is zero and the cost is not: no step lowers it, and none should."""
+    found = lm_solve(lambda p: p**2 + 1.0, [1.0])
+    assert found.success, found.message
+    np.testing.assert_allclose(found.x, 0.0, atol=1e-7)
+
+
+def test_parameters_of_any_size():
+    """A column that is small beside another one was taken for rounding, and converged at once."""
+    found = lm_solve(lambda p: np.array([1e8 * p[0] - 1.0, 1e-8 * p[1] - 1.0]), [0.0, 0.0])
+    assert found.success, found.message
+    np.testing.assert_allclose(found.x, [1e-8, 1e8], rtol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.optimize import fixed_point, root
+from archimedes.optimize import fixed_point, qpsol, root
 
 
 def powell_badly_scaled(x):
@@ -115,3 +115,14 @@ def test_errors_name_the_argument():
         root(lambda x: x, 1.0, method="secant")
     with pytest.raises(ValueError, match="1 equations for 2 unknowns"):
         root(lambda x: x[:1], np.ones(2), method="hybr")
+
+
+def test_lists_of_numbers_are_arrays():
+    """As in SciPy: func may compute with x as a whole."""
+    both = np.sqrt([2.0, 2.0])
+    np.testing.assert_allclose(root(lambda x: x**2 - 2.0, [1.0, 2]), both)
+    np.testing.assert_allclose(root(lambda x: [x[0] ** 2 - 2.0, x[1] - x[0]], [1.0, 2.0]), both)
+    started = arc.compile(lambda a: root(lambda x: x**2 - 2.0, [a, 2.0]))
+    np.testing.assert_allclose(started(1.0), both)
+    np.testing.assert_allclose(fixed_point(np.cos, [1.0, 2.0]), 0.739085, atol=1e-6)
+    np.testing.assert_allclose(qpsol(lambda x: np.sum((x - 1.0) ** 2), None, [0, 0]).x, 1.0)
