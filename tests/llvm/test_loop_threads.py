@@ -61,6 +61,7 @@ LOOPS = {
     "two axes": (lambda x, y: np.sin(x[:, None] * y) + x[:, None], (1031,), (1033,)),
     "matrix and vector": (lambda a, x: a @ x, (1003, 1001), (1001,)),
     "matrices": (lambda a, b: a @ b, (203, 190), (190, 210)),
+    "wide matrices": (lambda a, b: a @ b.T, (40, 600), (610, 600)),
     "many matrices": (lambda a, b: a @ b, (9, 70, 66), (9, 66, 75)),
     "sums of rows": (lambda a, x: np.sum(a * x, axis=1), (1003, 1001), (1001,)),
     "whole numbers": (lambda a, x: np.sum((a > x).astype(np.int64), axis=1), (999, 1001), (1001,)),

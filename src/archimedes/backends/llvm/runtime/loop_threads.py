@@ -19,15 +19,15 @@ from functools import lru_cache
 from typing import Any
 
 from archimedes.backends.cpus import cpu_count
-from archimedes.backends.llvm.runtime.loop_threads_text import OFFSETS, SIZE, text
+from archimedes.backends.llvm.runtime.loop_threads_text import OFFSETS, OWN, SIZE, text
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 
 __all__ = ["ADDRESS", "NAME", "forget", "loops_so_far", "paused"]
 
 #: What kernels know: the address of the state, whose first word is the function
 #: ``void (function, frame, in, out, count, grain, done)``. It calls ``int function(frame, in, out,
-#: begin, end)`` for 0..count in pieces of whole grains, and writes 1 to ``done``; where it does
-#: not, the kernel does all of it by itself.
+#: begin, end, own)`` for 0..count in pieces of whole grains, and writes 1 to ``done``; where it
+#: does not, the kernel does all of it by itself. ``own`` is memory of a helper, null for others.
 NAME = "arc_loop_threads"
 #: After so many seconds an interrupt comes again: when the kernel has returned, at the earliest.
 LATER = 0.02
@@ -35,7 +35,7 @@ LATER = 0.02
 MOST = 63
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _RUN = ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER)
-_HELP = ctypes.CFUNCTYPE(None, _NUMBER)
+_HELP = ctypes.CFUNCTYPE(None, _NUMBER, _POINTER)
 
 _memory = ctypes.create_string_buffer(SIZE + 64)
 ADDRESS: int = -(-ctypes.addressof(_memory) // 64) * 64
@@ -63,7 +63,7 @@ class _Helpers:
             wanted = min(cpu_count() - 1, MOST)
             while self.started < wanted:
                 self.bells[self.started] = _new_lock()
-                given = (self.started,)
+                given = (self.started, _memory_of_a_helper())
                 helper = threading.Thread(target=work, args=given, name="archimedes", daemon=True)
                 helper.start()
                 self.started += 1
@@ -105,6 +105,16 @@ def _new_lock() -> int:
         raise MemoryError("no lock for the threads of loops")
     take(lock, 1)
     return lock
+
+
+def _memory_of_a_helper() -> int:
+    """Return the address of memory that is never given back, as the helper never ends."""
+    allocate = ctypes.pythonapi.PyMem_RawMalloc
+    allocate.restype, allocate.argtypes = _POINTER, (ctypes.c_size_t,)
+    found = allocate(OWN + 64)
+    if not found:
+        raise MemoryError("no memory for the threads of loops")
+    return -(-found // 64) * 64
 
 
 def _first(

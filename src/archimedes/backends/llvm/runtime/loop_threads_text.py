@@ -8,7 +8,7 @@ loop closed, and nobody has waited for it. Locks are CPython's, which need no GI
 
 from __future__ import annotations
 
-__all__ = ["OFFSETS", "SIZE", "text"]
+__all__ = ["OFFSETS", "OWN", "SIZE", "text"]
 
 #: Where the words of the state are, in bytes; those that are written often have their own lines.
 OFFSETS = {
@@ -34,6 +34,8 @@ OFFSETS = {
     "waiting": 320,
 }
 SIZE = 384
+#: Bytes that each helper has for itself; the system gives them when they are first used.
+OWN = 1 << 22
 #: Pieces of a loop for each thread, so that a slow one does not hold up the others; and how often
 #: to look whether helpers have finished before waiting for it.
 PIECES, LOOKS = 4, 2000
@@ -51,7 +53,7 @@ define ptr @arc_loop_entries(ptr %state) {
 """
 #: Takes pieces of the loop until there are none.
 _WORK = """
-define internal void @pieces(ptr %state) nounwind {
+define internal void @pieces(ptr %state, ptr %own) nounwind {
 {addresses}
   %function = load ptr, ptr %function.at
   %frame = load ptr, ptr %frame.at
@@ -68,7 +70,7 @@ piece:
   %past = add i64 %begin, %size
   %whole = icmp slt i64 %past, %count
   %stop = select i1 %whole, i64 %past, i64 %count
-  %status = call i32 %function(ptr %frame, ptr %in, ptr %out, i64 %begin, i64 %stop)
+  %status = call i32 %function(ptr %frame, ptr %in, ptr %out, i64 %begin, i64 %stop, ptr %own)
   br label %more
 end:
   ret void
@@ -76,7 +78,7 @@ end:
 """
 #: What a helper does, forever.
 _HELP = """
-define internal void @help(i64 %number) nounwind {
+define internal void @help(i64 %number, ptr %own) nounwind {
   %state = load ptr, ptr @state.at
 {addresses}
   %bells = load ptr, ptr %bells.at
@@ -96,7 +98,7 @@ sleep:
   %there = icmp ne i64 %open, 0
   br i1 %there, label %work, label %leave
 work:
-  call void @pieces(ptr %state)
+  call void @pieces(ptr %state, ptr %own)
   br label %leave
 leave:
   %with = atomicrmw sub ptr %active.at, i64 1 seq_cst
@@ -179,7 +181,7 @@ next.bell:
   %following = add i64 %k, 1
   br label %ring
 work:
-  call void @pieces(ptr %state)
+  call void @pieces(ptr %state, ptr null)
   store atomic i64 0, ptr %open.at seq_cst, align 8
   br label %wait
 wait:

@@ -20,7 +20,8 @@ from archimedes.backends.llvm.lowering.nests.ranges import (
     call_ranges,
     frame_untouched,
 )
-from archimedes.backends.llvm.lowering.nests.stages import StagedNest, Staging, write_stages
+from archimedes.backends.llvm.lowering.nests.repeated_reads import RepeatedReads, in_lanes
+from archimedes.backends.llvm.lowering.nests.stages import Staging, write_stages
 from archimedes.backends.llvm.lowering.nests.streaming import passes_caches, write_streamed
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES, Spelling
@@ -31,15 +32,10 @@ from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Place
 from archimedes.backends.lowering.walks import Walk, along, moved_along
 from archimedes.graph.dtypes import I64, item_type, length_of
-from archimedes.graph.regions import Gather, Nest
-from archimedes.graph.regions.reads import Read, row_major
+from archimedes.graph.regions import Nest
+from archimedes.graph.regions.reads import row_major
 
 __all__ = ["nest_in_lanes"]
-
-#: What is read so many times is copied to where it lies in order, unless it is very large.
-WORTH, LARGEST = 3, 1 << 19
-#: Bytes that a thread may have for that on its stack.
-OWN = 1 << 18
 
 
 def nest_in_lanes(
@@ -87,6 +83,7 @@ def nest_in_lanes(
         return places
     with frame_untouched(module, inner) as free:
         writer.write(to)
+        free.owned = writer.owned
     inner.finish("ret i32 0")
     call_ranges(f, module, name, region.shape[ranges.axis], ranges.grain if free else 0)
     return places
@@ -102,24 +99,11 @@ def _shared(binding: Binding) -> Binding:
     return binding if place is None else Binding(place=_shared_place(place))
 
 
-def _in_lanes(walk: Walk, axis: int) -> Walk:
-    """Return a walk whose lanes go along an axis."""
-    place, stride = walk.place, walk.strides[axis]
-    return walk._replace(place=place._replace(array=place.array._replace(lane=stride)))
-
-
-def _reads(region: Nest) -> list[Read]:
-    """Return those of the reads that walk."""
-    return [read for read in region.reads if read is not None]
-
-
-class LaneNest(StagedNest):
+class LaneNest(RepeatedReads):
     """Writes a nest as loops of vectors."""
 
     #: Where to note that a result is zero, if anybody asks.
     zeros: Place | None = None
-    #: Which axis goes from ``%begin`` to ``%end``, if one does.
-    ranges: Ranges | None = None
 
     def write(self, to: Sequence[Place]) -> list[str]:
         """Write the loops; results go to these places."""
@@ -136,7 +120,7 @@ class LaneNest(StagedNest):
 
     def lanes_along(self, walk: Walk) -> Walk:
         """Return a walk whose lanes go along the axis of the plan."""
-        return _in_lanes(walk, self.plan.axis)
+        return in_lanes(walk, self.plan.axis)
 
     def lane_index(self, start: str) -> Index:
         """Return the indices of lanes from ``start`` on."""
@@ -171,7 +155,7 @@ class LaneNest(StagedNest):
     def _along_kept(self, walks: list[Walk], count: int) -> None:
         region, plan, d, f = self.region, self.plan, self.d, self.f
         indices: dict[int, Index] = {}
-        walks = self._in_rows(walks, count) if plan.rows > 1 else walks
+        walks = self.reads_in_rows(walks, count) if plan.rows > 1 else walks
         with ExitStack() as loops:
             for axis in range(region.kept):
                 if axis in (plan.axis, plan.across):
@@ -185,83 +169,22 @@ class LaneNest(StagedNest):
                 indices[axis] = self.index(counter)
             ends = ("%begin", "%end") if self._is_cut(plan.axis) else None
             if plan.stages:
-                lanes = [_in_lanes(w, plan.axis) for w in walks]
+                lanes = [in_lanes(w, plan.axis) for w in walks]
                 write_stages(self, lanes, count, indices, ends)
                 return
             if passes_caches(self, walks[count:]):
                 write_streamed(self, walks, count, ends)
                 return
             start = loops.enter_context(self.tiles(region.shape[plan.axis], plan.lanes, ends))
-            walks = [_in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]
+            walks = [in_lanes(w, plan.axis) for w in self.at(walks, plan.axis, start)]
             indices[plan.axis] = self.lane_index(start)
             if plan.rows > 1:
-                walks = self._packed(walks, count)
+                walks = self.packed_reads(walks, count)
             if plan.rows > 1 or plan.group:
                 self.rows(loops, walks, count, indices)
                 return
             found = [indices[axis] for axis in range(region.kept)]
             self.point(walks[:count], found, [walk.place for walk in walks[count:]])
-
-    def _packed(self, walks: list[Walk], count: int) -> list[Walk]:
-        """Copy what all rows read to where it lies in the order it is read in.
-
-        Vectors far from each other take up more of the caches than they need, and may be in each
-        other's way there.
-        """
-        region, plan, d, f = self.region, self.plan, self.d, self.f
-        axis, found = region.kept, list(walks)
-        length = region.shape[-1]
-        if not self._copies(length * plan.lanes, region.shape[plan.across] // plan.rows):
-            return found
-        for k, (place, strides, _) in enumerate(walks[:count]):
-            lane = place.array.lane
-            far = abs(lane) > 1 or (lane != 0 and abs(strides[axis]) > plan.lanes)
-            if not far or strides[plan.across] or isinstance(_reads(region)[k], Gather):
-                continue
-            room = self._room_of(place.dtype, length)
-            with d.counted(f, length, ()) as loop:
-                (source,) = moved_along(d, f, length, [walks[k]], axis, loop.counter)
-                d.store(f, d.moving(f, room, loop.counter, 1), d.load(f, source.place))
-            found[k] = Walk(room, (*strides[:axis], 1))
-        return found
-
-    def _room_of(self, dtype: int, length: int) -> Place:
-        """Reserve an array of vectors: each thread has its own, unless that would be large."""
-        items = length * self.plan.lanes
-        if self.ranges is None or items * ITEM_BYTES[dtype] > OWN:
-            return self.f.module.frame.array(dtype, length)
-        pointer = self.f.room(dtype, items)
-        return Place(pointer._replace(uniform=False, lane=0), 0, dtype)
-
-    def _in_rows(self, walks: list[Walk], count: int) -> list[Walk]:
-        """Copy what all tiles read of rows that do not lie in the order they are read in."""
-        region, plan, d, f = self.region, self.plan, self.d, self.f
-        rows, length, axis = region.shape[plan.across], region.shape[-1], region.kept
-        tiles, found = region.shape[plan.axis] // plan.lanes, list(walks)
-        short = length < plan.lanes or region.kept != 2
-        if short or not self._copies(rows * length, tiles):
-            return found
-        for k, (place, strides, _) in enumerate(walks[:count]):
-            apart = abs(strides[axis]) > 1 and strides[plan.across] and not strides[plan.axis]
-            if not apart or isinstance(_reads(region)[k], Gather):
-                continue
-            offset = f.module.frame.bytes(rows * length * ITEM_BYTES[place.dtype])
-            room = Place(Pointer("frame", offset, uniform=True), 0, place.dtype)
-            own = [0] * len(strides)
-            own[plan.across], own[axis] = length, 1
-            pair = [walks[k], Walk(room, tuple(own))]
-            with d.counted(f, rows, ()) as row:
-                mine = moved_along(d, f, rows, pair, plan.across, row.counter)
-                with self.tiles(length, plan.lanes) as start:
-                    lanes = [_in_lanes(w, axis) for w in self.at(mine, axis, start)]
-                    d.store(f, lanes[1].place, d.load(f, lanes[0].place))
-            found[k] = pair[1]
-        return found
-
-    def _copies(self, items: int, times: int) -> bool:
-        """Tell whether it pays to copy so many items that are read so many times."""
-        one = len(self.region.shape) == self.region.kept + 1
-        return one and times >= WORTH and items <= LARGEST
 
     # ---- along a reduced axis ------------------------------------------------------------
 
@@ -282,7 +205,7 @@ class LaneNest(StagedNest):
                 indices[axis] = self.index(counter)
             rows = range(plan.rows)
             kept = [self.row_indices(indices, r) for r in rows]
-            lanes = [_in_lanes(walk, plan.axis) for walk in walks[:count]]
+            lanes = [in_lanes(walk, plan.axis) for walk in walks[:count]]
             partials = self._partials(lanes, kept)
             for row in rows:
                 to = self.across(walks[count:], row)

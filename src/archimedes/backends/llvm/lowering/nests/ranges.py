@@ -14,8 +14,9 @@ from archimedes.graph.regions import Nest
 
 __all__ = ["RANGE", "Ranges", "call_ranges", "frame_untouched", "ranges_of"]
 
-#: What a function of a range of an axis takes.
-RANGE = f"{PARAMETERS}, i64 %begin, i64 %end"
+#: What a function of a range of an axis takes; ``own`` is memory of the thread, where it is not the
+#: one that the frame belongs to.
+RANGE = f"{PARAMETERS}, i64 %begin, i64 %end, ptr %own"
 #: Loops of so many operations in all, of which loads and stores at a point are some (fewer where
 #: values are combined), are worth threads: they take about 70 microseconds. A piece has so many.
 OPERATIONS, PIECE = 1 << 21, 1 << 18
@@ -54,6 +55,8 @@ def ranges_of(region: Nest, plan: Plan, cost: int) -> Ranges | None:
 
 class _Answer:
     yes = False
+    #: Bytes of the frame that do not count.
+    owned = 0
 
     def __bool__(self) -> bool:
         return self.yes
@@ -67,7 +70,7 @@ def frame_untouched(module: Module, f: Function) -> Iterator[_Answer]:
     with frame.separate():
         yield found
     calls = any("call void @" in line and "%frame" in line for line in f.lines)
-    found.yes = frame.size == size and not calls
+    found.yes = frame.size == size + found.owned and not calls
 
 
 def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int) -> None:
@@ -77,7 +80,7 @@ def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int)
     a ``grain`` it is not cut.
     """
     if not grain:
-        f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count})")
+        f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count}, ptr null)")
         return
     guarded = module.fresh("arc_range")
     add_guarded(module, guarded.removeprefix("@"), RANGE, inner.removeprefix("@"))
@@ -94,5 +97,5 @@ def call_ranges(f: Function, module: Module, inner: str, count: int, grain: int)
     alone, after = f.label(), f.label()
     f.fork(f.value(f"icmp eq i32 {status}, 0"), alone, after)
     f.start(alone)
-    f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count})")
+    f.value(f"call i32 {inner}({PARAMETERS}, i64 0, i64 {count}, ptr null)")
     f.jump(after)
