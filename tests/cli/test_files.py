@@ -94,13 +94,13 @@ def test_hostile_descriptions(folder, capsys, what):
     path = folder / "bad.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     for command in ("run", "view"):
-        start = time.monotonic()
+        start = time.process_time()
         assert main([command, "bad.yaml", "--output", "out"]) == 1
         said = capsys.readouterr()
         assert "Traceback" not in said.err and len(said.err) < 3000
         assert said.err.startswith(f"archimedes {command}: ") and said.out == ""
         assert "bad.yaml" in said.err.splitlines()[0]
-        assert time.monotonic() - start < 20.0
+        assert time.process_time() - start < 20.0
     assert everything(folder) == {"bad.yaml"} and not (folder / "owned").exists()
 
 

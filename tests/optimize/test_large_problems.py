@@ -192,9 +192,9 @@ def test_setting_up_does_not_depend_on_the_number_of_places():
     term = lambda z: 100 * (z[1] - z[0] ** 2) ** 2 + (1 - z[0]) ** 2
     seconds = []
     for n in (20, 10_000):
-        began = time.perf_counter()
+        began = time.process_time()
         found = minimize(AtPlaces(term, neighbours(n)), np.zeros(n), options={"maxiter": 1})
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
         assert found.status is Status.ITERATION_LIMIT
     assert seconds[1] < 2.0 + 3 * seconds[0]
 

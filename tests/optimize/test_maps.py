@@ -99,7 +99,7 @@ def test_setting_up_does_not_depend_on_the_length():
 
     seconds = []
     for n in (50, 1000):
-        began = time.perf_counter()
+        began = time.process_time()
         assert minimize(total, np.zeros(n)).success
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     assert seconds[1] < 3.0 + 4 * seconds[0]

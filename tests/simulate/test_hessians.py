@@ -65,9 +65,9 @@ def test_a_thousand_steps_cost_few_solves(size):
         f(point)
         times = []
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.process_time()
             f(point)
-            times.append(time.perf_counter() - began)
+            times.append(time.process_time() - began)
         return min(times)
 
     for _ in range(4):  # until native
