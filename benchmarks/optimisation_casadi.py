@@ -24,6 +24,8 @@ STAYING = {
     ),
     "warm_start_mult_bound_push": 1e-10,
     "mu_init": 1e-7,
+    # To say whether a point is an optimum takes first derivatives; the others take a minute.
+    "hessian_approximation": "limited-memory",
     "max_iter": 60,
 }
 
@@ -124,7 +126,7 @@ def check_point(name: str, nodes: int, kept: str) -> dict[str, Any]:
     import casadi as ca
 
     ours, problem = np.load(kept), PROBLEMS[name]
-    # Set up in seconds without ``expand``; time does not matter here.
+    # Set up in a second without ``expand``; time does not matter here.
     nlp, given = _program(problem, nodes, ours["scale"])
     solver = ca.nlpsol("solver", "ipopt", nlp, _options(**STAYING))
     start = {"x0": ours["x"], "lam_x0": ours["lam_x"], "lam_g0": _reordered(ours["lam_g"], problem)}
