@@ -75,6 +75,7 @@ LONG = (
     "tests/derivatives/test_hessians_at_equal_values.py::test_five_by_five*",
     "tests/derivatives/test_hessians_at_equal_values.py::test_four_by_four*",
     "tests/derivatives/test_hessians_at_equal_values.py::test_functions_of_singular*",
+    "tests/derivatives/test_many_directions.py::test_as_c*",
     "tests/derivatives/test_many_directions.py::test_batches*",
     "tests/derivatives/test_many_directions.py::test_float32*",
     "tests/derivatives/test_many_directions.py::test_hessians*200]",

@@ -5,8 +5,11 @@ import pytest
 from scipy.linalg import expm
 
 import archimedes as arc
+from archimedes.backends.interpreter import evaluate
 from archimedes.graph.derivatives import jacobians
 from archimedes.graph.regions import Scan
+
+from ..c.checking import needs
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
@@ -161,3 +164,30 @@ def test_hessians_of_scans_over_the_unknowns(n):
     h, slope = 1e-6, arc.grad(steps)
     differences = [(slope(x + h * e) - slope(x - h * e)) / (2 * h) for e in np.eye(n)[columns]]
     np.testing.assert_allclose(hess(x)[columns], differences, rtol=1e-5, atol=1e-6)
+
+
+def test_the_interpreter_takes_directions_side_by_side():
+    """As it would one after the other, and as code does."""
+    x = np.linspace(-1.0, 1.0, 6)
+    graph = arc.jac(looped).graph(x)
+    (region,) = (r for r in graph.regions.values() if isinstance(r, Scan) and not r.carry)
+    rng = np.random.default_rng(3)
+    shared = [rng.standard_normal() for _ in region.body.inputs[1:]]
+    calls = []
+
+    def counted(body, values):
+        calls.append(body)
+        return evaluate(body, values)
+
+    found = region.evaluate([np.arange(6), *shared], counted)
+    assert len(calls) == 1
+    for k in range(6):
+        one = evaluate(region.body, [np.int64(k), *map(np.float64, shared)])
+        assert [out[k] for out in found] == one
+
+
+def test_as_c(tmp_path):
+    """With the interpreter's bits."""
+    needs("gcc")
+    x = np.linspace(-1.0, 1.0, 6)
+    arc.codegen(arc.jac(looped), (x,), name="looped", output_dir=tmp_path, verify=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,9 @@ class Scan(OneBody):
 
     def evaluate(self, values: list[Any], run: Run) -> list[Any]:
         n = self.carry
+        if self._side_by_side:
+            outs = run(self.body, values)
+            return [np.array(np.broadcast_to(out, (self.length,))) for out in outs]
         carry, shared = values[:n], values[n + self.rows * self.slices :]
         rows: list[list[Any]] = [[]] * self.length
         for step in self.steps:
@@ -151,6 +155,11 @@ class Scan(OneBody):
         if self.stacked:
             return carry + [_joined(column) for column in zip(*rows)]
         return carry + [x for row in rows for x in row]
+
+    @cached_property
+    def _side_by_side(self) -> bool:
+        """Whether all steps can be computed at once: numbers, of which none is carried."""
+        return self.stacked and not self.carry and not self.has_effects and _of_numbers(self.body)
 
     def _slices(self, values: list[Any], step: int) -> list[Any]:
         """Return what a step gets of the slices."""
@@ -262,6 +271,14 @@ class Scan(OneBody):
         kinds = self.body.input_dtypes[self.carry :]
         slices = given[self.carry : self.carry + self.slices]
         return [sets and self._part(sets, kind, step) for sets, kind in zip(slices, kinds)]
+
+
+def _of_numbers(g: Graph) -> bool:
+    """Tell whether a program has no blocks, nor loops over index spaces, in bodies neither."""
+    if any(map(length_of, g.dtype)):
+        return False
+    regions = g.regions.values()
+    return all(r.kind != "nest" and all(map(_of_numbers, r.bodies)) for r in regions)
 
 
 def _over_steps(sets: Any, width: int, steps: int) -> Any:
