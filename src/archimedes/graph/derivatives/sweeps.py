@@ -28,6 +28,8 @@ __all__ = ["Found", "Picked", "Side", "at_once", "forward", "in_loop", "picked",
 
 _EQ, _SELECT = CODES["eq"], CODES["select"]
 _LINE = Affine(0, (1,))
+#: More results of a step are one block: less code.
+COLUMNS = 128
 
 
 class Side:
@@ -123,25 +125,34 @@ def in_loop(
     step = body.input(I64)
     own = [body.input(g.dtype[i]) for i in inputs]
     seeds = [_chosen(body, step, mine, kind) for mine, kind in zip(near.parts(colors), near.kinds)]
-    # What a step gives is a column of its own for each value: lanes write next to each other.
-    numbers = np.full(len(far.kinds), -1, dtype=np.int64)
-    for value, mine in enumerate(sweep(body, own, seeds)):
-        if mine:
-            numbers[value] = len(body.outputs)
-            body.outputs.append(mine[0])
-    ids: list[int] = []
-    if body.outputs:
+    found = sweep(body, own, seeds)
+    # What a step gives is a column of its own for each value; many are one block.
+    there = [value for value, mine in enumerate(found) if mine]
+    groups = [[value] for value in there]
+    if len(there) > COLUMNS:
+        kinds = {value: item_type(far.kinds[value]) for value in there}
+        groups = [[v for v in there if kinds[v] == kind] for kind in sorted(set(kinds.values()))]
+    group, begin = np.full((2, len(found)), -1, dtype=np.int64)
+    widths = np.zeros(len(groups), dtype=np.int64)
+    for number, mine in enumerate(groups):
+        counts = [far.lengths[value] or 1 for value in mine]
+        group[mine], begin[mine] = number, np.cumsum([0, *counts[:-1]])
+        widths[number] = sum(counts)
+        ids = [found[value][0] for value in mine]
+        body.outputs.append(ids[0] if len(ids) == 1 else _packed(body, ids))
+    outs: list[int] = []
+    if groups:
         steps = int(colors.max()) + 1
         made, shared = hoisted(g, prune(body), 1, inputs)
         given = [g.block(np.arange(steps)), *shared]
-        ids = g.region(Scan(given, made, steps, 0, 1, stacked=True)).tolist()
-    widths = np.array([length or 1 for length in far.lengths], dtype=np.int64)
+        outs = g.region(Scan(given, made, steps, 0, 1, stacked=True)).tolist()
 
     def where(color: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, place = far.values(element)
-        return numbers[value], color * widths[value] + place
+        number = group[value]
+        return number, color * widths[number] + begin[value] + place if groups else number
 
-    return Found(ids, where)
+    return Found(outs, where)
 
 
 def _chosen(body: Graph, step: int, colors: np.ndarray, kind: int) -> Directions:
@@ -175,7 +186,7 @@ def picked(g: Graph, found: Found, number: np.ndarray, place: np.ndarray, block:
         starts = np.cumsum([0, *(length_of(kind) or 1 for kind in kinds[:-1])])
         whole = found.ids[0]
         if len(kinds) > 1 or not length_of(kinds[0]):
-            whole = _packed(g, found.ids, item_type(kinds[0]))
+            whole = _packed(g, found.ids)
         return Picked([whole], starts[number] + place)
     pairs = zip(number.tolist(), place.tolist())
     ids = [
@@ -185,12 +196,12 @@ def picked(g: Graph, found: Found, number: np.ndarray, place: np.ndarray, block:
     return Picked(ids, None)
 
 
-def _packed(g: Graph, ids: Sequence[int], dtype: int) -> int:
-    """Append a block of values, one behind the other."""
+def _packed(g: Graph, ids: Sequence[int]) -> int:
+    """Append a block of values of one dtype, one behind the other."""
     moves, at = [], 0
     for k, i in enumerate(ids):
         length = length_of(g.dtype[i])
         start = _LINE if length else None
         moves.append(Move(k, (length or 1,), Affine(at, (1,)), start))
         at += length or 1
-    return pack(g, at, dtype, ids, moves)
+    return pack(g, at, item_type(g.dtype[ids[0]]), ids, moves)
