@@ -238,3 +238,19 @@ def test_errors_name_the_argument():
         OptimalControl(double_integrator, initial=[5.0, 0.0], state_bounds=(0, 1), **make).solve(
             START
         )
+
+
+@pytest.mark.parametrize("ends", [{"final": [1.0, 0.0]}, {"running_cost": lambda t, x, u: x[0]}])
+def test_trajectories_without_a_solution_say_so(ends, monkeypatch):
+    """Too far for the time, or a cost without a lower end: proven, without IPOPT, at once."""
+    from archimedes.optimize.solvers import ipopt
+
+    monkeypatch.setattr(ipopt, "solve", lambda task: (_ for _ in ()).throw(ImportError("none")))
+    far = "final" in ends
+    more = {"control_bounds": (-1.0, 1.0), "running_cost": lambda t, x, u: u**2} if far else {}
+    problem = OptimalControl(
+        lambda t, x, u: np.array([x[1], u]), initial=[0.0, 0.0], tf=0.5, **{**more, **ends}
+    )
+    found = problem.solve({"x": np.zeros(2), "u": 0.0}, intervals=20)
+    assert found.answer.status.name == ("INFEASIBLE" if far else "UNBOUNDED"), found.message
+    assert found.iterations <= 16

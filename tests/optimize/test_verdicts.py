@@ -201,6 +201,16 @@ def test_objectives_without_unknowns_are_refused():
         minimize(lambda x: 3, np.ones(2))
 
 
+def test_a_guess_on_top_of_a_hill_is_no_minimum():
+    """All slopes are zero there: it was solved after 0 iterations."""
+    hill = minimize(lambda x: np.sum(x**4) - np.sum(x**2), np.zeros(2), method="ipm")
+    assert hill.success and hill.fun == pytest.approx(-0.5)
+    falls = minimize(lambda x: -np.sum(x**2), np.zeros(2), method="ipm")
+    assert falls.status is Status.UNBOUNDED
+    flat = minimize(lambda x: 0.0 * x[0], [1.0], constr=lambda x: x[0] - 1.0, method="ipm")
+    assert flat.success and flat.iterations == 0
+
+
 def test_limits_of_the_user_are_respected():
     """Nobody looks for a proof after the last iteration that was asked for."""
     found = minimize(**INFEASIBLE["isolated"], method="sqp", options={"maxiter": 2})

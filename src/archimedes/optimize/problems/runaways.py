@@ -33,17 +33,18 @@ class Runaway:
         """Whether f falls without end from x on, as the last step went."""
         if number % EVERY == EVERY - 1:
             self._last = x.copy()
-        if number % EVERY or number == 0 or not off <= self.task.settings.tol:
+        if number % EVERY or number == 0:
             return False
         step = x - self._last
         size, room = float(np.abs(step).max()), 1.0 + float(np.abs(x).max())
-        if not RUNNING * room <= size < np.inf:
+        # Constraints hold as well as they do for numbers of this size.
+        if not (RUNNING * room <= size < np.inf and off <= self.task.settings.tol * room):
             return False
-        return self._falls(x, fun, step, REACH * room / size)
+        return self._falls(x, fun, step, room)
 
-    def _falls(self, x: np.ndarray, fun: float, step: np.ndarray, reach: float) -> bool:
+    def _falls(self, x: np.ndarray, fun: float, step: np.ndarray, room: float) -> bool:
         """Whether f falls in proportion all the way, within limits."""
-        task = self.task
+        task, reach = self.task, REACH * room / float(np.abs(step).max())
         far = x + reach * step
         # What moves towards a bound will stop there.
         step = np.where((far < task.lower) | (far > task.upper), 0.0, step)
@@ -53,7 +54,7 @@ class Runaway:
             return False
         while part <= reach:
             f, g = task.evaluator.values(x + part * step)
-            allowed = task.settings.tol + ROUNDING * part * size
+            allowed = task.settings.tol * room + ROUNDING * part * size
             if not (f <= fun + PART * part * slope and violation(g, task.low, task.high) < allowed):
                 return False
             part *= 10.0

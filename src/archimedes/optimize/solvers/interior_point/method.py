@@ -15,7 +15,11 @@ from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interior_point.filter import Filter
 from archimedes.optimize.solvers.interior_point.line_search import LineSearch
-from archimedes.optimize.solvers.interior_point.newton_steps import LineSearchFailed, Point
+from archimedes.optimize.solvers.interior_point.newton_steps import (
+    FIRST_SHIFT,
+    LineSearchFailed,
+    Point,
+)
 from archimedes.optimize.solvers.interior_point.restoration import Infeasible
 
 __all__ = ["InteriorPoint", "LineSearchFailed"]
@@ -49,7 +53,10 @@ class InteriorPoint(LineSearch):
                 return self.answer(at, monitor.stopped or Status.INTERRUPTED)
             error = self.error(at, 0.0)
             if error <= settings.tol and at.trial.unscaled <= max(1e-4, settings.tol):
-                return self.answer(at, Status.SOLVED)
+                if self.iterations or self.curves_up(at):
+                    return self.answer(at, Status.SOLVED)
+                # A guess at which all slopes are zero: any way leads down.
+                at = self.at = self.point(self.nudged(at.trial, 1), at.lam, at.z)
             still = abs(at.trial.f - level) <= ACCEPTABLE * max(1.0, abs(at.trial.f))
             good, level = good + 1 if error <= ACCEPTABLE and still else 0, at.trial.f
             if good >= ENOUGH:
@@ -87,6 +94,12 @@ class InteriorPoint(LineSearch):
         new = self.point(trial, lam, z)
         self.watch(at, new, alpha)
         return new
+
+    def curves_up(self, at: Point) -> bool:
+        """Whether a point without slopes is a minimum, not a maximum or a saddle."""
+        self.factored(at)
+        found, self.shift = self.shift_now <= FIRST_SHIFT, 0.0
+        return found
 
     def watch(self, at: Point, new: Point, alpha: float) -> None:
         """Full steps that gain little are a sign of equations that are almost dependent."""

@@ -22,7 +22,7 @@ S_MAX, LARGEST_SHIFT, DAMPED = 100.0, 1e20, 1e-2
 SMALL_MULTIPLIER, MOST_MULTIPLIER = 10.0, 1e3
 #: Errors below this many tolerances want exact steps.
 NEAR = 1e3
-FIRST_MU = 0.1
+FIRST_MU, FIRST_SHIFT = 0.1, 1e-4
 
 
 class LineSearchFailed(Exception):
@@ -207,7 +207,7 @@ class NewtonSteps(ScaledProblem):
         shift, first = 0.0, True
         while not self.system.factor(sigma[: self.n] + shift, self._slack_part(sigma, shift)):
             if shift == 0.0:
-                shift = 1e-4 if self.shift == 0.0 else max(1e-20, self.shift / 3.0)
+                shift = FIRST_SHIFT if self.shift == 0.0 else max(1e-20, self.shift / 3.0)
             else:
                 # IPOPT's first shifts grow by 100: but to factor again costs less here.
                 shift *= 10.0 if self.shift == 0.0 else 8.0

@@ -90,7 +90,7 @@ class Restoration(NewtonSteps):
             if hopeless:
                 # A maximum or a saddle: any way leads down.
                 nudges += 1
-                here = self._nudged(here, nudges)
+                here = self.nudged(here, nudges)
                 z = mu / here.d
                 continue
             dw = self._violation_step(here, sigma, mu)
@@ -170,7 +170,7 @@ class Restoration(NewtonSteps):
         alpha = longest(fastest(z, dz), 0.99)
         return np.clip(z + alpha * dz, 1e-10 * mu / new.d, 1e10 * mu / new.d)
 
-    def _nudged(self, here: Trial, number: int) -> Trial:
+    def nudged(self, here: Trial, number: int) -> Trial:
         """Return a point near by, the same in every run."""
         way = np.sin(12.9898 * (np.arange(self.count) + 1.0) * number)
         dw = NUDGE * way * (1.0 + np.abs(here.w))
