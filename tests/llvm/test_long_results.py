@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.lowering.nests import lanes, ranges, streaming
+from archimedes.backends.llvm.lowering.nests import lanes, plans, ranges, streaming
 from archimedes.backends.llvm.runtime import loop_threads
 from archimedes.backends.llvm.runtime.machine import host_target
 
@@ -62,8 +62,9 @@ def test_over_threads(streamed, monkeypatch):
     loop_threads.forget()
 
 
-def test_others_are_stored_as_ever(streamed):
+def test_others_are_stored_as_ever(streamed, monkeypatch):
     """Bools, sums of rows, bodies in stages, short ones."""
+    monkeypatch.setattr(plans.Target, "registers", property(lambda _: 16))
     x = np.random.default_rng(1).normal(size=N)
     for f in (
         lambda x: x > 0.5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import archimedes as arc
 from archimedes.graph import B8, F32, F64, I64, Call, Graph, Scan
 from archimedes.graph.dtypes import block_type
 from archimedes.graph.regions import Accumulate, Affine, Gather, Move, Nest, Pack
@@ -145,6 +146,16 @@ def called() -> Program:
     return made("blocks_called", g)
 
 
+def sorted_rows() -> Program:
+    """Positions that sort three rows: its body has passes that exchange neighbours."""
+
+    def order(x):
+        return np.argsort(x.reshape(3, 30), axis=1, stable=True).ravel()
+
+    g = arc.compile(order).recording(np.zeros(90)).blocks
+    return made("blocks_sorted", g, lambda x: [order(x)])
+
+
 def blocks() -> list[Program]:
     return [
         elementwise(),
@@ -155,5 +166,5 @@ def blocks() -> list[Program]:
         *(reduction(35, 16, c, I64) for c in ("add", "min", "xor")),
         *(reduction(35, 16, "and", B8), reduction(33, 16, "add", F32)),
         *(product(5, 7, 9, 1), product(3, 40, 1, 16)),
-        *(gathered(), packed_and_summed(), called()),
+        *(gathered(), packed_and_summed(), called(), sorted_rows()),
     ]
