@@ -34,7 +34,10 @@ def judged(task: Task, answer: Answer) -> tuple[Answer, np.ndarray | None]:
     loops = native_loops()
     if not least < off < np.inf or loops is None or not np.any(task.lower < task.upper):
         return answer, None
-    near = Restoration(replace(task, start=answer.x, lam_g=None, lam_x=None), loops)
+    # A solver that ran far away without coming nearer leaves numbers too large to reckon with.
+    gained = not task.violation(task.start, task.evaluator.values(task.start)[1]) <= off
+    start = answer.x if gained else task.start
+    near = Restoration(replace(task, start=start, lam_g=None, lam_x=None), loops)
     try:
         with np.errstate(all="ignore"):
             found = near.least_violation(near.first().trial, lambda at: at.unscaled <= least)
