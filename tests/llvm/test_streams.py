@@ -1,11 +1,14 @@
 """Large results that pass by the caches have the bits of others, wherever their rows begin."""
 
+import re
+
 import numpy as np
 import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.lowering.batches import batch_loop, streams
 from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import CODES, F64, Graph
 
 
@@ -55,3 +58,13 @@ def test_lines_of_results_are_fetched_ahead(monkeypatch, count, ahead, far):
     x, out = np.arange(11.0)[:, None], np.empty((11, count))
     kernel.call_batch([x], [True], [out], 11)
     np.testing.assert_array_equal(out, x + np.arange(float(count)))
+
+
+@pytest.mark.skipif(not host_target(None).is_x86, reason="nothing passes by the caches")
+def test_lines_that_pass_by_the_caches_are_not_fetched(monkeypatch):
+    """They would be read for nothing: half the speed of 100,000 Jacobians of 13 x 13."""
+    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
+    source = build(sums(169), [(1, F64)], [(169, F64)], lanes=4).batch_source()
+    streamed = re.search(r"(%\S+) = icmp sgt i64 %\S+, " + str(streams.BATCH), source)[1]
+    fetched = re.search(rf"(%\S+) = select i1 {streamed}, i1 false, i1 %\S+", source)[1]
+    assert f"br i1 {fetched}," in source

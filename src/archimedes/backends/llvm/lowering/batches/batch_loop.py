@@ -117,7 +117,13 @@ class _Loop:
         #: The results that are fetched ahead, and whether to.
         lines = sum(lines_of(f, r.items, r.dtype) for r in self.results)
         ahead = self.lanes > 1 and lines in AHEAD
-        self.far = [(passes_by(f, r, FAR), k) for k, r in enumerate(self.results) if ahead]
+        self.far = [(self._is_far(k), k) for k in range(len(self.results)) if ahead]
+
+    def _is_far(self, k: int) -> str:
+        """Return the bool "fetch these results ahead": not what passes by the caches anyway."""
+        f, streamed = self.f, self.streams[k]
+        far = passes_by(f, self.results[k], FAR)
+        return f.value(f"select i1 {streamed}, i1 false, i1 {far}") if streamed else far
 
     def _room(self, k: int, size: int, offset: int) -> str:
         """Reserve room for an incomplete tile, in the frame, or beside one to be taken apart."""
