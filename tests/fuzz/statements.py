@@ -268,7 +268,8 @@ def joined(b: Builder) -> bool:
             "np.concatenate([{a}, {c}], axis=-1)",
             "np.stack(np.broadcast_arrays({a}, {c}), axis=-1)",
             "np.hstack([{a}, {c}])",
-            "np.array([{a}.ravel()[0], {c}.ravel()[-1], 1.5])",
+            # No function above makes a literal zero of 1.75, which sums would drop (decision 002).
+            "np.array([{a}.ravel()[0], {c}.ravel()[-1], 1.75])",
             "np.column_stack([{a}, {c}])",
         )
     )
