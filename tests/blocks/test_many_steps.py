@@ -92,3 +92,16 @@ def test_programs_do_not_grow(name):
         found = [function.recording(np.full(n, 0.3)).blocks for n in lengths]
         small, large = map(code_size, found)
         assert large <= small + 20
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+def test_maps_of_wide_bodies_are_not_written_out(count):
+    """One instance had its 200 elements taken apart, and a product of them in another order."""
+
+    def ranked(x):
+        return np.sort(x * x)
+
+    f = arc.compile(lambda x: np.prod(arc.vmap(ranked)(x), axis=-1), backend="llvm")
+    x = np.random.default_rng(count).normal(size=(count, 200))
+    assert len(f.recording(x).blocks.op) < 50
+    np.testing.assert_allclose(f(x), np.prod(np.sort(x * x), axis=-1), rtol=1e-12)

@@ -27,13 +27,17 @@ __all__ = ["map_of_blocks"]
 def map_of_blocks(
     recording: Recording, leaves: Sequence[Any], batched: Sequence[bool], count: int
 ) -> Any:
-    """Record a map over so many instances that it is a loop over blocks; None if they are fewer."""
+    """Record a map over so many instances that it is a loop over blocks; None if they are fewer.
+
+    A body with wide arrays of its own is never written out: not even for one instance.
+    """
     taken = sum(spec.size for spec, many in zip(recording.leaves, batched) if spec.traced and many)
     given = sum(out.spec.size for out in recording.outs if out.spec.traced)
-    numbers = count * max(taken, given)
-    if not taken or numbers < threshold() * ANYWAY:
+    few = count * max(taken, given) < threshold() * ANYWAY
+    wide = recording.blocks is not recording.graph
+    if not taken or (few and not wide):
         return None
-    if recording.blocks is recording.graph and not recording.graph.regions:
+    if not wide and not recording.graph.regions:
         return _as_loop(recording, leaves, batched, count)
     return _as_scan(recording, leaves, batched, count)
 
