@@ -105,6 +105,8 @@ def test_many_threads_of_the_caller_at_once(cuts):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# JAX, where another test has imported it, warns of every fork.
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 def test_a_forked_child_has_helpers_of_its_own(cuts):
     x = np.random.default_rng(4).normal(size=N // 4)
     f = arc.compile(wave, backend="llvm")
