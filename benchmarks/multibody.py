@@ -1,7 +1,10 @@
 """Robots against Pinocchio: one core, float64, call overhead removed.
 
 Pinocchio is looped inside one call of its own (its parallel entry points with one thread) where it
-has one; otherwise what a call on an empty model costs is taken off. Ours: a batch of 1,000 states
+has one; otherwise what a call on an empty model costs is taken off. The wheel is
+built for any x86 CPU: its headers, compiled by gcc -O3 -march=native into a loop, take 0.52, 1.06
+and 2.42 us for the mass matrix, inverse and forward dynamics of seven hinges on the machine of this
+table. Ours: a batch of 1,000 states
 (100 where the results of 1,000 would not stay in a cache) in one call with results in arrays that
 are there, as Pinocchio's are; "alone" is one evaluation, a call from Python less one of a function
 of the same arguments and results that does nothing else.

@@ -94,7 +94,7 @@ def test_programs_do_not_grow(name):
         assert large <= small + 20
 
 
-@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
 def test_maps_of_wide_bodies_are_not_written_out(count):
     """One instance had its 200 elements taken apart, and a product of them in another order."""
 
@@ -103,5 +103,5 @@ def test_maps_of_wide_bodies_are_not_written_out(count):
 
     f = arc.compile(lambda x: np.prod(arc.vmap(ranked)(x), axis=-1), backend="llvm")
     x = np.random.default_rng(count).normal(size=(count, 200))
-    assert len(f.recording(x).blocks.op) < 50
+    assert not count or len(f.recording(x).blocks.op) < 50
     np.testing.assert_allclose(f(x), np.prod(np.sort(x * x), axis=-1), rtol=1e-12)

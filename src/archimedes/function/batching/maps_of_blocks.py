@@ -35,7 +35,7 @@ def map_of_blocks(
     given = sum(out.spec.size for out in recording.outs if out.spec.traced)
     few = count * max(taken, given) < threshold() * ANYWAY
     wide = recording.blocks is not recording.graph
-    if not taken or (few and not wide):
+    if not taken or not count or (few and not wide):
         return None
     if not wide and not recording.graph.regions:
         return _as_loop(recording, leaves, batched, count)
