@@ -1,13 +1,13 @@
 """Robots against Pinocchio: one core, float64, call overhead removed.
 
 Pinocchio is looped inside one call of its own (its parallel entry points with one thread) where it
-has one; otherwise what a call on an empty model costs is taken off. The wheel is
-built for any x86 CPU: its headers, compiled by gcc -O3 -march=native into a loop, take 0.52, 1.06
-and 2.42 us for the mass matrix, inverse and forward dynamics of seven hinges on the machine of this
-table. Ours: a batch of 1,000 states
-(100 where the results of 1,000 would not stay in a cache) in one call with results in arrays that
-are there, as Pinocchio's are; "alone" is one evaluation, a call from Python less one of a function
-of the same arguments and results that does nothing else.
+has one; otherwise what a call on an empty model costs is taken off. For the mass matrix, which has
+none, that is between two other ways to ask: a loop in C++ that calls the library of the wheel takes
+1.6 us for seven hinges on the machine of this table (inverse and forward dynamics 1.1 and 3.0), one
+with the headers compiled into it by gcc -O3 0.57 us (1.05 and 2.3), with -march=native 0.53 (1.06
+and 2.4). Ours: a batch of 1,000 states (100 where the results of 1,000 would not stay in a cache)
+in one call with results in arrays that are there, as Pinocchio's are; "alone" is one evaluation, a
+call from Python less one of a function of the same arguments and results that does nothing else.
 "pin / call" compares calls from Python. Times are processor times of one thread, theirs and ours
 in turn, the least of several rounds; "first" is load, record and compile with an empty cache.
 `python -m benchmarks --write multibody` measures this table and that of `multibody_peers.py`.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.lowering.schedule import Schedule, schedule
+from archimedes.backends.lowering.schedule import Schedule, along_chains, schedule
 from archimedes.backends.lowering.statement_order import statements
 from archimedes.graph import Graph
+from archimedes.graph.expand import expand
 from archimedes.graph.program import CONST, INPUT, OUT
 
 from .test_programs import graph_case
@@ -43,8 +43,12 @@ def test_few_values_are_alive(function, bound: int):
     assert most_alive(g, order) <= bound < 40 < most_alive(g, sorted(order))
 
 
-#: Of C statements, and of instructions without and with independent ones in between.
-ORDERS = {"c": statements, "llvm": schedule, "spread": partial(schedule, spread=True)}
+def chains(g: Graph, outputs: Sequence[int]) -> Schedule:
+    return along_chains(g, schedule(g, outputs))
+
+
+#: Of C statements, of instructions of parts, and of those in one piece.
+ORDERS = {"c": statements, "parts": schedule, "chains": chains}
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -58,13 +62,29 @@ def test_so_it_does_without_regions(name: str):
     check_order(arc.compile(terms).graph(np.ones(50)), ORDERS[name])
 
 
-def test_spread_nodes_do_not_wait_for_the_one_before():
+def test_nodes_do_not_wait_for_the_one_before():
     g = arc.compile(layers).graph(np.ones(50))
     waiting = {}
-    for name in ("llvm", "spread"):
+    for name in ("parts", "chains"):
         order = ORDERS[name](g, g.outputs).order
         waiting[name] = sum(a in g.operands(b) for a, b in pairwise(order))
-    assert waiting["spread"] < 0.2 * waiting["llvm"]
+    assert waiting["chains"] < 0.2 * waiting["parts"]
+
+
+def test_the_longest_chain_goes_ahead_among_branches():
+    # Two sines are branches; what the chain of ten squares needs is not left to the end.
+    def function(x: np.ndarray) -> np.ndarray:
+        short, long = np.sin(x[0]), np.sin(x[1])
+        results = [short + k for k in range(20)]
+        for _ in range(10):
+            long = long * long + 1.0
+        return np.array([*results, long])
+
+    g = expand(arc.compile(function).graph(np.ones(2)))
+    order = chains(g, g.outputs).order
+    last = g.outputs[-1]
+    before = schedule(g, g.outputs).order
+    assert order.index(last) < before.index(last)
 
 
 def check_order(g: Graph, ordered: Callable[..., Schedule]) -> None:

@@ -3,28 +3,46 @@
 Depth first from the outputs, the operand that needs more registers first (Sethi and Ullman, "The
 generation of optimal code for arithmetic expressions", J. ACM 17, 1970): operands come right
 before their use, which keeps live ranges short. But a node right after its operand has to wait for
-it, so nodes may then be moved back by their depth: those in between are independent.
+it, and recursions over the bodies of a robot, say, are taken apart: for the first result it goes
+through all of them.
 
-The order in which a program was written is often better than that: recursions over the bodies of a
-robot, say, go through a body at a time, where depth first goes through all of them for the first
-result. `nearer` counts, and takes the order in which operands are nearer to their uses.
+So that is where others start from. `along_chains` is for what is compiled in one piece: the
+longest chains of operations go ahead, others fill the time in which they wait (Goodman and Hsu,
+"Code scheduling and register allocation in large basic blocks", Proc. ICS 1988, weigh the
+same two: waiting and registers). `nearer` is for what is cut into parts, where values that are far
+apart go through memory: it counts, and takes the order in which the program was written where
+operands are nearer to their uses in that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from heapq import heappop, heappush
 from itertools import accumulate
 from typing import NamedTuple
 
 from archimedes.graph.dtypes import length_of
 from archimedes.graph.ops import ARITY, CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Switch
 
-__all__ = ["Schedule", "as_written", "cost", "has_host", "nearer", "schedule", "used_outputs"]
+__all__ = [
+    "Schedule",
+    "along_chains",
+    "as_written",
+    "cost",
+    "has_host",
+    "nearer",
+    "schedule",
+    "used_outputs",
+]
 
 #: Places by which a node is moved back for each operation that it stands on. A few more or less
 #: make no difference; none at all makes loops of some hundred operations a fifth slower.
 SPREAD = 20
+#: A branch counts as so many operations of its chain: what comes together with the branches of
+#: others leaves longer runs of instructions without any.
+BRANCH = 10
 #: So many values of vectors are near: they stay in the first cache.
 NEAR = 1000
 
@@ -61,15 +79,10 @@ def used_outputs(g: Graph, live: Sequence[int]) -> dict[int, list[int]]:
     return outs
 
 
-def schedule(
-    g: Graph, outputs: Sequence[int], known: Container[int] = (), spread: bool = False
-) -> Schedule:
+def schedule(g: Graph, outputs: Sequence[int], known: Container[int] = ()) -> Schedule:
     """Order the live nodes; each region is followed at once by its used outputs.
 
-    Nodes in ``known`` have their values already, so that what only they need is left out. With
-    ``spread`` independent nodes are put between a node and its operands, if there are no regions:
-    around loops and calls values stay where they are needed.
-
+    Nodes in ``known`` have their values already, so that what only they need is left out.
     Graphs with host callbacks keep the order they were written in, since callbacks may have
     effects.
     """
@@ -106,7 +119,7 @@ def schedule(
                 for j in outs.get(i, ()):
                     done[j] = 1
                     order.append(j)
-    return Schedule(_spread(g, order) if spread and not g.regions else order, outs)
+    return Schedule(order, outs)
 
 
 def as_written(g: Graph, outputs: Sequence[int]) -> Schedule:
@@ -119,6 +132,59 @@ def as_written(g: Graph, outputs: Sequence[int]) -> Schedule:
             order.append(i)
             order.extend(outs.get(i, ()))
     return Schedule(order, outs)
+
+
+def along_chains(g: Graph, found: Schedule) -> Schedule:
+    """Return a schedule in which the longest chains of operations go ahead.
+
+    Of the nodes whose operands are there, those come first that free more values than they make,
+    then those with most operations behind them. If there are no regions, independent nodes are put
+    between a node and its operands; around loops and branches values stay where they are needed.
+    """
+    if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
+        return found
+    nodes = [i for i in _as_written(g, found) if g.op[i] != OUT]
+    made_by = {out: i for i, outs in found.outs.items() for out in outs}
+    users: dict[int, list[int]] = {i: [] for i in nodes}
+    operands: dict[int, list[int]] = {}
+    for i in nodes:
+        operands[i] = [j for j in {made_by.get(j, j) for j in g.operands(i)} if j in users]
+        for j in operands[i]:
+            users[j].append(i)
+    behind: dict[int, int] = {}
+    for i in reversed(nodes):
+        own = BRANCH if isinstance(g.regions.get(i), Switch) else 1
+        behind[i] = own + max((behind[user] for user in users[i]), default=0)
+    missing = {i: len(operands[i]) for i in nodes}
+    uses = {i: len(users[i]) for i in nodes}
+    ready: list[tuple[int, int, int]] = []
+
+    def wait(i: int) -> None:
+        freed = sum(uses[j] == 1 for j in operands[i]) - bool(users[i])
+        heappush(ready, (-freed, -behind[i], i))
+
+    for i in nodes:
+        if not missing[i]:
+            wait(i)
+    order: dict[int, None] = {}
+    while ready:
+        i = heappop(ready)[-1]
+        if i in order:  # it has come to free more, and was put in again
+            continue
+        order[i] = None
+        for j in operands[i]:
+            uses[j] -= 1
+            if uses[j] == 1:
+                last = next(user for user in users[j] if user not in order)
+                if not missing[last]:
+                    wait(last)
+        for user in users[i]:
+            missing[user] -= 1
+            if not missing[user]:
+                wait(user)
+    if not g.regions:
+        return Schedule(_spread(g, list(order)), found.outs)
+    return Schedule([k for i in order for k in (i, *found.outs.get(i, ()))], found.outs)
 
 
 def nearer(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> Schedule:

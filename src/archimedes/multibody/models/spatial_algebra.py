@@ -226,10 +226,11 @@ def rigid_to_parent(X: Pose, I: Rigid) -> Rigid:
     """Return a rigid inertia given in the child in the coordinates of the parent."""
     h = to_parent(X, I.h)
     shift = expand(I.m) * X.p
-    u = h + 0.5 * shift
-    pu = outer(X.p, u)
-    twice = expand(2.0 * dot3(X.p, u))[..., None] if pu.ndim > 2 else 2.0 * dot3(X.p, u)
-    J = rotated_symmetric(X, I.J) + twice * np.eye(3) - pu - transpose(pu)
+    (x, y, z), (a, b, c) = components(2.0 * X.p, 3), components(h + 0.5 * shift, 3)
+    xx, yy, zz = x * a, y * b, z * c
+    x, y, z = components(X.p, 3)
+    xy, xz, yz = -(x * b + y * a), -(x * c + z * a), -(y * c + z * b)
+    J = rotated_symmetric(X, I.J) + join_matrix([yy + zz, xy, xz, xy, zz + xx, yz, xz, yz, xx + yy])
     return Rigid(I.m, h + shift, symmetric(J))
 
 

@@ -179,7 +179,7 @@ def _turn_symmetric(turn: Turn, M: list[list[Any]]) -> None:
         both = b
     else:
         # The trace stays, and the rest turns by twice the angle.
-        u = c * (a - d) - s * (b + b)
+        u = c * (a - d) - ((s + s) * b if type(s) is float else s * (b + b))
         M[i][i], M[j][j], both = d + c * u, a - c * u, b + s * u
     M[i][j] = M[j][i] = both
 

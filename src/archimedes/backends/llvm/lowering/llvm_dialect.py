@@ -31,7 +31,14 @@ from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.lowering.dialect import Join, Loop
 from archimedes.backends.lowering.graph_lowering import Lowering
-from archimedes.backends.lowering.schedule import Schedule, as_written, has_host, nearer, schedule
+from archimedes.backends.lowering.schedule import (
+    Schedule,
+    along_chains,
+    as_written,
+    has_host,
+    nearer,
+    schedule,
+)
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Instances, Place
 from archimedes.graph.dtypes import B8, I64, length_of
@@ -90,9 +97,9 @@ class Llvm(FramedFunctions):
         asked = [*stored, *wanted]
         if not self.module.target.effort and not known:
             return as_written(g, asked)
-        found = schedule(g, asked, known, spread=whole)
-        if whole and not g.regions:
-            return found
+        found = schedule(g, asked, known)
+        if whole:
+            return along_chains(g, found)
         return nearer(g, found, asked, self.module.target.registers)
 
     def nodes(
