@@ -87,7 +87,7 @@ WRONG = {
     ),
     "nothing moves": (lambda: mb.Builder("x").build(), "'x' has no bodies: add_body adds one"),
     "nothing floats": (lambda: mb.Builder("x").build("floating"), "'x' has no bodies"),
-    "a mimic of nan": (lambda: mb.Mimic("j", np.nan), "multiplier and offset must be finite"),
+    "a mimic of nan": (lambda: mb.Mimic("j", np.nan), "multiplier must be finite, got nan"),
     "a mimic of itself": (
         lambda: one_body(mimic=mb.Mimic("j")).build(),
         "joint 'j' follows 'j', and that follows it in turn",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.models.assembly import assemble
-from archimedes.multibody.models.changing import lock, merge
+from archimedes.multibody.models.changing import check_follows, lock, merge, remove
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.joints import JointKind, Screw
 from archimedes.multibody.models.model import GRAVITY, Model
@@ -25,13 +25,19 @@ from archimedes.multibody.models.parts import (
     kind_named,
     placement,
 )
-from archimedes.multibody.models.ranges import check_not_negative, check_numbers, near
+from archimedes.multibody.models.ranges import (
+    check_not_negative,
+    check_numbers,
+    kept,
+    known_numbers,
+    near,
+)
 from archimedes.multibody.models.reports import Report
 from archimedes.multibody.models.shape_inertias import inertia_of_shapes
 from archimedes.multibody.models.shapes import Shape, Surface, shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector, concrete
+from archimedes.spatial.validation import check_finite, check_vector, concrete
 
 __all__ = ["Builder"]
 
@@ -147,7 +153,8 @@ class Builder:
         known = concrete(ends)
         if known is not None and known.ndim and not known[0] <= known[-1]:
             raise ValueError(f"tendon {name!r}: rest must be from and to, got {known.tolist()}")
-        self.tendons[name] = Tendon(dict(arms), stiffness, damping, np.broadcast_to(ends, (2,)))
+        rest = kept(np.broadcast_to(ends, (2,)))
+        self.tendons[name] = Tendon(dict(arms), stiffness, damping, rest)
 
     def attach(
         self,
@@ -160,7 +167,7 @@ class Builder:
         second_axis: Any = None,
         pitch: float = 0.0,
         anchor: Any = (0.0, 0.0, 0.0),
-        zero_at: float = 0.0,
+        zero_at: Any = 0.0,
         rotation: Any = None,
         position: Any = None,
         mimic: Mimic | None = None,
@@ -190,14 +197,20 @@ class Builder:
             )
         self._check_no_cycle(where, child, parent)
         check_values(values, kind_named(kind), where)
+        values = {key: x if np.isscalar(x) else kept(as_array(x)) for key, x in values.items()}
         R, p = placement(rotation, position, where)
         first = checked_axis(axis, f"{where}: axis")
         second = None if second_axis is None else checked_axis(second_axis, f"{where}: second_axis")
+        pitch = float(known_numbers(pitch, f"{where}: pitch, in m per rad,", "Give it as a number"))
         check_screw(kind, first, second, pitch, where)
-        through = check_vector(anchor, 3, f"{where}: anchor")
+        through = known_numbers(
+            check_vector(anchor, 3, f"{where}: anchor"),
+            f"{where}: anchor",
+            "Put the child's origin there, and give its position, com and frames as traced numbers",
+        )
         if np.any(through) and kind not in ANCHORED:
             raise ValueError(f"{where}: only {' and '.join(ANCHORED)} joints have an anchor")
-        screw = Screw(first, float(pitch), tuple(through.tolist()))
+        screw = Screw(first, pitch, tuple(through.tolist()))
         R, p = self._zeroed(kind_named(kind), screw, zero_at, R, p, where)
         self.joints[name] = Joint(
             name, kind_named(kind), parent, child, R, p, screw, second, mimic, values
@@ -228,21 +241,13 @@ class Builder:
             )
 
     def remove(self, body: str) -> None:
-        """Remove a body with its joint, its frames and all that hangs on it."""
+        """Remove a body with its joint, its frames and all that hangs on it.
+
+        Tendons, actuators and closures that need any of these go too; the report names those that
+        also act on what stays.
+        """
         self._check_body(body, "body")
-        gone = {body}
-        while more := {j.child for j in self.joints.values() if j.parent in gone} - gone:
-            gone |= more
-        lost = {j.name for j in self.joints.values() if j.child in gone}
-        lost |= {k for k, f in self.frames.items() if f[0] in gone}
-        self.bodies = {k: b for k, b in self.bodies.items() if k not in gone}
-        self.joints = {k: j for k, j in self.joints.items() if j.child not in gone}
-        self.frames = {k: f for k, f in self.frames.items() if f[0] not in gone}
-        self.geometry = tuple(s for s in self.geometry if s.body not in gone)
-        left = {*self.joints}
-        self.tendons = {k: t for k, t in self.tendons.items() if left >= {*t.arms}}
-        self.actuators = [a for a in self.actuators if left >= {*a.joints}]
-        self.closures = [c for c in self.closures if not c.names & (gone | lost)]
+        remove(self, body)
 
     def lock(self, joints: Mapping[str, Any]) -> None:
         """Fix joints where they are: a mapping of names to coordinates (a number or (nq,)).
@@ -257,9 +262,13 @@ class Builder:
                 raise ValueError(
                     f"lock: joint {name!r} follows {joint.mimic.joint!r}; lock that one"
                 )
+            if joint.mimic:
+                check_follows(joint, joints)
+        changed = copy(self)  # all of them are locked, or none
         for name, value in joints.items():
             if not self.joints[name].mimic:
-                lock(self, self.joints[name], value)
+                lock(changed, changed.joints[name], value)
+        self.__dict__.update(changed.__dict__)
 
     def merge(
         self,
@@ -282,7 +291,9 @@ class Builder:
         carrier = self._known(parent)
         if carrier is not None:
             self._check_body(carrier, "parent")
-        merge(self, other, carrier, prefix, rotation, position)
+        changed = copy(self)
+        merge(changed, other, carrier, prefix, rotation, position)
+        self.__dict__.update(changed.__dict__)
 
     # ---- finishing -----------------------------------------------------------------------
 
@@ -299,16 +310,17 @@ class Builder:
         return [name for name in self.bodies if name not in carried]
 
     def _zeroed(
-        self, kind: JointKind | str, screw: Screw, zero_at: float, R: Any, p: Any, where: str
+        self, kind: JointKind | str, screw: Screw, zero_at: Any, R: Any, p: Any, where: str
     ) -> tuple[Any, Any]:
         """Return where a joint is at zero, when it is at R, p where its coordinate is `zero_at`."""
-        if not np.isfinite(zero_at):
-            raise ValueError(f"{where}: zero_at must be finite, got {zero_at}")
-        if zero_at == 0.0:
+        zero = as_array(zero_at, f"{where}: zero_at")
+        check_finite(zero, f"{where}: zero_at")
+        known = concrete(zero)
+        if known is not None and not known.any():
             return R, p
         if isinstance(kind, str) or kind.nq != 1:
             raise ValueError(f"{where}: zero_at is for joints of one coordinate")
-        back = compose(Pose(R, p), kind.pose(screw, [-float(zero_at)]))
+        back = compose(Pose(R, p), kind.pose(screw, [-zero]))
         return back.R, back.p
 
     # ---- checks --------------------------------------------------------------------------

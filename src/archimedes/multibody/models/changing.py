@@ -1,24 +1,26 @@
-"""Builders changed: joints locked, another builder's bodies and joints taken over."""
+"""Builders changed: bodies removed, joints locked, all of another builder taken over."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.multibody.models.closures import Coupling
+from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
 from archimedes.multibody.models.parts import Joint, placement, within
+from archimedes.multibody.models.ranges import known_numbers
 from archimedes.multibody.models.spatial_algebra import Pose, compose
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite
+from archimedes.spatial.validation import check_finite, concrete
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
 
-__all__ = ["lock", "merge"]
+__all__ = ["check_follows", "lock", "merge", "remove"]
 
 
 def merge(
@@ -45,8 +47,36 @@ def merge(
     for name, (on, pose) in other.frames.items():
         builder.frames[prefix + name] = (owner(on), compose(at, pose) if on is None else pose)
     for base in other.unattached():
-        builder.weld(prefix + base, carrier, rotation=rotation, position=position)
+        name = free_name(f"{carrier or 'world'}_{prefix}{base}", builder.joints)
+        builder.attach(
+            prefix + base, carrier, joint=name, kind="fixed", rotation=at.R, position=at.p
+        )
+    builder.closures += [
+        moved_closure(builder, other, c, carrier, at, prefix) for c in other.closures
+    ]
     take_over(builder, other, prefix)
+
+
+def moved_closure(
+    builder: Builder, other: Builder, held: Any, carrier: str | None, at: Pose, prefix: str
+) -> Closure | Coupling:
+    """Return a closure of another builder; one to its world is to a frame where that is now."""
+    if isinstance(held, Coupling) or held.first != "world":
+        return held.renamed(prefix)
+    if "world" in other.bodies or "world" in other.frames:  # which is meant then
+        return replace(held, first=f"{prefix}world", second=prefix + held.second)
+    taken = {*builder.bodies, *builder.frames}
+    name = free_name(f"{prefix}{held.second}:held", taken)
+    place = Pose(np.eye(3), np.array(held.place, dtype=float))
+    builder.frames[name] = (carrier, compose(at, place))
+    return replace(held, first=name, second=prefix + held.second, place=(0.0, 0.0, 0.0))
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name, with as many strokes behind it as it takes to be a new one."""
+    while name in taken:
+        name += "'"
+    return name
 
 
 def take_over(builder: Builder, other: Builder, prefix: str) -> None:
@@ -58,7 +88,6 @@ def take_over(builder: Builder, other: Builder, prefix: str) -> None:
         values = {"stiffness": tendon.stiffness, "damping": tendon.damping}
         builder.add_tendon(prefix + name, arms, rest=tendon.rest, **values)
     builder.actuators += [a.renamed(prefix) for a in other.actuators]
-    builder.closures += [c.renamed(prefix) for c in other.closures]
     builder.report.add(other.report)
 
 
@@ -74,6 +103,51 @@ def check_names(builder: Builder, other: Builder, prefix: str) -> None:
                 raise ValueError(
                     f"{what} {prefix + name!r} is there already; merge with another prefix"
                 )
+
+
+def remove(builder: Builder, body: str) -> None:
+    """Take off a body with all it carries, and what needs any of it."""
+    gone = {body}
+    while more := {j.child for j in builder.joints.values() if j.parent in gone} - gone:
+        gone |= more
+    joints = {j.name for j in builder.joints.values() if j.child in gone}
+    frames = gone | {k for k, f in builder.frames.items() if f[0] in gone}
+    builder.bodies = {k: b for k, b in builder.bodies.items() if k not in gone}
+    builder.joints = {k: j for k, j in builder.joints.items() if k not in joints}
+    builder.frames = {k: f for k, f in builder.frames.items() if k not in frames}
+    builder.geometry = tuple(s for s in builder.geometry if s.body not in gone)
+
+    def stays(what: str, names: set[str], lost: set[str]) -> bool:
+        if names & lost and names - lost:
+            builder.report.ignored.append(
+                f"{builder.name}: {what} of {sorted(names)}: {sorted(names & lost)} went with "
+                f"{body!r}"
+            )
+        return not names & lost
+
+    builder.tendons = {
+        k: t for k, t in builder.tendons.items() if stays(f"tendon {k!r}", {*t.arms}, joints)
+    }
+    builder.actuators = [a for a in builder.actuators if stays("an actuator", {*a.joints}, joints)]
+    builder.closures = [
+        c
+        for c in builder.closures
+        if stays("a closure", c.names, joints if isinstance(c, Coupling) else frames)
+    ]
+
+
+def check_follows(joint: Joint, given: Mapping[str, Any]) -> None:
+    """Raise where a joint is to be locked elsewhere than where what it follows takes it."""
+    assert joint.mimic is not None
+    own, other = (concrete(as_array(given[k])) for k in (joint.name, joint.mimic.joint))
+    if own is None or other is None:
+        return
+    there = joint.mimic.multiplier * other + joint.mimic.offset
+    if not np.allclose(own, there, rtol=1e-9, atol=1e-9):
+        raise ValueError(
+            f"lock: joint {joint.name!r} follows {joint.mimic.joint!r} and is at "
+            f"{there.tolist()} then, not at {own.tolist()}"
+        )
 
 
 def lock(builder: Builder, joint: Joint, value: Any) -> None:
@@ -103,8 +177,15 @@ def locked_at(joint: Joint, value: Any) -> list[Any]:
             f"lock: joint {joint.name!r} takes a number or {size} of them, got shape "
             f"{tuple(q.shape)}"
         )
-    check_finite(q, f"lock: joint {joint.name!r}")
+    where = f"lock: joint {joint.name!r}"
+    check_finite(q, where)
     within(joint, q)
+    turning = isinstance(joint.kind, JointKind) and joint.kind.nq != joint.kind.nv
+    known = concrete(q)
+    if turning and (q.ndim == 0 or (known is not None and not known[-4:].any())):
+        raise ValueError(
+            f"{where} has a quaternion: give all {size} coordinates, (1, 0, 0, 0) last for no turn"
+        )
     return list(np.broadcast_to(q, (size,)))
 
 
@@ -132,8 +213,10 @@ def lock_along(builder: Builder, name: str, q: Any) -> None:
             arms = {key: arm for key, arm in held.arms if key != name}
             if not arms:
                 raise ValueError(f"lock: {held} holds joint {name!r} already")
-            offset = held.offset - float(dict(held.arms)[name] * q)
-            builder.closures[k] = Coupling(arms, offset)
+            known = known_numbers(
+                q, f"lock: joint {name!r}, which {held} holds,", "Lock it at a number"
+            )
+            builder.closures[k] = Coupling(arms, held.offset - float(dict(held.arms)[name] * known))
 
 
 def drop_actuators(builder: Builder, name: str) -> None:

@@ -13,11 +13,11 @@ from archimedes.function.identity.data_places import is_fixed
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw
-from archimedes.multibody.models.printing import tree_text
-from archimedes.multibody.models.ranges import check_not_negative, near
+from archimedes.multibody.models.printing import one_each, tree_text
+from archimedes.multibody.models.ranges import check_not_negative, kept, near
 from archimedes.multibody.models.shapes import Shape
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_vector, concrete
+from archimedes.spatial.validation import check_vector
 from archimedes.tree import field, struct
 
 __all__ = ["GRAVITY", "Frame", "Link", "Model"]
@@ -204,14 +204,6 @@ class Model:
         return tree_text(self)
 
 
-def kept(array: Any) -> Any:
-    """Return an array that nobody can write to: a copy where somebody could."""
-    if type(array) is np.ndarray and not is_fixed(array):
-        array = array.copy()
-        array.flags.writeable = False
-    return array
-
-
 def content_of_model(model: Model) -> tuple[Any, ...]:
     """Return what a model holds, arrays that nobody can write to as bytes.
 
@@ -238,5 +230,5 @@ PER_COORDINATE = ("rest", "lower", "upper")
 
 
 def _total(model: Model) -> str:
-    masses = concrete(model.masses)
+    masses = one_each(model.masses)
     return "" if masses is None else f"{np.sum(masses):.4g} kg, "

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.models.joints import KINDS, JointKind, Screw
-from archimedes.multibody.models.ranges import check_not_negative, check_numbers
+from archimedes.multibody.models.ranges import (
+    check_not_negative,
+    check_numbers,
+    kept,
+    known_numbers,
+)
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_finite, check_rotation, check_vector, concrete
 
@@ -77,11 +82,13 @@ class Mimic:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if not np.isfinite([self.multiplier, self.offset]).all():
-            raise ValueError(
-                f"Mimic of {self.joint!r}: multiplier and offset must be finite, got "
-                f"{self.multiplier} and {self.offset}"
+        for name in ("multiplier", "offset"):
+            known = known_numbers(
+                getattr(self, name),
+                f"Mimic of {self.joint!r}: {name}",
+                "The arms of a tendon may be traced",
             )
+            object.__setattr__(self, name, float(known))
 
 
 @dataclass(frozen=True)
@@ -132,9 +139,12 @@ def checked_axis(axis: Any, name: str) -> tuple[float, float, float]:
         )
     if values.shape != (3,) or not np.isfinite(values).all():
         raise ValueError(f"{name} must be three finite numbers, got {axis}")
-    size = float(np.sqrt(values @ values))
-    if size == 0.0:
+    largest = float(np.abs(values).max())
+    if largest == 0.0:
         raise ValueError(f"{name} must not be zero")
+    if not 1e-100 < largest < 1e100:
+        values = values / largest  # whose squares are numbers
+    size = float(np.sqrt(values @ values))
     if abs(size - 1.0) > 1e-15:
         values = values / size
     x, y, z = (float(c) for c in values)
@@ -182,8 +192,6 @@ def check_screw(
     kind: Any, axis: tuple[float, ...], second: tuple[float, ...] | None, pitch: Any, where: str
 ) -> None:
     """Raise where a joint has an axis or a pitch that its kind does not use."""
-    if not np.isfinite(pitch):
-        raise ValueError(f"{where}: pitch must be finite, in m per rad, got {pitch}")
     if pitch != 0.0 and kind_named(kind) is not KINDS["helical"]:
         raise ValueError(f"{where}: only helical joints have a pitch")
     if second is None:
@@ -206,7 +214,7 @@ def placement(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:
         rotation = rotation.as_matrix().T
     R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
     p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
-    return R, p
+    return kept(R), kept(p)
 
 
 def checked_body(name: str, mass: Any, com: Any, inertia: Any) -> Body:
@@ -227,7 +235,7 @@ def checked_body(name: str, mass: Any, com: Any, inertia: Any) -> Body:
     values = concrete(J)
     if values is not None:
         check_moments(values, where)
-    return Body(name, float(known) if known is not None else mass, com, J)
+    return Body(name, float(known) if known is not None else mass, kept(com), kept(J))
 
 
 def check_moments(J: np.ndarray, where: str) -> None:

@@ -11,7 +11,7 @@ from archimedes.spatial.validation import concrete
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Link, Model
 
-__all__ = ["tree_text"]
+__all__ = ["one_each", "tree_text"]
 
 
 def tree_text(model: Model) -> str:
@@ -35,7 +35,7 @@ def link_text(model: Model, i: int) -> str:
     """Return the line of one link."""
     link = model.links[i]
     body = link.body or "(massless)"
-    mass = concrete(model.masses)
+    mass = one_each(model.masses)
     weight = "" if mass is None or not link.body else f", {mass[i]:.4g} kg"
     welded = [f.name for f in model.frames if f.link == i and f.name != link.body]
     more = f" + {', '.join(welded)}" if welded else ""
@@ -46,7 +46,7 @@ def detail(model: Model, link: Link) -> str:
     """Return the limits of a joint, or what it follows."""
     if link.mimic:
         source = next(k.joint for k in model.links if k.q == link.q and not k.mimic)
-        shift = f" + {link.offset:g}" if link.offset else ""
+        shift = f" {'-' if link.offset < 0 else '+'} {abs(link.offset):g}" if link.offset else ""
         return f", {link.scale:g} {source}{shift}"
     places = slice(link.q, link.q + link.kind.nq)
     low, high = limits(model.lower, places), limits(model.upper, places)
@@ -57,5 +57,11 @@ def detail(model: Model, link: Link) -> str:
 
 def limits(values: Any, places: slice) -> list[float] | None:
     """Return the values of a joint where they are known."""
-    known = concrete(values)
+    known = one_each(values)
     return None if known is None else known[places].tolist()
+
+
+def one_each(values: Any) -> Any:
+    """Return numbers where they are known and of one model, None where they are of many."""
+    known = concrete(values)
+    return known if known is not None and known.ndim == 1 else None

@@ -1,4 +1,4 @@
-"""Checks of numbers that have a range, where they are known; messages name the argument."""
+"""Numbers as they are kept: checked where they are known, and out of reach of who gave them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function.identity.data_places import is_fixed
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import concrete
 
-__all__ = ["check_not_negative", "check_numbers", "check_positive", "near"]
+__all__ = ["check_not_negative", "check_numbers", "check_positive", "kept", "known_numbers", "near"]
 
 
 def check_numbers(value: Any, name: str) -> None:
@@ -40,6 +41,32 @@ def check_positive(value: Any, name: str) -> None:
     known = concrete(as_array(value, name))
     if known is not None and not ((known > 0.0) & np.isfinite(known)).all():
         raise ValueError(f"{name} must be positive and finite, got {shown(known)}")
+
+
+def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:
+    """Return finite numbers that a recorded program cannot be without; a `remedy` for traced ones.
+
+    >>> known_numbers(np.inf, "pitch", "")
+    Traceback (most recent call last):
+        ...
+    ValueError: pitch must be finite, got inf
+    """
+    known = concrete(as_array(value, name))
+    if known is None:
+        raise ValueError(
+            f"{name} must be known, not traced: it decides which program is recorded. {remedy}"
+        )
+    if not np.isfinite(known).all():
+        raise ValueError(f"{name} must be finite, got {shown(known)}")
+    return known
+
+
+def kept(array: Any) -> Any:
+    """Return an array that nobody can write to: a copy where somebody could."""
+    if type(array) is np.ndarray and not is_fixed(array):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
 
 
 def shown(known: np.ndarray) -> Any:

@@ -23,6 +23,9 @@ class Report:
     approximated: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
 
+    def __copy__(self) -> Report:
+        return Report(dict(self.used), list(self.approximated), list(self.ignored))
+
     def use(self, tag: str) -> None:
         """Count an element that is in the model."""
         self.used[tag] = self.used.get(tag, 0) + 1

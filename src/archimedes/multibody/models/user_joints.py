@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from archimedes.function import jac
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw, straight
 from archimedes.multibody.models.model import Link
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
@@ -61,7 +64,28 @@ def user_joint(
             )
         return array
 
-    return straight(name, size, pose, columns, bias=bias, column_rates=rates)
+    plain = straight(name, size, pose, columns, bias=bias, column_rates=rates)
+    return UserKind(*fields_of(plain), source=(name, size, transform, subspace))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UserKind(JointKind):
+    """A kind of joint known by what `user_joint` made it of: two of the same are equal."""
+
+    source: tuple[Any, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UserKind) and self.source == other.source
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickled where its functions can be: those of a module, not of another function.
+        return user_joint, self.source
+
+
+PARTS[UserKind] = lambda kind: kind.source
 
 
 def split(S: Any, size: int, name: str) -> list[Spatial]:

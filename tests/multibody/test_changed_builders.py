@@ -1,0 +1,171 @@
+"""Builders changed in odd orders, copied, pickled, and filled with arrays that change later."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+from archimedes.spatial import EulerAngles, Quaternion, Transformation
+
+from .test_builder import arm
+
+
+def test_arrays_given_to_a_builder_may_be_changed_afterwards():
+    """One array filled again for each body, as loops do."""
+    b, p, com, J, low = mb.Builder(), np.zeros(3), np.zeros(3), np.eye(3), np.array([-1.0])
+    for k in range(2):
+        b.add_body(f"l{k}", 1.0, com, J)
+        b.attach(f"l{k}", f"l{k - 1}" if k else "world", joint=f"j{k}", position=p, lower=low)
+        b.add_frame(f"f{k}", f"l{k}", position=p)
+        for array in (p, com, J, low):
+            array += 1.0
+    model = b.build(physical=False)
+    assert np.array_equal(model.positions, [[0, 0, 0], [1, 1, 1]])
+    assert np.array_equal(model.centers, [[0, 0, 0], [1, 1, 1]])
+    assert np.array_equal(model.inertias, [np.eye(3), np.eye(3) + 1])
+    assert np.array_equal(model.lower, [-1, 0])
+    assert np.array_equal(model.frame_positions[model.frame("f0")], [0, 0, 0])
+
+
+def test_joints_are_locked_together_or_not_at_all():
+    b = arm()
+    b.add_body("follower", 0.5, inertia=[1, 1, 1])
+    b.attach("follower", "link0", joint="f", mimic=mb.Mimic("j1", -2.0, 0.1))
+    for wrong, message in (
+        ({"j0": 0.5, "j1": 3.0}, "joint 'j1' at 3.0 is beyond its upper limit"),
+        ({"j1": 0.5, "f": 0.3}, "joint 'f' follows 'j1' and is at -0.9 then, not at 0.3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            b.lock(wrong)
+        assert b.build().nq == 3
+    b.lock({"j1": 0.5, "f": -0.9})
+    assert b.build().joint_names == ("j0", "j2")
+
+
+def test_a_copied_builder_has_a_report_of_its_own():
+    b = arm()
+    b.actuators.append(mb.Motor("j1"))
+    other = copy.copy(b)
+    other.lock({"j1": 0.0})
+    assert other.report.ignored and not b.report.ignored
+
+
+def test_merged_closures_to_the_world_move_along():
+    other, q = arm(2), np.array([0.3, 0.4])
+    other.add_frame("tip", "link1", position=[0, 0, 1.0])
+    at = mb.frame_pose(other.build(), q, "tip").t
+    other.closures.append(mb.Closure("world", "tip", "spherical", place=tuple(at)))
+    b = mb.Builder("cart")
+    b.add_body("cart", 1.0, inertia=[1, 1, 1])
+    b.attach("cart", joint="track", kind="prismatic", axis=[1, 0, 0])
+    turned = EulerAngles([0.1, 0.2, 0.3])
+    b.merge(other, "cart", prefix="p_", rotation=turned, position=[1, 2, 3])
+    model = b.build()
+    for track in (0.0, 0.7):
+        error = mb.constraint_error(model, model.closures, np.array([track, *q]))
+        assert np.abs(error).max() < 1e-14
+
+
+def test_merging_where_the_base_would_be_welded_by_a_name_that_is_taken():
+    other = mb.Builder("gripper")
+    for name in ("base", "finger"):
+        other.add_body(name, 1.0, inertia=[1, 1, 1])
+    other.attach("finger", "base", joint="link1_base")
+    b = arm(2)
+    b.merge(other, "link1")
+    assert b.build().joint_names == ("j0", "j1", "link1_base")
+
+
+def test_removing_leaves_what_only_shares_a_name():
+    """Joints and frames have names of their own; what went with a body is reported."""
+    b = arm(3)
+    b.add_frame("j2", "link0")
+    b.closures += [mb.Closure("world", "j2"), mb.Coupling({"j0": 1.0, "j2": 1.0})]
+    b.add_tendon("t", {"j0": 1.0, "j2": 1.0})
+    b.actuators.append(mb.Motor("j2"))
+    b.remove("link2")
+    assert b.closures == [mb.Closure("world", "j2")]
+    assert not b.tendons and not b.actuators
+    assert b.report.ignored == [
+        "arm: tendon 't' of ['j0', 'j2']: ['j2'] went with 'link2'",
+        "arm: a closure of ['j0', 'j2']: ['j2'] went with 'link2'",
+    ]
+
+
+def test_many_models_in_one_are_printed_without_numbers():
+    model = arm(2).build()
+    many = model.replace(masses=np.ones((3, 2)), lower=np.zeros((3, 2)))
+    assert repr(many) == "Model('arm': 2 bodies, nq=2, nv=2)"
+    assert str(many).splitlines()[1] == "└─ j0 (revolute) → link0"
+
+
+def test_axes_of_any_length():
+    b = arm(1)
+    for k, size in enumerate((1e-200, 1e200)):
+        b.add_body(f"x{k}", 1.0, inertia=[1, 1, 1])
+        b.attach(f"x{k}", "link0", joint=f"x{k}", axis=[3 * size, 0, -4 * size])
+        assert np.allclose(b.joints[f"x{k}"].screw.axis, [0.6, 0, -0.8], rtol=1e-15)
+
+
+def on_circle(q):
+    return Transformation(np.stack([np.cos(q[0]), np.sin(q[0]), 0.0 * q[0]]), Quaternion.identity())
+
+
+def along_circle(q):
+    return np.stack([-np.sin(q), np.cos(q), *[0.0 * q] * 4])
+
+
+def test_joints_of_your_own_are_pickled():
+    b = mb.Builder()
+    b.add_body("bead", 2.0, inertia=[1, 1, 1])
+    b.attach("bead", joint="wire", kind=mb.user_joint("circle", 1, on_circle, along_circle))
+    model = b.build()
+    again = pickle.loads(pickle.dumps(model))
+    assert again == model
+    assert again.links[0].kind == mb.user_joint("circle", 1, on_circle, along_circle)
+    assert np.array_equal(mb.rnea(again, [0.3], [1.0], [2.0]), mb.rnea(model, [0.3], [1.0], [2.0]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda x: {"anchor": [x, 0, 0]}, "joint 'j': anchor must be known, not traced"),
+        (lambda x: {"kind": "helical", "pitch": x}, "joint 'j': pitch.* must be known, not traced"),
+        (lambda x: {"mimic": mb.Mimic("j0", x)}, "Mimic of 'j0': multiplier must be known"),
+    ],
+)
+def test_what_cannot_be_traced_is_said_by_name(given, message):
+    def build(x):
+        b = arm(1)
+        b.add_body("last", 1.0, inertia=[1, 1, 1])
+        b.attach("last", "link0", joint="j", **given(x))
+        return b.build().masses
+
+    with pytest.raises(ValueError, match=message):
+        arc.jac(build)(np.array(0.3))
+
+
+def test_a_zero_may_be_traced():
+    def height(x):
+        b = arm(1)
+        b.add_body("last", 1.0, inertia=[1, 1, 1])
+        b.attach("last", "link0", joint="j", axis=[0, 1, 0], zero_at=x)
+        b.add_frame("tip", "last", position=[0.3, 0, 0])
+        return mb.frame_pose(b.build(), np.array([0.0, 0.5]), "tip").t[2]
+
+    assert abs(arc.jac(height)(np.array(0.2)) - 0.3 * np.cos(0.3)) < 1e-15
+
+
+def test_locking_a_quaternion_takes_all_of_it():
+    b = mb.Builder()
+    for name, parent in (("a", "world"), ("b", "a")):
+        b.add_body(name, 1.0, inertia=[1, 1, 1])
+        b.attach(name, parent, joint=name, kind="spherical" if name == "a" else "revolute")
+    for value in (0.0, np.zeros(4)):
+        with pytest.raises(ValueError, match="joint 'a' has a quaternion: give all 4 coordinates"):
+            b.lock({"a": value})
