@@ -17,6 +17,7 @@ from archimedes.multibody.algorithms.links import (
     columns_of,
     coordinates_of,
     inertias_of,
+    leading_axes,
     poses_of,
     speeds_of,
 )
@@ -98,4 +99,4 @@ def centroidal_matrix(model: Model, q: Any) -> Any:
     for i, at in enumerate(world_poses(model, X)):
         about = Pose(at.R, at.p - c)
         columns += [(k, force_to_parent(about, momentum(Ic[i], column))) for k, column in S[i]]
-    return matrix(model, q, columns)
+    return matrix(model, leading_axes(q), columns)

@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.links import check_coordinates, joined, speeds_of
+from archimedes.multibody.algorithms.links import (
+    check_coordinates,
+    joined,
+    leading_axes,
+    speeds_of,
+    spread,
+)
 from archimedes.multibody.models.model import Link, Model
 from archimedes.spatial.components import components
 from archimedes.spatial.validation import concrete
@@ -40,7 +46,7 @@ def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
     """Return a random configuration (nq,): within limits where there are any, all attitudes alike.
 
     A joint without limits gets an angle or length between -pi and pi, a position one in a cube of
-    2 m around the origin.
+    2 m around the origin; one with a limit beyond those numbers, a range of 2 pi from there on.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, random_configuration
@@ -60,9 +66,8 @@ def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
     for link in own_links(model):
         kind, places = link.kind, slice(link.q, link.q + link.kind.nq)
         if kind.straight:
-            low = np.where(np.isfinite(lower[places]), lower[places], -np.pi)
-            high = np.where(np.isfinite(upper[places]), upper[places], np.pi)
-            found += rng.uniform(low, np.maximum(low, high)).tolist()
+            low, high = range_of(lower[places], upper[places])
+            found += rng.uniform(low, high).tolist()
         else:
             turned = rng.normal(size=kind.nv) * (np.pi if kind.name == "planar" else 1.0)
             spun = rng.normal(size=4)
@@ -72,6 +77,18 @@ def random_configuration(model: Model, rng: np.random.Generator) -> np.ndarray:
             else:
                 found += kind.integrate(list(kind.neutral), turned.tolist())
     return np.array(found, dtype=float)
+
+
+def range_of(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where coordinates are drawn from: between their limits, where these are finite.
+
+    >>> range_of(np.array([-1.0, 5.0]), np.array([np.inf, np.inf]))
+    (array([-1.,  5.]), array([ 3.14159265, 11.28318531]))
+    """
+    above = np.where(lower < np.pi, np.pi, lower + 2.0 * np.pi)
+    below = np.where(upper > -np.pi, -np.pi, upper - 2.0 * np.pi)
+    low = np.where(np.isfinite(lower), lower, below)
+    return low, np.maximum(low, np.where(np.isfinite(upper), upper, above))
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
@@ -132,7 +149,7 @@ def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
         kind = link.kind
         own = points[link.q : link.q + kind.nq]
         found += kind.rates(own, speeds[link.v : link.v + kind.nv])
-    return joined(found)
+    return spread(joined(found), (*leading_axes(q, v), model.nq))
 
 
 def _parts(model: Model, q: Any, name: str) -> Sequence[Any]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from archimedes.multibody.algorithms.derivatives.link_motions import (
     bias_of,
     bias_sum,
@@ -21,7 +19,7 @@ from archimedes.multibody.algorithms.derivatives.link_motions import (
     motions_of,
     pair,
 )
-from archimedes.multibody.algorithms.links import inertias_of, speeds_of
+from archimedes.multibody.algorithms.links import inertias_of, leading_axes, speeds_of
 from archimedes.multibody.algorithms.mass_matrix import filled
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -77,8 +75,7 @@ def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
         if parent >= 0:
             I[parent] = rigid_sum(I[parent], rigid_to_parent(links.X[i], I[i]))
             B[parent] = bias_sum(B[parent], bias_to_parent(links.X[i], B[i]))
-    batch = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
-    return filled(entries, (*batch, model.nv, model.nv))
+    return filled(entries, (*leading_axes(q, v), model.nv, model.nv))
 
 
 def check_constant(model: Model, name: str) -> None:

@@ -8,7 +8,12 @@ import numpy as np
 
 from archimedes.multibody.algorithms.centroidal import center_of_mass
 from archimedes.multibody.algorithms.jacobians import link_velocities
-from archimedes.multibody.algorithms.links import check_coordinates, inertias_of
+from archimedes.multibody.algorithms.links import (
+    check_coordinates,
+    inertias_of,
+    leading_axes,
+    spread,
+)
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import dot, momentum
 
@@ -29,7 +34,7 @@ def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
     total = np.sum(model.armature * v * v, axis=-1)
     for I, velocity in zip(inertias_of(model), link_velocities(model, q, v), strict=True):
         total = total + dot(velocity, momentum(I, velocity))
-    return 0.5 * total
+    return spread(0.5 * total, leading_axes(q, v))
 
 
 def potential_energy(model: Model, q: Any) -> Any:

@@ -25,9 +25,11 @@ from archimedes.multibody.algorithms.links import (
     external_forces,
     gravity_of,
     joined,
+    leading_axes,
     moving,
     poses_of,
     speeds_of,
+    spread,
 )
 from archimedes.multibody.algorithms.mass_matrix import crba
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
@@ -150,7 +152,7 @@ def plain_aba(model: Model, q: Any, v: Any, tau: Any, forces: Forces) -> Any:
             accelerations[k] = u - dot(gain, a_i)
             a_i = a_i + column.times(accelerations[k])
         a_of.append(a_i)
-    return joined(accelerations)
+    return spread(joined(accelerations), (*leading_axes(q, v, tau, forces=forces), model.nv))
 
 
 def times(I: Articulated, m: Spatial) -> Spatial:

@@ -24,9 +24,11 @@ from archimedes.multibody.algorithms.links import (
     external_forces,
     gravity_of,
     joined,
+    leading_axes,
     moving,
     poses_of,
     speeds_of,
+    spread,
 )
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, swept, turning
@@ -71,7 +73,8 @@ def plain_rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces) -> Any:
     X, S, f_of = link_forces(model, q, v, a, forces, moved_inertias_of(model))
     rates = speeds_of(model, a, "a")
     torques, _ = torques_of(model, X, S, f_of)
-    return joined([t + model.armature[k] * rates[k] for k, t in enumerate(torques)])
+    found = joined([t + model.armature[k] * rates[k] for k, t in enumerate(torques)])
+    return spread(found, (*leading_axes(q, v, a, forces=forces), model.nv))
 
 
 def link_forces(
@@ -130,7 +133,7 @@ def gravity_torque(model: Model, q: Any) -> Any:
     inertias = moved_inertias_of(model)
     f_of = [Spatial(expand(I.m) * a, cross(I.h, a)) for I, a in zip(inertias, a_of, strict=True)]
     torques, _ = torques_of(model, X, S, f_of)
-    return joined(torques)
+    return spread(joined(torques), (*leading_axes(q), model.nv))
 
 
 def torques_of(

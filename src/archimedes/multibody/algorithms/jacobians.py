@@ -17,6 +17,7 @@ from archimedes.multibody.algorithms.links import (
     ancestors,
     columns_of,
     coordinates_of,
+    leading_axes,
     moving,
     poses_of,
     speeds_of,
@@ -49,7 +50,8 @@ def frame_jacobian(model: Model, q: Any, frame: str, axes: str = "body") -> Any:
     """
     check_axes(axes)
     chain, X_WF = above(model, q, frame)
-    return matrix(model, q, [(k, in_axes(X_WF, c, axes)) for i, X, cs in chain for k, c in cs])
+    columns = [(k, in_axes(X_WF, c, axes)) for i, X, cs in chain for k, c in cs]
+    return matrix(model, leading_axes(q), columns)
 
 
 def frame_jacobian_rate(model: Model, q: Any, v: Any, frame: str, axes: str = "body") -> Any:
@@ -79,7 +81,7 @@ def frame_jacobian_rate(model: Model, q: Any, v: Any, frame: str, axes: str = "b
     for i, X, cs in chain:
         relative = seen_from[axes](motion_to_child(X, v_links[i]))
         columns += [(k, in_axes(X_WF, cross_motion(relative, c), axes)) for k, c in cs]
-    rate = matrix(model, q, columns)
+    rate = matrix(model, leading_axes(q, v), columns)
     for i, X, _ in chain:
         rate = rate + varying(model, q, v, i, X, X_WF, axes)
     return rate
@@ -112,9 +114,9 @@ def link_velocities(model: Model, q: Any, v: Any) -> list[Spatial]:
     return found
 
 
-def matrix(model: Model, q: Any, columns: list[tuple[int, Spatial]]) -> Any:
+def matrix(model: Model, leading: tuple[int, ...], columns: list[tuple[int, Spatial]]) -> Any:
     """Return columns, some of which may belong to the same velocity, as a matrix (..., 6, nv)."""
-    found = np.zeros((*np.shape(q)[:-1], 6, model.nv))
+    found = np.zeros((*leading, 6, model.nv))
     total: dict[int, Spatial] = {}
     for k, c in columns:
         total[k] = total[k] + c if k in total else c
@@ -133,4 +135,4 @@ def varying(model: Model, q: Any, v: Any, i: int, X: Pose, X_WF: Pose, axes: str
     qs = coordinates_of(model, q)
     rates = column_rates(link, qs[i], speeds_of(model, v)[link.v : link.v + link.kind.nv])
     moved = [in_axes(X_WF, motion_to_child(X, c), axes) for c in rates]
-    return matrix(model, q, [(link.v + k, c) for k, c in enumerate(moved)])
+    return matrix(model, (), [(link.v + k, c) for k, c in enumerate(moved)])

@@ -18,9 +18,11 @@ from archimedes.multibody.algorithms.links import (
     ancestors,
     columns_of,
     coordinates_of,
+    leading_axes,
     moving,
     poses_of,
     speeds_of,
+    spread,
 )
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -52,7 +54,8 @@ def frame_pose(model: Model, q: Any, frame: str) -> Transformation:
     >>> frame_pose(b.build(), [np.pi / 2], "tip").t.round(3)
     array([0., 1., 0.])
     """
-    X = world_pose(model, q, frame)
+    X, leading = world_pose(model, q, frame), leading_axes(q)
+    X = Pose(spread(X.R, (*leading, 3, 3)), spread(X.p, (*leading, 3)))
     return Transformation(X.p, RotationMatrix.make(X.R))
 
 
@@ -71,7 +74,7 @@ def frame_twist(model: Model, q: Any, v: Any, frame: str, axes: str = "body") ->
     """
     check_axes(axes)
     velocity, _ = motions(model, q, v, None, frame)
-    return shown(model, q, frame, axes, velocity).array
+    return spread(shown(model, q, frame, axes, velocity).array, (*leading_axes(q, v), 6))
 
 
 def frame_acceleration(model: Model, q: Any, v: Any, a: Any, frame: str, axes: str = "body") -> Any:
@@ -94,7 +97,8 @@ def frame_acceleration(model: Model, q: Any, v: Any, a: Any, frame: str, axes: s
     if axes == "aligned":
         turning = cross(velocity.angular, velocity.linear)
         acceleration = Spatial(acceleration.linear + turning, acceleration.angular)
-    return shown(model, q, frame, axes, acceleration).array
+    found = shown(model, q, frame, axes, acceleration).array
+    return spread(found, (*leading_axes(q, v, a), 6))
 
 
 def motions(model: Model, q: Any, v: Any, a: Any, frame: str) -> tuple[Spatial, Spatial | None]:

@@ -33,11 +33,13 @@ __all__ = [
     "gravity_of",
     "inertias_of",
     "joined",
+    "leading_axes",
     "moving",
     "not_a_model",
     "placement_of",
     "poses_of",
     "speeds_of",
+    "spread",
 ]
 
 Forces = Any
@@ -124,7 +126,7 @@ def turns_between(model: Model, i: int, q: Sequence[Any]) -> tuple[Turn, ...] | 
     own = link.kind.turns(link.screw, q) if link.kind.turns is not None else None
     if R is None or own is None or R.ndim > 2:
         return None
-    fixed = fixed_turns(R.tobytes(), own[0].axis if own else None)
+    fixed = fixed_turns(R.astype(float).tobytes(), own[0].axis if own else None)
     return None if fixed is None else merged([*fixed, *own])
 
 
@@ -179,6 +181,27 @@ def joined(parts: Sequence[Any]) -> Any:
     if shape is None:
         return np.array(parts, dtype=float)
     return join([np.zeros(shape) + x if type(x) is float else x for x in parts])
+
+
+def leading_axes(*vectors: Any, forces: Forces = None) -> tuple[int, ...]:
+    """Return the leading axes that vectors (..., n) and forces on bodies have together."""
+    shapes = [np.shape(x)[:-1] for x in vectors]
+    if hasattr(forces, "items"):
+        shapes += [np.shape(x)[:-1] for x in forces.values()]
+    elif forces is not None:
+        shapes.append(np.shape(forces)[:-2])
+    return np.broadcast_shapes(*shapes) if any(shapes) else ()
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return a result in the shape that its arguments have together.
+
+    What an argument has no effect on comes out without that one's leading axes.
+    """
+    if tuple(np.shape(x)) == shape:
+        return x
+    wide = np.broadcast_to(x, shape)
+    return wide.copy() if type(wide) is np.ndarray else wide
 
 
 def external_forces(model: Model, forces: Forces) -> dict[int, Spatial]:

@@ -19,6 +19,7 @@ from archimedes.multibody.algorithms.links import (
     coordinates_of,
     gravity_of,
     inertias_of,
+    leading_axes,
     moving,
     poses_of,
     speeds_of,
@@ -68,7 +69,7 @@ def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Any:
         v_of.append(v_i)
         a_of.append(a_i)
     bodies = [i for i, link in enumerate(model.links) if link.body]
-    found = np.zeros((*np.shape(v_of[0].linear)[:-1], model.nv, 10 * len(bodies)))
+    found = np.zeros((*leading_axes(q, v, a), model.nv, 10 * len(bodies)))
     for n, body in enumerate(bodies):
         for k, force in enumerate(body_regressor(v_of[body], a_of[body])):
             at = body

@@ -28,6 +28,7 @@ from archimedes.multibody.algorithms.links import (
     Forces,
     coordinates_of,
     joined,
+    leading_axes,
     poses_of,
     speeds_of,
 )
@@ -67,7 +68,7 @@ def aba_derivatives(
             for i in range(model.nv):
                 for j in range(model.nv):
                     entries[i, j] = entries.get((i, j), 0.0) - added[..., i, j]
-    shape = (*np.shape(a)[:-1], model.nv, model.nv)
+    shape = (*leading_axes(q, v, tau, forces=forces), model.nv, model.nv)
     negative = Factors(factors.branch, factors.N, [-d for d in factors.inverse_D])
     in_q, in_v = solved_columns(negative, (dq, dv), shape)
     if by_q:

@@ -34,7 +34,12 @@ from archimedes.multibody.algorithms.derivatives.link_motions import (
     pair,
 )
 from archimedes.multibody.algorithms.joint_frames import in_joint_frames
-from archimedes.multibody.algorithms.links import Forces, external_forces, speeds_of
+from archimedes.multibody.algorithms.links import (
+    Forces,
+    external_forces,
+    leading_axes,
+    speeds_of,
+)
 from archimedes.multibody.algorithms.mass_matrix import add_pair, filled
 from archimedes.multibody.algorithms.moved_inertias import moved_inertias_of
 from archimedes.multibody.algorithms.passive_forces import passive_derivatives
@@ -76,8 +81,7 @@ def rnea_derivatives(
     dq, dv, da = derivative_entries(model, q, v, a, forces)
     for k in range(model.nv):
         da[k, k] = da[k, k] + model.armature[k]
-    batch = np.broadcast_shapes(*(np.shape(x)[:-1] for x in (q, v, a)))
-    shape = (*batch, model.nv, model.nv)
+    shape = (*leading_axes(q, v, a, forces=forces), model.nv, model.nv)
     by_q, by_v = filled(dq, shape), filled(dv, shape)
     if passive:
         own_q, own_v = passive_derivatives(model, q, v)

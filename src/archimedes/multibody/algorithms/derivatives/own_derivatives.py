@@ -35,6 +35,8 @@ def recorded(
     if all(type(part) is np.ndarray for part in x) or not brings_derivatives(model, x):
         return plain(model, *x, forces)
     acting = external_forces(model, forces)
+    if any(np.ndim(force.linear) != 1 for force in acting.values()):
+        return plain(model, *x, forces)
     bodies = tuple(model.links[i].body for i in acting)
     function = function_of(plain, jacobians, Same(model), bodies)
     return function(*x, *(force.array for force in acting.values()))
