@@ -140,8 +140,10 @@ def test_joints_of_your_own_are_pickled():
     ],
 )
 def test_what_cannot_be_traced_is_said_by_name(given, message):
+    first = arm(1)
+
     def build(x):
-        b = arm(1)
+        b = copy.copy(first)
         b.add_body("last", 1.0, inertia=[1, 1, 1])
         b.attach("last", "link0", joint="j", **given(x))
         return b.build().masses
@@ -151,8 +153,10 @@ def test_what_cannot_be_traced_is_said_by_name(given, message):
 
 
 def test_a_zero_may_be_traced():
+    first = arm(1)
+
     def height(x):
-        b = arm(1)
+        b = copy.copy(first)
         b.add_body("last", 1.0, inertia=[1, 1, 1])
         b.attach("last", "link0", joint="j", axis=[0, 1, 0], zero_at=x)
         b.add_frame("tip", "last", position=[0.3, 0, 0])

@@ -132,7 +132,8 @@ def field_values(value: Any) -> dict[str, Any]:
 
 
 def dataclass_key(value: Any) -> Hashable:
-    return (type(value), tuple(map(content_key, field_values(value).values())))
+    compared = [getattr(value, f.name) for f in dataclasses.fields(value) if f.compare]
+    return (type(value), tuple(map(content_key, compared)))
 
 
 def copy_dataclass(value: Any) -> Any:

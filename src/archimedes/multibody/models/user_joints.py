@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -68,17 +68,15 @@ def user_joint(
     return UserKind(*fields_of(plain), source=(name, size, transform, subspace))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class UserKind(JointKind):
     """A kind of joint known by what `user_joint` made it of: two of the same are equal."""
 
+    pose: Any = field(compare=False)
+    columns: Any = field(compare=False)
+    bias: Any = field(default=None, compare=False)
+    column_rates: Any = field(default=None, compare=False)
     source: tuple[Any, ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UserKind) and self.source == other.source
-
-    def __hash__(self) -> int:
-        return hash(self.source)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickled where its functions can be: those of a module, not of another function.
