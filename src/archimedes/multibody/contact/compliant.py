@@ -18,7 +18,8 @@ from archimedes.multibody.contact.shapes import Contacts, Ground, Pair
 from archimedes.multibody.contact.touching import is_fixed, touches
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.systems.constraints import single
-from archimedes.spatial.components import cross
+from archimedes.spatial.components import as_array, cross
+from archimedes.spatial.validation import concrete
 
 __all__ = ["contact_forces"]
 
@@ -49,6 +50,8 @@ def contact_forces(
     array([0., 0., 1., 0., 0., 0.])
     """
     q, v = single(model, q, "q"), single(model, v, "v")
+    for material in (*pairs, *(() if ground is None else (ground,))):
+        check_finite_material(material)
     found: dict[str, Any] = {}
     twists: dict[str, Any] = {}
     for touch in touches(model, q, contacts, ground, pairs):
@@ -70,6 +73,17 @@ def contact_forces(
             force = np.concatenate([body.R.T @ f, body.R.T @ cross(touch.place - body.p, f)])
             found[name] = found[name] + force if name in found else force
     return found
+
+
+def check_finite_material(material: Any) -> None:
+    """Raise where a number is infinite, which a force cannot be."""
+    for key in ("friction", "stiffness", "dissipation"):
+        known = concrete(as_array(getattr(material, key, 0.0)))
+        if known is not None and not np.isfinite(known).all():
+            raise ValueError(
+                f"{type(material).__name__} {key} must be finite in contact_forces, got {known}; "
+                "contact_step is for rigid bodies"
+            )
 
 
 def compliant(d: Any, n: Any, speed: Any, material: Any) -> Any:

@@ -54,7 +54,8 @@ def normal_impulses(G: Any, b: Any) -> Any:
 
 def units(size: Any) -> Any:
     """Return units (m,) of impulses in which the diagonal of G is one: masses may differ much."""
-    return 1.0 / np.sqrt(np.maximum(size, LEAST * np.max(size)))
+    least = np.maximum(size, LEAST * np.max(size))
+    return 1.0 / np.sqrt(np.where(least > 0.0, least, 1.0))  # one where no contact can move
 
 
 @custom_jvp

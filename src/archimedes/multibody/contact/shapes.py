@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.models.ranges import check_not_negative
+from archimedes.multibody.models.ranges import check_not_negative, check_positive
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import check_rotation, check_vector, concrete
 from archimedes.tree import field, struct
@@ -204,8 +204,9 @@ def half_space(frame: str, normal: Any = (0.0, 0.0, 1.0), point: Any = None) -> 
 
 def check_material(material: Any, name: str) -> None:
     """Raise where a number of a ground or pair is negative, of those that are known."""
-    for key in ("friction", "stiffness", "dissipation", "slip_speed"):
+    for key in ("friction", "stiffness", "dissipation"):
         check_not_negative(getattr(material, key), f"{name} {key}")
+    check_positive(material.slip_speed, f"{name} slip_speed")
 
 
 def placed(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:

@@ -5,7 +5,8 @@ Legend: h is the step, v the velocity before it, a the acceleration without cont
 the time s within the step gets an impulse k, which acts from then on. Then the forces: impulses l
 so that ``v' = v + M^-1 J' (k + l) + h a`` has normal speeds ``u_n >= -gap / h``. Places move by
 ``h v' - s M^-1 J' k``. What is left of a penetration is taken back by moving places alone, which
-gives nobody speed.
+gives nobody speed. Damping and friction of joints, ``-D v``, act with v' in place of v: forces
+meet M + h D.
 Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Acary and
 Brogliato 2008, chapter 10; Anitescu and Potra, Nonlinear Dynamics 14, 1997.
 """
@@ -22,15 +23,19 @@ from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.jacobians import frame_jacobian
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.algorithms.links import Forces
-from archimedes.multibody.algorithms.passive_forces import passive_torque
+from archimedes.multibody.algorithms.passive_forces import (
+    FRICTION_SPEED,
+    passive_torque,
+    present,
+)
 from archimedes.multibody.contact.friction_cone import cone_impulses, normal_impulses
-from archimedes.multibody.contact.impacts import NEVER, impacts, known_zero
+from archimedes.multibody.contact.impacts import impacts, knocks, known_zero, spread
 from archimedes.multibody.contact.shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.touching import Touch, is_fixed, touches
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.ranges import check_positive
 from archimedes.multibody.systems.constraints import condensed, single
-from archimedes.multibody.systems.system import State, check_is_state
+from archimedes.multibody.systems.system import DrivenState, State, check_is_state
 from archimedes.spatial.components import as_array, skew
 from archimedes.spatial.validation import concrete
 
@@ -59,8 +64,9 @@ def contact_step(
     `contacts` touch the `ground`, and the shapes of each of `pairs` each other. Semi-implicit
     Euler: impulses are found so that contacts stick or slide as the friction cone says. A normal
     speed comes back by `restitution`. Of a penetration the part `recovery` is taken back in a
-    step. Passive forces act. Derivatives are those of the equations that the impulses solve: exact
-    for the step, whose contacts stay open, sticking or sliding as they are.
+    step. Passive forces act, damping and friction of joints with the velocity after the step.
+    Derivatives are those of the equations that the impulses solve: exact for the step, whose
+    contacts stay open, sticking or sliding as they are.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Ground, State, contact_step, neutral, sphere
@@ -74,26 +80,40 @@ def contact_step(
     """
     check_is_state(x)
     check_positive(step, "step, in s,")
-    known = concrete(as_array(restitution, "restitution"))
-    if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
-        raise ValueError(f"restitution must be between 0 and 1, got {known.tolist()}")
+    if isinstance(x, DrivenState):
+        raise TypeError(
+            "x must be a State(q=x.q, v=x.v), got a DrivenState: contact_step moves no "
+            "activations; step them yourself and give u=actuator_torque(...)"
+        )
+    check_share(restitution, "restitution")
+    check_share(recovery, "recovery")
     q, v = single(model, x.q, "q"), single(model, x.v, "v")
     found = touches(model, q, contacts, ground, pairs)
+    shape = np.shape(restitution)
+    if shape not in ((), (len(found),)):
+        raise ValueError(
+            f"restitution must be one number, or one for each of the {len(found)} places that may "
+            f"touch, got shape {shape}"
+        )
     J, gap = contact_rows(model, q, found), np.stack([touch.gap for touch in found])
     torques = passive_torque(model, q, v)
     if u is not None:
         torques = single(model, u, "u") + torques
-    freely, across, G = condensed(
-        model, q, J, torques - rnea(model, q, v, np.zeros(model.nv), forces)
-    )
+    torques = torques - rnea(model, q, v, np.zeros(model.nv), forces)
+    viscous = viscosity(model, v)
+    freely, across, G = condensed(model, q, J, torques, None if viscous is None else step * viscous)
     G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([as_number(t.material.friction) for t in found])
-    hit, parting, late = impacts(G_n, J_n @ v, gap, step * (J_n @ freely), step, restitution)
-    knocks = cone_impulses(G, J @ v - spread(np.where(hit, parting, -NEVER)), mu)
-    before = v + across @ knocks + step * freely
+    sharp, hard = across, G  # what an impact meets: it takes no time, in which damping could act
+    if viscous is not None:
+        _, sharp, hard = condensed(model, q, J, torques)
+    falling = step * (J_n @ freely)
+    hit, parting, fallen, late = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
+    knocked = knocks(hard, J @ v, mu, hit, parting, fallen, restitution)
+    before = v + sharp @ knocked + step * freely
     reach = np.where(hit, 0.0, np.maximum(gap / step, -CREEP))
     pushes = cone_impulses(G, J @ before + spread(reach), mu)
     after = before + across @ pushes
-    moved = step * after - across @ (np.repeat(late, 3) * knocks)
+    moved = step * after - sharp @ (np.repeat(late, 3) * knocked)
     if not known_zero(recovery):
         left = gap + J_n @ moved
         lifts = normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
@@ -101,15 +121,30 @@ def contact_step(
     return State(integrate(model, q, moved), after)
 
 
+def check_share(x: Any, name: str) -> None:
+    """Raise where a number is known not to be between 0 and 1."""
+    known = concrete(as_array(x, name))
+    if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
+        raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
+
+
+def viscosity(model: Model, v: Any) -> Any:
+    """Return d (nv,) with ``-d v`` the damping and friction of joints, None where there is none.
+
+    Taken with the velocity after the step they slow joints down however large they are, where with
+    that before it they would turn them back, faster and faster.
+    """
+    if not present(model.friction):
+        return model.damping + 0.0 * v if present(model.damping) else None
+    slow = np.abs(v) < 1e-9 * FRICTION_SPEED
+    speed = np.where(slow, 1.0, v)
+    rate = np.where(slow, 1.0 / FRICTION_SPEED, np.tanh(speed / FRICTION_SPEED) / speed)
+    return model.damping + model.friction * rate
+
+
 def as_number(x: Any) -> Any:
     """Return a number as one that arrays can be made of."""
     return np.asarray(x) * 1.0
-
-
-def spread(normals: Any) -> Any:
-    """Return numbers (m,) as the normal parts of (3 m,)."""
-    zero = 0.0 * normals
-    return np.stack([normals, zero, zero], axis=1).ravel()
 
 
 def contact_rows(model: Model, q: Any, found: Sequence[Touch]) -> Any:

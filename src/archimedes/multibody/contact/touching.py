@@ -59,7 +59,10 @@ def touches(
         raise TypeError(f"ground must be a Ground, got {type(ground).__name__}")
     if contacts and ground is None:
         raise ValueError("contacts need a ground: pass a Ground, or give pairs= of shapes alone")
+    for material in (*pairs, *(() if ground is None else (ground,))):
+        check_single(material)
     found = []
+    still: list[str] = []
     for shape in contacts:
         assert ground is not None
         S = solid(model, q, shape)
@@ -68,15 +71,27 @@ def touches(
             d = away - shape.radius
             found.append(Touch(d, n, center - shape.radius * n, shape.frame, None, ground))
     for pair in pairs:
-        if is_fixed(model, pair.first.frame) and is_fixed(model, pair.second.frame):
-            raise ValueError(
-                f"Pair of frames {pair.first.frame!r} and {pair.second.frame!r}: neither moves"
-            )
+        first, second = pair.first.frame, pair.second.frame
+        if link_of(model, first) == link_of(model, second):
+            still.append(f"Pair of frames {first!r} and {second!r}: neither moves on the other")
+            continue  # parts of one body, which `every_pair` cannot know, do not push each other
         for d, n, place in pair_touches(model, q, pair.first, pair.second):
             found.append(Touch(d, n, place, pair.first.frame, pair.second.frame, pair))
     if not found:
-        raise ValueError("there is nothing that could touch: give contacts and a ground, or pairs")
+        nothing = "there is nothing that could touch: give contacts and a ground, or pairs"
+        raise ValueError("; ".join([*still[:1], nothing]))
     return found
+
+
+def check_single(material: Any) -> None:
+    """Raise where a number of a ground or pair is an array."""
+    for key in ("friction", "stiffness", "dissipation", "slip_speed"):
+        shape = np.shape(getattr(material, key))
+        if shape != ():
+            raise ValueError(
+                f"{type(material).__name__} {key} must be one number, got an array of shape "
+                f"{shape}; arc.vmap takes many"
+            )
 
 
 def is_fixed(model: Model, frame: str | None) -> bool:
@@ -84,6 +99,11 @@ def is_fixed(model: Model, frame: str | None) -> bool:
     if frame is None or (frame == "world" and "world" not in model.frame_names):
         return True
     return model.frames[model.frame(frame)].link < 0
+
+
+def link_of(model: Model, frame: str) -> int:
+    """Return the link that a frame is on, -1 for the world."""
+    return -1 if is_fixed(model, frame) else model.frames[model.frame(frame)].link
 
 
 def solid(model: Model, q: Any, shape: Contacts) -> Solid:

@@ -52,6 +52,7 @@ class Closure:
                 f"Closure place must be three finite numbers and pitch finite, got {self.place} "
                 f"and {self.pitch}"
             )
+        self._refuse_what_has_no_effect()
         if self.kind != "universal":
             return
         if self.second_axis is None:
@@ -63,6 +64,19 @@ class Closure:
                 "kind='revolute' turns about one axis"
             )
         object.__setattr__(self, "second_axis", second)
+
+    def _refuse_what_has_no_effect(self) -> None:
+        if self.first == self.second:
+            raise ValueError(f"Closure holds frame {self.first!r} to itself")
+        if self.first != "world" and any(self.place):
+            raise ValueError(
+                f"Closure place={self.place} is where the world holds a frame; to hold it "
+                f"elsewhere in {self.first!r} add a frame there"
+            )
+        for name, kind in (("pitch", "helical"), ("second_axis", "universal")):
+            given = getattr(self, name)
+            if self.kind != kind and given not in (None, 0.0):
+                raise ValueError(f"Closure {name}={given} is for kind={kind!r}, not {self.kind!r}")
 
     @property
     def names(self) -> set[str]:

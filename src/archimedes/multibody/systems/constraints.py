@@ -1,9 +1,9 @@
 """Closed loops and held points: constrained dynamics, impulses, projection.
 
-Legend: a closure holds frame B to frame A as a joint would. e = log(X_A^-1 X_B) is where B is in
-A, s the twist of B relative to A in axes of B, T the rows that span what the joint forbids: the
-constraint is ``T e = 0`` and its rate ``T s = J v = 0``. With M the mass matrix and h the other
-torques, ``M a = h + J' f`` and ``J a = g``; G = J M^-1 J'.
+Legend: a closure holds frame B to frame A as a joint would. s is the twist of B relative to A in
+axes of B, T the rows that span what the joint forbids: the rate of the violation c is ``T s = J v``
+where it is small (see `group_closures`). With M the mass matrix and h the other torques,
+``M a = h + J' f`` and ``J a = g``; G = J M^-1 J'.
 Sources: Featherstone 2008, chapter 8; Baumgarte, Computer Methods in Applied Mechanics and
 Engineering 1, 1972, with g such that ``c'' + 2 z w c' + w^2 c = 0`` for the violation c.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.configurations import coordinate_rates, integrate
+from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.factorization import factorized, solved
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.jacobians import frame_jacobian
@@ -32,14 +32,15 @@ from archimedes.multibody.models.spatial_algebra import (
     cross_motion,
     motion_to_child,
 )
-from archimedes.multibody.systems.system import State, check_is_state
+from archimedes.multibody.systems.group_closures import group_error, group_slope
+from archimedes.multibody.systems.system import State, check_is_state, driven, rates_of
 from archimedes.multibody.systems.universal_closures import (
     universal_bias,
     universal_error,
     universal_rows,
 )
 from archimedes.spatial.components import as_array
-from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_log, se3_right_jacobian
+from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.validation import check_finite, concrete
 
 __all__ = [
@@ -53,9 +54,11 @@ __all__ = [
 
 Holds = Closure | Coupling
 
-#: Redundant rows make G singular: so much of its largest entry is added, then taken off again by
+#: Redundant rows make G singular: so much is added to its diagonal of ones, then taken off again by
 #: refinement, so that consistent systems are solved as if it were not there.
 SOFTENING, REFINEMENTS = 1e-10, 3
+#: What a row counts that can move nothing, of the largest: it is rounding, and stays so.
+LEAST = 1e-16
 
 
 def constraint_error(model: Model, closures: Sequence[Holds], q: Any) -> Any:
@@ -98,7 +101,7 @@ def error_of(model: Model, c: Holds, q: Any) -> Any:
         return np.stack([total - c.offset])
     if c.kind == "universal":
         return universal_error(c, seen_from_second(model, c, q))
-    return c.rows @ relative(model, c, q)
+    return group_error(c, seen_from_second(model, c, q))
 
 
 def rows_of(model: Model, c: Holds, q: Any) -> Any:
@@ -128,8 +131,7 @@ def slope_of(model: Model, c: Holds, q: Any) -> Any:
         return coupling_row(model, c)
     if c.kind == "universal":
         return rows_of(model, c, q)
-    back = se3_right_jacobian(relative(model, c, q), inverse=True)
-    return c.rows @ (back @ relative_jacobian(model, c, q))
+    return group_slope(c, seen_from_second(model, c, q)) @ relative_jacobian(model, c, q)
 
 
 def coupling_row(model: Model, c: Coupling) -> Any:
@@ -141,12 +143,6 @@ def coupling_row(model: Model, c: Coupling) -> Any:
             raise ValueError(f"Coupling of joint {name!r}: it must have one coordinate")
         row[0, v.start] += arm
     return row
-
-
-def relative(model: Model, c: Closure, q: Any) -> Any:
-    """Return e (6,) of a closure."""
-    A, B = first_pose(model, c, q), world_pose(model, q, c.second)
-    return se3_log(homogeneous(A.R.T @ B.R, A.R.T @ (B.p - A.p)))
 
 
 def first_pose(model: Model, c: Closure, q: Any) -> Pose:
@@ -161,6 +157,14 @@ def holds_to_world(model: Model, c: Closure) -> bool:
     return c.first == "world" and "world" not in model.frame_names
 
 
+def check_moves(model: Model, c: Closure) -> None:
+    """Raise where the frames of a closure are on one body, or both on the world."""
+    first = -1 if holds_to_world(model, c) else model.frames[model.frame(c.first)].link
+    if first == model.frames[model.frame(c.second)].link:
+        where = "both fixed to the world" if first < 0 else "on one body"
+        raise ValueError(f"Closure of {c.first!r} and {c.second!r}: they are {where}")
+
+
 def seen_from_second(model: Model, c: Closure, q: Any) -> Pose:
     """Return the pose of B in A."""
     A, B = first_pose(model, c, q), world_pose(model, q, c.second)
@@ -169,6 +173,7 @@ def seen_from_second(model: Model, c: Closure, q: Any) -> Pose:
 
 def relative_jacobian(model: Model, c: Closure, q: Any) -> Any:
     """Return the matrix (6, nv) of the relative twist in axes of B."""
+    check_moves(model, c)
     J = frame_jacobian(model, q, c.second)
     if holds_to_world(model, c):
         return J
@@ -241,21 +246,30 @@ def known_zero(x: Any) -> bool:
     return known is not None and not known.any()
 
 
-def condensed(model: Model, q: Any, J: Any, right: Any) -> tuple[Any, Any, Any]:
-    """Return M^-1 times a vector, M^-1 J', and J M^-1 J'."""
-    factors = factorized(model, mass_entries(model, q))
+def condensed(model: Model, q: Any, J: Any, right: Any, added: Any = None) -> tuple[Any, Any, Any]:
+    """Return M^-1 times a vector, M^-1 J', and J M^-1 J', with what is `added` (nv,) to M."""
+    entries = mass_entries(model, q)
+    for k in range(0 if added is None else model.nv):
+        entries[k, k] = entries[k, k] + added[k]
+    factors = factorized(model, entries)
     rows = [np.concatenate([right[k : k + 1], J[:, k]]) for k in range(model.nv)]
     both = np.stack(solved(factors, rows))
     return both[:, 0], both[:, 1:], J @ both[:, 1:]
 
 
 def softened_solve(G: Any, right: Any) -> Any:
-    """Return a solution of a consistent, perhaps singular, symmetric system."""
-    softening = SOFTENING * np.max(np.abs(G)) * np.eye(G.shape[0])
-    f = np.linalg.solve(G + softening, right)
+    """Return a solution of a consistent, perhaps singular, symmetric system.
+
+    In units in which its diagonal is one: rows of a light body count as much as those of a heavy.
+    """
+    size = np.diag(G)
+    w = 1.0 / np.sqrt(np.where(size > LEAST * np.max(size), size, np.max(size)))
+    G, right = w[:, None] * G * w, w * right
+    softened = G + SOFTENING * np.eye(G.shape[0])
+    f = np.linalg.solve(softened, right)
     for _ in range(REFINEMENTS):
-        f = f + np.linalg.solve(G + softening, right - G @ f)
-    return f
+        f = f + np.linalg.solve(softened, right - G @ f)
+    return w * f
 
 
 def single(model: Model, x: Any, name: str) -> Any:
@@ -329,12 +343,14 @@ def constrained_dynamics(
     u: Any = None,
     forces: Forces = None,
     *,
+    actuators: Sequence[Any] | None = None,
     frequency: float = 20.0,
 ) -> State:
     """Return the rates of a state under closures, for `arc.solve_ode`; passive forces act.
 
-    Violations die out at `frequency` in rad/s, critically damped. For none at all make fixed steps
-    and follow each by `project_configuration` and `project_velocity`.
+    `u`, `forces` and `actuators` are those of `dynamics`. Violations die out at `frequency` in
+    rad/s, critically damped. For none at all make fixed steps and follow each by
+    `project_configuration` and `project_velocity`.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, constrained_dynamics, rest_state
@@ -347,8 +363,8 @@ def constrained_dynamics(
     True
     """
     check_is_state(x)
-    torques = np.zeros(model.nv) if u is None else u
+    torques, rates = driven(model, x, u, actuators)
     a, _ = constrained_acceleration(
         model, closures, x.q, x.v, torques, forces, passive=True, frequency=frequency
     )
-    return State(coordinate_rates(model, x.q, x.v), a)
+    return rates_of(model, x, a, rates)

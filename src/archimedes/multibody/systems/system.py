@@ -15,7 +15,10 @@ from archimedes.multibody.systems.actuators import activated, actuator_torque, s
 from archimedes.spatial.components import as_array
 from archimedes.tree import field, struct
 
-__all__ = ["DrivenState", "State", "check_is_state", "driven_state", "dynamics", "rest_state"]
+__all__ = [
+    "DrivenState", "State", "check_is_state", "driven", "driven_state", "dynamics", "rates_of",
+    "rest_state",
+]  # fmt: skip
 
 
 @struct
@@ -122,24 +125,30 @@ def dynamics(
     array([0.082])
     """
     check_is_state(x)
-    torques = 0.0 * x.v if u is None else u
-    rates = None
-    if actuators is not None:
-        if stateful(actuators) and not isinstance(x, DrivenState):
-            raise ValueError(
-                "x must be a driven_state(model, actuators): some actuators have a state of their "
-                f"own; got {type(x).__name__}"
-            )
-        held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
-        held = check_activations(held, len(stateful(actuators)))
-        commands = np.zeros(len(actuators)) if u is None else u
-        acting, rates = activated(actuators, held, commands)
-        torques = actuator_torque(model, actuators, x.q, x.v, acting)
-    a = aba(model, x.q, x.v, torques, forces, True)
+    torques, rates = driven(model, x, u, actuators)
+    return rates_of(model, x, aba(model, x.q, x.v, torques, forces, True), rates)
+
+
+def driven(model: Model, x: State, u: Any, actuators: Sequence[Any] | None) -> tuple[Any, Any]:
+    """Return the torques (nv,) for `u` as `dynamics` has it, and the rates of activations."""
+    if actuators is None:
+        return 0.0 * x.v if u is None else u, getattr(x, "activations", 0.0) * 0.0
+    if stateful(actuators) and not isinstance(x, DrivenState):
+        raise ValueError(
+            "x must be a driven_state(model, actuators): some actuators have a state of their "
+            f"own; got {type(x).__name__}"
+        )
+    held = x.activations if isinstance(x, DrivenState) else np.zeros(0)
+    held = check_activations(held, len(stateful(actuators)))
+    commands = np.zeros(len(actuators)) if u is None else u
+    acting, rates = activated(actuators, held, commands)
+    return actuator_torque(model, actuators, x.q, x.v, acting), rates
+
+
+def rates_of(model: Model, x: State, a: Any, activation_rates: Any) -> State:
+    """Return the rates of a state with accelerations (nv,), a struct like it."""
     dq = coordinate_rates(model, x.q, x.v)
-    if not isinstance(x, DrivenState):
-        return State(dq, a)
-    return DrivenState(dq, a, 0.0 * x.activations if rates is None else rates)
+    return DrivenState(dq, a, activation_rates) if isinstance(x, DrivenState) else State(dq, a)
 
 
 Model.dynamics = dynamics
