@@ -58,14 +58,19 @@ class Element:
         return ValueError(f"{self.place}: {message}")
 
 
-def read_elements(path: str | os.PathLike[str], namespaces: tuple[str, ...] | None = ()) -> Element:
+def read_elements(
+    path: str | os.PathLike[str],
+    namespaces: tuple[str, ...] | None = (),
+    deepest: int = DEEPEST,
+) -> Element:
     """Return the root element of an XML file.
 
     Elements of the `namespaces` are known by their plain names, those of others as "{space}name".
     None takes names as they are written, for files with prefixes that nothing declares.
     A DOCTYPE that only names a DTD is skipped, the DTD is not fetched. Refused with a ValueError:
     entities and all other declarations of the file's own, XInclude, files of more than 64 MiB, of
-    more than 500,000 elements or more than 100 inside each other, and what is not well-formed.
+    more than 500,000 elements or more than `deepest` (100) inside each other, and what is not
+    well-formed.
     """
     name = Path(path).name
     state = os.stat(path)
@@ -75,7 +80,7 @@ def read_elements(path: str | os.PathLike[str], namespaces: tuple[str, ...] | No
         raise ValueError(
             f"{name}: {state.st_size} bytes are too much for a model; at most {LARGEST}"
         )
-    builder = _Builder(name, namespaces)
+    builder = _Builder(name, namespaces, deepest)
     try:
         builder.parser.Parse(Path(path).read_bytes(), True)
     except expat.ExpatError as error:
@@ -92,8 +97,8 @@ def read_elements(path: str | os.PathLike[str], namespaces: tuple[str, ...] | No
 class _Builder:
     """Makes elements of what the parser meets."""
 
-    def __init__(self, name: str, namespaces: tuple[str, ...] | None) -> None:
-        self.name = name
+    def __init__(self, name: str, namespaces: tuple[str, ...] | None, deepest: int) -> None:
+        self.name, self.deepest = name, deepest
         self.namespaces = () if namespaces is None else namespaces
         self.root: Element | None = None
         self.open: list[Element] = []
@@ -114,10 +119,10 @@ class _Builder:
         self.count += 1
         if self.count > MOST:
             raise ValueError(f"{self.place()}: more than {MOST} elements are too much for a model")
-        if len(self.open) >= DEEPEST:
+        if len(self.open) >= self.deepest:
             raise ValueError(
-                f"{self.place()}: more than {DEEPEST} elements inside each other; a model needs "
-                "fewer: split its calculations into several variables"
+                f"{self.place()}: more than {self.deepest} elements inside each other are too many "
+                "for a model: split its calculations into several variables, or its file"
             )
         space, _, plain = tag.rpartition(" ")
         if space.endswith("/XInclude"):

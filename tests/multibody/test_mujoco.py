@@ -315,7 +315,7 @@ def test_numbers_without_a_place_are_reported(tmp_path):
     lost = "\n".join([*builder.report.ignored, *builder.report.approximated])
     for what in (
         "1 keyframes", "1 cameras", "1 pairs of bodies without contact",
-        "the limit of joint 0, a ball joint", "actuatorfrcrange of joint 1",
+        "joint 'socket': the limit of a ball joint", "joint 'hinge': actuatorfrcrange is an",
         "friction or softness of 1 geoms",
     ):  # fmt: skip
         assert what in lost, lost

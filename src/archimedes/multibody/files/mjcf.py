@@ -15,53 +15,40 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.multibody.files.mjcf_equalities import add_equalities
+from archimedes.multibody.files.mjcf_left_out import report_left_out
 from archimedes.multibody.files.mjcf_parts import (
     Compiled,
     add_actuators,
-    add_equalities,
     add_shapes,
     add_tendons,
     rotation_of,
+    switched_off,
 )
 from archimedes.multibody.files.placements import inertia_in_body
 from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.changing import free_name
 from archimedes.xml_elements import read_elements
 
 __all__ = ["read_mjcf"]
 
 #: MuJoCo's joint types, in the order of their numbers.
 KINDS = ("free", "spherical", "prismatic", "revolute")
-#: What a model may have that is not taken over: a count, and what it is.
-LEFT_OUT = {
-    "nsensor": "sensors",
-    "nflex": "flexible bodies",
-    "nskin": "skins",
-    "nplugin": "plugins",
-    "nmocap": "motion-capture bodies, fixed where they are",
-    "nkey": "keyframes",
-    "npair": "pairs of contacts",
-    "nexclude": "pairs of bodies without contact",
-    "ncam": "cameras",
-    "nlight": "lights",
-    "nnumeric": "custom numbers",
-    "ntext": "custom texts",
-    "ntuple": "custom tuples",
-}
-#: What MuJoCo takes for contacts where a file says nothing.
-USUAL = {
-    "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
-}  # fmt: skip
+#: Numbers of joints that a flag of the file makes zero.
+SWITCHED = {"damping": "DAMPER", "stiffness": "SPRING", "friction": "FRICTIONLOSS"}
+#: Bodies are inside each other in these files, each a step of a chain.
+DEEPEST = 500
 
 
 def read_mjcf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
     """Return a builder of an MJCF file; ``builder.report`` says what is not in it."""
-    root = read_elements(path, None)
+    root = read_elements(path, None, DEEPEST)
     if root.tag != "mujoco":
         raise root.error(f"an MJCF file is a <mujoco>, this is a <{root.tag}>")
     mujoco = compiler()
     try:
         compiled = mujoco.MjModel.from_xml_path(os.fspath(path))
-    except ValueError as error:
+    except (ValueError, mujoco.FatalError) as error:
         raise ValueError(f"{Path(path).name}: MuJoCo's compiler: {error}") from None
     return of_compiled(mujoco, compiled, root.attributes.get("model", Path(path).stem))
 
@@ -80,80 +67,87 @@ def compiler() -> Any:
 def of_compiled(mujoco: Any, compiled: Any, name: str) -> Builder:
     """Return a builder of MuJoCo's compiled model."""
     builder = Builder(name)
-    if not switched_off(mujoco, compiled, "GRAVITY"):
-        builder.gravity = np.array(compiled.opt.gravity)
-    else:
-        builder.gravity = np.zeros(3)
-    names = [name_of(mujoco, compiled, "BODY", k, f"body{k}") for k in range(compiled.nbody)]
+    off = switched_off(compiled, "GRAVITY")
+    builder.gravity = np.zeros(3) if off else np.array(compiled.opt.gravity)
+    of = titled(mujoco, compiled)
     for k in range(1, compiled.nbody):
-        add_body(mujoco, compiled, builder, names, k)
-    for k in range(compiled.nsite):
-        site = name_of(mujoco, compiled, "SITE", k, "")
-        if site and site not in builder.bodies and site not in builder.frames:
-            owner = names[compiled.site_bodyid[k]] if compiled.site_bodyid[k] else "world"
-            R = rotation_of(compiled.site_quat[k])
-            builder.add_frame(site, owner, R, np.array(compiled.site_pos[k]))
-            builder.report.use("site")
-    joints = [joint_title(mujoco, compiled, names, j) for j in range(compiled.njnt)]
-    tendons = [
-        name_of(mujoco, compiled, "TENDON", k, f"tendon{k}") for k in range(compiled.ntendon)
-    ]
-    parts = Compiled(compiled, names, joints, tendons)
-    for add in (add_shapes, add_tendons, add_actuators, add_equalities):
-        add(parts, builder)
-    report_left_out(compiled, builder)
+        add_body(of, builder, k)
+    add_sites(mujoco, of, builder)
+    for add in (add_shapes, add_tendons, add_actuators, add_equalities, report_left_out):
+        add(of, builder)
     return builder
 
 
-def joint_title(mujoco: Any, compiled: Any, names: list[str], joint: int) -> str:
-    """Return the name of a joint; one without is named after its body."""
-    body = int(compiled.jnt_bodyid[joint])
-    n = joint - int(compiled.body_jntadr[body])
-    return name_of(mujoco, compiled, "JOINT", joint, f"{names[body]}_joint{n}")
+def titled(mujoco: Any, compiled: Any) -> Compiled:
+    """Return the model with names for all its parts: those without get one that is not taken."""
+
+    def titles(what: str, count: int, default: Any) -> list[str]:
+        kind = getattr(mujoco.mjtObj, f"mjOBJ_{what}")
+        given = [mujoco.mj_id2name(compiled, kind, k) or "" for k in range(count)]
+        taken = {*given}
+        for k, name in enumerate(given):
+            given[k] = name or free_name(default(k), taken)
+            taken.add(given[k])
+        return given
+
+    bodies = titles("BODY", compiled.nbody, lambda k: f"body{k}")
+
+    def joint(k: int) -> str:
+        body = int(compiled.jnt_bodyid[k])
+        return f"{bodies[body]}_joint{k - int(compiled.body_jntadr[body])}"
+
+    joints = titles("JOINT", compiled.njnt, joint)
+    tendons = titles("TENDON", compiled.ntendon, lambda k: f"tendon{k}")
+    actuators = titles("ACTUATOR", len(compiled.actuator_trntype), lambda k: f"actuator{k}")
+    return Compiled(compiled, bodies, joints, tendons, actuators)
 
 
-def switched_off(mujoco: Any, compiled: Any, what: str) -> bool:
-    """Whether a flag of the file disables a part of the physics."""
-    bit = getattr(mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)
-    return bool(int(compiled.opt.disableflags) & int(bit))
+def add_sites(mujoco: Any, of: Compiled, builder: Builder) -> None:
+    """Add sites as frames; bodies come first where both have one name."""
+    m = of.model
+    named = {m.site(k).name for k in range(m.nsite)}
+    for k in range(m.nsite):
+        given = m.site(k).name
+        if given and given not in builder.bodies:
+            name = given
+        else:
+            name = free_name(f"{given}:site" if given else f"site{k}", {*builder.bodies, *named})
+            named.add(name)
+        if given and name != given:
+            builder.report.approximated.append(
+                f"{builder.name}: site {given!r}, named as a body is, is the frame {name!r}"
+            )
+        owner = of.bodies[m.site_bodyid[k]] if m.site_bodyid[k] else "world"
+        builder.add_frame(name, owner, rotation_of(m.site_quat[k]), np.array(m.site_pos[k]))
+        builder.report.use("site")
 
 
-def name_of(mujoco: Any, compiled: Any, what: str, k: int, default: str) -> str:
-    """Return the name of a body, joint or site."""
-    kind = getattr(mujoco.mjtObj, f"mjOBJ_{what}")
-    return mujoco.mj_id2name(compiled, kind, k) or default
-
-
-def add_body(mujoco: Any, compiled: Any, builder: Builder, names: list[str], k: int) -> None:
+def add_body(of: Compiled, builder: Builder, k: int) -> None:
     """Add a body with its joints."""
-    body, parent_id = names[k], int(compiled.body_parentid[k])
-    parent = names[parent_id] if parent_id else "world"
-    turned = rotation_of(compiled.body_iquat[k])
-    J = inertia_in_body(turned, np.diag(compiled.body_inertia[k]))
-    builder.add_body(body, float(compiled.body_mass[k]), np.array(compiled.body_ipos[k]), J)
+    m = of.model
+    body, parent_id = of.bodies[k], int(m.body_parentid[k])
+    parent = of.bodies[parent_id] if parent_id else "world"
+    J = inertia_in_body(rotation_of(m.body_iquat[k]), np.diag(m.body_inertia[k]))
+    builder.add_body(body, float(m.body_mass[k]), np.array(m.body_ipos[k]), J)
     builder.report.use("body")
     at: dict[str, Any] = {
-        "rotation": rotation_of(compiled.body_quat[k]),
-        "position": np.array(compiled.body_pos[k]),
+        "rotation": rotation_of(m.body_quat[k]),
+        "position": np.array(m.body_pos[k]),
     }
-    first, count = int(compiled.body_jntadr[k]), int(compiled.body_jntnum[k])
+    first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
     if count == 0:
-        builder.weld(body, parent, **at)
+        weld = free_name(f"{parent}_{body}", {*builder.joints, *of.joints})
+        builder.attach(body, parent, joint=weld, kind="fixed", **at)
         return
-    for n in range(count):
-        joint = first + n
-        last = n == count - 1
-        title = joint_title(mujoco, compiled, names, joint)
-        child = body if last else f"{body}:{title}"
+    for joint in range(first, first + count):
+        title = of.joints[joint]
+        last = joint == first + count - 1
+        child = body if last else free_name(f"{body}:{title}", {*builder.bodies, *of.bodies})
         if not last:
             builder.add_massless(child)
-        if KINDS[int(compiled.jnt_type[joint])] == "free":
+        if KINDS[int(m.jnt_type[joint])] == "free":
             at = {}
-        values = joint_values(compiled, joint)
-        for key, flag in (("damping", "DAMPER"), ("stiffness", "SPRING")):
-            if switched_off(mujoco, compiled, flag):
-                values[key] = 0.0
-        builder.attach(child, parent, joint=title, **at, **values)
+        builder.attach(child, parent, joint=title, **at, **joint_values(m, joint))
         builder.report.use("joint")
         parent, at = child, {}
 
@@ -173,6 +167,9 @@ def joint_values(compiled: Any, j: int) -> dict[str, Any]:
         "stiffness": float(compiled.jnt_stiffness[j]),
         "rest": np.array(compiled.qpos_spring[q0 : q0 + size[0]]),
     }
+    for key, flag in SWITCHED.items():
+        if switched_off(compiled, flag):
+            values[key] = 0.0 * values[key]
     if kind in ("revolute", "spherical"):
         values["anchor"] = np.array(compiled.jnt_pos[j])
     if size == (1, 1):
@@ -183,46 +180,3 @@ def joint_values(compiled: Any, j: int) -> dict[str, Any]:
         if compiled.jnt_actfrclimited[j]:
             values["effort_limit"] = float(np.abs(compiled.jnt_actfrcrange[j]).max())
     return values
-
-
-def report_left_out(compiled: Any, builder: Builder) -> None:
-    """Say what the model has that is not in the builder."""
-    report = builder.report.ignored
-    for count, what in LEFT_OUT.items():
-        if number := int(getattr(compiled, count, 0)):
-            report.append(f"{builder.name}: {number} {what}")
-    if compiled.opt.density or compiled.opt.viscosity:
-        report.append(f"{builder.name}: forces of the fluid around")
-    if np.any(compiled.body_gravcomp):
-        report.append(f"{builder.name}: gravity compensation")
-    report_joints_and_geoms(compiled, builder)
-    for name in ("dof_dampingpoly", "jnt_stiffnesspoly"):
-        if np.any(getattr(compiled, name, 0.0)):
-            report.append(f"{builder.name}: {name}, nonlinear terms of passive forces")
-    if np.any(compiled.dof_frictionloss):
-        builder.report.approximated.append(
-            f"{builder.name}: frictionloss, which is a constraint in MuJoCo, is a smooth force"
-        )
-
-
-def report_joints_and_geoms(compiled: Any, builder: Builder) -> None:
-    """Say which numbers of joints and geoms have no place in the model."""
-    report = builder.report
-    for j in range(compiled.njnt):
-        kind = KINDS[int(compiled.jnt_type[j])]
-        if kind == "spherical" and compiled.jnt_limited[j]:
-            report.ignored.append(f"{builder.name}: the limit of joint {j}, a ball joint")
-        low, high = compiled.jnt_actfrcrange[j]
-        if compiled.jnt_actfrclimited[j] and low != -high:
-            report.approximated.append(
-                f"{builder.name}: actuatorfrcrange of joint {j}: effort_limit is the larger one"
-            )
-    colliding = (compiled.geom_contype != 0) | (compiled.geom_conaffinity != 0)
-    own = [
-        np.any(getattr(compiled, f"geom_{key}") != usual, axis=1) for key, usual in USUAL.items()
-    ]
-    if number := int(np.sum(colliding & np.any(own, axis=0))):
-        report.approximated.append(
-            f"{builder.name}: friction or softness of {number} geoms in contact: what Ground and "
-            "Pair say counts"
-        )

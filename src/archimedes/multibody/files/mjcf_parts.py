@@ -1,4 +1,4 @@
-"""What an MJCF file has besides bodies and joints: shapes, tendons, actuators, equalities.
+"""What an MJCF file has besides bodies and joints: shapes, tendons, actuators.
 
 Of MuJoCo's compiled model is taken what has a counterpart here; the rest is reported.
 Source: MuJoCo documentation, "Computation", "XML Reference" and ``mjModel``.
@@ -12,18 +12,19 @@ import numpy as np
 
 from archimedes.multibody.models.actuators import Drive, Lagged
 from archimedes.multibody.models.builder import Builder
-from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.shapes import Surface
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.tree import replace
 
 __all__ = [
+    "SINGLE",
     "Compiled",
     "add_actuators",
-    "add_equalities",
     "add_shapes",
     "add_tendons",
+    "label",
     "rotation_of",
+    "switched_off",
 ]
 
 #: Shapes by MuJoCo's number: kind here, and its numbers of MuJoCo's three half sizes.
@@ -39,18 +40,30 @@ MESH = 7
 HIDDEN = 3  # groups of geoms from here on are not shown
 JOINT, TENDON = 0, 3  # what an actuator acts on
 INTEGRATOR, FILTEREXACT = 1, 3  # kinds of lags, with "filter" between them
-CONNECT, WELD, COUPLED = 0, 1, 2  # kinds of equalities
-BODY = 1  # what an equality is between
 SINGLE = (2, 3)  # joints of one coordinate: slides and hinges
 
 
 class Compiled(NamedTuple):
-    """MuJoCo's model, and the names that its bodies, joints and tendons have here."""
+    """MuJoCo's model, and the names that its bodies, joints, ... have here, each its own."""
 
     model: Any
     bodies: list[str]
     joints: list[str]
     tendons: list[str]
+    actuators: list[str]
+
+
+def label(row: Any, what: str) -> str:
+    """Return what a report calls an element: by its name, or by its number."""
+    return f"{what} {row.name!r}" if row.name else f"{what} {row.id}"
+
+
+def switched_off(m: Any, what: str) -> bool:
+    """Whether a flag of the file disables a part of the physics."""
+    import mujoco  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    bit = getattr(mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)
+    return bool(int(m.opt.disableflags) & int(bit))
 
 
 def rotation_of(quaternion: Any) -> Any:
@@ -66,12 +79,13 @@ def add_shapes(of: Compiled, builder: Builder) -> None:
     m = of.model
     surfaces: dict[int, Surface] = {}
     for k in range(m.ngeom):
+        where = f"{builder.name}: {label(m.geom(k), 'geom')}"
         body, kind = int(m.geom_bodyid[k]), int(m.geom_type[k])
         if kind not in SHAPES and kind != MESH:
-            builder.report.ignored.append(f"{builder.name}: the shape of geom {k}, a height field")
+            builder.report.ignored.append(f"{where}: the shape of a height field or a function")
             continue
         if body == 0:
-            builder.report.ignored.append(f"{builder.name}: geom {k}, a shape of the world")
+            builder.report.ignored.append(f"{where}, a shape of the world")
             continue
         surface = None if kind != MESH else surface_of(m, int(m.geom_dataid[k]), surfaces)
         name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
@@ -105,13 +119,10 @@ def add_tendons(of: Compiled, builder: Builder) -> None:
         if arms is None:
             builder.report.ignored.append(f"{builder.name}: tendon {name!r} through space")
             continue
-        for what in ("limited", "frictionloss", "armature"):
-            if getattr(m, f"tendon_{what}", [0] * m.ntendon)[k]:
-                builder.report.ignored.append(f"{builder.name}: {what} of tendon {name!r}")
-        builder.add_tendon(
-            name, arms, stiffness=float(m.tendon_stiffness[k]),
-            damping=float(m.tendon_damping[k]), rest=np.array(m.tendon_lengthspring[k]),
-        )  # fmt: skip
+        values = {"stiffness": m.tendon_stiffness[k], "damping": m.tendon_damping[k]}
+        for key, flag in (("damping", "DAMPER"), ("stiffness", "SPRING")):
+            values[key] = 0.0 if switched_off(m, flag) else float(values[key])
+        builder.add_tendon(name, arms, rest=np.array(m.tendon_lengthspring[k]), **values)
         builder.report.use("tendon")
 
 
@@ -140,14 +151,22 @@ def add_actuators(of: Compiled, builder: Builder) -> None:
             arms = tendon_arms(of, what)
         known = int(m.actuator_gaintype[k]) < 2 and int(m.actuator_biastype[k]) < 2
         lag = int(m.actuator_dyntype[k])
+        where = f"{builder.name}: {label(m.actuator(k), 'actuator')}"
+        group_off = int(m.opt.disableactuator) >> int(m.actuator_group[k]) & 1
+        if group_off or switched_off(m, "ACTUATION"):
+            builder.report.ignored.append(f"{where}, which the file switches off")
+            continue
         if arms is None or not known or lag > FILTEREXACT:
             builder.report.ignored.append(
-                f"{builder.name}: actuator {k}: only those without dynamics of their own or with "
+                f"{where}: only those without dynamics of their own or with "
                 "a lag, on joints of one coordinate and tendons along such, are known; pass its "
                 "torques to dynamics"
             )
             continue
         made = drive(m, k, arms)
+        if lag > INTEGRATOR and not m.actuator_dynprm[k][0] > 0.0:
+            builder.report.approximated.append(f"{where}: a lag of no time is none")
+            lag = 0
         builder.actuators.append(made if lag == 0 else lagged(m, k, made))
         builder.report.use("actuator")
 
@@ -172,53 +191,7 @@ def drive(m: Any, k: int, arms: dict[str, float]) -> Drive:
 
 def range_of(m: Any, what: str, k: int) -> np.ndarray:
     """Return a range of an actuator, all numbers where it has none."""
-    if not getattr(m, f"actuator_{what}limited")[k]:
+    off = what == "ctrl" and switched_off(m, "CLAMPCTRL")
+    if off or not getattr(m, f"actuator_{what}limited")[k]:
         return np.array([-np.inf, np.inf])
     return np.array(getattr(m, f"actuator_{what}range")[k])
-
-
-def add_equalities(of: Compiled, builder: Builder) -> None:
-    """Add what holds bodies and joints together as closures, for `constrained_dynamics`."""
-    m = of.model
-    for k in range(m.neq):
-        made = equality(of, builder, k) if m.eq_active0[k] else None
-        if made is None:
-            builder.report.ignored.append(f"{builder.name}: equality {k}")
-            continue
-        builder.closures.append(made)
-        builder.report.use("equality")
-        builder.report.approximated.append(
-            f"{builder.name}: equality {k}, soft in MuJoCo, is exact, in constrained_dynamics with "
-            "model.closures"
-        )
-
-
-def equality(of: Compiled, builder: Builder, k: int) -> Closure | Coupling | None:
-    """Return one of them, None where there is no such thing here."""
-    m = of.model
-    kind, one, two = int(m.eq_type[k]), int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
-    data = np.array(m.eq_data[k])
-    if kind == COUPLED and not np.any(data[2:5]) and int(m.jnt_type[one]) in SINGLE:
-        return coupled(of, one, two, data)
-    if kind not in (CONNECT, WELD) or int(m.eq_objtype[k]) != BODY or two <= 0:
-        return None
-    if kind == CONNECT:
-        places, turn = (data[:3], data[3:6]), np.eye(3)
-    else:
-        places, turn = (data[3:6], np.zeros(3)), rotation_of(data[6:10])
-    first, second = f"equality{k}:first", f"equality{k}:second"
-    builder.add_frame(first, of.bodies[one] if one else "world", turn, places[0])
-    builder.add_frame(second, of.bodies[two], None, places[1])
-    return Closure(first, second, "spherical" if kind == CONNECT else "fixed")
-
-
-def coupled(of: Compiled, one: int, two: int, data: Any) -> Coupling | None:
-    """Return a joint held at a number, or at a straight line of another."""
-    m = of.model
-    start = [float(m.qpos0[int(m.jnt_qposadr[j])]) for j in (one, max(two, 0))]
-    if two < 0 or data[1] == 0.0:
-        return Coupling({of.joints[one]: 1.0}, float(data[0]) + start[0])
-    if int(m.jnt_type[two]) not in SINGLE:
-        return None
-    arms = {of.joints[one]: 1.0, of.joints[two]: -float(data[1])}
-    return Coupling(arms, float(data[0]) + start[0] - float(data[1]) * start[1])

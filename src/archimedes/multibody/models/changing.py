@@ -20,7 +20,7 @@ from archimedes.spatial.validation import check_finite, concrete
 if TYPE_CHECKING:
     from archimedes.multibody.models.builder import Builder
 
-__all__ = ["check_follows", "lock", "merge", "remove"]
+__all__ = ["check_follows", "free_name", "lock", "merge", "remove"]
 
 
 def merge(

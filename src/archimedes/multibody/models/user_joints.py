@@ -65,7 +65,7 @@ def user_joint(
         return array
 
     plain = straight(name, size, pose, columns, bias=bias, column_rates=rates)
-    return UserKind(*fields_of(plain), source=(name, size, transform, subspace))
+    return UserKind(*fields_of(plain), (name, size, transform, subspace))
 
 
 @dataclass(frozen=True, repr=False)
