@@ -72,4 +72,12 @@ def mesh_path(name: str, path: Path, packages: Any) -> Path | None:
         candidates = [root / rest for root in roots]
     else:
         candidates = [path.parent / name.removeprefix("file://")]
-    return next((file for file in candidates if file.is_file()), None)
+    return next((file for file in candidates if is_file(file)), None)
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; a name that no file can have is not."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -9,9 +9,10 @@ import numpy as np
 
 from archimedes.multibody.models.joints import turn
 from archimedes.numbers_in_text import number
+from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.xml_elements import Element
 
-__all__ = ["by_angles", "guarded", "inertia_in_body", "origin", "triple"]
+__all__ = ["by_angles", "by_quaternion", "guarded", "inertia_in_body", "origin", "triple"]
 
 
 def origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
@@ -19,7 +20,12 @@ def origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
     found = element.find("origin")
     if found is None:
         return np.eye(3), np.zeros(3)
-    R = by_angles(triple(found, "rpy", [0.0, 0.0, 0.0]))
+    if "quat_xyzw" in found.attributes:
+        if "rpy" in found.attributes:
+            raise found.error("<origin> has rpy and quat_xyzw; one of them is the rotation")
+        R = by_quaternion(found.attributes["quat_xyzw"].split(), found, "quat_xyzw")
+    else:
+        R = by_angles(triple(found, "rpy", [0.0, 0.0, 0.0]))
     return R, np.array(triple(found, "xyz", [0.0, 0.0, 0.0]))
 
 
@@ -27,6 +33,15 @@ def by_angles(angles: Sequence[float]) -> np.ndarray:
     """Return the rotation (3, 3), child to parent, of roll, pitch and yaw about fixed axes."""
     X, Y, Z = (turn(a, x) for a, x in zip(np.eye(3).tolist(), angles, strict=True))
     return Z @ Y @ X
+
+
+def by_quaternion(words: list[str], element: Element, what: str) -> np.ndarray:
+    """Return the rotation (3, 3), child to parent, of a quaternion written x y z w."""
+    x, y, z, w = ([number(word, element, what) for word in words] + [np.nan] * 4)[:4]
+    size = np.linalg.norm([w, x, y, z])
+    if len(words) != 4 or abs(size - 1.0) > 1e-3:
+        raise element.error(f"{what} {' '.join(words)!r} must be four numbers x y z w of length 1")
+    return quaternion_to_dcm(np.array([w, x, y, z]) / size).T
 
 
 def inertia_in_body(R: np.ndarray, J: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 from archimedes.multibody.files.geometry import GEOMETRY, read_geometry
 from archimedes.multibody.files.placements import guarded, inertia_in_body, origin, triple
 from archimedes.multibody.files.unit_slips import report_unit_slips
+from archimedes.multibody.files.unread import Known, report_unread
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.parts import SLACK, Mimic, inertia_fault
 from archimedes.numbers_in_text import number
@@ -34,6 +35,26 @@ KINDS = {
     "floating": "free",
 }
 
+#: What is read of links and joints.
+KNOWN = {
+    "link": Known("name type", "inertial visual collision"),
+    "inertial": Known("", "origin mass inertia"),
+    "origin": Known("xyz rpy quat_xyzw"),
+    "mass": Known("value"),
+    "inertia": Known("ixx ixy ixz iyy iyz izz"),
+    **dict.fromkeys(GEOMETRY, Known("name", "origin geometry", seen="material")),
+    "geometry": Known("", "box sphere cylinder capsule mesh"),
+    "box": Known("size"),
+    "sphere": Known("radius"),
+    **dict.fromkeys(("cylinder", "capsule"), Known("radius length")),
+    "mesh": Known("filename scale"),
+    "joint": Known("name type", "origin parent child axis limit dynamics mimic"),
+    **dict.fromkeys(("parent", "child"), Known("link")),
+    "axis": Known("xyz"),
+    "limit": Known("lower upper effort velocity"),
+    "dynamics": Known("damping friction"),
+    "mimic": Known("joint multiplier offset"),
+}
 #: Elements of this namespace are macros.
 XACRO = "ros.org/wiki/xacro"
 #: Limits of a turning joint beyond this many rad, nearly 10 turns, look like degrees.
@@ -75,9 +96,7 @@ def read_link(builder: Builder, element: Element) -> None:
     """Add the body of a <link>."""
     name = element.get("name")
     inertial = element.find("inertial")
-    for part in element:
-        if part.tag not in ("inertial", *GEOMETRY):
-            builder.report.ignored.append(f"{part.place}: <{part.tag}> in <link>")
+    report_unread(element, KNOWN, builder.report, f"link {name!r}")
     builder.report.use("link")
     if inertial is None:
         guarded(element, builder.add_body, name)
@@ -104,11 +123,14 @@ def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
         raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(KINDS)}")
     R, p = origin(element)
     values: dict[str, Any] = {}
-    for part in element:
-        if part.tag in READ:
-            values |= READ[part.tag](part, kind, builder, name)
-        elif part.tag not in ("origin", "parent", "child", "axis", "mimic"):
-            builder.report.ignored.append(f"{part.place}: <{part.tag}> of joint {name!r}")
+    report_unread(element, KNOWN, builder.report, f"joint {name!r}")
+    read = [part for part in element if part.tag in READ]
+    for part in read:
+        values |= READ[part.tag](part, kind, builder, name)
+    if kind in ("revolute", "prismatic") and "lower" not in values:
+        builder.report.approximated.append(
+            f"{element.place}: joint {name!r} is {kind} and has no <limit>; it moves without one"
+        )
     axis_element, follows = element.find("axis"), element.find("mimic")
     axis = [1.0, 0.0, 0.0]
     if axis_element is not None and kind not in ("fixed", "floating"):
@@ -124,6 +146,8 @@ def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
     parent, child = element.need("parent").get("link"), element.need("child").get("link")
     if kind == "fixed":
         values = {}
+        lost = [*read, *([] if follows is None else [follows])]
+        builder.report.ignored += [f"{x.place}: <{x.tag}> of joint {name!r}, fixed" for x in lost]
     guarded(
         element, builder.attach, child, parent, joint=name, kind=KINDS[kind], axis=axis,
         rotation=R, position=p, mimic=mimic, **values,
@@ -150,8 +174,14 @@ def read_limit(part: Element, kind: str, builder: Builder, name: str) -> dict[st
     """Return the limits of a joint."""
     given = {key: number(text, part, key) for key, text in part.attributes.items() if key in LIMIT}
     values = {LIMIT[key]: value for key, value in given.items()}
+    if kind == "fixed":
+        return {}
     if kind not in ("revolute", "prismatic"):
-        values.pop("lower", None), values.pop("upper", None)
+        lost = [key for key in ("lower", "upper") if values.pop(key, None) is not None]
+        if lost:
+            builder.report.ignored.append(
+                f"{part.place}: {' and '.join(lost)} of joint {name!r}, which is {kind}"
+            )
     elif values.get("lower", 0.0) > values.get("upper", 0.0):
         raise part.error(f"joint {name!r}: the lower limit is above the upper one")
     else:
@@ -173,8 +203,8 @@ def read_dynamics(part: Element, kind: str, builder: Builder, name: str) -> dict
             values[key] = number(text, part, key)
             if values[key] < 0.0:
                 raise part.error(f"joint {name!r}: {key} is negative")
-        else:
-            builder.report.ignored.append(f"{part.place}: {key} of joint {name!r}")
+    if kind == "fixed":
+        return {}
     builder.report.use("dynamics")
     return values
 

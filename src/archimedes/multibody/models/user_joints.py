@@ -65,7 +65,8 @@ def user_joint(
         return array
 
     plain = straight(name, size, pose, columns, bias=bias, column_rates=rates)
-    return UserKind(*fields_of(plain), (name, size, transform, subspace))
+    values: list[Any] = [*fields_of(plain), (name, size, transform, subspace)]
+    return UserKind(*values)
 
 
 @dataclass(frozen=True, repr=False)
