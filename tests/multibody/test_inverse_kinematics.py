@@ -7,7 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.spatial import Transformation
+from archimedes.spatial import RotationMatrix, Transformation
 
 from .random_trees import random_state, random_tree
 from .robots import path_of
@@ -120,3 +120,51 @@ def test_refusals():
     with pytest.raises(ValueError, match="2 frames and 1 targets"):
         goal = mb.frame_pose(arm, np.zeros(2), "tip")
         mb.inverse_kinematics(arm, ["tip", "upper"], [goal])
+    with pytest.raises(TypeError, match="a list of Transformations where frame is a list"):
+        mb.inverse_kinematics(arm, ["tip"], goal)
+    with pytest.raises(ValueError, match="a name or a list of names, got none"):
+        mb.inverse_kinematics(arm, [], [])
+    with pytest.raises(ValueError, match=r"leading axes \(3,\); use arc.vmap for many targets"):
+        mb.inverse_kinematics(arm, "tip", mb.frame_pose(arm, np.zeros((3, 2)), "tip"))
+    with pytest.raises(ValueError, match="weights must be finite"):
+        mb.inverse_kinematics(arm, "tip", goal, weights=np.nan)
+
+
+def at(p):
+    return Transformation(p, RotationMatrix.make(np.eye(3)))
+
+
+def reached(p, start=(0.4, 1.1)):
+    place = [1, 1, 1, 0, 0, 0]
+    return mb.inverse_kinematics(planar_arm(), "tip", at(p), start, weights=place).q
+
+
+def closed(p):
+    elbow = np.arccos((p[0] ** 2 + p[1] ** 2) / 2.0 - 1.0)
+    turn = np.arctan2(np.sin(elbow), 1.0 + np.cos(elbow))
+    return np.stack([np.arctan2(p[1], p[0]) - turn, elbow])
+
+
+PLACE = mb.frame_pose(planar_arm(), np.array([0.4, 1.1]), "tip").t
+
+
+def test_derivatives_are_those_of_the_solution():
+    """Also where the search starts at it and makes no step: there they were zero."""
+    np.testing.assert_allclose(reached(PLACE), closed(PLACE), atol=1e-12)
+    np.testing.assert_allclose(arc.jac(reached)(PLACE), arc.jac(closed)(PLACE), atol=1e-10)
+
+
+def test_second_derivatives_are_those_of_the_solution():
+    ours, exact = (arc.jac(arc.jac(f))(PLACE) for f in (reached, closed))
+    np.testing.assert_allclose(ours, exact, atol=1e-10)
+
+
+def test_targets_far_away_and_heavy_weights():
+    """Numbers beside which a damping of any fixed size is lost: no success, and no exception."""
+    arm = planar_arm()
+    far = mb.inverse_kinematics(arm, "tip", at(np.array([1e10, 0.0, 0.0])), q0=[0.3, 0.5])
+    assert not far.success
+    goal = mb.frame_pose(arm, np.array([0.4, 1.1]), "tip")
+    heavy = mb.inverse_kinematics(arm, "tip", goal, q0=[0.1, 0.5], weights=1e9, tolerance=1e-3)
+    assert heavy.success
+    np.testing.assert_allclose(heavy.q, [0.4, 1.1], atol=1e-12)

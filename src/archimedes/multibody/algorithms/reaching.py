@@ -3,7 +3,10 @@
 Legend: e = log(X_F^-1 X_T) is the twist, in axes of F, that leads from a frame to its target, and
 ``de = -Jl^-1(e) J dq`` its derivative along the tangent space (Jl the left Jacobian of SE(3), J
 that of F in its own axes). Levenberg-Marquardt steps ``(A'A + lambda) d = A'e``, A = Jl^-1 J, are
-made on the manifold; joints at a limit that would be pushed beyond it do not take part.
+made on the manifold, lambda in units of the largest entry of A'A; joints at a limit that would be
+pushed beyond it do not take part. What was found is moved by two more steps with next to no lambda:
+its first and second derivatives in the target are then those of the solution, not of how far the
+steps had come (none where the search starts at the solution).
 Source: Nocedal and Wright, Numerical Optimization, 2006, sections 10.3 and 16.7; Sola, Deray and
 Atchuthan, A micro Lie theory, 2018, for derivatives on the manifold.
 """
@@ -15,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import while_loop
+from archimedes.function import fori_loop, while_loop
 from archimedes.multibody.algorithms.configurations import integrate, neutral
 from archimedes.multibody.algorithms.jacobians import frame_jacobian
 from archimedes.multibody.algorithms.kinematics import world_pose
@@ -31,7 +34,9 @@ from archimedes.tree import field, struct
 __all__ = ["KinematicsResult", "inverse_kinematics"]
 
 #: Damping: where it starts, by how much it grows after a step that failed, and shrinks otherwise.
-START, GROW, SHRINK, LEAST, MOST = 1e-3, 4.0, 0.1, 1e-15, 1e12
+START, GROW, SHRINK, LEAST, MOST = 1e-2, 4.0, 0.1, 1e-13, 1e12
+#: In place of the largest entry of A'A where nothing moves.
+SMALLEST = 1e-300
 
 
 @struct
@@ -89,10 +94,7 @@ def inverse_kinematics(
     >>> inverse_kinematics(arm, "tip", goal, q0=[0.1, 0.5]).q.round(6)
     array([0.4, 1.1])
     """
-    frames = [frame] if isinstance(frame, str) else list(frame)
-    goals = [goal_of(x) for x in ([target] if isinstance(frame, str) else target)]
-    if len(goals) != len(frames):
-        raise ValueError(f"inverse_kinematics: {len(frames)} frames and {len(goals)} targets")
+    frames, goals = frames_and_goals(frame, target)
     q = neutral(model) if q0 is None else check_coordinates(model, q0, "q0")
     if q.ndim != 1:
         raise ValueError("inverse_kinematics takes one q0 (nq,); use arc.vmap for many targets")
@@ -103,12 +105,16 @@ def inverse_kinematics(
         raise ValueError(
             f"weights must be a number or (6,), linear part first, got {tuple(given.shape)}"
         )
+    check_finite(given, "weights")
     scale = np.zeros(6) + given
     places, lower, upper = straight_limits(model)
 
     def missing(q: Any) -> Any:
         parts = [apart(model, q, f, goal) for f, goal in zip(frames, goals, strict=True)]
         return np.stack(parts)
+
+    def square(errors: Any) -> Any:
+        return np.sum((errors * scale) ** 2)
 
     def slope(q: Any, errors: Any) -> Any:
         rows = []
@@ -117,44 +123,73 @@ def inverse_kinematics(
             rows.append(scale[:, None] * (se3_left_jacobian(errors[k], inverse=True) @ J))
         return np.concatenate(rows)
 
-    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        q, errors, damping, count = state
-        residual = (errors * scale).ravel()
+    def moved(q: Any, errors: Any, damping: Any) -> tuple[Any, Any]:
         A = slope(q, errors)
-        down = A.T @ residual
+        down = A.T @ (errors * scale).ravel()
         at = q[places]
         held = ((at <= lower) & (down < 0.0)) | ((at >= upper) & (down > 0.0))
         free = np.where(held, 0.0, 1.0)
-        H = (A.T @ A) * free[:, None] * free + np.eye(model.nv) * (damping * free + (1.0 - free))
+        H = (A.T @ A) * free[:, None] * free
+        size = np.maximum(np.max(np.diagonal(H)), SMALLEST)
+        H = H + np.eye(model.nv) * (damping * size * free + (1.0 - free))
         move = np.linalg.solve(H, down * free)
         move = np.minimum(np.maximum(move, lower - at), upper - at)
         trial = integrate(model, q, move)
-        after = missing(trial)
-        better = np.sum((after * scale) ** 2) < np.sum(residual**2)
+        return trial, missing(trial)
+
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        q, errors, damping, count = state
+        trial, after = moved(q, errors, damping)
+        better = square(after) < square(errors)
         damping = np.where(better, damping * SHRINK, damping * GROW)
         q, errors = np.where(better, trial, q), np.where(better, after, errors)
         return q, errors, np.maximum(damping, LEAST), count + 1
 
+    def settled(_: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        q, errors, success = state
+        trial, after = moved(q, errors, LEAST)
+        good = success & (square(after) <= tolerance**2)
+        return np.where(good, trial, q), np.where(good, after, errors), success
+
     def unfinished(state: tuple[Any, ...]) -> Any:
         _, errors, damping, count = state
-        far = np.sum((errors * scale) ** 2) > tolerance**2
-        return far & (count < max_iterations) & (damping < MOST)
+        return (square(errors) > tolerance**2) & (count < max_iterations) & (damping < MOST)
 
     q = within_limits(model, q)
     start = (q, missing(q), np.float64(START), np.int64(0))
     q, errors, _, count = while_loop(unfinished, step, start)
-    success = np.sum((errors * scale) ** 2) <= tolerance**2
+    success = square(errors) <= tolerance**2
+    q, errors, _ = fori_loop(0, 2, settled, (q, errors, success))
     return KinematicsResult(q, errors[0] if isinstance(frame, str) else errors, success, count)
+
+
+def frames_and_goals(frame: str | Sequence[str], target: Any) -> tuple[list[str], list[Any]]:
+    """Return the frames and, for each, the matrix (4, 4) of its target."""
+    frames = [frame] if isinstance(frame, str) else list(frame)
+    if not frames:
+        raise ValueError("inverse_kinematics: frame must be a name or a list of names, got none")
+    if not isinstance(frame, str) and isinstance(target, Transformation):
+        raise TypeError("target must be a list of Transformations where frame is a list of names")
+    goals = [goal_of(x) for x in ([target] if isinstance(frame, str) else target)]
+    if len(goals) != len(frames):
+        raise ValueError(f"inverse_kinematics: {len(frames)} frames and {len(goals)} targets")
+    return frames, goals
 
 
 def goal_of(target: Any) -> Any:
     """Return the homogeneous matrix (4, 4) of a target."""
-    if isinstance(target, Transformation):
-        return target.as_matrix()
-    raise TypeError(
-        "target must be a Transformation that takes the frame's coordinates to the world's, got "
-        f"{type(target).__qualname__}"
-    )
+    if not isinstance(target, Transformation):
+        raise TypeError(
+            "target must be a Transformation that takes the frame's coordinates to the world's, "
+            f"got {type(target).__qualname__}"
+        )
+    goal = target.as_matrix()
+    if np.ndim(goal) != 2:
+        raise ValueError(
+            "inverse_kinematics takes one target per frame, got one with leading axes "
+            f"{tuple(goal.shape[:-2])}; use arc.vmap for many targets"
+        )
+    return goal
 
 
 def apart(model: Model, q: Any, frame: str, goal: Any) -> Any:
