@@ -5,8 +5,8 @@ Legend: h is the step, v the velocity before it, a the acceleration without cont
 the time s within the step gets an impulse k, which acts from then on. Then the forces: impulses l
 so that ``v' = v + M^-1 J' (k + l) + h a`` has normal speeds ``u_n >= -gap / h``. Places move by
 ``h v' - s M^-1 J' k``. What is left of a penetration is taken back by moving places alone, which
-gives nobody speed. Damping and friction of joints, ``-D v``, act with v' in place of v: forces
-meet M + h D.
+gives nobody speed. Velocities of free joints are in axes that stand still (`frozen_axes`). Damping
+and friction of joints, ``-D v``, act with v' in place of v: forces meet M + h D.
 Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Acary and
 Brogliato 2008, chapter 10; Anitescu and Potra, Nonlinear Dynamics 14, 1997.
 """
@@ -29,6 +29,7 @@ from archimedes.multibody.algorithms.passive_forces import (
     present,
 )
 from archimedes.multibody.contact.friction_cone import cone_impulses, normal_impulses
+from archimedes.multibody.contact.frozen_axes import seen_after, standing_still, straight_on
 from archimedes.multibody.contact.impacts import impacts, knocks, known_zero, spread
 from archimedes.multibody.contact.shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.touching import Touch, is_fixed, touches
@@ -103,6 +104,7 @@ def contact_step(
     viscous = viscosity(model, v)
     freely, across, G = condensed(model, q, J, torques, None if viscous is None else step * viscous)
     G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([as_number(t.material.friction) for t in found])
+    freely = standing_still(model, freely, v)
     sharp, hard = across, G  # what an impact meets: it takes no time, in which damping could act
     if viscous is not None:
         _, sharp, hard = condensed(model, q, J, torques)
@@ -118,7 +120,8 @@ def contact_step(
         left = gap + J_n @ moved
         lifts = normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
         moved = moved + across[:, ::3] @ lifts
-    return State(integrate(model, q, moved), after)
+    reached = integrate(model, q, straight_on(model, moved))
+    return State(reached, seen_after(model, after, moved))
 
 
 def check_share(x: Any, name: str) -> None:
