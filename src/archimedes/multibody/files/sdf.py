@@ -1,24 +1,27 @@
 """SDF files made builders: one model of links and joints, without other packages.
 
-Poses are "x y z roll pitch yaw" in m and rad, R = Rz(yaw) Ry(pitch) Rx(roll); a link's is in the
-model, a joint's in its child, unless ``relative_to`` names another link, joint or frame. Axes are
-in the joint's frame unless ``expressed_in`` names another.
+Axes are in the joint's frame unless ``expressed_in`` names another; in files older than 1.5, and
+where ``use_parent_model_frame`` says so, they are in the model's.
 Source: http://sdformat.org/spec, version 1.7 and later.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from archimedes.multibody.files.geometry import GEOMETRY, mesh_path
-from archimedes.multibody.files.placements import by_angles, guarded, inertia_in_body
+from archimedes.multibody.files.placements import guarded, inertia_in_body
+from archimedes.multibody.files.sdf_places import MODEL, Places, is_identity
 from archimedes.multibody.files.unit_slips import report_unit_slips
+from archimedes.multibody.files.unread import Known, report_unread
 from archimedes.multibody.files.urdf import check_one_root
 from archimedes.multibody.models.builder import Builder
+from archimedes.multibody.models.parts import Mimic
 from archimedes.multibody.models.shapes import shape_at
 from archimedes.multibody.models.spatial_algebra import Pose, compose, inverse
 from archimedes.numbers_in_text import number
@@ -43,7 +46,6 @@ SIZES = {
     "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"),
 }
-IDENTITY = Pose(np.eye(3), np.zeros(3))
 #: Where a number of a joint's axis is in the file, and what it is called here.
 NUMBERS = {
     "limit/lower": "lower",
@@ -54,6 +56,36 @@ NUMBERS = {
     "dynamics/friction": "friction",
     "dynamics/spring_stiffness": "stiffness",
     "dynamics/spring_reference": "rest",
+}
+
+
+#: Axes of a joint here and in the file.
+AXES = {"axis": "axis", "second_axis": "axis2"}
+#: What a limit is where there is none, and how that may be written.
+NONE = {"lower": -np.inf, "upper": np.inf, "effort_limit": np.inf, "speed_limit": np.inf}
+INFINITE = ("inf", "+inf", "-inf")
+#: The version from which on axes are in the frame of the joint.
+AXES_OF_JOINTS = [1, 5]
+VERSION = re.compile("[0-9]+")
+#: What is read of links and joints.
+KNOWN = {
+    "link": Known("name", "inertial visual collision pose"),
+    "inertial": Known("", "pose mass inertia"),
+    "inertia": Known("", "ixx ixy ixz iyy iyz izz"),
+    "pose": Known("relative_to rotation_format degrees"),
+    "visual": Known("name", "pose geometry", "material transparency cast_shadows visibility_flags"),
+    "collision": Known("name", "pose geometry"),
+    "geometry": Known("", "box sphere cylinder capsule mesh"),
+    **{kind: Known("", " ".join(sizes)) for kind, sizes in SIZES.items()},
+    "mesh": Known("", "uri scale"),
+    "joint": Known("name type", "parent child pose axis axis2 screw_thread_pitch"),
+    **dict.fromkeys(
+        AXES.values(), Known("", "xyz limit dynamics mimic", seen="use_parent_model_frame")
+    ),
+    "xyz": Known("expressed_in"),
+    "limit": Known("", "lower upper effort velocity"),
+    "dynamics": Known("", "damping friction spring_stiffness spring_reference"),
+    "mimic": Known("joint axis", "multiplier offset reference"),
 }
 
 
@@ -68,15 +100,16 @@ def read_sdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
         raise holder.error(f"<{holder.tag}> has {len(models)} models; one is read")
     model = models[0]
     builder = Builder(model.attributes.get("name", Path(path).stem))
+    read_around(builder, root, holder, model)
     places = Places(model)
     for element in model:
         if element.tag == "link":
-            read_link(builder, element, Path(path), packages)
-        elif element.tag not in ("joint", "frame", "pose", "static"):
-            builder.report.ignored.append(f"{element.place}: <{element.tag}> of the model")
+            read_link(builder, element, places, Path(path), packages)
+    version = [int(word) for word in VERSION.findall(root.attributes.get("version", ""))]
+    old = bool(version) and version < AXES_OF_JOINTS
     for element in model:
         if element.tag == "joint":
-            read_joint(builder, element, places)
+            read_joint(builder, element, places, old)
     check_one_root(builder, model)
     for element in model:
         if element.tag == "frame":
@@ -90,63 +123,38 @@ def read_sdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
     return builder
 
 
-class Places:
-    """Poses of links, joints and frames in the model, through chains of ``relative_to``."""
-
-    def __init__(self, model: Element) -> None:
-        self.known: dict[str, Pose] = {"__model__": IDENTITY}
-        self.elements = {e.get("name"): e for e in model if e.tag in ("link", "joint", "frame")}
-        self.waiting: list[str] = []
-
-    def of(self, name: str, element: Element) -> Pose:
-        """Return the pose of what has this name; `element` is who asks."""
-        if name in self.known:
-            return self.known[name]
-        if name not in self.elements:
-            raise element.error(f"there is no link, joint or frame {name!r}")
-        if name in self.waiting:
-            raise element.error(f"the poses of {self.waiting} are relative to each other")
-        self.waiting.append(name)
-        own = self.elements[name]
-        pose = own.find("pose")
-        given = "" if pose is None else pose.attributes.get("relative_to", "").strip()
-        base = given or usual_base(own)
-        found = compose(self.of(base, own) if base != "world" else IDENTITY, pose_in(own))
-        self.waiting.remove(name)
-        self.known[name] = found
-        return found
+def read_around(builder: Builder, root: Element, holder: Element, model: Element) -> None:
+    """Take the gravity of a world; report what else there is around a model, and of it."""
+    for outer in {id(root): root, id(holder): holder}.values():
+        for element in outer:
+            if element.tag == "gravity":
+                builder.gravity = np.array(three(element))
+                builder.report.use("gravity")
+            elif element is not model and element is not holder:
+                builder.report.ignored.append(f"{element.place}: <{element.tag}> beside the model")
+    for element in model:
+        if element.tag == "static" and element.text in ("true", "1"):
+            builder.report.ignored.append(
+                f"{element.place}: <static> of the model: its joints move, its base is as load says"
+            )
+        elif element.tag not in ("link", "joint", "frame", "pose", "static"):
+            builder.report.ignored.append(f"{element.place}: <{element.tag}> of the model")
+    if model.attributes.get("placement_frame", ""):
+        builder.report.ignored.append(f"{model.place}: placement_frame of the model")
 
 
-def usual_base(element: Element) -> str:
-    """Return what a pose is in where the file does not say."""
-    if element.tag == "joint":
-        return element.need("child").text
-    return element.attributes.get("attached_to", "__model__") or "__model__"
-
-
-def pose_in(element: Element) -> Pose:
-    """Return the <pose> in an element."""
-    pose = element.find("pose")
-    if pose is None or not pose.text:
-        return IDENTITY
-    words = pose.text.split()
-    if len(words) != 6 or pose.attributes.get("rotation_format", "euler_rpy") != "euler_rpy":
-        raise pose.error(f"<pose> {pose.text!r} must be six numbers: x y z roll pitch yaw")
-    x, y, z, *angles = (number(word, pose, "pose") for word in words)
-    if pose.attributes.get("degrees", "false") in ("true", "1"):
-        angles = np.deg2rad(angles).tolist()
-    return Pose(by_angles(angles), np.array([x, y, z]))
-
-
-def read_link(builder: Builder, element: Element, path: Path, packages: Any) -> None:
+def read_link(
+    builder: Builder, element: Element, places: Places, path: Path, packages: Any
+) -> None:
     """Add the body of a <link>, and its shapes."""
     name, inertial = element.get("name"), element.find("inertial")
+    report_unread(element, KNOWN, builder.report, f"link {name!r}", texts=True)
     builder.report.use("link")
     if inertial is None:
         # What the format says of a link without numbers.
         guarded(element, builder.add_body, name, 1.0, None, np.eye(3))
     else:
-        at, entries = pose_in(inertial), inertial.find("inertia")
+        at, entries = places.inside(inertial, name), inertial.find("inertia")
         mass = value_of(inertial, "mass", 1.0)
         keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         usual = dict.fromkeys(keys, 0.0) | {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
@@ -158,16 +166,16 @@ def read_link(builder: Builder, element: Element, path: Path, packages: Any) -> 
         builder.report.use("inertial")
     for part in element:
         if part.tag in GEOMETRY:
-            read_shape(builder, part, name, path, packages)
-        elif part.tag not in ("inertial", "pose"):
-            builder.report.ignored.append(f"{part.place}: <{part.tag}> of link {name!r}")
+            read_shape(builder, part, name, places.inside(part, name), path, packages)
 
 
-def read_shape(builder: Builder, part: Element, body: str, path: Path, packages: Any) -> None:
+def read_shape(
+    builder: Builder, part: Element, body: str, at: Pose, path: Path, packages: Any
+) -> None:
     """Add a <visual> or <collision>."""
     shapes = list(part.need("geometry"))
     kind = shapes[0].tag if len(shapes) == 1 else ""
-    at, file = pose_in(part), None
+    file = None
     if kind == "mesh":
         uri = shapes[0].need("uri").text.replace("model://", "package://", 1)
         file = mesh_path(uri, path, packages)
@@ -186,17 +194,18 @@ def read_shape(builder: Builder, part: Element, body: str, path: Path, packages:
     builder.report.use(part.tag)
 
 
-def read_joint(builder: Builder, element: Element, places: Places) -> None:
+def read_joint(builder: Builder, element: Element, places: Places, old: bool) -> None:
     """Add a <joint>."""
     name, kind = element.get("name"), element.get("type")
     if kind not in KINDS:
         raise element.error(f"joint {name!r}: type {kind!r} is none of {', '.join(KINDS)}")
-    parent, child = element.need("parent").text, element.need("child").text
+    report_unread(element, KNOWN, builder.report, f"joint {name!r}", texts=True)
+    parent, child = (places.link_of(element.need(tag).text, element) for tag in ("parent", "child"))
     if child == "world":
         raise element.error(f"joint {name!r}: the world cannot be the child")
-    above = IDENTITY if parent == "world" else places.of(parent, element)
-    below, joint = places.of(child, element), places.of(name, element)
-    at, own = compose(inverse(above), below), compose(inverse(below), joint)
+    above, below = places.of(parent, element), places.of(child, element)
+    own = compose(inverse(below), places.at(element, element))
+    at = compose(inverse(above), below)
     values: dict[str, Any] = {}
     if KINDS[kind] in ANCHORED:
         values["anchor"] = own.p
@@ -204,19 +213,19 @@ def read_joint(builder: Builder, element: Element, places: Places) -> None:
         raise element.error(
             f"joint {name!r}: the origin of the child must be at a {kind} joint; move the link"
         )
-    for key, tag in (("axis", "axis"), ("second_axis", "axis2")):
-        if (axis := element.find(tag)) is not None:
-            values[key] = direction(axis, own, below, places)
+    axes = {key: element.find(tag) for key, tag in AXES.items()}
+    found = {key: axis for key, axis in axes.items() if axis is not None}
+    if kind == "universal" and len(found) < len(AXES):
+        raise element.error(f"joint {name!r}: a universal joint has an <axis> and an <axis2>")
+    for key, axis in found.items():
+        values[key] = direction(axis, own, below, places, old)
     if kind not in ("fixed", "ball") and "axis" not in values:
         values["axis"] = own.R @ np.array([0.0, 0.0, 1.0])
-    if (axis := element.find("axis")) is not None and kind not in ("fixed", "ball"):
-        values |= numbers(axis, builder, name, kind)
     if kind == "screw":
         values["pitch"] = value_of(element, "screw_thread_pitch", None) / (2.0 * np.pi)
-    known = ("parent", "child", "axis", "axis2", "pose", "screw_thread_pitch")
-    for part in element:
-        if part.tag not in known:
-            builder.report.ignored.append(f"{part.place}: <{part.tag}> of joint {name!r}")
+    values |= numbers(found, builder, name, kind)
+    if kind not in ("fixed", "ball", "universal") and "axis" in found:
+        values |= mimicked(found["axis"], builder, places)
     holder = None if parent == "world" else parent
     guarded(
         element, builder.attach, child, holder, joint=name, kind=KINDS[kind], rotation=at.R,
@@ -225,55 +234,94 @@ def read_joint(builder: Builder, element: Element, places: Places) -> None:
     builder.report.use("joint")
 
 
-def direction(axis: Element, own: Pose, below: Pose, places: Places) -> Any:
+def direction(axis: Element, own: Pose, below: Pose, places: Places, old: bool) -> Any:
     """Return an axis in axes of the child."""
-    found = axis.find("xyz")
-    words = ["0", "0", "1"] if found is None else found.text.split()
-    if len(words) != 3:
-        raise axis.error("<xyz> must be three numbers")
-    xyz = np.array([number(word, axis, "xyz") for word in words])
+    found, flag = axis.find("xyz"), axis.find("use_parent_model_frame")
+    xyz = np.array([0.0, 0.0, 1.0] if found is None else three(found))
     named = "" if found is None else found.attributes.get("expressed_in", "").strip()
+    in_model = old if flag is None else flag.text in ("true", "1")
+    if not named and in_model:
+        named = MODEL
     R = own.R if not named else below.R.T @ places.of(named, axis).R
     return R @ xyz
 
 
-def numbers(axis: Element, builder: Builder, name: str, kind: str) -> dict[str, Any]:
-    """Return limits, damping, friction and springs of an axis."""
-    values: dict[str, Any] = {}
+def numbers(axes: dict[str, Element], builder: Builder, name: str, kind: str) -> dict[str, Any]:
+    """Return limits, damping, friction and springs of the axes of a joint: two of a universal."""
+    each = [numbers_of(axis, name) for axis in axes.values()]
+    if kind in ("fixed", "ball") or not each:
+        lost = [axis for axis, found in zip(axes.values(), each, strict=True) if found]
+        builder.report.ignored += [
+            f"{axis.place}: limits and dynamics in <{axis.tag}> of joint {name!r}, which is {kind}"
+            for axis in lost
+        ]
+        return {}
+    if kind == "continuous" and each[0].keys() & {"lower", "upper"}:
+        builder.report.ignored.append(
+            f"{axes['axis'].place}: lower and upper of joint {name!r}, which is continuous"
+        )
+        each[0] = {k: v for k, v in each[0].items() if k not in ("lower", "upper")}
+    if kind != "universal":
+        return each[0]
+    both = {key for found in each for key in found}
+    return {key: [found.get(key, NONE.get(key, 0.0)) for found in each] for key in both}
+
+
+def numbers_of(axis: Element, name: str) -> dict[str, float]:
+    """Return limits, damping, friction and springs of one axis."""
+    values: dict[str, float] = {}
     for part in axis:
         for inner in part:
             key = NUMBERS.get(f"{part.tag}/{inner.tag}")
-            if key is None:
-                builder.report.ignored.append(f"{inner.place}: <{inner.tag}> of joint {name!r}")
-            else:
+            if key in NONE and inner.text.lower() in INFINITE:
+                continue
+            if key is not None:
                 values[key] = number(inner.text, inner, inner.tag)
+    for key in NONE:
+        # -1 and 1e16 are the format's words for none.
+        negative = key.endswith("_limit") and values.get(key, 0.0) < 0.0
+        if negative or abs(values.get(key, 0.0)) >= 1e16:
+            values.pop(key)
     if values.get("lower", -np.inf) > values.get("upper", np.inf):
         raise axis.error(f"joint {name!r}: the lower limit is above the upper one")
-    for key, least in (("effort_limit", 0.0), ("speed_limit", 0.0)):
-        if values.get(key, 0.0) < least:  # -1 is the format's word for none
-            values.pop(key)
-    if kind == "universal":
-        values = {k: v for k, v in values.items() if k in ("damping", "friction", "stiffness")}
     return values
 
 
+def mimicked(axis: Element, builder: Builder, places: Places) -> dict[str, Any]:
+    """Return what a joint follows: ``multiplier * (q_other - reference) + offset``."""
+    follows = axis.find("mimic")
+    if follows is None:
+        return {}
+    joint, which = follows.get("joint"), follows.attributes.get("axis", "axis")
+    if which != "axis" or joint not in places.elements:
+        builder.report.ignored.append(f"{follows.place}: <mimic> of {which} of joint {joint!r}")
+        return {}
+    multiplier, offset, reference = (
+        value_of(follows, tag, default)
+        for tag, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+    )
+    builder.report.use("mimic")
+    return {"mimic": Mimic(joint, multiplier, offset - multiplier * reference)}
+
+
 def read_frame(builder: Builder, element: Element, places: Places) -> None:
-    """Add a <frame> that is attached to a link."""
-    name, on = element.get("name"), element.attributes.get("attached_to", "")
-    if on not in builder.bodies:
-        builder.report.ignored.append(f"{element.place}: <frame> {name!r}, attached to no link")
-        return
-    at = compose(inverse(places.of(on, element)), places.of(name, element))
+    """Add a <frame> on the link that carries it."""
+    name = element.get("name")
+    on = places.link_of(name, element)
+    at = compose(inverse(places.of(on, element)), places.at(element, element))
     guarded(element, builder.add_frame, name, on, at.R, at.p)
     builder.report.use("frame")
+
+
+def three(element: Element) -> list[float]:
+    """Return the three numbers in an element."""
+    words = element.text.split()
+    if len(words) != 3:
+        raise element.error(f"<{element.tag}> must be three numbers")
+    return [number(word, element, element.tag) for word in words]
 
 
 def value_of(element: Element, tag: str, default: Any) -> Any:
     """Return the number in an element."""
     found = element.find(tag) if default is not None else element.need(tag)
     return default if found is None else number(found.text, found, tag)
-
-
-def is_identity(pose: Pose) -> bool:
-    """Whether a pose leaves all where it is."""
-    return bool(np.all(np.eye(3) == pose.R) and not np.any(pose.p))
