@@ -105,8 +105,9 @@ def contact_step(
     freely, across, G = condensed(model, q, J, torques, None if viscous is None else step * viscous)
     G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([as_number(t.material.friction) for t in found])
     freely = standing_still(model, freely, v)
-    sharp, hard = across, G  # what an impact meets: it takes no time, in which damping could act
-    if viscous is not None:
+    sharp, hard = across, G
+    if viscous is not None and not known_zero(restitution):
+        # A bounce takes no time, in which damping could act; without one both are one implicit step
         _, sharp, hard = condensed(model, q, J, torques)
     falling = step * (J_n @ freely)
     hit, parting, fallen, late = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
