@@ -121,3 +121,16 @@ def test_what_spins_flies_straight_on(kind):
     np.testing.assert_allclose(after, before, atol=1e-9)
     way = mb.frame_pose(model, end.q, "ball").t - mb.frame_pose(model, x.q, "ball").t
     np.testing.assert_allclose(way, before[:3], atol=1e-9)
+
+
+def test_what_tumbles_keeps_its_energy():
+    """Of a spin about the middle axis 15 % were gained in a second, by gyroscopic forces."""
+    b = mb.Builder()
+    b.add_body("racket", mass=1.0, inertia=[0.01, 0.02, 0.025])
+    model = b.build(base="floating").replace(gravity=np.zeros(3))
+    x = mb.State(mb.neutral(model), np.array([0.0, 0.0, 0.0, 1.0, 30.0, 1.0]))
+    below = mb.Ground(point=[0, 0, -10])
+    move = lambda k, x: mb.contact_step(model, x, 5e-3, [mb.sphere("racket", 0.1)], below)
+    end = arc.compile(lambda x: arc.fori_loop(0, 200, move, x))(x)
+    before, after = (mb.kinetic_energy(model, y.q, y.v) for y in (x, end))
+    assert after == pytest.approx(before, rel=5e-4)

@@ -35,7 +35,7 @@ from archimedes.multibody.contact.shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.touching import Touch, is_fixed, touches
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.ranges import check_positive
-from archimedes.multibody.systems.constraints import condensed, single
+from archimedes.multibody.systems.constraints import divided, mass_factors, single
 from archimedes.multibody.systems.system import DrivenState, State, check_is_state
 from archimedes.spatial.components import as_array, skew
 from archimedes.spatial.validation import concrete
@@ -100,15 +100,17 @@ def contact_step(
     torques = passive_torque(model, q, v)
     if u is not None:
         torques = single(model, u, "u") + torques
-    torques = torques - rnea(model, q, v, np.zeros(model.nv), forces)
     viscous = viscosity(model, v)
-    freely, across, G = condensed(model, q, J, torques, None if viscous is None else step * viscous)
+    factors = mass_factors(model, q, None if viscous is None else step * viscous)
+    freely = free_acceleration(model, q, v, torques, forces, step, factors)
+    across = divided(factors, J.T)
+    G = J @ across
     G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([as_number(t.material.friction) for t in found])
-    freely = standing_still(model, freely, v)
     sharp, hard = across, G
     if viscous is not None and not known_zero(restitution):
         # A bounce takes no time, in which damping could act; without one both are one implicit step
-        _, sharp, hard = condensed(model, q, J, torques)
+        sharp = divided(mass_factors(model, q), J.T)
+        hard = J @ sharp
     falling = step * (J_n @ freely)
     hit, parting, fallen, late = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
     knocked = knocks(hard, J @ v, mu, hit, parting, fallen, restitution)
@@ -130,6 +132,22 @@ def check_share(x: Any, name: str) -> None:
     known = concrete(as_array(x, name))
     if known is not None and not ((known >= 0.0) & (known <= 1.0)).all():
         raise ValueError(f"{name} must be between 0 and 1, got {known.tolist()}")
+
+
+def free_acceleration(
+    model: Model, q: Any, v: Any, torques: Any, forces: Forces, step: Any, factors: Any
+) -> Any:
+    """Return the acceleration (nv,) without contact, in axes that stand still.
+
+    What goes with velocities squared is taken at the middle of the step: at its start it would give
+    energy to all that spins, by the square of its speed.
+    """
+    still = np.zeros(model.nv)
+    at_start = rnea(model, q, v, still, forces)
+    first = divided(factors, (torques - at_start)[:, None])[:, 0]
+    middle = v + 0.5 * step * first
+    change = at_start - rnea(model, q, middle, still, forces)
+    return standing_still(model, first + divided(factors, change[:, None])[:, 0], middle)
 
 
 def viscosity(model: Model, v: Any) -> Any:

@@ -248,13 +248,21 @@ def known_zero(x: Any) -> bool:
 
 def condensed(model: Model, q: Any, J: Any, right: Any, added: Any = None) -> tuple[Any, Any, Any]:
     """Return M^-1 times a vector, M^-1 J', and J M^-1 J', with what is `added` (nv,) to M."""
+    both = divided(mass_factors(model, q, added), np.concatenate([right[:, None], J.T], axis=1))
+    return both[:, 0], both[:, 1:], J @ both[:, 1:]
+
+
+def mass_factors(model: Model, q: Any, added: Any = None) -> Any:
+    """Return the factors of M, with what is `added` (nv,) to its diagonal."""
     entries = mass_entries(model, q)
     for k in range(0 if added is None else model.nv):
         entries[k, k] = entries[k, k] + added[k]
-    factors = factorized(model, entries)
-    rows = [np.concatenate([right[k : k + 1], J[:, k]]) for k in range(model.nv)]
-    both = np.stack(solved(factors, rows))
-    return both[:, 0], both[:, 1:], J @ both[:, 1:]
+    return factorized(model, entries)
+
+
+def divided(factors: Any, right: Any) -> Any:
+    """Return M^-1 times a matrix (nv, n)."""
+    return np.stack(solved(factors, [right[k] for k in range(right.shape[0])]))
 
 
 def softened_solve(G: Any, right: Any) -> Any:
