@@ -232,3 +232,14 @@ def test_short_vectors_may_make_wide_arrays(f):
     compiled = arc.compile(f)
     assert len(compiled.recording(x).blocks) < 60
     np.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "llvm"])
+@pytest.mark.parametrize("axis", [(1, 0), (0, 1), (-1, 0), (2, 0)])
+def test_products_are_in_the_order_of_the_array_not_of_the_axes(axis, backend):
+    # Partial products of sorted numbers overflow in one order and vanish in another.
+    x = np.sort(np.sort(np.random.default_rng(0).normal(size=(62, 55, 1)), axis=0), axis=1)
+    with np.errstate(over="ignore"):
+        expected = np.prod(2.56 * x * x, axis=axis)
+    found = arc.compile(lambda x: np.prod(2.56 * x * x, axis=axis), backend=backend)(x)
+    np.testing.assert_array_equal(found, expected)

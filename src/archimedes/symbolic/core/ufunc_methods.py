@@ -130,10 +130,11 @@ def fold_axis(
     if axis is None:
         axes = tuple(range(x.ndim))
     else:
-        axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+        # In the order of the array, whatever that of the axes: as NumPy combines.
+        axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)))
     wide = _fold_in_loops(x, axes, combine, start)
     if wide is not None:
-        return np.expand_dims(wide, tuple(sorted(axes))) if keepdims else wide
+        return np.expand_dims(wide, axes) if keepdims else wide
     moved = np.moveaxis(x.ids, axes, range(len(axes)))
     rest = moved.shape[len(axes) :]
     count = int(np.prod(moved.shape[: len(axes)], dtype=int))
@@ -141,7 +142,7 @@ def fold_axis(
     wide = folded(combine, TracedValue.array(rows, x.code, x.owner))
     if wide is not None:
         wide = wide if start is None else combine(lift(start), wide)
-        return np.expand_dims(wide, tuple(sorted(axes))) if keepdims else wide
+        return np.expand_dims(wide, axes) if keepdims else wide
     items = [wrap(row, x.code, x.owner) for row in rows]
     if start is not None:
         items.insert(0, np.broadcast_to(lift(start), rest) if rest else lift(start))
@@ -149,7 +150,7 @@ def fold_axis(
         raise ValueError("zero-size array to reduction operation which has no identity")
     result = _pairwise(items, combine) if len(items) > 1 else items[0].copy()
     if keepdims:
-        result = np.expand_dims(result, tuple(sorted(axes)))
+        result = np.expand_dims(result, axes)
     return result
 
 
