@@ -173,3 +173,46 @@ def test_locking_a_quaternion_takes_all_of_it():
     for value in (0.0, np.zeros(4)):
         with pytest.raises(ValueError, match="joint 'a' has a quaternion: give all 4 coordinates"):
             b.lock({"a": value})
+
+
+def bodies(n, **values):
+    """Return a builder of a chain without random numbers."""
+    b = mb.Builder("chain")
+    for k in range(n):
+        b.add_body(f"l{k}", 1.0, inertia=[1, 1, 1])
+        b.attach(f"l{k}", f"l{k - 1}" if k else "world", joint=f"j{k}", **values)
+    return b
+
+
+WRONG = {
+    "many centres": (lambda b: b.add_body("x", 1.0, np.zeros((5, 3))), "body 'x': com must have s"),
+    "many places": (
+        lambda b: b.add_frame("f", "l0", position=np.zeros((5, 3))),
+        r"frame 'f' position must have shape \(3,\), got \(5, 3\): a builder makes one model",
+    ),
+    "many turns": (
+        lambda b: b.add_frame("f", "l0", rotation=np.stack([np.eye(3)] * 2)),
+        r"frame 'f' rotation must have shape \(3, 3\)",
+    ),
+    "no name": (lambda b: b.attach("l0", joint=""), "a joint needs a name, got ''"),
+    "a name for a mimic": (
+        lambda b: b.attach("l0", joint="x", mimic="j0"),
+        r"joint 'x': mimic must be a Mimic\('j0', multiplier, offset\)",
+    ),
+    "a list to lock": (lambda b: b.lock(["j0"]), "lock takes coordinates by joint"),
+    "an arm of nan": (
+        lambda b: b.add_tendon("t", {"j0": np.nan}),
+        "tendon 't': arm of 'j0' must be finite",
+    ),
+    "three lengths": (
+        lambda b: b.add_tendon("t", {"j0": 1.0}, rest=[1, 2, 3]),
+        "tendon 't': rest must be a length, or from and to",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_refused_by_name(case):
+    call, message = WRONG[case]
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(bodies(2))

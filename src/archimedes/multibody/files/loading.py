@@ -84,4 +84,7 @@ def load(
         builder.report.check()
     if density is not None:
         builder.fill_inertias(density)
-    return builder.build(base, gravity, physical)
+    try:
+        return builder.build(base, gravity, physical)
+    except ValueError as error:
+        raise ValueError(f"{Path(path).name}: {error}") from None

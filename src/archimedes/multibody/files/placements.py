@@ -47,7 +47,7 @@ def by_quaternion(words: list[str], element: Element, what: str) -> np.ndarray:
 def inertia_in_body(R: np.ndarray, J: np.ndarray) -> np.ndarray:
     """Return an inertia (3, 3) given in axes that R turns into the body's, exactly symmetric."""
     turned = J if np.all(np.eye(3) == R) else R @ J @ R.T
-    return 0.5 * (turned + turned.T)
+    return 0.5 * turned + 0.5 * turned.T
 
 
 def triple(element: Element, key: str, default: list[float]) -> list[float]:

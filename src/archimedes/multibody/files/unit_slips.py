@@ -32,7 +32,7 @@ def report_unit_slips(builder: Builder, place: str) -> None:
     extent = max([0.05, *lengths.values()])
     for body in builder.bodies.values():
         if body.mass > 0.0:
-            wide = float(np.sqrt(np.abs(np.asarray(body.inertia)).max() / body.mass))
+            wide = float(np.sqrt(np.abs(np.asarray(body.inertia)).max()) / np.sqrt(body.mass))
             if wide > TOO_WIDE * extent:
                 builder.report.approximated.append(
                     f"{place}: {body.name!r} of {body.mass:.4g} kg has the inertia of a body that "

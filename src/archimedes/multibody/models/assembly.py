@@ -207,16 +207,13 @@ class _Assembly:
         v, where = source.v, f"joint {joint.name!r}"
         own = {key: spread(joint.values.get(key, 0.0), 1, None, f"{where}: {key}")[0]
                for key in ("damping", "friction", "armature", "stiffness", "rest")}  # fmt: skip
-        for key, factor in (
-            ("damping", scale**2),
-            ("friction", abs(scale)),
-            ("armature", scale**2),
-        ):
+        squared = scale * scale
+        for key, factor in (("damping", squared), ("friction", abs(scale)), ("armature", squared)):
             if key in joint.values:
                 self.columns[key][v] = self.columns[key][v] + factor * own[key]
         if "stiffness" in joint.values and scale != 0.0:
             # Two springs are one, at rest where their pulls cancel.
-            first, second = self.columns["stiffness"][v], scale**2 * own["stiffness"]
+            first, second = self.columns["stiffness"][v], squared * own["stiffness"]
             rest, other = self.rest[source.q], (own["rest"] - offset) / scale
             total = first + second
             some = np.where(total == 0.0, 1.0, total)

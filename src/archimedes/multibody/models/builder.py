@@ -145,9 +145,17 @@ class Builder:
             raise ValueError(f"tendon {name!r} is there already; tendons need names of their own")
         if not arms:
             raise ValueError(f"tendon {name!r}: arms must name a joint or more")
-        for joint in arms:
+        for joint, arm in arms.items():
             self._joint(joint)
+            check_finite(
+                as_array(arm, f"tendon {name!r}: arm"), f"tendon {name!r}: arm of {joint!r}"
+            )
         ends = as_array(rest, f"tendon {name!r}: rest")
+        if tuple(ends.shape) not in ((), (2,)):
+            raise ValueError(
+                f"tendon {name!r}: rest must be a length, or from and to, got shape "
+                f"{tuple(ends.shape)}"
+            )
         check_numbers(stiffness, f"tendon {name!r}: stiffness")
         check_not_negative(damping, f"tendon {name!r}: damping")
         known = concrete(ends)
@@ -184,6 +192,10 @@ class Builder:
         """
         name = f"{parent or WORLD}_{child}" if joint is None else joint
         where = f"joint {name!r}"
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a joint needs a name, got {name!r}")
+        if mimic is not None and not isinstance(mimic, Mimic):
+            raise TypeError(f"{where}: mimic must be a Mimic({mimic!r}, multiplier, offset)")
         parent = self._known(parent)
         if name in self.joints:
             raise ValueError(f"{where} is there already; joints need names of their own")
@@ -256,6 +268,8 @@ class Builder:
         couplings along a locked joint keep its part of their lengths; its actuators are taken off,
         which the report says.
         """
+        if not isinstance(joints, Mapping):
+            raise TypeError(f"lock takes coordinates by joint, {{'elbow': 0.5}}, got {joints!r}")
         for name in joints:
             joint = self._joint(name)
             if joint.mimic and joint.mimic.joint not in joints:

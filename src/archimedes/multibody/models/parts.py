@@ -214,13 +214,25 @@ def placement(rotation: Any, position: Any, name: str) -> tuple[Any, Any]:
         rotation = rotation.as_matrix().T
     R = np.eye(3) if rotation is None else check_rotation(rotation, f"{name} rotation")
     p = np.zeros(3) if position is None else check_vector(position, 3, f"{name} position")
+    check_one(R, (3, 3), f"{name} rotation")
+    check_one(p, (3,), f"{name} position")
     return kept(R), kept(p)
+
+
+def check_one(array: Any, shape: tuple[int, ...], name: str) -> None:
+    """Raise where there are several of what a builder takes one of."""
+    if tuple(array.shape) != shape:
+        raise ValueError(
+            f"{name} must have shape {shape}, got {tuple(array.shape)}: a builder makes one model; "
+            "arc.vmap of a function that builds makes many"
+        )
 
 
 def checked_body(name: str, mass: Any, com: Any, inertia: Any) -> Body:
     """Return a body; what cannot be one's mass or inertia is an error that names it."""
     where = f"body {name!r}"
     com = np.zeros(3) if com is None else check_vector(com, 3, f"{where}: com")
+    check_one(com, (3,), f"{where}: com")
     J = as_array(inertia, f"{where}: inertia")
     if J.ndim == 1 and J.shape == (3,):
         J = J[:, None] * np.eye(3)
