@@ -86,6 +86,25 @@ def test_states_without_activations_are_refused():
         mb.dynamics(model, 0.0, mb.driven_state(model, motors), np.zeros(3), actuators=motors)
 
 
+def test_driven_states_in_batches_and_lists():
+    b = mb.Builder()
+    b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    b.attach("bob", joint="hinge")
+    bob, lag = b.build(), mb.Lagged(mb.Motor("hinge"), time_constant=0.1)
+    actuators = [lag, mb.Motor("hinge")]
+    x = mb.driven_state(bob, actuators, np.zeros((5, 1)), [0.2])
+    rates = mb.dynamics(bob, 0.0, x, np.array([1.0, 0.3]), actuators=actuators)
+    np.testing.assert_allclose(rates.activations, np.full((5, 1), 8.0))
+    np.testing.assert_allclose(rates.v, np.full((5, 1), 5.0))
+    nothing = mb.dynamics(bob, 0.0, mb.rest_state(bob), np.zeros(0), actuators=[])
+    assert nothing.v == pytest.approx(0.0)
+    for call in (mb.dynamics, mb.Model.dynamics):
+        with pytest.raises(TypeError, match="actuators must be a list of them, got Motor"):
+            call(bob, 0.0, mb.rest_state(bob), np.zeros(1), actuators=mb.Motor("hinge"))
+    with pytest.raises(ValueError, match="Motor of 'hinge': no_load_speed must be positive"):
+        mb.Motor("hinge", stall_torque=1.0, no_load_speed=0.0)
+
+
 def test_rotors_count_by_the_square_of_the_gear():
     model = arm()
     motor = mb.Motor("upper", gear=50.0, rotor_inertia=2e-5)

@@ -51,6 +51,9 @@ class Motor:
         check_gear(self.gear, where)
         for name in ("stall_torque", "no_load_speed", "rotor_inertia"):
             check_not_negative(getattr(self, name), f"{where}: {name}")
+        known = concrete(as_array(self.no_load_speed))
+        if known is not None and (known == 0.0).any():
+            raise ValueError(f"{where}: no_load_speed must be positive, got {known.tolist()}")
         if known_infinite(self.stall_torque) and not known_infinite(self.no_load_speed):
             raise ValueError(f"{where}: a no_load_speed needs a stall_torque: the line is of both")
 

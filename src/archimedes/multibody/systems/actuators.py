@@ -32,6 +32,7 @@ def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: A
     """
     q = check_coordinates(model, q, "q")
     v = check_coordinates(model, v, "v")
+    stateful(actuators)  # an error where they are no list
     u = check_commands(u, len(actuators))
     total = 0.0 * v
     for k, actuator in enumerate(actuators):
@@ -63,6 +64,8 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
 
 def stateful(actuators: Sequence[Any]) -> list[int]:
     """Return which actuators have a state of their own."""
+    if not isinstance(actuators, (list, tuple)):
+        raise TypeError(f"actuators must be a list of them, got {type(actuators).__name__}")
     return [k for k, actuator in enumerate(actuators) if hasattr(actuator, "activation_rate")]
 
 
@@ -70,12 +73,17 @@ def activated(actuators: Sequence[Any], activations: Any, u: Any) -> tuple[Any, 
     """Return what actuators act on (n,), commands or activations, and the rates of activations."""
     u = check_commands(u, len(actuators))
     own = stateful(actuators)
+    if not own:
+        return u, activations
+    leading = np.broadcast_shapes(np.shape(u)[:-1], np.shape(activations)[:-1])
+    u = np.broadcast_to(u, (*leading, len(actuators)))
+    activations = np.broadcast_to(activations, (*leading, len(own)))
     acting = [u[..., k] for k in range(len(actuators))]
     rates = []
     for n, k in enumerate(own):
         rates.append(actuators[k].activation_rate(activations[..., n], acting[k]))
         acting[k] = activations[..., n]
-    return np.stack(acting, axis=-1), np.stack(rates, axis=-1) if rates else activations
+    return np.stack(acting, axis=-1), np.stack(rates, axis=-1)
 
 
 def place(model: Model, joint: str) -> tuple[int, int]:

@@ -67,7 +67,8 @@ def driven_state(
 ) -> DrivenState:
     """Return the state at rest at `q` (nq,) with `activations` (k,), zero unless given.
 
-    There is one for each actuator with a state of its own, in their order.
+    There is one for each actuator with a state of its own, in their order. Leading axes of `q` and
+    `activations` broadcast.
 
     >>> from archimedes import multibody as mb
     >>> b = mb.Builder()
@@ -79,7 +80,10 @@ def driven_state(
     """
     rest, count = rest_state(model, q), len(stateful(actuators))
     a = np.zeros(count) if activations is None else check_activations(activations, count)
-    return DrivenState(rest.q, rest.v, a)
+    leading = np.broadcast_shapes(np.shape(rest.q)[:-1], np.shape(a)[:-1])
+    return DrivenState(
+        *(np.broadcast_to(x, (*leading, np.shape(x)[-1])) * 1.0 for x in (rest.q, rest.v, a))
+    )
 
 
 def check_activations(x: Any, count: int) -> Any:
