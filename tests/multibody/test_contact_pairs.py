@@ -74,7 +74,7 @@ def test_distances(first, second):
         if distance < 0.02:  # overlapping: there is more than one way out
             continue
         tried += 1
-        gap, normal, place = min(found(q), key=lambda touch: float(touch[0]))
+        gap, normal, place, *_ = min(found(q), key=lambda touch: float(touch[0]))
         assert gap == pytest.approx(distance, abs=1e-6)
         np.testing.assert_allclose(normal * gap, ends[:3] - ends[3:], atol=1e-5)
         np.testing.assert_allclose(place, 0.5 * (ends[:3] + ends[3:]), atol=1e-2)
@@ -98,7 +98,7 @@ def test_boxes_that_meet():
             near, far = (middle, far) if distance_of(q)[0] < 1e-5 else (near, middle)
         q[7:10] = far * toward
         distance, _ = distance_of(q)
-        gap, normal, _ = min(found(q), key=lambda touch: float(touch[0]))
+        gap, normal, *_ = min(found(q), key=lambda touch: float(touch[0]))
         assert gap == pytest.approx(distance, abs=1e-4)
         # pushed on along the normal they are apart by as much
         q[:3] += 0.01 * normal
@@ -120,7 +120,7 @@ def test_boxes_face_to_face():
         corners = {tuple(np.round(R.T @ t[2], 6)[:2].tolist()) for t in touches}
         # x: -0.05 to 0.45; y: -0.3 to 0.3, the shorter one's
         assert corners == {(-0.05, 0.3), (-0.05, -0.3), (0.45, 0.3), (0.45, -0.3)}
-        for gap, normal, _ in touches:
+        for gap, normal, *_ in touches:
             assert gap == pytest.approx(1e-3, abs=1e-12)
             np.testing.assert_allclose(normal, -R[:, 2], atol=1e-12)
 
@@ -132,7 +132,7 @@ def test_boxes_edge_to_edge():
     c, s = np.cos(np.pi / 8), np.sin(np.pi / 8)
     up = np.sqrt(2.0) + 0.01
     q = np.array([0, 0, 0, c, s, 0, 0, 0, 0, up, c, 0, s, 0])  # turned by 45 deg about x and y
-    gap, normal, place = pair_touches(model, q, *shape)[0]
+    gap, normal, place, *_ = pair_touches(model, q, *shape)[0]
     assert gap == pytest.approx(0.01, abs=1e-12)
     np.testing.assert_allclose(normal, [0, 0, -1], atol=1e-12)
     np.testing.assert_allclose(place, [0, 0, np.sqrt(0.5) + 0.005], atol=1e-12)
@@ -305,6 +305,46 @@ def test_compliant_forces_are_equal_and_opposite():
     change = mb.centroidal_matrix(model, q) @ (a - freely)
     assert np.abs(forces["a"]).max() > 1.0
     np.testing.assert_allclose(change, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("other", ["box", "capsule"])
+@pytest.mark.parametrize("lying", [0.0, 1.0])
+def test_a_capsule_that_touches_at_one_place_is_one_spring(other, lying):
+    """Standing on its end, or across another: its three places were one, and counted each."""
+    model, deep = loose("a"), 1e-3
+    along_x = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])
+    under = {
+        "box": mb.box("world", [0.2, 0.2, 0.2]),
+        "capsule": mb.capsule("world", 0.1, 1, along_x),
+    }
+    q = mb.neutral(model)
+    q[2] = 0.2 + 0.1 * (1.0 - lying) - deep
+    q[3:7] = [np.cos(np.pi / 4 * lying), np.sin(np.pi / 4 * lying), 0, 0]
+    length = 0.2 if not (lying and other == "box") else 0.0
+    pair = mb.Pair(mb.capsule("a", 0.1, length), under[other])
+    force = mb.contact_forces(model, q, np.zeros(6), pairs=[pair])["a"]
+    assert np.linalg.norm(force[:3]) == pytest.approx(1e6 * deep**1.5, rel=1e-6)
+
+
+def test_a_box_on_its_corner_is_one_spring():
+    """As on the ground: the corner was chosen four times, and counted each."""
+    model, deep = loose("a"), 1e-3
+    corner = np.array([0.05, 0.1, 0.15])
+    turned = arc.spatial.RotationMatrix(up_along(corner)).as_quat().array
+    q = np.concatenate([[0.02, 0.01, 0.5 + np.linalg.norm(corner) - deep], turned])
+    crate, table = mb.box("a", 2.0 * corner), mb.box("world", [1.0, 1.0, 1.0])
+    on_table = mb.contact_forces(model, q, np.zeros(6), pairs=[mb.Pair(crate, table)])["a"]
+    on_ground = mb.contact_forces(model, q, np.zeros(6), [crate], mb.Ground(point=[0, 0, 0.5]))["a"]
+    np.testing.assert_allclose(on_table[:3], on_ground[:3], rtol=1e-9, atol=1e-9)
+    assert np.linalg.norm(on_table[:3]) == pytest.approx(1e6 * deep**1.5, rel=1e-6)
+
+
+def up_along(way):
+    """Return the matrix from the world to a body, with this way of the body up in the world."""
+    z = way / np.linalg.norm(way)
+    x = np.cross([0.0, 1.0, 0.0], z)
+    x = x / np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
 
 
 def test_refusals():

@@ -25,6 +25,8 @@ PREFERENCE = 1e-5
 DEPTH = 1e4
 #: Edges of equal boxes on each other are within, whatever their rounding says.
 SLACK = 1e-9
+#: Places so near to each other, of the boxes' size, are one.
+SAME = 1e-6
 
 
 class Box(NamedTuple):
@@ -35,8 +37,11 @@ class Box(NamedTuple):
     h: Any
 
 
-def box_touches(A: Box, B: Box) -> list[tuple[Any, Any, Any]]:
-    """Return four times the gap, the normal from B to A and the place (3,) in the world."""
+def box_touches(A: Box, B: Box) -> list[tuple[Any, Any, Any, Any]]:
+    """Return four times the gap, the normal from B to A, the place (3,) in the world and its share.
+
+    That is 0 where the place is one before it, else 1: of a corner there is but one.
+    """
     size = np.sum(A.h) + np.sum(B.h)
     t, C = A.R.T @ (B.c - A.c), A.R.T @ B.R
     apart_A, apart_B = faces_apart(t, C, A.h, B.h), faces_apart(C.T @ t, C.T, B.h, A.h)
@@ -50,11 +55,13 @@ def box_touches(A: Box, B: Box) -> list[tuple[Any, Any, Any]]:
     found = []
     for k, (gap, place) in enumerate(corners):
         edge = edge_gap if k == 0 else FAR
+        again = [np.sum((place - p) ** 2) < (SAME * size) ** 2 for _, p in corners[:k]]
         found.append(
             (
                 np.where(by_edges, edge, gap),
                 np.where(by_edges, edge_n, n),
                 np.where(by_edges, edge_place, place),
+                np.where(np.any(np.stack(again)) & ~by_edges, 0.0, 1.0) if k else 1.0,
             )
         )
     return found

@@ -35,7 +35,8 @@ def contact_forces(
 ) -> dict[str, Any]:
     """Return the compliant contact forces on bodies, for `forces` of `rnea`, `aba`, `dynamics`.
 
-    `contacts` touch the `ground`, and the shapes of each of `pairs` each other. Smooth in q and v
+    `contacts` touch the `ground`, and the shapes of each of `pairs` each other. Each place is a
+    spring of its own: a box on a face has four, a capsule along a box three. Smooth in q and v
     but where shapes first touch, where the first derivative is continuous, and where a box is
     touched at another of its faces.
 
@@ -64,7 +65,7 @@ def contact_forces(
                 twists[frame] = frame_twist(model, q, v, frame, "aligned")
             arm = touch.place - world_pose(model, q, frame).p
             speed = speed + sign * (twists[frame][:3] + cross(twists[frame][3:], arm))
-        push = compliant(touch.gap, touch.normal, speed, touch.material)
+        push = touch.share * compliant(touch.gap, touch.normal, speed, touch.material)
         for frame, sign in moving:
             assert frame is not None
             name = body_of(model, frame)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["along_box", "box_distance", "direction", "on_segment", "segments_nearest"]
+__all__ = ["TINY", "along_box", "box_distance", "direction", "on_segment", "segments_nearest"]
 
 TINY = 1e-14
 

@@ -10,6 +10,7 @@ import numpy as np
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.contact.box_pairs import Box, box_touches, turned
 from archimedes.multibody.contact.nearest import (
+    TINY,
     along_box,
     box_distance,
     direction,
@@ -27,7 +28,8 @@ class Touch(NamedTuple):
     """A place that may touch: gap, normal from second to first, place (3,), all in the world.
 
     `second` is the frame of the other shape, None for the ground; `material` has the numbers of
-    `Ground` and `Pair`.
+    `Ground` and `Pair`. `share` is what it counts as a spring of its own, 0 where it is the same
+    place as another.
     """
 
     gap: Any
@@ -36,6 +38,7 @@ class Touch(NamedTuple):
     first: str
     second: str | None
     material: Any
+    share: Any = 1.0
 
 
 class Solid(NamedTuple):
@@ -75,8 +78,8 @@ def touches(
         if link_of(model, first) == link_of(model, second):
             still.append(f"Pair of frames {first!r} and {second!r}: neither moves on the other")
             continue  # parts of one body, which `every_pair` cannot know, do not push each other
-        for d, n, place in pair_touches(model, q, pair.first, pair.second):
-            found.append(Touch(d, n, place, pair.first.frame, pair.second.frame, pair))
+        for d, n, place, *share in pair_touches(model, q, pair.first, pair.second):
+            found.append(Touch(d, n, place, first, second, pair, *share))
     if not found:
         nothing = "there is nothing that could touch: give contacts and a ground, or pairs"
         raise ValueError("; ".join([*still[:1], nothing]))
@@ -116,12 +119,15 @@ def solid(model: Model, q: Any, shape: Contacts) -> Solid:
     return Solid(centers, shape.radius, X.R @ shape.rotation, middle, 0.5 * shape.size)
 
 
-def pair_touches(model: Model, q: Any, a: Contacts, b: Contacts) -> list[tuple[Any, Any, Any]]:
-    """Return gap, normal from b to a, and place of all that two shapes may touch at."""
+def pair_touches(model: Model, q: Any, a: Contacts, b: Contacts) -> list[tuple[Any, ...]]:
+    """Return gap, normal from b to a, and place of all that two shapes may touch at.
+
+    Fourth the share, where it is not one.
+    """
     A, B = solid(model, q, a), solid(model, q, b)
     if (a.kind, b.kind) in MEETINGS:
         return MEETINGS[a.kind, b.kind](A, B)
-    return [(d, -n, place) for d, n, place in MEETINGS[b.kind, a.kind](B, A)]
+    return [(d, -n, *rest) for d, n, *rest in MEETINGS[b.kind, a.kind](B, A)]
 
 
 def spheres(place: Any, radius: Any, other: Any, other_radius: Any) -> tuple[Any, Any, Any]:
@@ -187,11 +193,13 @@ def capsule_capsule(A: Solid, B: Solid) -> list[Any]:
     """Return three touches: where they are nearest, and where A's ends are along B."""
     (a0, a1), (b0, b1) = A.centers, B.centers
     s, t = segments_nearest(a0, a1, b0, b1)
-    found = [spheres(a0 + s * (a1 - a0), A.radius, b0 + t * (b1 - b0), B.radius)]
+    nearest = a0 + s * (a1 - a0)
+    found: list[Any] = [spheres(nearest, A.radius, b0 + t * (b1 - b0), B.radius)]
     for end in (a0, a1):
         on_B = b0 + on_segment(end, b0, b1) * (b1 - b0)
         on_A = a0 + on_segment(on_B, a0, a1) * (a1 - a0)
-        found.append(spheres(on_A, A.radius, on_B, B.radius))
+        touch = spheres(on_A, A.radius, on_B, B.radius)
+        found.append((*touch, share_of(on_A - nearest, A.radius)))
     return found
 
 
@@ -199,7 +207,16 @@ def capsule_box(A: Solid, B: Solid) -> list[Any]:
     """Return three touches: where a capsule is nearest to a box, and where it leaves its face."""
     start, end = A.centers
     parts = along_box(B.axes.T @ (start - B.middle), B.axes.T @ (end - B.middle), B.half)
-    return [sphere_box(start + t * (end - start), A.radius, B) for t in parts]
+    places = [start + t * (end - start) for t in parts]
+    shares = [share_of(place - places[0], A.radius) for place in places[1:]]
+    touches = [sphere_box(place, A.radius, B) for place in places]
+    return [touches[0], *((*t, share) for t, share in zip(touches[1:], shares, strict=True))]
+
+
+def share_of(away: Any, radius: Any) -> Any:
+    """Return what a place counts that is so far (3,) from another: nothing at it, one beyond."""
+    squared = np.sum(away * away)
+    return squared / (squared + radius * radius + TINY * TINY)
 
 
 def box_box(A: Solid, B: Solid) -> list[Any]:
