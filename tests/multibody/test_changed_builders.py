@@ -184,7 +184,14 @@ def bodies(n, **values):
     return b
 
 
+def universal(b):
+    b.add_body("u", 1.0, inertia=[1, 1, 1])
+    b.attach("u", "l1", joint="u", kind="universal", second_axis=[1, 0, 0], upper=[1.0, 2.0])
+    b.lock({"u": [0.0, 3.0]})
+
+
 WRONG = {
+    "beyond the limit of a second axis": (universal, "joint 'u' at .* is beyond its upper limit"),
     "many centres": (lambda b: b.add_body("x", 1.0, np.zeros((5, 3))), "body 'x': com must have s"),
     "many places": (
         lambda b: b.add_frame("f", "l0", position=np.zeros((5, 3))),

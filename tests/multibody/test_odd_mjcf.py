@@ -151,3 +151,9 @@ def test_what_counts_otherwise_is_reported_by_name(tmp_path, joint, after, said)
     assert any(said in line for line in [*report.approximated, *report.ignored])
     with pytest.raises(ValueError, match="strict=True: 1 elements"):
         mb.load(file, strict=True)
+
+
+def test_what_no_joint_has_is_refused_with_the_name_of_the_file(tmp_path):
+    file = written(tmp_path, '<body name="a"><joint name="j" damping="-1"/>INERTIAL</body>')
+    with pytest.raises(ValueError, match=r"odd\.xml: joint 'j': damping must not be negative"):
+        mb.load(file)

@@ -133,6 +133,10 @@ def test_a_joint_that_follows(write):
     model = mb.load(write(TURNED + more + joint(follows)), strict=True)
     assert model.joint_names == ("k",)
     assert (model.links[0].scale, model.links[0].offset) == (-2.0, 0.1 + 2 * 0.3)
+    limited = joint(follows + "<limit><upper>1</upper></limit>")
+    assert lost(write(TURNED + more + limited)) == [
+        "<limit> of joint 'j': that of 'k', which it follows"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,11 @@ def written(tmp_path, inside="", kind="continuous", more=""):
         ("continuous", '<limit effort="1" jerk="1"/>', "jerk in <limit> of joint 'j'"),
         ("continuous", '<origin xyz="1 0 0" yaw="1"/>', "yaw in <origin> of joint 'j'"),
         ("continuous", '<mimic joint="last" ratio="2"/>', "ratio in <mimic> of joint 'j'"),
+        (
+            "revolute",
+            '<limit lower="-1" upper="1"/><mimic joint="last"/>',
+            "<limit> of joint 'j': that of 'last', which it follows",
+        ),
         ("continuous", "<axis>0 0 1</axis>", "text in <axis> of joint 'j'"),
     ],
 )

@@ -67,7 +67,7 @@ def load(
     `strict=True` raises where something in the file is not in the model as it stands there;
     ``read(path).report`` lists that. `physical=False` takes inertias that no body has. A `density`
     in kg/m^3 gives links without mass that of their shapes, meshes by trimesh. `gravity` (3,) is
-    (0, 0, -9.81) m/s^2 unless given.
+    that of the file (MJCF, worlds of SDF) unless given, else (0, 0, -9.81) m/s^2.
 
     >>> import pathlib, tempfile
     >>> from archimedes.multibody import load

@@ -50,7 +50,10 @@ def read_mjcf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
         compiled = mujoco.MjModel.from_xml_path(os.fspath(path))
     except (ValueError, mujoco.FatalError) as error:
         raise ValueError(f"{Path(path).name}: MuJoCo's compiler: {error}") from None
-    return of_compiled(mujoco, compiled, root.attributes.get("model", Path(path).stem))
+    try:
+        return of_compiled(mujoco, compiled, root.attributes.get("model", Path(path).stem))
+    except ValueError as error:
+        raise ValueError(f"{Path(path).name}: {error}") from None
 
 
 def compiler() -> Any:

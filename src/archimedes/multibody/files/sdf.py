@@ -19,7 +19,7 @@ from archimedes.multibody.files.placements import guarded, inertia_in_body
 from archimedes.multibody.files.sdf_places import MODEL, Places, is_identity
 from archimedes.multibody.files.unit_slips import report_unit_slips
 from archimedes.multibody.files.unread import Known, report_unread
-from archimedes.multibody.files.urdf import check_one_root
+from archimedes.multibody.files.urdf import check_one_root, follower_limits
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.parts import Mimic
 from archimedes.multibody.models.shapes import shape_at
@@ -226,6 +226,9 @@ def read_joint(builder: Builder, element: Element, places: Places, old: bool) ->
     values |= numbers(found, builder, name, kind)
     if kind not in ("fixed", "ball", "universal") and "axis" in found:
         values |= mimicked(found["axis"], builder, places)
+        limit = found["axis"].find("limit")
+        if "mimic" in values and limit is not None:
+            builder.report.ignored.append(follower_limits(limit, name, values["mimic"].joint))
     holder = None if parent == "world" else parent
     guarded(
         element, builder.attach, child, holder, joint=name, kind=KINDS[kind], rotation=at.R,

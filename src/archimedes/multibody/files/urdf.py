@@ -24,7 +24,7 @@ from archimedes.multibody.models.parts import SLACK, Mimic, inertia_fault
 from archimedes.numbers_in_text import number
 from archimedes.xml_elements import Element, read_elements
 
-__all__ = ["read_urdf"]
+__all__ = ["check_one_root", "follower_limits", "read_urdf"]
 
 KINDS = {
     "revolute": "revolute",
@@ -142,6 +142,8 @@ def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
         if follows is not None and kind != "fixed"
         else None
     )
+    if mimic is not None and (limit := element.find("limit")) is not None:
+        builder.report.ignored.append(follower_limits(limit, name, mimic.joint))
     builder.report.use("joint")
     parent, child = element.need("parent").get("link"), element.need("child").get("link")
     if kind == "fixed":
@@ -152,6 +154,11 @@ def read_joint(builder: Builder, element: Element, known: set[str]) -> None:
         element, builder.attach, child, parent, joint=name, kind=KINDS[kind], axis=axis,
         rotation=R, position=p, mimic=mimic, **values,
     )  # fmt: skip
+
+
+def follower_limits(limit: Element, name: str, followed: str) -> str:
+    """Return what a report says of the limits of a joint that has no coordinate of its own."""
+    return f"{limit.place}: <{limit.tag}> of joint {name!r}: that of {followed!r}, which it follows"
 
 
 def read_mimic(builder: Builder, follows: Element, name: str, known: set[str]) -> Mimic | None:

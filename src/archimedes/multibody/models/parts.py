@@ -178,10 +178,11 @@ def within(joint: Joint, q: Any) -> None:
     known = concrete(q)
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
         limit = concrete(as_array(joint.values.get(key, sign * np.inf)))
-        if known is None or limit is None or isinstance(joint.kind, str):
+        if known is None or limit is None:
             continue
         beyond = sign * (known - limit) > 1e-9 * np.maximum(1.0, np.abs(limit))
-        if joint.kind.straight and np.any(beyond):
+        straight = isinstance(joint.kind, str) or joint.kind.straight
+        if straight and np.any(beyond):
             raise ValueError(
                 f"lock: joint {joint.name!r} at {known.tolist()} is beyond its {key} limit "
                 f"{limit.tolist()}; angles are in rad, lengths in m"
