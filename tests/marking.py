@@ -183,6 +183,7 @@ LONG = (
     "tests/multibody/test_derivatives.py::test_columns_in_loops*",
     "tests/multibody/test_identities.py::test_identities_with_joints_of_your_own",
     "tests/multibody/test_inverse_kinematics.py::test_second*",
+    "tests/multibody/test_leading_axes.py::test_whichever*-tree]",
     "tests/multibody/test_own_derivatives.py::test_jac_takes_less_work*",
     "tests/multibody/test_own_derivatives.py::test_second*",
     "tests/multibody/test_own_derivatives.py::test_singular_configurations*",

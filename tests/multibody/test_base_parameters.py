@@ -71,3 +71,13 @@ def test_of_a_six_joint_arm():
         place = np.array([a, 0, 0]) + R @ np.array([0, 0, d])
         b.attach(f"link{k}", parent, joint=f"j{k}", axis=[0, 0, 1], rotation=R, position=place)
     assert len(mb.base_parameters(b.build()).columns) == 36
+
+
+def test_limits_do_not_matter_and_few_samples_are_refused():
+    arm = planar(2)
+    locked = arm.replace(lower=np.zeros(2), upper=np.zeros(2))
+    assert mb.base_parameters(locked).names == mb.base_parameters(arm).names
+    with pytest.raises(ValueError, match="1 samples give 2 torques, too few to tell which of 20"):
+        mb.base_parameters(arm, samples=1)
+    with pytest.raises(ValueError, match="samples must be positive"):
+        mb.base_parameters(arm, samples=-1)

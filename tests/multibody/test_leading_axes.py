@@ -99,3 +99,11 @@ def test_models_of_single_precision():
     single = model.replace(rotations=np.asarray(model.rotations, dtype=np.float32))
     q = arguments(model)["q"][0]
     np.testing.assert_allclose(mb.crba(single, q), mb.crba(model, q), atol=1e-5)
+
+
+def test_energy_of_bodies_without_mass():
+    """A rotor given by its armature alone: no centre of mass, but an energy, zero."""
+    b = mb.Builder()
+    b.add_body("rotor", 0.0, inertia=[0.0, 0.0, 0.0])
+    b.attach("rotor", joint="axle", armature=1.0)
+    assert mb.potential_energy(b.build(), [0.1]) == 0.0

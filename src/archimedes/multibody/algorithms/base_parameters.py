@@ -10,13 +10,14 @@ Source: Gautier, Numerical calculation of the base inertial parameters of robots
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes.multibody.algorithms.configurations import random_configuration
 from archimedes.multibody.algorithms.regressor import torque_regressor
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import check_positive
 
 __all__ = ["BaseParameters", "base_parameters"]
 
@@ -51,8 +52,8 @@ class BaseParameters(NamedTuple):
 def base_parameters(model: Model, samples: int = 0, seed: int = 0) -> BaseParameters:
     """Return the base parameters of a model, found by the regressors of random states.
 
-    They depend on the joints, not on masses. `samples` states are drawn, three per body and ten
-    more unless given.
+    They depend on the joints, not on masses nor on limits. `samples` states are drawn, three per
+    body and ten more unless given; too few are an error.
 
     >>> from archimedes.multibody import Builder, base_parameters
     >>> b = Builder()
@@ -63,10 +64,18 @@ def base_parameters(model: Model, samples: int = 0, seed: int = 0) -> BaseParame
     """
     rng = np.random.default_rng(seed)
     count = samples or 10 + 3 * len(model.body_names)
-    q = np.stack([random_configuration(model, rng) for _ in range(count)])
+    check_positive(count, "samples")
+    anywhere: Any = np.full(model.nq, np.inf)
+    unlimited = model.replace(lower=-anywhere, upper=anywhere)  # type: ignore[attr-defined]
+    q = np.stack([random_configuration(unlimited, rng) for _ in range(count)])
     v, a = rng.normal(size=(2, count, model.nv))
     W = np.asarray(torque_regressor(model, q, v, a)).reshape(count * model.nv, -1)
     columns = independent(W)
+    if len(columns) == len(W):
+        raise ValueError(
+            f"base_parameters: {count} samples give {len(W)} torques, too few to tell which of "
+            f"{W.shape[1]} parameters are independent; leave samples out or give more"
+        )
     K = np.linalg.lstsq(W[:, columns], W, rcond=None)[0]
     K = np.where(np.abs(K) < ROUNDING * max(1.0, float(np.abs(K).max())), 0.0, K)
     K[:, columns] = np.eye(len(columns))

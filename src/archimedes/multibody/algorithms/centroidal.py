@@ -32,7 +32,7 @@ from archimedes.multibody.models.spatial_algebra import (
 )
 from archimedes.spatial.components import matvec
 
-__all__ = ["center_of_mass", "centroidal_matrix", "centroidal_momentum"]
+__all__ = ["center_of_mass", "centroidal_matrix", "centroidal_momentum", "first_moment"]
 
 
 def center_of_mass(model: Model, q: Any) -> Any:
@@ -45,11 +45,16 @@ def center_of_mass(model: Model, q: Any) -> Any:
     >>> center_of_mass(b.build(), [0.0])
     array([0.5, 0. , 1. ])
     """
+    return first_moment(model, q) / np.sum(model.masses)
+
+
+def first_moment(model: Model, q: Any) -> Any:
+    """Return the sum (3,) of the masses times the places of their centres in the world."""
     X = world_poses(model, poses_of(model, coordinates_of(model, q)))
     total: Any = np.zeros(3)
     for i, at in enumerate(X):
         total = total + model.masses[i] * (at.p + matvec(at.R, model.centers[i]))
-    return total / np.sum(model.masses)
+    return total
 
 
 def centroidal_momentum(model: Model, q: Any, v: Any) -> Any:

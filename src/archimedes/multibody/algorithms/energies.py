@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.centroidal import center_of_mass
+from archimedes.multibody.algorithms.centroidal import first_moment
 from archimedes.multibody.algorithms.jacobians import link_velocities
 from archimedes.multibody.algorithms.links import (
     check_coordinates,
@@ -47,4 +47,4 @@ def potential_energy(model: Model, q: Any) -> Any:
     >>> round(float(potential_energy(b.build(), [0.0])), 12)
     19.62
     """
-    return -np.sum(model.masses) * np.sum(center_of_mass(model, q) * model.gravity, axis=-1)
+    return -np.sum(first_moment(model, q) * model.gravity, axis=-1)
