@@ -104,3 +104,15 @@ def test_a_mesh_whose_name_no_file_can_have(tmp_path):
         '<child link="x"/></joint>',
     )
     assert "was not found" in mb.read(file).report.ignored[0]
+
+
+def test_packages_in_several_folders(tmp_path):
+    mesh = tmp_path / "two" / "hand" / "a.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.write_text("")
+    (tmp_path / "robot").mkdir()
+    shape = '<visual><geometry><mesh filename="package://hand/a.stl"/></geometry></visual>'
+    fixed = '<joint name="x" type="fixed"><parent link="b"/><child link="x"/></joint>'
+    file = written(tmp_path / "robot", more=f'<link name="x">{shape}</link>{fixed}')
+    found = mb.load(file, packages=[tmp_path / "one", tmp_path / "two"]).geometry[0]
+    assert found.file == str(mesh)

@@ -67,12 +67,17 @@ def mesh_path(name: str, path: Path, packages: Any) -> Path | None:
         if isinstance(packages, Mapping):
             roots = [Path(packages[package])] if package in packages else []
         else:
-            given = [] if packages is None else [Path(os.fspath(packages))]
-            roots = [folder / package for folder in (*given, *path.resolve().parents)]
+            roots = [folder / package for folder in (*folders(packages), *path.resolve().parents)]
         candidates = [root / rest for root in roots]
     else:
         candidates = [path.parent / name.removeprefix("file://")]
     return next((file for file in candidates if is_file(file)), None)
+
+
+def folders(packages: Any) -> list[Path]:
+    """Return the folders that hold packages: none, one, or several."""
+    several = packages if isinstance(packages, (list, tuple)) else [packages]
+    return [Path(os.fspath(folder)) for folder in several if folder is not None]
 
 
 def is_file(path: Path) -> bool:

@@ -177,13 +177,19 @@ def read_shape(
     kind = shapes[0].tag if len(shapes) == 1 else ""
     file = None
     if kind == "mesh":
-        uri = shapes[0].need("uri").text.replace("model://", "package://", 1)
-        file = mesh_path(uri, path, packages)
+        uri = shapes[0].need("uri").text
+        file = mesh_path(uri.replace("model://", "package://", 1), path, packages)
         scale = shapes[0].find("scale")
         words = ["1"] * 3 if scale is None else scale.text.split()
     elif kind in SIZES:
         words = [w for key in SIZES[kind] for w in shapes[0].need(key).text.split()]
-    if kind not in (*SIZES, "mesh") or (kind == "mesh" and file is None):
+    if kind == "mesh" and file is None:
+        builder.report.ignored.append(
+            f"{part.place}: mesh {uri!r} of {body!r} was not found; packages= says where "
+            "model:// is"
+        )
+        return
+    if kind not in (*SIZES, "mesh"):
         builder.report.ignored.append(f"{part.place}: the shape of a <{part.tag}> of {body!r}")
         return
     size = [number(word, part, kind) for word in words]

@@ -64,8 +64,8 @@ SUSPICIOUS = 60.0
 def read_urdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
     """Return a builder of a URDF file; ``builder.report`` says what became of each element.
 
-    `packages` maps names in package:// to folders, or is one folder that holds them; it is only
-    needed where geometry is read.
+    `packages` maps names in package:// to folders, or is a folder that holds them, or several; it
+    is only needed where geometry is read.
     """
     root = read_elements(path, None)
     if root.tag != "robot":

@@ -81,7 +81,8 @@ class Motor:
 class Servo:
     """A servo on a joint of one coordinate; its command is where the joint should be.
 
-    ``stiffness (command - q) - damping v``, between plus and minus `effort_limit`.
+    ``stiffness (command - q) - damping v``, between plus and minus `effort_limit`; all of them are
+    the joint's. `gear` is that of the rotor, whose inertia counts by its square.
 
     >>> import numpy as np
     >>> from archimedes import multibody as mb
