@@ -7,11 +7,13 @@ live in memory.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 from archimedes.backends.lowering.lifetimes import stays_in_place
-from archimedes.backends.lowering.schedule import cost
+from archimedes.backends.lowering.schedule import alive, cost
 from archimedes.graph.ops import CONST, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call, Region, Scan
@@ -19,6 +21,8 @@ from archimedes.graph.regions import Call, Region, Scan
 __all__ = ["Sizes", "crossing_nodes", "inputs_read", "shared_slots"]
 
 _NO_CODE = (CONST, INPUT, OUT)
+#: How far from where pieces would be equal a cut may be, in pieces.
+AROUND = 0.15
 
 
 class Sizes:
@@ -70,18 +74,20 @@ class Sizes:
         return least is not None and self._uses[body.digest()] > 1 and self.size(body) >= least
 
     def cut(self, g: Graph, order: Sequence[int]) -> list[list[int]]:
-        """Cut a schedule into pieces of about equal size; outputs stay with their region."""
-        total = sum(self._price(g, i) for i in order)
-        size = -(-total // max(1, -(-total // self.part)))
-        chunks: list[list[int]] = []
-        done = 0
-        for i in order:
-            price = self._price(g, i)
-            if price and done >= size * len(chunks):
-                chunks.append([])
-            chunks[-1].append(i)
-            done += price
-        return chunks
+        """Cut a schedule into pieces of about equal size, where few values cross.
+
+        Outputs stay with their region.
+        """
+        done = [0, *accumulate(self._price(g, i) for i in order)]
+        count = max(1, -(-done[-1] // self.part))
+        size, crossing = done[-1] / count, alive(g, order) if count > 1 else []
+        places = [0]
+        for k in range(1, count):
+            ends = [bisect_left(done, size * (k + side * AROUND)) for side in (-1, 1)]
+            near = [at for at in range(*ends) if done[at] < done[at + 1]]
+            ranked = ((crossing[at - 1], abs(done[at] - size * k), at) for at in near)
+            places.append(min(ranked, default=places[-1:])[-1])
+        return [list(order[a:b]) for a, b in pairwise([*places, len(order)]) if a < b]
 
     def _price(self, g: Graph, i: int) -> int:
         """Return the operations that stand where a node is written."""

@@ -28,6 +28,7 @@ from archimedes.graph.regions import Switch
 
 __all__ = [
     "Schedule",
+    "alive",
     "along_chains",
     "as_written",
     "cost",
@@ -198,8 +199,10 @@ def nearer(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> 
     written = Schedule(_as_written(g, found), found.outs)
     if _far_uses(g, written.order, registers) > _far_uses(g, found.order, registers):
         return found
-    waiting = _waiting(g, written.order, wanted)
-    return written if waiting <= NEAR or waiting <= _waiting(g, found.order, wanted) else found
+    waiting = max(alive(g, written.order, wanted), default=0)
+    if waiting <= NEAR or waiting <= max(alive(g, found.order, wanted), default=0):
+        return written
+    return found
 
 
 def _as_written(g: Graph, found: Schedule) -> list[int]:
@@ -226,8 +229,8 @@ def _far_uses(g: Graph, order: Sequence[int], registers: int) -> int:
     return far
 
 
-def _waiting(g: Graph, order: Sequence[int], wanted: Sequence[int]) -> int:
-    """Return the largest number of values that are still to be used."""
+def alive(g: Graph, order: Sequence[int], wanted: Sequence[int] = ()) -> list[int]:
+    """Return how many values are still to be used after each node; ``wanted`` are to the end."""
     place = {i: k for k, i in enumerate(order)}
     last = {j: k for k, i in enumerate(order) for j in g.operands(i) if j in place}
     last.update((i, len(order)) for i in wanted if i in place)
@@ -235,7 +238,7 @@ def _waiting(g: Graph, order: Sequence[int], wanted: Sequence[int]) -> int:
     for i, k in last.items():
         change[place[i]] += 1
         change[k] -= 1
-    return max(accumulate(change), default=0)
+    return list(accumulate(change[:-1]))
 
 
 def _spread(g: Graph, order: Sequence[int]) -> list[int]:
