@@ -54,6 +54,17 @@ def test_a_block_slides_exactly_beyond_the_angle_of_friction(beyond):
     assert speed == pytest.approx(expected, rel=1e-6, abs=1e-11)
 
 
+def test_endless_friction_holds():
+    """It was nan where a contact is open; a block stays on a slope of 60 deg, another lands."""
+    model, angle = body(), np.deg2rad(60.0)
+    normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
+    ground, block = mb.Ground(normal=normal, friction=np.inf), [mb.box("body", [0.4, 0.4, 0.2])]
+    x = run(model, lying_on(model, angle, 0.1), 0.2, 1e-3, block, ground)
+    assert np.abs(x.v).max() < 1e-6
+    x = run(model, lying_on(model, 0.3, 0.5), 1.0, 1e-3, block, mb.Ground(friction=np.inf))
+    assert np.abs(x.v).max() < 1e-6 and x.q[2] == pytest.approx(0.1, abs=1e-5)
+
+
 def test_a_sphere_rolls_by_the_law_of_five_sevenths():
     """A solid sphere that rolls accelerates by 5/7 g sin: in a step from rest exactly so."""
     angle, r, m = 0.3, 0.1, 2.0

@@ -32,7 +32,7 @@ class Ground:
     The surface is the plane through `point` (3,) normal to `normal` (3,), plus ``height(x, y)`` in
     m above it, a function of plane coordinates, where given. `stiffness` in N/m^1.5 and
     `dissipation` in s/m are those of the compliant contact, as is `slip_speed`, below which
-    friction is viscous.
+    friction is viscous. Friction above 100, infinity too, is 100 for `contact_step`.
 
     >>> from archimedes.multibody import Ground
     >>> Ground(friction=0.4).normal

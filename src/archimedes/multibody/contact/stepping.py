@@ -45,6 +45,9 @@ __all__ = ["contact_step"]
 #: How fast, in m/s, contacts may part to open what rounding has closed; redundant contacts at rest
 #: then agree with each other.
 CREEP = 1e-6
+#: The most that friction counts, a slope of 89.4 deg: infinity times an impulse of zero is nan, and
+#: contacts of a face that brace themselves against each other without limit lift it.
+ENDLESS = 100.0
 
 
 def contact_step(
@@ -105,7 +108,7 @@ def contact_step(
     freely = free_acceleration(model, q, v, torques, forces, step, factors)
     across = divided(factors, J.T)
     G = J @ across
-    G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([as_number(t.material.friction) for t in found])
+    G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([friction_of(t) for t in found])
     sharp, hard = across, G
     if viscous is not None and not known_zero(restitution):
         # A bounce takes no time, in which damping could act; without one both are one implicit step
@@ -164,9 +167,9 @@ def viscosity(model: Model, v: Any) -> Any:
     return model.damping + model.friction * rate
 
 
-def as_number(x: Any) -> Any:
-    """Return a number as one that arrays can be made of."""
-    return np.asarray(x) * 1.0
+def friction_of(touch: Touch) -> Any:
+    """Return the friction of a contact, a number that arrays can be made of."""
+    return np.minimum(np.asarray(touch.material.friction) * 1.0, ENDLESS)
 
 
 def contact_rows(model: Model, q: Any, found: Sequence[Touch]) -> Any:
