@@ -110,6 +110,13 @@ def test_rotors_count_by_the_square_of_the_gear():
     motor = mb.Motor("upper", gear=50.0, rotor_inertia=2e-5)
     M, heavier = (mb.crba(x, np.zeros(2)) for x in (model, mb.with_rotors(model, [motor])))
     np.testing.assert_allclose(heavier - M, np.diag([0.05, 0.0]), atol=1e-15)
+    winch = mb.Drive(("lower",), [-3.0], gear=2.0, rotor_inertia=0.1)  # turns -6 times as fast
+    lagged = mb.with_rotors(model, [mb.Lagged(winch, time_constant=0.1)])
+    assert lagged.armature == pytest.approx([0.0, 3.6])
+    both = mb.Drive(("upper", "lower"), [1.0, 2.0])
+    assert mb.with_rotors(model, [both]) == model
+    with pytest.raises(ValueError, match="rotor of an actuator of 'upper', 'lower' couples these"):
+        mb.with_rotors(model, [both.replace(rotor_inertia=0.1)])
 
 
 def test_an_encoder_counts():

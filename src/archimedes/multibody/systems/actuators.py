@@ -10,6 +10,7 @@ import numpy as np
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
 from archimedes.spatial.components import as_array
+from archimedes.spatial.validation import concrete
 from archimedes.tree import replace
 
 __all__ = ["activated", "actuator_torque", "stateful", "with_rotors"]
@@ -47,6 +48,9 @@ def actuator_torque(model: Model, actuators: Sequence[Any], q: Any, v: Any, u: A
 def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
     """Return the model with the inertia of the rotors in its armature.
 
+    A rotor turns ``gear`` times as fast as the length that its actuator acts on. One that acts on
+    several joints couples them, which armature cannot: its rotor is an error.
+
     >>> from archimedes.multibody import Builder, Motor, with_rotors
     >>> b = Builder()
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
@@ -56,10 +60,29 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
     """
     armature = model.armature
     for actuator in actuators:
-        for joint in actuator.joints:
-            _, j = place(model, joint)
-            armature = armature + actuator.gear**2 * actuator.rotor_inertia * np.eye(model.nv)[j]
+        if len(actuator.joints) > 1:
+            check_no_rotor(actuator)
+            continue
+        _, j = place(model, actuator.joints[0])
+        ratio = actuator.gear * arm_of(actuator)
+        armature = armature + ratio * ratio * actuator.rotor_inertia * np.eye(model.nv)[j]
     return replace(model, armature=armature)
+
+
+def arm_of(actuator: Any) -> Any:
+    """Return by how much the length grows that an actuator of one joint acts on."""
+    inner = getattr(actuator, "actuator", actuator)
+    return inner.arms[0] if hasattr(inner, "arms") else 1.0
+
+
+def check_no_rotor(actuator: Any) -> None:
+    """Raise where an actuator of several joints may have a rotor with inertia."""
+    known = concrete(as_array(actuator.rotor_inertia))
+    if known is None or known.any():
+        raise ValueError(
+            f"with_rotors: the rotor of an actuator of {', '.join(map(repr, actuator.joints))} "
+            "couples these joints; make it a body on a joint of its own, held by a Coupling"
+        )
 
 
 def stateful(actuators: Sequence[Any]) -> list[int]:
