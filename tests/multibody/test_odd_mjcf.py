@@ -157,3 +157,12 @@ def test_what_no_joint_has_is_refused_with_the_name_of_the_file(tmp_path):
     file = written(tmp_path, '<body name="a"><joint name="j" damping="-1"/>INERTIAL</body>')
     with pytest.raises(ValueError, match=r"odd\.xml: joint 'j': damping must not be negative"):
         mb.load(file)
+
+
+def test_where_a_free_body_starts_is_at_rest(tmp_path):
+    file = written(tmp_path, '<body name="a" pos="0 0 2"><freejoint name="j"/>INERTIAL</body>')
+    builder = mb.read(file)
+    assert (
+        "joint 'j': where its body is in the file is model.rest" in builder.report.approximated[0]
+    )
+    assert np.array_equal(builder.build().rest, [0, 0, 2, 1, 0, 0, 0])

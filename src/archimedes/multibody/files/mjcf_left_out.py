@@ -48,6 +48,7 @@ NUMBERS = {
     "actuator_delay": "the delay of actuator",
 }
 FREE, BALL = 0, 1  # kinds of joints
+NEUTRAL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)  # coordinates of a free joint
 #: What MuJoCo takes for contacts where a file says nothing.
 USUAL = {
     "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -90,6 +91,11 @@ def report_joints(of: Compiled, builder: Builder) -> None:
             )
         if kind != FREE:
             continue
+        start = int(m.jnt_qposadr[j])
+        if not np.array_equal(m.qpos0[start : start + 7], NEUTRAL):
+            report.approximated.append(
+                f"{where}: where its body is in the file is model.rest; neutral is at the origin"
+            )
         if m.jnt_stiffness[j] and not switched_off(m, "SPRING"):
             report.approximated.append(
                 f"{where}: its spring pulls along the screw that leads back to rest, in MuJoCo "
