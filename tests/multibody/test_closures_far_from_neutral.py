@@ -91,6 +91,13 @@ def test_what_has_no_effect_is_refused():
     model = b.build(base="floating")
     with pytest.raises(ValueError, match="'a' and 'tool': they are on one body"):
         mb.constraint_jacobian(model, [mb.Closure("a", "tool")], mb.neutral(model))
+    with pytest.raises(TypeError, match="closures must be a list of Closure and Coupling, got"):
+        mb.constraint_error(model, ["loop"], mb.neutral(model))
+    held = [mb.Closure("world", "a")]
+    with pytest.raises(ValueError, match="frequency, in rad/s, must be finite"):
+        mb.constrained_acceleration(
+            model, held, mb.neutral(model), *np.zeros((2, 6)), frequency=np.inf
+        )
     for values, message in (
         ({"second": "a"}, "Closure holds frame 'a' to itself"),
         ({"place": (1, 0, 0)}, "is where the world holds a frame"),

@@ -227,6 +227,7 @@ def constrained_acceleration(
     torques = single(model, tau, "tau")
     for value, name in ((frequency, "frequency, in rad/s,"), (damping_ratio, "damping_ratio")):
         check_not_negative(value, name)
+        check_finite(value, name)
     if passive:
         torques = torques + passive_torque(model, q, v)
     J = constraint_jacobian(model, closures, q)
@@ -293,6 +294,10 @@ def held(closures: Sequence[Holds]) -> Sequence[Holds]:
     """Return closures, of which there must be one or more."""
     if isinstance(closures, (Closure, Coupling)):
         raise TypeError(f"closures must be a list of them, [{closures!r}], not one by itself")
+    if not isinstance(closures, (list, tuple)) or not all(
+        isinstance(c, (Closure, Coupling)) for c in closures
+    ):
+        raise TypeError(f"closures must be a list of Closure and Coupling, got {closures!r:.80}")
     if not len(closures):
         raise ValueError("closures are empty: aba and dynamics are for models without any")
     return closures
