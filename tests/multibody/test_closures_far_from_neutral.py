@@ -33,6 +33,26 @@ def test_violations_die_out_wherever_a_joint_has_turned(angle):
     assert end.q[-1][0] == pytest.approx(1e-3 * 5.0 * np.exp(-4.0), rel=1e-6)
 
 
+def test_a_point_is_held_by_a_force_in_axes_of_what_holds_it():
+    """However the body lies and spins: its weight and what turns it, in axes of the world."""
+    b = mb.Builder()
+    b.add_body("a", 2.0, com=[0.1, 0, 0], inertia=[0.1, 0.1, 0.1])
+    model, held = b.build(base="floating"), [mb.Closure("world", "a", "spherical")]
+    q = mb.neutral(model)
+    q[:3], q[3:7] = [1e-3, 0.0, 0.0], [0.6, 0.0, 0.0, 0.8]
+    v = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 40.0])
+    _, f = mb.constrained_acceleration(model, held, q, v, np.zeros(6))
+    toward = -mb.frame_pose(model, q, "a").r.as_matrix() @ [1.0, 0.0, 0.0]
+    np.testing.assert_allclose(
+        f, 2.0 * 0.1 * 40.0**2 * toward + [0, 0, 19.62 * 0.1 / 0.12], atol=1e-9
+    )
+    # The law holds to rounding at any spin: c'' + 2 w c' + w^2 c = 0.
+    a, _ = mb.constrained_acceleration(model, held, q, v, np.zeros(6), frequency=5.0)
+    c = lambda t: mb.constraint_error(model, held, mb.integrate(model, q, t * v + 0.5 * t * t * a))
+    second, first = arc.jac(arc.jac(c))(0.0), arc.jac(c)(0.0)
+    np.testing.assert_allclose(second + 10.0 * first + 25.0 * c(0.0), 0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", GROUPS)
 def test_errors_are_distances_and_rates_are_the_rows(kind):
     """The slope of an error is exact, and at none that of the rows, in m and rad."""

@@ -33,12 +33,13 @@ from archimedes.multibody.models.spatial_algebra import (
     motion_to_child,
 )
 from archimedes.multibody.systems.group_closures import group_error, group_slope
-from archimedes.multibody.systems.system import State, check_is_state, driven, rates_of
-from archimedes.multibody.systems.universal_closures import (
-    universal_bias,
-    universal_error,
-    universal_rows,
+from archimedes.multibody.systems.point_closures import (
+    POINTS,
+    point_bias,
+    point_error,
+    point_rows,
 )
+from archimedes.multibody.systems.system import State, check_is_state, driven, rates_of
 from archimedes.spatial.components import as_array
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
 from archimedes.spatial.validation import check_finite, concrete
@@ -99,8 +100,8 @@ def error_of(model: Model, c: Holds, q: Any) -> Any:
         coupling_row(model, c)  # an error where a joint has no one coordinate
         total = sum(arm * q[..., model.q_slice(name).start] for name, arm in c.arms)
         return np.stack([total - c.offset])
-    if c.kind == "universal":
-        return universal_error(c, seen_from_second(model, c, q))
+    if c.kind in POINTS:
+        return point_error(c, seen_from_second(model, c, q))
     return group_error(c, seen_from_second(model, c, q))
 
 
@@ -109,8 +110,8 @@ def rows_of(model: Model, c: Holds, q: Any) -> Any:
     if isinstance(c, Coupling):
         return coupling_row(model, c)
     J = relative_jacobian(model, c, q)
-    if c.kind == "universal":
-        return universal_rows(c, seen_from_second(model, c, q)) @ J
+    if c.kind in POINTS:
+        return point_rows(c, seen_from_second(model, c, q)) @ J
     return c.rows @ J
 
 
@@ -119,9 +120,9 @@ def bias_of(model: Model, c: Holds, q: Any, v: Any) -> Any:
     if isinstance(c, Coupling):
         return np.zeros(1)
     rate = bias(model, c, q, v)
-    if c.kind == "universal":
+    if c.kind in POINTS:
         s = relative_jacobian(model, c, q) @ v
-        return universal_bias(c, seen_from_second(model, c, q), s, rate)
+        return point_bias(c, seen_from_second(model, c, q), s, rate)
     return c.rows @ rate
 
 
@@ -129,7 +130,7 @@ def slope_of(model: Model, c: Holds, q: Any) -> Any:
     """Return the derivative (m, nv) of `error_of`, violated or not."""
     if isinstance(c, Coupling):
         return coupling_row(model, c)
-    if c.kind == "universal":
+    if c.kind in POINTS:
         return rows_of(model, c, q)
     return group_slope(c, seen_from_second(model, c, q)) @ relative_jacobian(model, c, q)
 
@@ -211,7 +212,9 @@ def constrained_acceleration(
     """Return the accelerations (nv,) under closures, and the forces (m,) that hold them.
 
     A violation dies out like a spring of `frequency` in rad/s with this `damping_ratio`; 0 leaves
-    it. Rows may be redundant, as those of a plane mechanism closed in space.
+    it. Rows may be redundant, as those of a plane mechanism closed in space. What holds a point
+    (kinds "spherical" and "universal") has the force on the second frame first, (3,) in axes of the
+    first.
 
     >>> import numpy as np
     >>> from archimedes.multibody import Builder, Closure, constrained_acceleration
