@@ -223,3 +223,26 @@ def test_refused_by_name(case):
     call, message = WRONG[case]
     with pytest.raises((ValueError, TypeError), match=message):
         call(bodies(2))
+
+
+def test_joints_of_your_own_move_as_they_say():
+    """A subspace that is not the transform's derivative would be physics of no joint."""
+    with pytest.raises(ValueError, match=r"joint kind 'circle': at q = .* column 0 of subspace is"):
+        mb.user_joint("circle", 1, on_circle, lambda q: -along_circle(q))
+    with pytest.raises(TypeError, match=r"transform\(q\) must return a Transformation, got nda"):
+        mb.user_joint("circle", 1, lambda q: q, along_circle)
+    with pytest.raises(ValueError, match=r"subspace must be \(6, 2\)"):
+        mb.user_joint("circle", 2, on_circle, lambda q: np.zeros((6, 1)))
+
+    def height(radius):
+        def place(q):
+            circle = on_circle(q)
+            return Transformation(radius * circle.t, circle.r)
+
+        b = mb.Builder()
+        b.add_body("bead", 2.0, inertia=[1, 1, 1])
+        kind = mb.user_joint("circle", 1, place, lambda q: radius * along_circle(q))
+        b.attach("bead", joint="wire", kind=kind)
+        return mb.frame_pose(b.build(), np.array([0.3]), "bead").t[1]
+
+    assert arc.jac(height)(np.array(2.0)) == pytest.approx(np.sin(0.3))

@@ -14,9 +14,14 @@ from archimedes.multibody.models.joint_motions import fields_of
 from archimedes.multibody.models.joints import JointKind, Screw, straight
 from archimedes.multibody.models.model import Link
 from archimedes.multibody.models.spatial_algebra import Pose, Spatial
-from archimedes.spatial.components import join
+from archimedes.spatial import Transformation
+from archimedes.spatial.components import as_array, join
+from archimedes.spatial.validation import concrete
 
 __all__ = ["column_rates", "user_joint"]
+
+#: By how much a coordinate moves to see how its child does.
+STEP = 1e-5
 
 
 def user_joint(
@@ -27,6 +32,7 @@ def user_joint(
     ``transform(q)`` is the `Transformation` that takes coordinates of the child to the parent's,
     ``subspace(q)`` the matrix (6, size) that gives the child's velocity in its own axes, linear
     part first, for dq/dt. Both are plain NumPy; the derivative of the second is taken where needed.
+    That they belong together is checked at one q, where they are known numbers.
     Such a joint takes one configuration at a time: use `arc.vmap` for many.
 
     >>> import numpy as np
@@ -42,6 +48,7 @@ def user_joint(
     """
     if not isinstance(size, int) or size < 1:
         raise ValueError(f"user_joint {name!r}: size must be 1 or more coordinates, got {size!r}")
+    check_motion(name, size, transform, subspace)
     rates = jac(subspace)
 
     def pose(screw: Screw, q: Sequence[Any]) -> Pose:
@@ -85,6 +92,43 @@ class UserKind(JointKind):
 
 
 PARTS[UserKind] = lambda kind: kind.source
+
+
+def check_motion(name: str, size: int, transform: Any, subspace: Any) -> None:
+    """Raise where the subspace is not how the transform moves, at a q of no symmetry."""
+    q = 0.137 + 0.119 * np.arange(size)
+    S = concrete(as_array(join_columns(split(subspace(q), size, name))))
+    middle = known_pose(transform(q), name)
+    for k, step in enumerate(STEP * np.eye(size)):
+        ends = [known_pose(transform(q + sign * step), name) for sign in (1.0, -1.0)]
+        if S is None or middle is None or ends[0] is None or ends[1] is None:
+            return
+        (R, p), (R_back, p_back) = ends[0], ends[1]
+        W = middle[0].T @ (R - R_back) / (2.0 * STEP)
+        moved = middle[0].T @ (p - p_back) / (2.0 * STEP)
+        found = np.array([*moved, W[2, 1], W[0, 2], W[1, 0]])
+        if np.abs(found - S[:, k]).max() > 1e-4 * (1.0 + np.abs(found).max()):
+            raise ValueError(
+                f"joint kind {name!r}: at q = {q.round(3).tolist()} the child moves along "
+                f"{found.round(4).tolist()} (linear, angular, in its own axes) for coordinate {k}, "
+                f"and column {k} of subspace is {S[:, k].round(4).tolist()}"
+            )
+
+
+def known_pose(found: Any, name: str) -> tuple[Any, Any] | None:
+    """Return rotation and place of a transform, None where they are not known."""
+    if not isinstance(found, Transformation):
+        raise TypeError(
+            f"joint kind {name!r}: transform(q) must return a Transformation, got "
+            f"{type(found).__name__}"
+        )
+    R, p = concrete(found.r.as_matrix()), concrete(as_array(found.t))
+    return None if R is None or p is None else (R, p)
+
+
+def join_columns(columns: list[Spatial]) -> Any:
+    """Return the columns of a motion subspace as a matrix (6, n)."""
+    return np.stack([column.array for column in columns], axis=-1)
 
 
 def split(S: Any, size: int, name: str) -> list[Spatial]:
