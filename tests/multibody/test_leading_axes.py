@@ -71,6 +71,18 @@ def test_whichever_arguments_have_them(name, robot):
         np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=str(wide))
 
 
+@pytest.mark.parametrize("name", [n for n, (_, letters) in FUNCTIONS.items() if "v" in letters])
+def test_axes_that_do_not_fit_are_named(name):
+    model, (function, letters) = MODELS["hinge"], FUNCTIONS[name]
+    given = {**arguments(model), "v": np.zeros((3, model.nv))}
+    with pytest.raises(ValueError, match=r"must broadcast, got shapes q \(2, 1\), v \(3, 1\)"):
+        function(model, *(given[x] for x in letters if x != "f"))
+    if "f" in letters:
+        given["v"] = given["v"][0]
+        with pytest.raises(ValueError, match=r"forces \(4, 1, 6\)"):
+            function(model, *(given[x] for x in "qva"), np.zeros((4, 1, 6)))
+
+
 @pytest.mark.parametrize("name", ["rnea", "aba"])
 def test_derivatives_where_only_forces_have_them(name):
     model = MODELS["hinge"]

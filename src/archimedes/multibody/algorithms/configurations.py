@@ -13,6 +13,7 @@ import numpy as np
 
 from archimedes.multibody.algorithms.links import (
     check_coordinates,
+    check_state,
     joined,
     leading_axes,
     speeds_of,
@@ -102,6 +103,7 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
     >>> integrate(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, np.pi])).round(3)
     array([0., 0., 1., 0., 0., 0., 1.])
     """
+    q, v = check_state(model, q=q, v=v)
     points, speeds = _parts(model, q, "q"), speeds_of(model, v)
     found: list[Any] = []
     for link in own_links(model):
@@ -143,6 +145,7 @@ def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     >>> coordinate_rates(ball, neutral(ball), np.array([0, 0, 1.0, 0, 0, 2.0]))
     array([0., 0., 1., 0., 0., 0., 1.])
     """
+    q, v = check_state(model, q=q, v=v)
     points, speeds = _parts(model, q, "q"), speeds_of(model, v)
     found: list[Any] = []
     for link in own_links(model):

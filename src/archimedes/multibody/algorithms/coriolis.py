@@ -19,7 +19,12 @@ from archimedes.multibody.algorithms.derivatives.link_motions import (
     motions_of,
     pair,
 )
-from archimedes.multibody.algorithms.links import inertias_of, leading_axes, speeds_of
+from archimedes.multibody.algorithms.links import (
+    check_state,
+    inertias_of,
+    leading_axes,
+    speeds_of,
+)
 from archimedes.multibody.algorithms.mass_matrix import filled
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.models.spatial_algebra import (
@@ -47,6 +52,7 @@ def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
     >>> coriolis_matrix(b.build(), [0.3], [1.0]).round(12)
     array([[0.]])
     """
+    q, v = check_state(model, q=q, v=v)
     check_constant(model, "coriolis_matrix")
     links = motions_of(model, q, speeds_of(model, v), [])
     I = inertias_of(model)

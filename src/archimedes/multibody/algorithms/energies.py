@@ -9,7 +9,7 @@ import numpy as np
 from archimedes.multibody.algorithms.centroidal import first_moment
 from archimedes.multibody.algorithms.jacobians import link_velocities
 from archimedes.multibody.algorithms.links import (
-    check_coordinates,
+    check_state,
     inertias_of,
     leading_axes,
     spread,
@@ -30,7 +30,7 @@ def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
     >>> round(float(kinetic_energy(b.build(), [0.0], [1.0])), 12)
     0.3
     """
-    v = check_coordinates(model, v, "v")
+    q, v = check_state(model, q=q, v=v)
     total = np.sum(model.armature * v * v, axis=-1)
     for I, velocity in zip(inertias_of(model), link_velocities(model, q, v), strict=True):
         total = total + dot(velocity, momentum(I, velocity))

@@ -83,7 +83,7 @@ def aba(
     >>> aba(b.build(), q=np.zeros(1), v=np.zeros(1), tau=np.zeros(1))
     array([16.35])
     """
-    q, v, tau = check_state(model, q=q, v=v, tau=tau)
+    q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
     check_inertia_of_joints(model)
     if passive:
         tau = tau + passive_torque(model, q, v)

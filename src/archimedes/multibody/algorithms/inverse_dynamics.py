@@ -62,7 +62,7 @@ def rnea(model: Model, q: Any, v: Any, a: Any, forces: Forces = None, passive: b
     >>> rnea(b.build(), q=np.zeros(1), v=np.zeros(1), a=np.zeros(1))
     array([-9.81])
     """
-    x = check_state(model, q=q, v=v, a=a)
+    x = check_state(model, forces, q=q, v=v, a=a)
     torques = recorded(plain_rnea, rnea_derivatives, model, x, forces)
     return torques - passive_torque(model, q, v) if passive else torques
 

@@ -15,6 +15,7 @@ import numpy as np
 from archimedes.multibody.algorithms.kinematics import check_axes, in_axes, motions
 from archimedes.multibody.algorithms.links import (
     ancestors,
+    check_state,
     columns_of,
     coordinates_of,
     leading_axes,
@@ -68,6 +69,7 @@ def frame_jacobian_rate(model: Model, q: Any, v: Any, frame: str, axes: str = "b
     array([[-2.,  0.,  0.,  0.,  0.,  0.]])
     """
     check_axes(axes)
+    q, v = check_state(model, q=q, v=v)
     chain, X_WF = above(model, q, frame)
     v_F, _ = motions(model, q, v, None, frame)
     v_links = link_velocities(model, q, v)

@@ -16,6 +16,7 @@ import numpy as np
 
 from archimedes.multibody.algorithms.links import (
     ancestors,
+    check_state,
     columns_of,
     coordinates_of,
     leading_axes,
@@ -73,6 +74,7 @@ def frame_twist(model: Model, q: Any, v: Any, frame: str, axes: str = "body") ->
     array([0., 2., 0., 0., 0., 2.])
     """
     check_axes(axes)
+    q, v = check_state(model, q=q, v=v)
     velocity, _ = motions(model, q, v, None, frame)
     return spread(shown(model, q, frame, axes, velocity).array, (*leading_axes(q, v), 6))
 
@@ -92,6 +94,7 @@ def frame_acceleration(model: Model, q: Any, v: Any, a: Any, frame: str, axes: s
     array([-4.,  0.,  0.,  0.,  0.,  0.])
     """
     check_axes(axes)
+    q, v, a = check_state(model, q=q, v=v, a=a)
     velocity, acceleration = motions(model, q, v, a, frame)
     assert acceleration is not None
     if axes == "aligned":

@@ -70,16 +70,18 @@ def check_coordinates(model: Model, x: Any, name: str) -> Any:
     return array
 
 
-def check_state(model: Model, **given: Any) -> tuple[Any, ...]:
-    """Return q, v and others as arrays whose leading axes fit each other."""
+def check_state(model: Model, forces: Forces = None, **given: Any) -> tuple[Any, ...]:
+    """Return q, v and others as arrays whose leading axes fit each other, and those of forces."""
     arrays = tuple(check_coordinates(model, x, name) for name, x in given.items())
-    if any(array.ndim > 1 for array in arrays):
-        leading = [tuple(array.shape[:-1]) for array in arrays]
+    if forces is not None or any(array.ndim > 1 for array in arrays):
         try:
-            np.broadcast_shapes(*leading)
+            leading_axes(*arrays, forces=forces)
         except ValueError:
-            shapes = ", ".join(f"{n} {tuple(a.shape)}" for n, a in zip(given, arrays, strict=True))
-            raise ValueError(f"leading axes must broadcast, got shapes {shapes}") from None
+            shapes = [f"{n} {tuple(a.shape)}" for n, a in zip(given, arrays, strict=True)]
+            each = forces.items() if hasattr(forces, "items") else [("forces", forces)]
+            shapes += [f"{n} {tuple(np.shape(f))}" for n, f in each if f is not None]
+            message = f"leading axes must broadcast, got shapes {', '.join(shapes)}"
+            raise ValueError(message) from None
     return arrays
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.multibody.algorithms.links import (
+    check_state,
     columns_of,
     coordinates_of,
     gravity_of,
@@ -54,6 +55,7 @@ def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Any:
     >>> np.allclose(Y @ inertial_parameters(arm), rnea(arm, *state))
     True
     """
+    q, v, a = check_state(model, q=q, v=v, a=a)
     qs = coordinates_of(model, q)
     speeds, rates = speeds_of(model, v), speeds_of(model, a, "a")
     X, S = poses_of(model, qs), columns_of(model, qs)

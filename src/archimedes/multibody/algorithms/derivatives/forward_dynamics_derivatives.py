@@ -26,6 +26,7 @@ from archimedes.multibody.algorithms.factorization import (
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.links import (
     Forces,
+    check_state,
     coordinates_of,
     joined,
     leading_axes,
@@ -57,6 +58,7 @@ def aba_derivatives(
     >>> aba_derivatives(b.build(), np.array([np.pi / 2]), np.zeros(1), np.zeros(1))[0].round(9)
     array([[-16.35]])
     """
+    q, v, tau = check_state(model, forces, q=q, v=v, tau=tau)
     factors = factorized(model, mass_entries(model, q))
     rest = speeds_of(model, tau, "tau")
     bias = speeds_of(model, rnea(model, q, v, np.zeros(model.nv), forces, passive), "bias")

@@ -36,6 +36,7 @@ from archimedes.multibody.algorithms.derivatives.link_motions import (
 from archimedes.multibody.algorithms.joint_frames import in_joint_frames
 from archimedes.multibody.algorithms.links import (
     Forces,
+    check_state,
     external_forces,
     leading_axes,
     speeds_of,
@@ -78,6 +79,7 @@ def rnea_derivatives(
     >>> rnea_derivatives(b.build(), np.array([np.pi / 2]), np.zeros(1), np.zeros(1))[0]
     array([[9.81]])
     """
+    q, v, a = check_state(model, forces, q=q, v=v, a=a)
     dq, dv, da = derivative_entries(model, q, v, a, forces)
     for k in range(model.nv):
         da[k, k] = da[k, k] + model.armature[k]
