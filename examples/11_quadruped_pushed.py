@@ -82,6 +82,6 @@ end, places = arc.compile(scene)(pushes)
 height, aside = places[:, 2], places[:, 1]
 print(f"{robot!r}: standing at {height[100]:.3f} m")
 print(f"pushed by {PUSH:.0f} N for 0.1 s: aside by up to {1e3 * np.abs(aside).max():.0f} mm")
-print(f"at the end {height[-1]:.3f} m high, moving at {np.abs(end.v).max():.4f}")
+print(f"at the end {height[-1]:.3f} m high, moving at {np.abs(end.v).max():.4f} (m/s, rad/s)")
 assert abs(height[100] - HEIGHT) < 0.01 and abs(height[-1] - HEIGHT) < 0.02
 assert np.abs(aside).max() > 0.003 and np.abs(end.v).max() < 0.05
