@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.lowering.schedule import Schedule, along_chains, schedule
+from archimedes.backends.lowering.schedule import (
+    Schedule,
+    along_chains,
+    in_one_piece,
+    loads,
+    schedule,
+)
 from archimedes.backends.lowering.statement_order import statements
 from archimedes.graph import Graph
 from archimedes.graph.expand import expand
@@ -47,8 +53,12 @@ def chains(g: Graph, outputs: Sequence[int]) -> Schedule:
     return along_chains(g, schedule(g, outputs))
 
 
-#: Of C statements, of instructions of parts, and of those in one piece.
-ORDERS = {"c": statements, "parts": schedule, "chains": chains}
+def whole(g: Graph, outputs: Sequence[int]) -> Schedule:
+    return in_one_piece(g, schedule(g, outputs), outputs, registers=16)
+
+
+#: Of C statements, and of instructions.
+ORDERS = {"c": statements, "depth first": schedule, "chains": chains, "whole": whole}
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -65,10 +75,10 @@ def test_so_it_does_without_regions(name: str):
 def test_nodes_do_not_wait_for_the_one_before():
     g = arc.compile(layers).graph(np.ones(50))
     waiting = {}
-    for name in ("parts", "chains"):
+    for name in ("depth first", "whole"):
         order = ORDERS[name](g, g.outputs).order
         waiting[name] = sum(a in g.operands(b) for a, b in pairwise(order))
-    assert waiting["chains"] < 0.2 * waiting["parts"]
+    assert waiting["whole"] < 0.2 * waiting["depth first"]
 
 
 def test_the_longest_chain_goes_ahead_among_branches():
@@ -81,10 +91,23 @@ def test_the_longest_chain_goes_ahead_among_branches():
         return np.array([*results, long])
 
     g = expand(arc.compile(function).graph(np.ones(2)))
-    order = chains(g, g.outputs).order
-    last = g.outputs[-1]
-    before = schedule(g, g.outputs).order
-    assert order.index(last) < before.index(last)
+    assert whole(g, g.outputs).order == chains(g, g.outputs).order
+    order, before = whole(g, g.outputs).order, schedule(g, g.outputs).order
+    assert order.index(g.outputs[-1]) < before.index(g.outputs[-1])
+
+
+def test_bodies_that_mostly_read_memory_keep_their_operands_near():
+    def sums(x: np.ndarray) -> np.ndarray:
+        return np.array([a * b + c * d for a, b, c, d in x.reshape(100, 4)])
+
+    g = arc.compile(sums).graph(np.ones(400))
+    found = schedule(g, g.outputs)
+    assert whole(g, g.outputs).order in (found.order, sorted(found.order))
+    assert loads(g, found.order, 16) == 400
+    # With as many operations on few inputs independent ones come in between.
+    g = arc.compile(lambda x: np.array([np.sum((x + k) * x) for k in range(4)])).graph(np.ones(20))
+    found = schedule(g, g.outputs)
+    assert whole(g, g.outputs).order not in (found.order, sorted(found.order))
 
 
 def check_order(g: Graph, ordered: Callable[..., Schedule]) -> None:

@@ -6,12 +6,12 @@ before their use, which keeps live ranges short. But a node right after its oper
 it, and recursions over the bodies of a robot, say, are taken apart: for the first result it goes
 through all of them.
 
-So that is where others start from. `along_chains` is for what is compiled in one piece: the
-longest chains of operations go ahead, others fill the time in which they wait (Goodman and Hsu,
-"Code scheduling and register allocation in large basic blocks", Proc. ICS 1988, weigh the
-same two: waiting and registers). `nearer` is for what is cut into parts, where values that are far
-apart go through memory: it counts, and takes the order in which the program was written where
-operands are nearer to their uses in that.
+So that is where others start from. `in_one_piece` is for what is compiled as a whole: the longest
+chains of operations go ahead, others fill the time in which they wait (Goodman and Hsu, "Code
+scheduling and register allocation in large basic blocks", Proc. ICS 1988, weigh the same two:
+waiting and registers), or nodes are moved back by their depth. `nearer` is for what memory limits,
+parts of long programs and bodies with very many inputs: it counts, and takes the order in which the
+program was written where operands are nearer to their uses in that.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ __all__ = [
     "as_written",
     "cost",
     "has_host",
+    "in_one_piece",
+    "loads",
     "nearer",
     "schedule",
     "used_outputs",
@@ -135,15 +137,30 @@ def as_written(g: Graph, outputs: Sequence[int]) -> Schedule:
     return Schedule(order, outs)
 
 
+def in_one_piece(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> Schedule:
+    """Return the order for a graph that is not cut, in which little has to wait for its operands.
+
+    Where there are regions, branches of elementary functions above all, it is that along chains;
+    otherwise nodes are moved back by their depth, and those in between are independent. Where
+    memory is the limit it is the one with few operands from there: in bodies with more than a
+    fourth as many inputs as operations, and more than one operand from memory for each of these.
+    """
+    if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
+        return found
+    ahead = along_chains(g, found) if g.regions else Schedule(_spread(g, found.order), found.outs)
+    made = {*ahead.order}
+    given = {j for i in made for j in g.operands(i) if j not in made and g.op[j] != CONST}
+    if 4 * len(given) > len(made) < loads(g, ahead.order, registers):
+        return nearer(g, found, wanted, registers)
+    return ahead
+
+
 def along_chains(g: Graph, found: Schedule) -> Schedule:
     """Return a schedule in which the longest chains of operations go ahead.
 
     Of the nodes whose operands are there, those come first that free more values than they make,
-    then those with most operations behind them. If there are no regions, independent nodes are put
-    between a node and its operands; around loops and branches values stay where they are needed.
+    then those with most operations behind them.
     """
-    if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
-        return found
     nodes = [i for i in _as_written(g, found) if g.op[i] != OUT]
     made_by = {out: i for i, outs in found.outs.items() for out in outs}
     users: dict[int, list[int]] = {i: [] for i in nodes}
@@ -183,21 +200,19 @@ def along_chains(g: Graph, found: Schedule) -> Schedule:
             missing[user] -= 1
             if not missing[user]:
                 wait(user)
-    if not g.regions:
-        return Schedule(_spread(g, list(order)), found.outs)
     return Schedule([k for i in order for k in (i, *found.outs.get(i, ()))], found.outs)
 
 
 def nearer(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> Schedule:
     """Return a schedule, or the order in which the graph was written where that is better.
 
-    It is where fewer operands were last touched more than ``registers`` nodes before, and where
-    not more values wait for their uses than in the other order (or than are near anyway).
+    It is where fewer operands come from memory, and where not more values wait for their uses than
+    in the other order (or than are near anyway).
     """
     if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
         return found
     written = Schedule(_as_written(g, found), found.outs)
-    if _far_uses(g, written.order, registers) > _far_uses(g, found.order, registers):
+    if loads(g, written.order, registers) > loads(g, found.order, registers):
         return found
     waiting = max(alive(g, written.order, wanted), default=0)
     if waiting <= NEAR or waiting <= max(alive(g, found.order, wanted), default=0):
@@ -215,18 +230,21 @@ def _as_written(g: Graph, found: Schedule) -> list[int]:
     return order
 
 
-def _far_uses(g: Graph, order: Sequence[int], registers: int) -> int:
-    """Count the operands that others have displaced since they were made or used."""
+def loads(g: Graph, order: Sequence[int], registers: int) -> int:
+    """Count the operands that come from memory.
+
+    They are given, or others have displaced them since they were made or used.
+    """
     touched: dict[int, int] = {}
-    far = 0
+    found = 0
     for k, i in enumerate(order):
         for j in g.operands(i):
-            before = touched.get(j)
-            if before is not None:
-                far += k - before > registers
+            if g.op[j] != CONST:
+                before = touched.get(j)
+                found += before is None or k - before > registers
                 touched[j] = k
         touched[i] = k
-    return far
+    return found
 
 
 def alive(g: Graph, order: Sequence[int], wanted: Sequence[int] = ()) -> list[int]:

@@ -33,9 +33,9 @@ from archimedes.backends.lowering.dialect import Join, Loop
 from archimedes.backends.lowering.graph_lowering import Lowering
 from archimedes.backends.lowering.schedule import (
     Schedule,
-    along_chains,
     as_written,
     has_host,
+    in_one_piece,
     nearer,
     schedule,
 )
@@ -97,10 +97,9 @@ class Llvm(FramedFunctions):
         asked = [*stored, *wanted]
         if not self.module.target.effort and not known:
             return as_written(g, asked)
-        found = schedule(g, asked, known)
-        if whole:
-            return along_chains(g, found)
-        return nearer(g, found, asked, self.module.target.registers)
+        found, registers = schedule(g, asked, known), self.module.target.registers
+        better = in_one_piece if whole else nearer
+        return better(g, found, asked, registers)
 
     def nodes(
         self, low: Lowering, scope: Scope, order: Sequence[int], last: Sequence[int]
