@@ -140,14 +140,19 @@ def as_written(g: Graph, outputs: Sequence[int]) -> Schedule:
 def in_one_piece(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> Schedule:
     """Return the order for a graph that is not cut, in which little has to wait for its operands.
 
-    Where there are regions, branches of elementary functions above all, it is that along chains;
-    otherwise nodes are moved back by their depth, and those in between are independent. Where
-    memory is the limit it is the one with few operands from there: in bodies with more than a
-    fourth as many inputs as operations, and more than one operand from memory for each of these.
+    Where there are branches, as elementary functions have, it is that along chains; where there are
+    no regions at all nodes are moved back by their depth, and those in between are independent;
+    around loops and calls values stay near. So they do where memory is the limit: in bodies with
+    more than a fourth as many inputs as operations, and more than one operand from memory for each.
     """
     if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
         return found
-    ahead = along_chains(g, found) if g.regions else Schedule(_spread(g, found.order), found.outs)
+    if any(isinstance(region, Switch) for region in g.regions.values()):
+        ahead = along_chains(g, found)
+    elif not g.regions:
+        ahead = Schedule(_spread(g, found.order), found.outs)
+    else:
+        return nearer(g, found, wanted, registers)
     made = {*ahead.order}
     given = {j for i in made for j in g.operands(i) if j not in made and g.op[j] != CONST}
     if 4 * len(given) > len(made) < loads(g, ahead.order, registers):
