@@ -136,6 +136,14 @@ def test_parts_have_about_the_same_length():
     assert list(map(len, chunks)) == [1150, 1150]
 
 
+@pytest.mark.parametrize(("length", "part"), [(5, 2), (7, 1), (10, 3)])
+def test_short_parts_are_cut_too(length: int, part: int):
+    g = chains(1, length, interleaved=False)
+    chunks = Sizes([g], part, SHARED).cut(g, schedule(g, g.outputs).order)
+    assert len(chunks) == -(-length // part)
+    assert max(map(len, chunks)) - min(map(len, chunks)) <= 1
+
+
 def test_parts_are_cut_where_few_values_cross():
     # Ten chains side by side, of which only their sum goes on, then one chain.
     def function(x: np.ndarray) -> np.ndarray:

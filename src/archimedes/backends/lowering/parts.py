@@ -7,7 +7,7 @@ live in memory.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -83,10 +83,12 @@ class Sizes:
         size, crossing = done[-1] / count, alive(g, order) if count > 1 else []
         places = [0]
         for k in range(1, count):
-            ends = [bisect_left(done, size * (k + side * AROUND)) for side in (-1, 1)]
-            near = [at for at in range(*ends) if done[at] < done[at + 1]]
+            first, equal, last = (
+                bisect_left(done, size * (k + side * AROUND)) for side in (-1, 0, 1)
+            )
+            near = [at for at in range(first, last) if done[at] < done[at + 1]]
             ranked = ((crossing[at - 1], abs(done[at] - size * k), at) for at in near)
-            places.append(min(ranked, default=places[-1:])[-1])
+            places.append(min(ranked, default=(bisect_right(done, done[equal]) - 1,))[-1])
         return [list(order[a:b]) for a, b in pairwise([*places, len(order)]) if a < b]
 
     def _price(self, g: Graph, i: int) -> int:
