@@ -207,3 +207,10 @@ def test_angles_that_bring_their_sequence_take_no_other():
     other = EulerAngles.from_euler(angles, seq="zyx")
     assert other.seq == "zyx"
     np.testing.assert_allclose(other.as_quat().array, expected, rtol=1e-14)
+
+
+def test_gaps_of_masked_arrays_are_no_numbers():
+    gaps = np.ma.array([1.0, 0.0, 0.0, 0.0], mask=[0, 1, 0, 0])
+    with pytest.raises(TypeError, match=r"masked array.*x\.filled\(np\.nan\)"):
+        Quaternion(gaps)
+    assert np.array_equal(Quaternion(gaps.data).array, gaps.data)

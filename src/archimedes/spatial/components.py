@@ -56,6 +56,11 @@ def as_array(x: Any, name: str = "array") -> Any:
             raise ValueError(f"{name} has rows of different lengths: {x!r}")
         return np.stack(parts)
     if isinstance(x, (int, float, np.ndarray, np.generic)):
+        if hasattr(x, "filled"):
+            raise TypeError(
+                f"{name} is a masked array, whose gaps would count as numbers; fill them first: "
+                "x.filled(np.nan), or pass x.data"
+            )
         array = np.asarray(x)
         if array.dtype.kind == "f":
             return array

@@ -145,7 +145,7 @@ def in_one_piece(g: Graph, found: Schedule, wanted: Sequence[int], registers: in
     around loops and calls values stay near. So they do where memory is the limit: in bodies with
     more than a fourth as many inputs as operations, and more than one operand from memory for each.
     """
-    if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
+    if _is_fixed(g, found):
         return found
     if any(isinstance(region, Switch) for region in g.regions.values()):
         ahead = along_chains(g, found)
@@ -155,7 +155,7 @@ def in_one_piece(g: Graph, found: Schedule, wanted: Sequence[int], registers: in
         return nearer(g, found, wanted, registers)
     made = {*ahead.order}
     given = {j for i in made for j in g.operands(i) if j not in made and g.op[j] != CONST}
-    if 4 * len(given) > len(made) < loads(g, ahead.order, registers):
+    if 4 * len(given) > len(made) and loads(g, ahead.order, registers) > len(made):
         return nearer(g, found, wanted, registers)
     return ahead
 
@@ -214,7 +214,7 @@ def nearer(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> 
     It is where fewer operands come from memory, and where not more values wait for their uses than
     in the other order (or than are near anyway).
     """
-    if any(length_of(g.dtype[i]) for i in found.order) or has_host(g):
+    if _is_fixed(g, found):
         return found
     written = Schedule(_as_written(g, found), found.outs)
     if loads(g, written.order, registers) > loads(g, found.order, registers):
@@ -223,6 +223,11 @@ def nearer(g: Graph, found: Schedule, wanted: Sequence[int], registers: int) -> 
     if waiting <= NEAR or waiting <= max(alive(g, found.order, wanted), default=0):
         return written
     return found
+
+
+def _is_fixed(g: Graph, found: Schedule) -> bool:
+    """Tell whether the order has to stay: that of blocks of memory, and of callbacks."""
+    return any(length_of(g.dtype[i]) for i in found.order) or has_host(g)
 
 
 def _as_written(g: Graph, found: Schedule) -> list[int]:

@@ -37,6 +37,7 @@ from archimedes.multibody.algorithms.newton_euler import Turning, needed_force, 
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.algorithms.singular_inertia import check_inertia_of_joints
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import known_zero
 from archimedes.multibody.models.spatial_algebra import (
     Articulated,
     Pose,
@@ -192,12 +193,6 @@ def freed(I: Articulated, column: Spatial) -> Articulated:
         I.H * np.outer(across_l, across_a),
         I.J * np.outer(across_a, across_a),
     )
-
-
-def known_zero(x: Any) -> bool:
-    """Whether a number is known to be zero."""
-    value = concrete(x)
-    return value is not None and not np.any(value)
 
 
 def articulated_to_parent(X: Pose, I: Articulated) -> Articulated:

@@ -15,9 +15,9 @@ import numpy as np
 from archimedes.multibody.algorithms.configurations import difference
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import known_zero
 from archimedes.spatial.attitudes.rotvec import so3_right_jacobian
 from archimedes.spatial.se3 import se3_right_jacobian
-from archimedes.spatial.validation import concrete
 
 __all__ = ["FRICTION_SPEED", "passive_derivatives", "passive_torque"]
 
@@ -37,9 +37,9 @@ def passive_torque(model: Model, q: Any, v: Any) -> Any:
     """
     v = check_coordinates(model, v, "v")
     total = -(model.damping * v)
-    if present(model.friction):
+    if not known_zero(model.friction):
         total = total - model.friction * np.tanh(v / FRICTION_SPEED)
-    if present(model.stiffness):
+    if not known_zero(model.stiffness):
         total = total - model.stiffness * difference(model, model.rest, q)
     if model.tendons is not None:
         at_q, at_v = tendon_places(model)
@@ -59,11 +59,11 @@ def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
     """Return the derivatives (nv, nv) of `passive_torque` in the tangent space of q, and in v."""
     v = check_coordinates(model, v, "v")
     slope = -model.damping + 0.0 * v
-    if present(model.friction):
+    if not known_zero(model.friction):
         slope = slope - model.friction / FRICTION_SPEED * (1.0 - np.tanh(v / FRICTION_SPEED) ** 2)
     by_v = slope[..., :, None] * np.eye(model.nv)
     by_q = 0.0 * by_v
-    if present(model.stiffness):
+    if not known_zero(model.stiffness):
         apart = difference(model, model.rest, q)
         by_q = -model.stiffness[:, None] * difference_slope(model, apart)
     if model.tendons is not None:
@@ -105,9 +105,3 @@ SLOPES: dict[str, Callable[[Any], Any]] = {
     "spherical": lambda own: so3_right_jacobian(own, inverse=True),
     "free": lambda own: se3_right_jacobian(own, inverse=True),
 }
-
-
-def present(values: Any) -> bool:
-    """Whether values are not known to be zero."""
-    known = concrete(values)
-    return known is None or bool(known.any())

@@ -19,9 +19,9 @@ import numpy as np
 
 from archimedes.function import while_loop
 from archimedes.multibody.contact.friction_cone import cone_impulses, normal_impulses
-from archimedes.spatial.validation import concrete
+from archimedes.multibody.models.ranges import known_zero
 
-__all__ = ["impacts", "knocks", "known_zero", "spread"]
+__all__ = ["impacts", "knocks", "spread"]
 
 #: Reflections per contact at most; a row of n balls takes n.
 ROUNDS = 4
@@ -94,12 +94,6 @@ def spread(normals: Any) -> Any:
     """Return numbers (m,) as the normal parts of (3 m,)."""
     zero = 0.0 * normals
     return np.stack([normals, zero, zero], axis=1).ravel()
-
-
-def known_zero(x: Any) -> bool:
-    """Whether a number is known to be zero."""
-    value = concrete(x)
-    return value is not None and not np.any(value)
 
 
 def closing(speeds: Any, gaps: Any, falling: Any, step: float) -> Any:

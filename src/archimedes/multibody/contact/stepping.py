@@ -23,18 +23,14 @@ from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.jacobians import frame_jacobian
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.algorithms.links import Forces
-from archimedes.multibody.algorithms.passive_forces import (
-    FRICTION_SPEED,
-    passive_torque,
-    present,
-)
+from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
 from archimedes.multibody.contact.friction_cone import cone_impulses, normal_impulses
 from archimedes.multibody.contact.frozen_axes import seen_after, standing_still, straight_on
-from archimedes.multibody.contact.impacts import impacts, knocks, known_zero, spread
+from archimedes.multibody.contact.impacts import impacts, knocks, spread
 from archimedes.multibody.contact.shapes import Contacts, Ground, Pair, tangents
 from archimedes.multibody.contact.touching import Touch, is_fixed, touches
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_positive
+from archimedes.multibody.models.ranges import check_positive, known_zero
 from archimedes.multibody.systems.constraints import divided, mass_factors, single
 from archimedes.multibody.systems.system import DrivenState, State, check_is_state
 from archimedes.spatial.components import as_array, skew
@@ -159,8 +155,8 @@ def viscosity(model: Model, v: Any) -> Any:
     Taken with the velocity after the step they slow joints down however large they are, where with
     that before it they would turn them back, faster and faster.
     """
-    if not present(model.friction):
-        return model.damping + 0.0 * v if present(model.damping) else None
+    if known_zero(model.friction):
+        return None if known_zero(model.damping) else model.damping + 0.0 * v
     slow = np.abs(v) < 1e-9 * FRICTION_SPEED
     speed = np.where(slow, 1.0, v)
     rate = np.where(slow, 1.0 / FRICTION_SPEED, np.tanh(speed / FRICTION_SPEED) / speed)

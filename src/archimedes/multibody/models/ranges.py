@@ -11,7 +11,15 @@ from archimedes.function.identity.data_places import is_fixed
 from archimedes.spatial.components import as_array
 from archimedes.spatial.validation import concrete
 
-__all__ = ["check_not_negative", "check_numbers", "check_positive", "kept", "known_numbers", "near"]
+__all__ = [
+    "check_not_negative",
+    "check_numbers",
+    "check_positive",
+    "kept",
+    "known_numbers",
+    "known_zero",
+    "near",
+]
 
 
 def check_numbers(value: Any, name: str) -> None:
@@ -59,6 +67,16 @@ def known_numbers(value: Any, name: str, remedy: str) -> np.ndarray:
     if not np.isfinite(known).all():
         raise ValueError(f"{name} must be finite, got {shown(known)}")
     return known
+
+
+def known_zero(x: Any) -> bool:
+    """Whether numbers are known to be zero, all of them.
+
+    >>> known_zero([0.0, 0]), known_zero([0.0, 1.0])
+    (True, False)
+    """
+    known = concrete(as_array(x))
+    return known is not None and not known.any()
 
 
 def kept(array: Any) -> Any:

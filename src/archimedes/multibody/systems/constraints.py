@@ -25,7 +25,7 @@ from archimedes.multibody.algorithms.mass_matrix import mass_entries
 from archimedes.multibody.algorithms.passive_forces import passive_torque
 from archimedes.multibody.models.closures import Closure, Coupling
 from archimedes.multibody.models.model import Model
-from archimedes.multibody.models.ranges import check_not_negative
+from archimedes.multibody.models.ranges import check_not_negative, known_zero
 from archimedes.multibody.models.spatial_algebra import (
     Pose,
     Spatial,
@@ -40,9 +40,8 @@ from archimedes.multibody.systems.point_closures import (
     point_rows,
 )
 from archimedes.multibody.systems.system import State, check_is_state, driven, rates_of
-from archimedes.spatial.components import as_array
 from archimedes.spatial.se3 import homogeneous, se3_adjoint
-from archimedes.spatial.validation import check_finite, concrete
+from archimedes.spatial.validation import check_finite
 
 __all__ = [
     "constrained_acceleration",
@@ -242,12 +241,6 @@ def constrained_acceleration(
     freely, across, G = condensed(model, q, J, rest)
     f = softened_solve(G, wanted - J @ freely)
     return freely + across @ f, f
-
-
-def known_zero(x: Any) -> bool:
-    """Whether a number is known to be zero."""
-    known = concrete(as_array(x))
-    return known is not None and not known.any()
 
 
 def condensed(model: Model, q: Any, J: Any, right: Any, added: Any = None) -> tuple[Any, Any, Any]:

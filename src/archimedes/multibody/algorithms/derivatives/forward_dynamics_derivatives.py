@@ -34,8 +34,9 @@ from archimedes.multibody.algorithms.links import (
     speeds_of,
 )
 from archimedes.multibody.algorithms.mass_matrix import filled, mass_entries
-from archimedes.multibody.algorithms.passive_forces import passive_derivatives, present
+from archimedes.multibody.algorithms.passive_forces import passive_derivatives
 from archimedes.multibody.models.model import Model
+from archimedes.multibody.models.ranges import known_zero
 from archimedes.multibody.models.spatial_algebra import to_child
 from archimedes.spatial.components import components
 
@@ -89,7 +90,8 @@ def own_columns(model: Model, q: Any, v: Any, dq: Entries, dv: Entries) -> tuple
     qs = coordinates_of(model, q)
     for i, link in enumerate(model.links):
         own = range(link.v, link.v + link.kind.nv)
-        if link.kind.name != "free" or link.parent >= 0 or present(model.armature[list(own)]):
+        loose = link.kind.name == "free" and link.parent < 0
+        if not (loose and known_zero(model.armature[list(own)])):
             continue
         turned, moved = own[3:], own[:3]
         for entries, columns in ((dq, own), (dv, moved)):
