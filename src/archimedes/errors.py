@@ -160,10 +160,12 @@ EXPLAINED = {
 
 
 def explained(kind: str, message: str) -> str:
-    """Return a message with the section of the documentation that explains it.
+    """Return a message with the command that prints the section of the documentation about it.
 
     >>> print(explained("branch", "bool(x) needs a value."))
     bool(x) needs a value.
-    See docs/errors.md#a-branch-on-a-value
+    For an example and its remedy: archimedes explain branch
     """
-    return f"{message}\nSee docs/{EXPLAINED[kind]}"
+    if kind not in EXPLAINED:
+        raise KeyError(kind)
+    return f"{message}\nFor an example and its remedy: archimedes explain {kind}"

@@ -1,4 +1,4 @@
-"""The release, for everything that states it (``pyproject.toml`` says the same)."""
+"""The release, stated here and nowhere else (``pyproject.toml`` reads it)."""
 
 from __future__ import annotations
 

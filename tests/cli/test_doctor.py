@@ -13,6 +13,7 @@ import pytest
 
 from archimedes.cli import examinations as look
 from archimedes.cli import main
+from archimedes.installation import install_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,7 +95,7 @@ def test_with_a_gpu_but_without_cupy(monkeypatch, tmp_path):
     )
     found = findings("GPU")
     assert found["device"].value == "NVIDIA H200, 580.10"
-    assert 'pip install "archimedes[cuda]"' in found["CuPy"].advice
+    assert install_command("cuda") in found["CuPy"].advice
     program.write_text("#!/bin/sh\necho 'no driver' >&2; exit 9\n")
     assert findings("GPU")["device"].state == "missing"
 

@@ -14,6 +14,7 @@ import pytest
 from scipy import optimize as scipy_optimize
 
 import archimedes as arc
+from archimedes.installation import install_command
 from archimedes.optimize import Multipliers, OptimizeResult, Status, minimize
 
 
@@ -326,4 +327,4 @@ def test_without_ipopt_the_error_says_what_to_install():
         "except ImportError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "pip install 'archimedes[optimize]'" in done.stdout, done.stderr
+    assert install_command("optimize") in done.stdout, done.stderr

@@ -14,12 +14,17 @@ from archimedes.errors import EXPLAINED, explained
 
 PAGE = ROOT / "docs" / "errors.md"
 TEXT = PAGE.read_text("utf-8")
-LINK = re.compile(r"^See docs/(\S+)$", re.MULTILINE)
+COMMAND = re.compile(r"^For an example and its remedy: archimedes explain (.+)$", re.MULTILINE)
 
 
 def slug(heading: str) -> str:
     """The anchor of a heading, as repositories and the site make it."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def links_of(message: str) -> list[str]:
+    """The sections that a message leads to."""
+    return [EXPLAINED[kind] for kind in COMMAND.findall(message)]
 
 
 def anchors() -> set[str]:
@@ -43,13 +48,13 @@ def test_forty_mistakes_lead_to_sections_that_explain(mistakes):
     assert len(mistakes) >= 40
     known = anchors()
     for section, message in mistakes:
-        links = LINK.findall(message)
+        links = links_of(message)
         assert len(links) == 1, (section, message)
         assert links[0] in known, (section, links)
     # A section's own mistake leads to it, unless a more general one does.
-    led = {link for _, message in mistakes for link in LINK.findall(message)}
+    led = {link for _, message in mistakes for link in links_of(message)}
     assert led == set(EXPLAINED.values())
-    own = [s for s, message in mistakes if f"errors.md#{slug(s)}" in LINK.findall(message)]
+    own = [s for s, message in mistakes if f"errors.md#{slug(s)}" in links_of(message)]
     assert len(own) >= 40
 
 

@@ -14,7 +14,7 @@ from tests.viewer.scenes import HOSTILE, falling
 
 @pytest.fixture
 def live():
-    pytest.importorskip("viser", reason='live views need pip install "archimedes[viewer]"')
+    pytest.importorskip("viser", reason="live views need the extra viewer")
     scene = falling(name=HOSTILE)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)

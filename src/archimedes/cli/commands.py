@@ -60,6 +60,11 @@ COMMANDS: dict[str, Command] = {
         "start a project: a model, a test, a notebook and a C target",
         ("archimedes new pendulum",),
     ),
+    "explain": Command(
+        "explain",
+        "explain a message: the mistake, an example, and what to write instead",
+        ("archimedes explain branch", "archimedes explain"),
+    ),
     "completion": Command(
         "completion",
         "print what a shell needs to complete these commands",

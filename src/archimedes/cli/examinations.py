@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from archimedes.installation import install_command
+
 __all__ = ["OPTIONAL", "REQUIRED", "Finding", "examine"]
 
 
@@ -269,7 +271,7 @@ def gpu() -> list[Finding]:
         return [Finding("device", "missing", text)]
     found = [Finding("device", "ok", driver)]
     if importlib.util.find_spec("cupy") is None:
-        advice = 'pip install "archimedes[cuda]" (CUDA 13), "archimedes[cuda12]" (CUDA 12)'
+        advice = f"{install_command('cuda')} (CUDA 13), {install_command('cuda12')} (CUDA 12)"
         found.append(Finding("CuPy", "missing", "not installed", advice))
     else:
         text = f"{installed('cupy') or 'installed'}; python -m tests.cuda checks it"
@@ -289,6 +291,6 @@ def optional() -> list[Finding]:
         if there:
             found.append(Finding(purpose, "ok", f"{module} {installed(module) or ''}".strip()))
         else:
-            advice = f'pip install "archimedes[{extra}]"'
+            advice = install_command(extra)
             found.append(Finding(purpose, "missing", f"{module} is not installed", advice))
     return found

@@ -69,7 +69,7 @@ class View:
         return path
 
     def live(self, port: int = 8080) -> Any:
-        """Show it through viser (``pip install "archimedes[viewer]"``); return the server."""
+        """Show it through viser (the extra ``viewer`` installs it); return the server."""
         from archimedes.viewer.live import serve
 
         return serve(self.scene, port)

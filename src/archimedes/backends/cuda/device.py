@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from archimedes.errors import DeviceError
+from archimedes.installation import install_command
 
 __all__ = [
     "LoadedKernel",
@@ -19,8 +20,8 @@ __all__ = [
 ]
 
 _REMEDY = (
-    'install CuPy for its CUDA, pip install "archimedes[cuda]" (CUDA 13) or '
-    '"archimedes[cuda12]" (CUDA 12). NumPy arrays run on the CPU, without backend="cuda".'
+    f"install CuPy for its CUDA, {install_command('cuda')} (CUDA 13) or "
+    f'{install_command("cuda12")} (CUDA 12). NumPy arrays run on the CPU, without backend="cuda".'
 )
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from archimedes.backends.cuda.device_text import OPTIONS
 from archimedes.errors import DeviceError
+from archimedes.installation import install_command
 
 __all__ = ["Resources", "compile_cubin", "find_nvrtc", "resources", "version"]
 
@@ -57,7 +58,7 @@ def _library(major: int | None) -> Any:
         wanted = f" of CUDA {major}" if major is not None else ""
         raise DeviceError(
             f"NVRTC{wanted}, which compiles for GPUs, was not found: install CuPy with it, "
-            'pip install "archimedes[cuda]" (CUDA 13) or "archimedes[cuda12]" (CUDA 12).'
+            f"{install_command('cuda')} (CUDA 13) or {install_command('cuda12')} (CUDA 12)."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""MJCF files made builders, through MuJoCo's own compiler (``pip install 'archimedes[robots]'``).
+"""MJCF files made builders, through MuJoCo's own compiler (the extra ``robots``).
 
 The compiler resolves defaults, includes, meshes and inertias of shapes; what is read here is its
 result. Joints of one body come one after the other, with massless links between them; each turns
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.installation import install_command
 from archimedes.multibody.files.mjcf_equalities import add_equalities
 from archimedes.multibody.files.mjcf_left_out import report_left_out
 from archimedes.multibody.files.mjcf_parts import (
@@ -62,7 +63,7 @@ def compiler() -> Any:
         import mujoco  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise ImportError(
-            "MJCF files are read through MuJoCo's compiler: pip install 'archimedes[robots]'"
+            f"MJCF files are read through MuJoCo's compiler: {install_command('robots')}"
         ) from None
     return mujoco
 

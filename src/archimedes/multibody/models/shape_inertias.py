@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.installation import install_command
 from archimedes.multibody.models.shapes import Shape
 
 __all__ = ["inertia_of_shapes"]
@@ -20,7 +21,7 @@ def inertia_of_shapes(shapes: Iterable[Shape], density: float) -> tuple[float, A
     """Return mass, centre (3,) and inertia (3, 3) about it of shapes of a `density` in kg/m^3.
 
     In axes of the body; where shapes overlap they count twice. Meshes are read by the package
-    trimesh (``pip install 'archimedes[robots]'``) and must be closed surfaces.
+    trimesh (the extra ``robots``) and must be closed surfaces.
 
     >>> from archimedes.multibody import Builder, inertia_of_shapes
     >>> b = Builder()
@@ -108,7 +109,7 @@ def mesh(shape: Shape) -> tuple[float, Any, Any]:
     try:
         import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
-        raise ImportError("meshes are read by trimesh: pip install 'archimedes[robots]'") from None
+        raise ImportError(f"meshes are read by trimesh: {install_command('robots')}") from None
     found = triangles_of(trimesh, shape)
     found.apply_scale(shape.size)
     if not found.is_watertight or not found.volume > 0.0:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.installation import install_command
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.small.quadratic import QPSolution
 
@@ -26,8 +27,8 @@ def _package(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise ImportError(
-            f"solver={name!r} needs the package {name}, which is not installed: pip install "
-            "'archimedes[quadratic]', or leave solver= out"
+            f"solver={name!r} needs the package {name}, which is not installed: "
+            f"{install_command('quadratic')}, or leave solver= out"
         ) from None
 
 

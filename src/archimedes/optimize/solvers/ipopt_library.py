@@ -15,13 +15,15 @@ from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_double, c_int, c_void
 from functools import cache
 from pathlib import Path
 
+from archimedes.installation import install_command
+
 __all__ = ["Callbacks", "library", "solving"]
 
 #: IPOPT with MUMPS must not run twice at a time; a function being minimised may minimise.
 solving = threading.RLock()
 
 MISSING = (
-    "method='ipopt' needs IPOPT, which is not installed: pip install 'archimedes[optimize]' (or "
+    f"method='ipopt' needs IPOPT, which is not installed: {install_command('optimize')} (or "
     "pip install ipyopt, 13 MB, or casadi). Without it, small problems can be solved with "
     "method='sqp' or SciPy's method='SLSQP'."
 )

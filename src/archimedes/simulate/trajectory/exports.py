@@ -19,6 +19,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ArchimedesError
+from archimedes.installation import install_command
 from archimedes.simulate.trajectory.columns import (
     PARTS,
     Column,
@@ -55,8 +56,8 @@ def require(module: str, extra: str | None, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        wanted = name if extra is None else f'"archimedes[{extra}]"'
-        raise MissingExtra(f"{purpose} needs {name}: pip install {wanted}") from error
+        command = f"pip install {name}" if extra is None else install_command(extra)
+        raise MissingExtra(f"{purpose} needs {name}: {command}") from error
 
 
 class Table(NamedTuple):

@@ -1,0 +1,76 @@
+"""``archimedes explain``: print the section of the documentation about a kind of mistake."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from pathlib import Path
+
+from archimedes.cli.answers import CommandError, print_json
+from archimedes.errors import EXPLAINED
+from archimedes.installation import checkout_folder
+
+__all__ = ["declare", "find_kind", "read_section", "run"]
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "kind", nargs="*", help="what the message names; without it, all kinds are listed"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a section, or the list of kinds."""
+    if not options.kind:
+        titles = {kind: read_section(kind).partition("\n")[0] for kind in EXPLAINED}
+        if options.json:
+            print_json(titles)
+        else:
+            print("\n".join(f"{kind:<22}{title}" for kind, title in titles.items()))
+        return 0
+    kind = find_kind(" ".join(options.kind))
+    section = read_section(kind)
+    if options.json:
+        print_json({"kind": kind, "section": section})
+    else:
+        print(section)
+    return 0
+
+
+def find_kind(text: str) -> str:
+    """Return the kind that a user typed, whatever its case, with spaces or hyphens.
+
+    >>> find_kind("Callback-in-c")
+    'callback in C'
+    """
+    kinds = {kind.lower(): kind for kind in EXPLAINED}
+    typed = text.lower().replace("-", " ").strip()
+    if typed in kinds:
+        return kinds[typed]
+    near = difflib.get_close_matches(typed, kinds, n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(repr(kinds[k]) for k in near)}? " if near else ""
+    raise CommandError(
+        f"there is no explanation of {text!r}; {meant}`archimedes explain` lists all kinds"
+    )
+
+
+def read_section(kind: str) -> str:
+    """Return the section of the page about errors that explains a kind of mistake.
+
+    >>> print(read_section("branch").splitlines()[0])
+    A branch on a value
+    """
+    anchor = EXPLAINED[kind].partition("#")[2]
+    for section in re.split(r"^###? ", _page().read_text("utf-8"), flags=re.MULTILINE):
+        title = section.partition("\n")[0]
+        if re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") == anchor:
+            return section.rstrip()
+    raise CommandError(f"the page about errors has no section {anchor!r}: please report this")
+
+
+def _page() -> Path:
+    """Return the page: beside this file in a wheel, in ``docs`` in a source tree."""
+    root = checkout_folder()
+    return root / "docs" / "errors.md" if root else Path(__file__).with_name("errors.md")
