@@ -23,7 +23,10 @@ def document(*parts, doctype=DOCTYPE, namespace=True, header='<fileHeader name="
 
 
 def math(expression):
-    """("plus", "x", 2.0) as MathML; {"if": [(value, condition), ...], "else": value} too."""
+    """("plus", "x", 2.0) as MathML; {"if": [(value, condition), ...], "else": value} too.
+
+    ("<apply>", expression) puts an expression into an <apply> of its own, as NASA's files do.
+    """
     if isinstance(expression, str):
         return expression if expression.startswith("<") else f"<ci>{expression}</ci>"
     if isinstance(expression, dict):
@@ -33,6 +36,8 @@ def math(expression):
         return f"<piecewise>{pieces}{rest}</piecewise>"
     if isinstance(expression, tuple):
         head, *arguments = expression
+        if head == "<apply>":
+            return f"<apply>{math(*arguments)}</apply>"
         head = head if head.startswith("<") else f"<{head}/>"
         return f"<apply>{head}{''.join(map(math, arguments))}</apply>"
     return f"<cn>{expression!r}</cn>"
@@ -171,5 +176,81 @@ def f16_file():
                 gridded([points for _, points in axes], getattr(T, key)),
             )
             for key, axes in F16_TABLES.items()
+        ),
+    )
+
+
+def engine_file():
+    """The F-16's engine in the structure of NASA's F16_prop.dml, the pieces in an <apply>.
+
+    The thrusts at the corners of the tables are those printed by Stevens, Lewis and Johnson; the
+    last one is interpolated by hand, linearly in Mach number and altitude.
+    """
+    inputs = {"PWR": "powerLeverAngle", "ALT": "altitudeMSL", "RMACH": "mach"}
+    tables = {"T_IDLE": T.IDLE, "T_MIL": T.MILITARY, "T_MAX": T.MAXIMUM}
+
+    def between(low, high, fraction):
+        return ("plus", low, ("times", fraction, ("minus", high, low)))
+
+    dry = between("T_IDLE", "T_MIL", ("divide", "PWR", "MIL_PWR"))
+    above = ("divide", ("minus", "PWR", "MIL_PWR"), ("minus", 100.0, "MIL_PWR"))
+    thrust = {"if": [(dry, ("lt", "PWR", "MIL_PWR"))], "else": between("T_MIL", "T_MAX", above)}
+    cases = {
+        "idle, standing": ((0.0, 0.0, 0.0), 1060.0),
+        "dry, standing": ((50.0, 0.0, 0.0), 12680.0),
+        "burning, standing": ((100.0, 0.0, 0.0), 20000.0),
+        "idle, high and fast": ((0.0, 50000.0, 1.0), 700.0),
+        "half dry, between": ((25.0, 5000.0, 0.3), 0.5 * (286.25 + 10938.0)),
+        "half burning": ((75.0, 0.0, 0.2), 0.5 * (12680.0 + 21420.0)),
+    }
+    shots = (
+        shot(
+            name,
+            [signal(inputs[k], v) for k, v in zip(inputs, at)],
+            [signal("thrustBodyForce_X", force, 1e-5, "lbf")],
+        )
+        for name, (at, force) in cases.items()
+    )
+    return document(
+        *(variable(k, name=name, marks="Input", initialValue=0.0) for k, name in inputs.items()),
+        variable("MIL_PWR", name="milPwr", initialValue=50.0),
+        *(variable(k, units="lb", initialValue=0.0) for k in tables),
+        variable(
+            "FEX", ("<apply>", thrust), "Output StdAIAA", name="thrustBodyForce_X", units="lbf"
+        ),
+        breakpoints("ALT_PTS", T.ALTITUDE),
+        breakpoints("MACH_PTS", T.MACH),
+        *(
+            function(
+                key,
+                [("RMACH", 'min="0.0" max="1.0"'), ("ALT", 'min="0.0" max="50000"')],
+                gridded(["MACH_PTS", "ALT_PTS"], values),
+            )
+            for key, values in tables.items()
+        ),
+        f"<checkData>{''.join(shots)}</checkData>",
+    )
+
+
+def two_stage_file():
+    """Thrust and mass flow of a rocket of two stages, as in NASA's twostage_prop.dml."""
+    first, second = (("gt", flag, 0.0) for flag in ("stg1firing", "stg2firing"))
+
+    def chosen(of_first, of_second, rest):
+        return ("<apply>", {"if": [(of_first, first), (of_second, second)], "else": rest})
+
+    flow = ("divide", "thrust", ("times", "isp", 9.8066))
+    return document(
+        variable("stg1firing", marks="Input"),
+        variable("stg2firing", marks="Input", initialValue=0.0),
+        variable("F1", units="N", initialValue=17000000),
+        variable("F2", units="N", initialValue=5000000),
+        variable("isp", chosen(360.0, 390.0, 0.001), "Output StdAIAA", units="sec"),
+        variable("thrust", chosen("F1", "F2", 0.0), "Output StdAIAA", units="N"),
+        variable(
+            "mdot",
+            ("<apply>", {"if": [(flow, ("gt", "thrust", 0.0))], "else": 0.0}),
+            "Output",
+            units="kg_s",
         ),
     )

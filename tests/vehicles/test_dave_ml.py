@@ -215,6 +215,8 @@ FORMULAS = [
     (("log", "x"), lambda x, y: np.log10(x)),
     (("log", "<logbase><cn>2</cn></logbase>", "x"), lambda x, y: np.log2(x)),
     (("rem", "x", "y"), lambda x, y: np.fmod(x, y)),
+    (("quotient", ("times", 10.0, "x"), "y"), lambda x, y: np.trunc(10.0 * x / y)),
+    (("quotient", ("times", -10.0, "x"), "y"), lambda x, y: -np.trunc(10.0 * x / y)),
     (("abs", ("minus", "x")), lambda x, y: x),
     *(((f, "x"), lambda x, y, g=g: g(x)) for f, g in [("exp", np.exp), ("ln", np.log)]),
     *(
@@ -229,6 +231,15 @@ FORMULAS = [
     (("sec", "x"), lambda x, y: 1 / np.cos(x)),
     (("csc", "x"), lambda x, y: 1 / np.sin(x)),
     (("cot", "x"), lambda x, y: 1 / np.tan(x)),
+    (("sech", "x"), lambda x, y: 1 / np.cosh(x)),
+    (("csch", "x"), lambda x, y: 1 / np.sinh(x)),
+    (("coth", "x"), lambda x, y: 1 / np.tanh(x)),
+    (("arcsec", ("plus", "x", 1.0)), lambda x, y: np.arccos(1 / (x + 1.0))),
+    (("arccsc", ("plus", "x", 1.0)), lambda x, y: np.arcsin(1 / (x + 1.0))),
+    (("arccot", ("minus", "x")), lambda x, y: np.arctan(-1 / x)),
+    (("arcsech", "x"), lambda x, y: np.arccosh(1 / x)),
+    (("arccsch", "x"), lambda x, y: np.arcsinh(1 / x)),
+    (("arccoth", ("plus", "x", 1.0)), lambda x, y: np.arctanh(1 / (x + 1.0))),
     ((ATAN2, "x", "y"), np.arctan2),
     (("<csymbol>atan2</csymbol>", "y", "x"), lambda x, y: np.arctan2(y, x)),
     (("min", "x", "y", 0.5), lambda x, y: min(x, y, 0.5)),
@@ -238,6 +249,12 @@ FORMULAS = [
     ('<cn type="rational">1<sep/>3</cn>', lambda x, y: 1.0 / 3.0),
     ('<cn type="integer"> 7 </cn>', lambda x, y: 7.0),
     ("<semantics><ci>x</ci><annotation>text</annotation></semantics>", lambda x, y: x),
+    (("<apply>", "x"), lambda x, y: x),
+    (("<apply>", ("<apply>", ("minus", "x", "y"))), lambda x, y: x - y),
+    ("<reln><lt/><ci>x</ci><ci>y</ci></reln>", lambda x, y: float(x < y)),
+    (("lt", "x", "<infinity/>"), lambda x, y: 1.0),
+    (("times", "x", "<eulergamma/>"), lambda x, y: x * 0.5772156649015329),
+    (("implies", ("lt", "x", "y"), "<false/>"), lambda x, y: float(not x < y)),
     (("lt", "x", "y"), lambda x, y: float(x < y)),
     (("lt", 0.0, "x", "y"), lambda x, y: float(0.0 < x < y)),
     (("gt", "x", "y"), lambda x, y: float(x > y)),
@@ -271,6 +288,20 @@ def test_pieces(formula):
         assert arc.compile(z, backend="llvm")(x, y) == expected
     open_ended = formula({"if": [("y", ("lt", "x", 0.0))]})
     assert np.isnan(open_ended(1.0, 2.0)) and open_ended(-1.0, 2.0) == 2.0
+
+
+def test_pieces_may_stand_in_an_apply_of_their_own(formula):
+    """As in NASA's F-16 and two-stage files; MathML's own place is without it."""
+    pieces = {"if": [(("minus", "x"), ("lt", "x", 0.0)), ("y", ("lt", "x", 1.0))], "else": 7.0}
+    z = formula(("plus", ("<apply>", pieces), 0.0))
+    assert [float(z(x, 5.0)) for x in (-2.0, 0.5, 3.0)] == [2.0, 5.0, 7.0]
+
+
+def test_the_report_says_what_a_quotient_is(model):
+    """NASA's own example expects 6 / 5 = 1.2 of it, MathML says 1."""
+    got = model(XY, F.variable("z", ("quotient", "x", "y"), "Output"))
+    assert got(x=6.0, y=5.0) == {"z": 1.0} and got(x=-6.0, y=5.0) == {"z": -1.0}
+    assert "<quotient> is the whole number" in got.report().approximated[0]
 
 
 def test_many_pieces(formula):
@@ -498,6 +529,17 @@ def test_names_in_check_data_are_those_seen_from_outside(model):
     assert got.check().ok and got.check().failures == ()
 
 
+def test_a_check_case_may_leave_out_its_inputs(model):
+    """`checkInputs` is optional in the DTD: the initial values are checked then."""
+    outputs = f"<checkOutputs>{F.signal('z', 6.0, 1e-9)}</checkOutputs>"
+    got = model(
+        F.variable("x", initialValue=3.0),
+        F.variable("z", ("times", 2.0, "x"), "Output"),
+        f'<checkData><staticShot name="as it is">{outputs}</staticShot></checkData>',
+    )
+    assert got.check().ok and len(got.check().rows) == 1
+
+
 def test_no_check_data_is_no_pass(model):
     assert not model(*table()).check().ok
 
@@ -559,6 +601,33 @@ def test_the_f16_as_a_file_is_the_f16(tmp_path):
     imported, own = both(v_B, rng.uniform(-2, 2, (n, 3)), *surfaces)
     np.testing.assert_allclose(imported, own, rtol=1e-13, atol=2e-15)
     check_everywhere(coefficients, v_B[0], np.array([0.1, -0.2, 0.3]), 0.1, -0.2, 0.3)
+
+
+def test_the_f16s_engine_as_nasa_writes_it_passes_its_check_cases(tmp_path):
+    path = tmp_path / "engine.dml"
+    path.write_text(F.engine_file())
+    got = dave_ml.read(path)
+    report = got.check()
+    assert report.ok and len(report.rows) == 6, str(report)
+    for power, slope in ((10.0, (12680.0 - 1060.0) / 50.0), (80.0, (20000.0 - 12680.0) / 50.0)):
+        thrust = arc.grad(lambda pwr: got(PWR=pwr, ALT=0.0, RMACH=0.0)["FEX"])
+        assert thrust(power) == pytest.approx(slope, rel=1e-13)
+    check_everywhere(lambda p, h, m: got(PWR=p, ALT=h, RMACH=m), 70.0, 12000.0, 0.5)
+
+
+def test_a_two_stage_rocket_as_nasa_writes_it(tmp_path):
+    path = tmp_path / "two_stages.dml"
+    path.write_text(F.two_stage_file())
+    got = dave_ml.read(path)
+    expected = {
+        (1.0, 0.0): (360.0, 17e6, 17e6 / (360.0 * 9.8066)),
+        (0.0, 1.0): (390.0, 5e6, 5e6 / (390.0 * 9.8066)),
+        (1.0, 1.0): (360.0, 17e6, 17e6 / (360.0 * 9.8066)),
+        (0.0, 0.0): (0.001, 0.0, 0.0),
+    }
+    for flags, values in expected.items():
+        assert tuple(got(stg1firing=flags[0], stg2firing=flags[1]).values()) == values
+    check_everywhere(lambda a, b: got(stg1firing=a, stg2firing=b), 0.0, 1.0)
 
 
 @arc.struct

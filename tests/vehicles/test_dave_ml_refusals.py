@@ -72,6 +72,10 @@ FILES = {
     "operation": (made(("factorial", "x")), "MathML operation 'factorial' is not among those"),
     "symbol": (made(("<csymbol>hypot</csymbol>", "x")), "MathML operation 'hypot'"),
     "empty apply": (made("<apply/>"), "<apply> is empty"),
+    "two in an apply": (
+        made("<apply><ci>x</ci><cn>1</cn></apply>"),
+        "<apply> around <ci> holds this one expression, got <cn> after it",
+    ),
     "too few": (made(("divide", "x")), "divide takes 2 arguments, got 1"),
     "too many": (made(("minus", "x", "x", "x")), "minus takes 1 to 2 arguments, got 3"),
     "no number": (made("<cn>two</cn>"), "<cn> is 'two', which is not a finite number"),

@@ -13,11 +13,11 @@ def read_check_data(element: Element, found: Definitions) -> None:
     """Read the check cases of a file."""
     for shot in element:
         if shot.tag == "staticShot":
-            inside = shot.find("internalValues")
+            given, inside = shot.find("checkInputs"), shot.find("internalValues")
             found.shots.append(
                 Shot(
                     shot.attributes.get("name", f"shot {len(found.shots) + 1}"),
-                    _signals(shot.need("checkInputs")),
+                    () if given is None else _signals(given),
                     _signals(shot.need("checkOutputs"), tolerance=True),
                     () if inside is None else _signals(inside),
                     shot.place,

@@ -65,6 +65,7 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], int, float]] = {
     "root": (_root, 1, 2),
     "log": (_logarithm, 1, 2),
     "rem": (np.fmod, 2, 2),
+    "quotient": (lambda a, b: np.trunc(np.divide(a, b)), 2, 2),
     "min": (_fold(np.minimum), 1, np.inf),
     "max": (_fold(np.maximum), 1, np.inf),
     "atan2": (np.arctan2, 2, 2),
@@ -81,6 +82,16 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], int, float]] = {
     "sec": (lambda a: 1.0 / np.cos(a), 1, 1),
     "csc": (lambda a: 1.0 / np.sin(a), 1, 1),
     "cot": (lambda a: 1.0 / np.tan(a), 1, 1),
+    "sech": (lambda a: 1.0 / np.cosh(a), 1, 1),
+    "csch": (lambda a: 1.0 / np.sinh(a), 1, 1),
+    "coth": (lambda a: 1.0 / np.tanh(a), 1, 1),
+    "arcsec": (lambda a: np.arccos(1.0 / a), 1, 1),
+    "arccsc": (lambda a: np.arcsin(1.0 / a), 1, 1),
+    "arccot": (lambda a: np.arctan(1.0 / a), 1, 1),
+    "arcsech": (lambda a: np.arccosh(1.0 / a), 1, 1),
+    "arccsch": (lambda a: np.arcsinh(1.0 / a), 1, 1),
+    "arccoth": (lambda a: np.arctanh(1.0 / a), 1, 1),
+    "implies": (lambda a, b: np.logical_or(np.logical_not(a), b), 2, 2),
     **{
         name: (function, 1, 1)
         for name, function in {
@@ -107,7 +118,8 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], int, float]] = {
 }
 #: Operations that may fail beside where they are wanted: a piece with them runs only where taken.
 DELICATE = {"divide", "power", "root", "log", "ln", "sqrt", "rem", "arcsin", "arccos", "arccosh"}
-DELICATE |= {"arctanh", "sec", "csc", "cot", "atan2", "exp", "sinh", "cosh"}
+DELICATE |= {"arctanh", "sec", "csc", "cot", "atan2", "exp", "sinh", "cosh", "quotient"}
+DELICATE |= {"csch", "coth", "arcsec", "arccsc", "arccot", "arcsech", "arccsch", "arccoth"}
 
 
 class Expression:

@@ -20,6 +20,7 @@ from archimedes.xml_elements import Element
 __all__ = ["parse"]
 
 CONSTANTS = {"pi": np.pi, "exponentiale": np.e, "true": 1.0, "false": 0.0, "notanumber": np.nan}
+CONSTANTS |= {"infinity": np.inf, "eulergamma": np.euler_gamma}
 #: Qualifiers that stand between an operation and its arguments: they come last here.
 QUALIFIERS = {"root": "degree", "log": "logbase"}
 
@@ -60,12 +61,22 @@ def _number(element: Element) -> Number:
     return Number(number(element.text, element, "<cn>"))
 
 
-def _apply(element: Element) -> Apply:
+def _apply(element: Element) -> Expression:
+    """<apply>: an operation and its arguments, or one expression in an <apply> of its own.
+
+    NASA's F-16 and two-stage rocket write <apply><piecewise>...</piecewise></apply>.
+    """
     parts = list(element)
     if not parts:
         raise element.error("<apply> is empty; it needs an operation and its arguments")
     head, rest = parts[0], parts[1:]
     name = head.tag
+    if name in _READERS:
+        if rest:
+            raise rest[0].error(
+                f"<apply> around <{name}> holds this one expression, got <{rest[0].tag}> after it"
+            )
+        return _parse(head)
     if name == "csymbol":
         address = head.attributes.get("definitionURL", "")
         name = address.rpartition("#")[2] or head.text
@@ -119,6 +130,7 @@ _READERS: dict[str, Callable[[Element], Expression]] = {
     "cn": _number,
     "ci": _reference,
     "apply": _apply,
+    "reln": _apply,  # MathML 1 writes relations so
     "piecewise": _piecewise,
     "semantics": _semantics,
 }

@@ -11,7 +11,7 @@ from archimedes.numbers_in_text import numbers
 from archimedes.vehicles.dave_ml.attributes import increasing, new_key, optional_number, range_of
 from archimedes.vehicles.dave_ml.check_data import read_check_data
 from archimedes.vehicles.dave_ml.definitions import Definitions, Variable
-from archimedes.vehicles.dave_ml.expressions import Piecewise
+from archimedes.vehicles.dave_ml.expressions import Apply, Piecewise
 from archimedes.vehicles.dave_ml.functions import read_function
 from archimedes.vehicles.dave_ml.mathml import parse
 from archimedes.vehicles.dave_ml.table_elements import TABLES
@@ -99,6 +99,10 @@ def _variable(element: Element, found: Definitions) -> None:
     for part in () if source is None else source.walk():
         if isinstance(part, Piecewise) and part.otherwise is None:
             found.approximated.append(f"{key}: nan where no piece applies, <otherwise> is missing")
+        if isinstance(part, Apply) and part.operation == "quotient":
+            found.approximated.append(
+                f"{key}: <quotient> is the whole number of MathML, where some tools divide"
+            )
     description = element.find("description")
     found.variables[key] = Variable(
         key,
