@@ -102,6 +102,36 @@ def test_states_called_like_the_time_or_the_run(route):
     assert back.t.tolist() == [0.0, 1.0] and back.x["t"].tolist() == [1.0, 1.0]
 
 
+KEYS = [
+    "a\nb",
+    "a\\nb",
+    "it's",
+    'say "x"',
+    "both ' and \"",
+    "['q']",
+    "a.b",
+    "a[0]",
+    "\r",
+    "é",
+    "tab\t",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_of_a_dict_survives(route, key):
+    traj = Trajectory(np.arange(3.0), {key: np.arange(3.0), "other": np.ones((3, 2))})
+    for likes in ({}, {"like": traj[0]}):
+        back = route(traj, **likes)
+        assert set(back.x) == {key, "other"}
+        assert back.x[key].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_key_that_is_no_text_is_named():
+    table = "t,x['\\N{no such letter}']\n0.0,1.0\n"
+    with pytest.raises(ValueError, match="has a key that is no text"):
+        Trajectory.from_csv(io.StringIO(table))
+
+
 def test_batches_with_instances_that_ended_early(route):
     t = np.tile(np.linspace(0.0, 1.0, 4), (3, 1))
     t[1, 2:] = np.nan

@@ -69,7 +69,8 @@ def walk(node: TreeDef, path: str, units: str) -> Iterator[LeafLabel]:
     own = field_units(node.kind.cls)
     wrapper = list(labels) == [".array"]  # an attitude is called by its own name
     for label, child in zip(labels, node.children, strict=True):
-        below = path if wrapper else path + KEY.sub(r".\1", label)
+        name = KEY.fullmatch(label)
+        below = path if wrapper else path + (f".{name[1]}" if name else label)
         yield from walk(child, below, own.get(label[1:], units))
 
 

@@ -6,6 +6,7 @@ named parts comes as nested dicts that carry the same names.
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import math
@@ -25,7 +26,10 @@ __all__ = ["read_csv", "read_npz", "read_pandas", "read_xarray"]
 
 UNITS = re.compile(r" \([^()]*\)$")
 COMPONENT = re.compile(r"(.*)\[(\d+(?:,\d+)*)\]")
-STEP = re.compile(r"\.?([^.\[]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
+#: A field, a number in brackets, or a key in brackets as `repr` writes it.
+STEP = re.compile(
+    r"""\.?([^.\[]+)|\[(\d+)\]|\[('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]""", re.DOTALL
+)
 
 #: The most runs that a table may have, per line.
 MOST = 100
@@ -301,7 +305,7 @@ def nest(leaves: Arrays, root: str) -> Any:
         return leaves[root]
     top: dict[Any, Any] = OrderedDict()
     for name, array in leaves.items():
-        steps = [int(m[2]) if m[2] else m[1] or m[3] for m in STEP.finditer(name)]
+        steps = [read_step(name, match) for match in STEP.finditer(name)]
         if len(steps) > 1 and steps[0] == root:
             steps = steps[1:]
         node = top
@@ -313,6 +317,17 @@ def nest(leaves: Arrays, root: str) -> Any:
             raise ValueError(f"the name {name!r} stands for two different things")
         node[steps[-1]] = array
     return with_lists(top)
+
+
+def read_step(name: str, match: re.Match[str]) -> Any:
+    """Return the field, number or key that a step of a leaf's name stands for."""
+    field, number, key = match.groups()
+    if key is None:
+        return int(number) if number else field
+    try:
+        return ast.literal_eval(key)
+    except (ValueError, SyntaxError) as error:
+        raise ValueError(f"the name {name!r} has a key that is no text: {key}") from error
 
 
 def with_lists(node: Any) -> Any:
