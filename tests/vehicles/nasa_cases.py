@@ -60,7 +60,7 @@ CASES = {
     "02": FlightCase(Projectile(**BRICK), TUMBLING, 30.0),
     "03": FlightCase(Projectile(**BRICK, **BRICK_DAMPING), TUMBLING, 30.0),
     "04": FlightCase(Projectile(**BALL, drag=0.1, world=ROUND), TUMBLING, 30.0),
-    "05": FlightCase(Projectile(**BALL, drag=0.1, world=ROUND_TURNING), start(), 30.0),
+    "05": FlightCase(Projectile(**BALL, drag=0.1, world=ROUND_TURNING), TUMBLING, 30.0),
     "06": FlightCase(Projectile(**BALL, drag=0.1), start(), 30.0),
     "07": FlightCase(Projectile(**BALL, drag=0.1, world=WEST_WIND), start(), 30.0),
     "08": FlightCase(Projectile(**BALL, drag=0.1, world=SHEAR), start(), 30.0),

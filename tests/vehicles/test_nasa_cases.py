@@ -111,6 +111,40 @@ def test_a_turning_round_earth_adds_its_spin():
     )
 
 
+def test_the_ball_on_a_turning_round_earth_tumbles_as_on_one_at_rest():
+    """Case 5 from the published attitudes of case 4, which starts with the same rates.
+
+    Nothing turns the ball, so its attitude in inertial axes is that of case 4, where the local
+    frame stays at latitude and longitude zero. Case 5 shows it in a local frame that moves east
+    with the Earth.
+    """
+    rows = CHECKPOINTS["04"]
+    flight = fly(CASES["05"], t_eval=rows[:, 0], **TIGHT).flight
+    assert np.abs(flight.rpy).max() > 1.0  # it does tumble
+    for k, (t, *_) in enumerate(rows):
+        roll, pitch, yaw = np.deg2rad(rows[k, 2:5])
+        R_BI = euler_matrix(roll, pitch, yaw) @ north_east_down(0.0, 0.0)
+        R_NI = north_east_down(flight.lat[k], flight.lon[k] + WGS84.omega * t)
+        found = euler_matrix(*flight.rpy[k])
+        np.testing.assert_allclose(found, R_BI @ R_NI.T, rtol=0, atol=np.deg2rad(1e-6))
+
+
+def euler_matrix(roll, pitch, yaw):
+    """Rx(roll) Ry(pitch) Rz(yaw), coordinates of the local frame to those of the body."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    return (
+        np.array([[1, 0, 0], [0, cr, sr], [0, -sr, cr]])
+        @ np.array([[cp, 0, -sp], [0, 1, 0], [sp, 0, cp]])
+        @ np.array([[cy, sy, 0], [-sy, cy, 0], [0, 0, 1]])
+    )
+
+
+def north_east_down(lat, lon):
+    """Rows are the axes of the local frame in the axes of the Earth."""
+    (a, b), (c, d) = (np.cos(lat), np.sin(lat)), (np.cos(lon), np.sin(lon))
+    return np.array([[-b * c, -b * d, a], [-d, c, 0.0], [-a * c, -a * d, -b]])
+
+
 @pytest.mark.parametrize(("case", "east"), [("07", 20.0), ("08", 70.0)])
 def test_wind_carries_the_ball_along(case, east):
     """Cases 7 and 8: drag pulls towards the wind's velocity, 20 and 70 ft/s at the start."""
