@@ -60,6 +60,16 @@ WRONG = {
     "too few weights": (lambda: r.choice(KEY, 3, p=[1.0, 1.0]), ValueError, "shape (3,)"),
     "negative weights": (lambda: r.choice(KEY, 2, p=[1.0, -1.0]), ValueError, "negative"),
     "no weight": (lambda: r.choice(KEY, 2, p=[0.0, 0.0]), ValueError, "zero"),
+    "too few entries with a weight": (
+        lambda: r.choice(KEY, 4, 3, replace=False, p=[0.5, 0.0, 0.5, 0.0]),
+        ValueError,
+        "only 2 of 4 have a p above zero",
+    ),
+    "weights with an infinite sum": (
+        lambda: r.choice(KEY, 2, p=[1.5e308, 1.5e308]),
+        ValueError,
+        "also its sum",
+    ),
     "a float to permute": (lambda: r.permutation(KEY, 2.5), ValueError, "static int"),
     "a mean that does not fit": (
         lambda: r.multivariate_normal(KEY, np.zeros(2), np.eye(3)),
@@ -118,6 +128,24 @@ def test_narrow_integers():
     assert r.integers(KEY, np.uint8(200)) == r.integers(KEY, 200)
     with pytest.raises(ValueError, match=r"high must be below 2\^63"):
         r.integers(KEY, 0, np.uint64(2**63))
+
+
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("p", [[0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [1.0, np.nan, 1.0]])
+def test_wrong_probabilities_of_a_recording_draw_nothing(replace, p):
+    def draw(key, p):
+        values = np.array([2.0, 3.0, 5.0])
+        return r.choice(key, values, 2, replace, p), r.choice(key, 3, 2, replace, p)
+
+    numbers, places = arc.compile(draw)(KEY, np.array(p))
+    assert np.isnan(numbers).all()
+    assert (places == np.iinfo(np.int64).min).all()
+
+
+def test_too_few_probabilities_above_zero_in_a_recording():
+    draw = arc.compile(lambda key, p: r.choice(key, np.arange(3.0), 2, replace=False, p=p))
+    assert np.isnan(draw(KEY, np.array([0.0, 1.0, 0.0]))).all()
+    assert set(draw(KEY, np.array([0.0, 1.0, 1e-320]))) == {1.0, 2.0}
 
 
 def test_wrong_parameters_of_a_recording_are_nan():

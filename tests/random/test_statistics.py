@@ -45,3 +45,27 @@ def test_exponential_numbers_are_positive_and_fine_at_both_ends():
 
     ends = _exponentials(np.array([0, np.iinfo(np.int64).min], dtype=np.int64))
     np.testing.assert_allclose(ends, [2.0**-65, 65 * np.log(2.0)], rtol=1e-13)
+
+
+@pytest.mark.parametrize("weights", [[0.0, 3.0, 1.0, 0.0, 2.0], [1e-308, 0.0, 1e-308, 5e-324]])
+def test_entries_without_probability_are_never_drawn(weights):
+    p = np.array(weights)
+    able = np.flatnonzero(p)
+    for count in range(1, len(able) + 1):
+        for seed in range(20):
+            drawn = arc.random.choice(arc.random.key(seed), len(p), count, replace=False, p=p)
+            assert set(drawn) <= set(able)
+            assert len(set(drawn)) == count
+
+
+def test_weighted_draws_without_replacement():
+    """Ordered pairs: the first with p_i, the second with p_j / (1 - p_i)."""
+    p = np.array([0.5, 0.0, 0.3, 0.2])
+    keys = arc.random.split(arc.random.key(7), 40_000)
+    pairs = arc.vmap(lambda key: arc.random.choice(key, 4, 2, replace=False, p=p))(keys)
+    counts = np.bincount(4 * pairs[:, 0] + pairs[:, 1], minlength=16)
+    expected = np.outer(p, p) / (1.0 - p)[:, None] * (1.0 - np.eye(4))
+    possible = expected.ravel() > 0.0
+    assert counts[~possible].sum() == 0
+    found = stats.chisquare(counts[possible], len(keys) * expected.ravel()[possible])
+    assert 1e-4 < found.pvalue < 1.0 - 1e-4

@@ -145,9 +145,11 @@ def permutation(key: Any, x: Any) -> Any:
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
     """Return entries of `a` (its rows; the numbers below it for an int), of shape `shape`.
 
-    `p` (n,) are relative probabilities, scaled to a sum of one; None means equal ones. With
-    ``replace=False`` no entry comes twice; with `p` as well, entries are drawn one after the
-    other from those left.
+    `p` (n,) are relative probabilities, scaled to a sum of one; None means equal ones. An entry
+    with probability zero is never drawn. With ``replace=False`` no entry comes twice; with `p` as
+    well, entries are drawn one after the other from those left, and there must be as many entries
+    with a probability above zero as are drawn. Wrong probabilities raise. In a recording, where
+    they are not known yet, they give nan; the least int64 where entries are whole numbers, False where they are booleans.
 
     >>> from archimedes.random import key
     >>> choice(key(0), np.array([2.0, 3.0, 5.0]), shape=4, p=[0.5, 0.25, 0.25])
@@ -158,8 +160,9 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     n, count = len(values), math.prod(shape)
     if (count and not n) or (count > n and not replace):
         raise ValueError(f"{what}: {count} entries cannot be chosen from {n} with {replace=}")
+    sound = True
     if p is not None:
-        p = _probabilities(p, n, what)
+        p, sound = _probabilities(p, n, min(count, 1) if replace else count, what)
     if replace and p is None:
         places = integers(key, 0, n, shape) if count else np.zeros(shape, dtype=np.int64)
     elif replace:
@@ -169,17 +172,42 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         places = _ranks(random_words(key, (n,)))[:count].reshape(shape)
     else:
         # Clocks that ring at rate p: the order in which they ring is the order of such draws.
-        places = np.argsort(exponential(key, (n,)) / p, kind="stable")[:count].reshape(shape)
-    return _take(values, places)
+        # Those of rate zero never ring; the slowest others do so at a finite time.
+        with np.errstate(over="ignore"):
+            times = exponential(key, (n,)) / np.where(p > 0.0, p, 1.0)
+        times = np.where(p > 0.0, np.minimum(times, np.finfo(np.float64).max), np.inf)
+        places = np.argsort(times, kind="stable")[:count].reshape(shape)
+    chosen = _take(values, places)
+    return chosen if sound is True else np.where(sound, chosen, _missing(chosen))
 
 
-def _probabilities(p: Any, n: int, what: str) -> Any:
+def _probabilities(p: Any, n: int, needed: int, what: str) -> tuple[Any, Any]:
+    """Return p and whether it is sound: True where it is known, a traced bool where it is not."""
     p = as_array(p, np.float64)
     if np.shape(p) != (n,):
         raise ValueError(f"{what}: p must have shape ({n},), got {np.shape(p)}")
-    if not (all_true(p >= 0.0) and all_true(np.isfinite(p)) and all_true(np.sum(p) > 0.0)):
-        raise ValueError(f"{what}: p must be finite, not negative, and not all zero, got {p!r}")
-    return p
+    with np.errstate(over="ignore", invalid="ignore"):
+        usable = np.all(p >= 0.0) & np.isfinite(np.sum(p))
+    above_zero = np.sum(p > 0.0)
+    if is_traced(p):
+        return p, usable & (above_zero >= needed)
+    if not (usable and (above_zero or not n)):
+        raise ValueError(
+            f"{what}: p must be finite, also its sum, not negative, and not all zero, got {p!r}"
+        )
+    if above_zero < needed:
+        raise ValueError(
+            f"{what}: {needed} entries cannot be chosen without replacement: only {above_zero} of "
+            f"{n} have a p above zero, got p={p!r}"
+        )
+    return p, True
+
+
+def _missing(values: Any) -> Any:
+    """Return what stands for entries that cannot be chosen: nan, or the least whole number."""
+    if values.dtype.kind == "b":
+        return False
+    return np.nan if values.dtype.kind == "f" else np.iinfo(values.dtype).min
 
 
 def _search(steps: Any, u: Any) -> Any:
