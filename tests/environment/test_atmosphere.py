@@ -117,6 +117,27 @@ def test_hot_and_cold_days_keep_the_pressure():
         assert air.density == pytest.approx(air.pressure / (GAS_CONSTANT * T), rel=1e-14)
 
 
+@pytest.mark.parametrize("model", [StandardAtmosphere1976, SmoothAtmosphere])
+def test_offsets_below_absolute_zero(model):
+    """Known offsets raise; in recorded code what would be below absolute zero is nan."""
+    for offset in (-300.0, -187.0, np.nan, np.inf, np.array([0.0, -200.0])):
+        with pytest.raises(ValueError, match=f"{model.__name__}.temperature_offset must be"):
+            model(temperature_offset=offset)
+    z = np.linspace(-5e3, 1e5, 1001)
+    cold = model(temperature_offset=-186.0)(z)
+    assert (cold.temperature > 0.0).all()
+    assert (cold.density > 0.0).all()
+
+    def air(alt, offset):
+        found = model(temperature_offset=offset)(alt)
+        return found.density, found.speed_of_sound, found.dynamic_viscosity
+
+    for backend in ("interpreter", "llvm"):
+        recorded = arc.compile(air, backend=backend)
+        assert np.isnan(recorded(0.0, -300.0)).all()
+        np.testing.assert_allclose(recorded(0.0, -100.0), air(0.0, -100.0), rtol=1e-13)
+
+
 def test_beyond_the_range_the_ends_hold():
     assert STANDARD(2e6).density == STANDARD(1e6).density
     assert STANDARD(-9000.0).pressure == STANDARD(-5000.0).pressure

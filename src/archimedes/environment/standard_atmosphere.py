@@ -18,7 +18,7 @@ from archimedes.environment import upper_atmosphere_table as table
 from archimedes.environment.air import GAS_CONSTANT, Air
 from archimedes.function import interpolant
 from archimedes.spatial.components import as_array
-from archimedes.spatial.validation import check_finite
+from archimedes.spatial.validation import check_finite, concrete
 from archimedes.tree import field, struct
 
 __all__ = ["SmoothAtmosphere", "StandardAtmosphere1976"]
@@ -120,9 +120,27 @@ def diffusive(z: Any) -> tuple[Any, Any, Any]:
     return T, p, p * _molar_mass(km) / (8314.32 * T)
 
 
+#: In K; neither atmosphere is anywhere colder: 186.87 K near 90 km, 186.70 K where it is smooth.
+COLDEST = 186.6
+
+
+def check_temperature_offset(offset: Any, name: str) -> None:
+    """Raise where a known offset takes the coldest air to absolute zero, or is not finite."""
+    values = concrete(offset)
+    if values is not None and not np.all((values > -COLDEST) & np.isfinite(values)):
+        raise ValueError(
+            f"{name} must be finite and above -{COLDEST} K, got {offset}: it is added to the "
+            "standard temperature, which is 288.15 K at sea level and 187 K at its coldest, near "
+            "90 km. A temperature in degrees Celsius at sea level is the offset plus 15"
+        )
+
+
 def warmed(T: Any, p: Any, rho: Any, offset: Any) -> Air:
     """Return the air with its temperature raised at the same pressure: a hot or cold day."""
-    return Air.of(T + offset, p, rho * T / (T + offset))
+    warm = T + offset
+    if concrete(offset) is None:  # a known offset has been checked
+        warm = np.where(warm > 0.0, warm, np.nan)
+    return Air.of(warm, p, rho * T / warm)
 
 
 def check_altitude(alt: Any) -> Any:
@@ -137,7 +155,8 @@ class StandardAtmosphere1976:
     """Air at a geometric altitude in m; callable, for scalars and arrays.
 
     `temperature_offset` in K makes a hot or a cold day: pressure stays that of the standard at
-    each altitude, density follows. Beyond -5 km and 1,000 km the values at the ends hold. Speed of
+    each altitude, density follows. It must be above -186.6 K; in recorded code, where it may not be
+    known yet, air at or below absolute zero is nan. Beyond -5 km and 1,000 km the values at the ends hold. Speed of
     sound and viscosity are defined up to 86 km; above, the same formulas are carried on.
 
     >>> from archimedes.environment import StandardAtmosphere1976
@@ -147,6 +166,12 @@ class StandardAtmosphere1976:
     """
 
     temperature_offset: float = field(units="K", default=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the offset where it is known."""
+        check_temperature_offset(
+            self.temperature_offset, "StandardAtmosphere1976.temperature_offset"
+        )
 
     def __call__(self, alt: Any) -> Air:
         """Return the air at altitudes `alt` in m."""
@@ -185,6 +210,10 @@ class SmoothAtmosphere:
     """
 
     temperature_offset: float = field(units="K", default=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the offset where it is known."""
+        check_temperature_offset(self.temperature_offset, "SmoothAtmosphere.temperature_offset")
 
     def __call__(self, alt: Any) -> Air:
         """Return the air at altitudes `alt` in m."""
