@@ -172,3 +172,71 @@ def test_a_state_without_numbers(x0):
     for solve in (arc.solve_ode, arc.odeint):
         with pytest.raises(ValueError, match="x0 has no numbers in it"):
             solve(lambda t, x: x, (0.0, 1.0), x0)
+
+
+@arc.struct
+class Ball:
+    height: float
+    speed: float
+
+
+def fall(t, x):
+    return Ball(x.speed, -9.81)
+
+
+BALL, LANDING = Ball(1.0, 0.0), np.sqrt(2.0 / 9.81)
+NAN_SPEED = Event(lambda t, x: x.height, -1, reset=lambda t, x: Ball(0.0, x.speed * np.nan))
+
+
+def test_a_reset_that_gives_nan_ends_the_solve_at_once():
+    found = arc.solve_ode(fall, (0.0, 5.0), BALL, events=[lambda t, x: x.height - 9.0, NAN_SPEED])
+    assert found.status == -7 and not found.success
+    assert "the reset of events[1] gave x.speed = nan at t = 0.4515" in found.message
+    assert found.t[-1] == pytest.approx(LANDING, abs=1e-9)
+    assert found.stats["steps"] < 100
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_reset_that_the_derivative_does_not_see(value):
+    # The derivative does not read the height: nothing but the state itself is nan.
+    event = Event(lambda t, x: x[0], reset=lambda t, x: np.array([value, x[1]]))
+    x0 = [-1.0, 0.0]
+    for options in ({}, {"dt": 0.1, "method": "rk4"}, {"method": "rodas5p"}):
+        given = {"events": event, "max_steps": 5000, **options}
+        found = arc.solve_ode(lambda t, x: np.array([1.0, 2.0]), (0.0, 3.0), x0, **given)
+        assert found.status == -7, found.message
+        assert f"gave x[0] = {value} at t = " in found.message and "max_steps" not in found.message
+
+
+def test_a_reset_that_gives_nan_in_one_of_a_batch():
+    event = Event(lambda t, x: x[0], reset=lambda t, x: np.where(x[1] > 5.0, np.nan, x + 10.0))
+    x0 = np.array([[-1.0, 0.0], [-1.0, 9.0], [-1.0, 1.0]])
+    found = arc.solve_ode(lambda t, x: np.ones(2), (0.0, 3.0), x0, events=event, in_axes=0)
+    assert found.status.tolist() == [0, -7, 0]
+    assert "instance 1: the reset of events[0] gave x[0] = nan, x[1] = nan" in found.message
+
+
+def test_a_reset_that_gives_nan_in_recorded_code_and_with_inputs():
+    def end(height):
+        return arc.odeint(fall, (0.0, 5.0), Ball(height, 0.0), events=NAN_SPEED, full_output=True)
+
+    x, info = arc.compile(end)(1.0)
+    assert info.status == -7 and np.isnan(x.speed)
+    with pytest.raises(arc.SimulationError, match=r"the reset of events\[0\] gave x.speed = nan"):
+        arc.odeint(fall, (0.0, 5.0), BALL, events=NAN_SPEED)
+    event = Event(lambda t, x, u: x.height, -1, reset=lambda t, x, u: Ball(np.nan, 0.0))
+    driven = {"events": event, "inputs": lambda t: 0.0 * t}
+    found = arc.solve_ode(lambda t, x, u: fall(t, x), (0.0, 5.0), BALL, **driven)
+    assert "the reset of events[0] gave x.height = nan at t = 0.4515" in found.message
+
+
+def test_a_terminal_event_whose_reset_gives_nan_is_no_success():
+    event = Event(lambda t, x: x - 0.5, terminal=True, reset=lambda t, x: x * np.nan)
+    found = arc.solve_ode(lambda t, x: -x, (0.0, 5.0), 1.0, events=event)
+    assert found.status == -7 and "gave x = nan" in found.message
+
+
+def test_a_sampled_part_that_gives_nan_ends_the_solve_at_once():
+    part = arc.Sampled(lambda t, x, u: np.where(t > 0.5, np.nan, 0.0), 0.0, dt=0.25)
+    found = arc.solve_ode(lambda t, x, u: -x, (0.0, 5.0), 1.0, sampled=part, max_steps=5000)
+    assert found.status == -2 and found.t[-1] == pytest.approx(0.75)

@@ -15,6 +15,7 @@ __all__ = [
     "INTERRUPTED",
     "MANY_STEPS",
     "NON_FINITE",
+    "RESET_NON_FINITE",
     "RUNNING",
     "SETTLED",
     "STEP_UNDERFLOW",
@@ -38,6 +39,7 @@ TOO_MANY_STEPS = -3
 INTERRUPTED = -4
 CHATTERING = -5
 UNORDERED = -6
+RESET_NON_FINITE = -7
 
 _MESSAGES = {
     FINISHED: "the end of the time span was reached",
@@ -60,6 +62,9 @@ _MESSAGES = {
         "(Zeno) or chatter. Give a band between on and off, end the motion with a terminal event, "
         "or model what happens there; the part before is good"
     ),
+    RESET_NON_FINITE: (
+        "{reset} at t = {t:.17g}, with which no solve can go on: the part before is good"
+    ),
     UNORDERED: "t_eval is not sorted in the direction of t_span, or outside it",
     INTERRUPTED: "interrupted at t = {t:.17g}: the part before is good",
 }
@@ -81,18 +86,25 @@ _LOOKS = (
 
 
 def message_of(
-    status: int, t: float, max_steps: int = 0, stiff: bool = False, looks: bool = False
+    status: int,
+    t: float,
+    max_steps: int = 0,
+    stiff: bool = False,
+    looks: bool = False,
+    reset: str = "the reset of an event gave nan or infinity",
 ) -> str:
     """Return the message of a status at the time t; ``stiff`` if the method already is.
 
-    ``looks``: the method noticed that the system is.
+    ``looks``: the method noticed that the system is. ``reset``: which reset gave what.
 
     >>> message_of(FINISHED, 1.0)
     'the end of the time span was reached'
     """
     remedy = "" if stiff else _STIFF
     origin = _FAR.format(spacing=math.ulp(t)) if abs(t) > FAR else ""
-    text = _MESSAGES[status].format(t=t, max_steps=max_steps, remedy=remedy, origin=origin)
+    text = _MESSAGES[status].format(
+        t=t, max_steps=max_steps, remedy=remedy, origin=origin, reset=reset
+    )
     return text + _LOOKS if looks else text
 
 
@@ -101,7 +113,8 @@ class SolveInfo:
     """How a solve ended: whether with ``success``, and the ``status``.
 
     0 at the end of the span, 1 at a terminal event; failures: -1 step too small, -2 nan or
-    infinite, -3 too many steps, -5 events without time between them, -6 ``t_eval`` out of order.
+    infinite, -3 too many steps, -5 events without time between them, -6 ``t_eval`` out of order,
+    -7 a reset that gave nan or infinity.
     ``t``: the time reached; ``steps``: how many steps were made.
 
     >>> import archimedes as arc

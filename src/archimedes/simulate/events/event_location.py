@@ -29,6 +29,7 @@ from archimedes.simulate.statuses import (
     EVENT,
     FINISHED,
     NON_FINITE,
+    RESET_NON_FINITE,
     RUNNING,
     SETTLED,
 )
@@ -144,6 +145,9 @@ def _fire(plan: Any, setup: Any, args: Any, run: Any, begin: Any, path: Path, cr
     status = np.where(t_e == setup.t_end, FINISHED, status)
     worn = (signals.near >= NEAR_COUNT) | (signals.close >= CLOSE_COUNT)
     status = np.where(ends, EVENT, np.where(worn, CHATTERING, status))
+    # Whatever ends here, a state that no reset should give is no success.
+    lost = np.all(np.isfinite(x_e)) & ~np.all(np.isfinite(x))
+    status = np.where(jumped & lost, RESET_NON_FINITE, status)
     part = h_e / path.h
     powers = np.stack([part ** (k + 1) for k in range(len(run.dense))])
     return tree.replace(

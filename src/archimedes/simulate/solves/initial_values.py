@@ -29,9 +29,10 @@ from archimedes.simulate.solves.prepared_model import (
     model_of,
     setup_of,
 )
-from archimedes.simulate.statuses import MANY_STEPS, message_of
-from archimedes.simulate.stepping.run_state import Setup
+from archimedes.simulate.statuses import MANY_STEPS, RESET_NON_FINITE, message_of
+from archimedes.simulate.stepping.run_state import Plan, Setup
 from archimedes.simulate.stepping.solve_kernels import Kernels
+from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
 from archimedes.symbolic.core.trace import is_tracing
 
@@ -100,7 +101,7 @@ class Problem:
             u=None,
             y=None,
             status=status,
-            message=message_of(status, float(run.t), self.max_steps, plan.method.stiff, looks),
+            message=self._words(status, run, looks),
             stats=found.stats or _statistics(plan.method, run, int),
             dense=None if found.dense is None else found.dense[0],
             events=self._happened(found),
@@ -135,6 +136,15 @@ class Problem:
             events=events,
         )
 
+    def _words(self, status: int, run: Any, looks: bool = False, at: int | None = None) -> str:
+        """Return the message of a run that ended so; ``at``: which one of a batch it is."""
+        plan, t = self.kernels.plan, float(run.t if at is None else run.t[at])
+        if status != RESET_NON_FINITE:
+            return message_of(status, t, self.max_steps, plan.method.stiff, looks)
+        here = ... if at is None else at
+        x, fired = self._here(run.x)[here], self._here(run.signals.fired)[here]
+        return message_of(status, t, reset=_reset_that_failed(plan, x, fired))
+
     def _here(self, array: Any) -> np.ndarray:
         """Return an array as NumPy's."""
         host = isinstance(array, np.ndarray)
@@ -152,13 +162,23 @@ class Problem:
         if not bad.size:
             return f"all {count} instances reached their end{advice}"
         first = int(bad[0])
-        why = message_of(
-            int(found.status[first]),
-            float(found.run.t[first]),
-            self.max_steps,
-            self.kernels.plan.method.stiff,
-        )
+        why = self._words(int(found.status[first]), found.run, at=first)
         return f"{bad.size} of {count} instances failed; instance {first}: {why}{advice}"
+
+
+def _reset_that_failed(plan: Plan, x: np.ndarray, fired: np.ndarray) -> str:
+    """Say which event's reset gave nan or infinity, and in which component of the state."""
+    assert plan.events is not None
+    resets = [event.reset for event in plan.events.events]
+    numbers = [k for k, reset in enumerate(resets) if reset is not None and fired[k]]
+    state = plan.layout.unpack(x)
+    if hasattr(resets[numbers[0]], "written_as"):
+        state = state[0]  # the user's part of a larger state
+    names = [column.name for column in tree_columns(state, 0)]
+    found = {name: float(v) for name, v in zip(names, x) if not np.isfinite(v)}
+    values = ", ".join(f"{name} = {value}" for name, value in found.items())
+    which = " and ".join(f"events[{k}]" for k in numbers)
+    return f"the reset of {which} gave {values}"
 
 
 def _statistics(method: Method, run: Any, shown: Callable[[Any], Any]) -> dict[str, Any]:

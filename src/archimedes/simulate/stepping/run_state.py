@@ -116,7 +116,7 @@ def begin_run(plan: Plan, setup: Setup, t: Any, x: Any, args: tuple[Any, ...], d
         size = np.minimum(np.minimum(size, setup.max_step), np.abs(setup.t_end - t))
     else:
         size = setup.h
-    fine = np.all(np.isfinite(f0))
+    fine = np.all(np.isfinite(f0)) & np.all(np.isfinite(x))
     degree = method.dense_degree
     return Run(
         t=t * 1.0,

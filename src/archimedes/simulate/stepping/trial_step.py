@@ -212,7 +212,8 @@ def _refused(plan: Plan, setup: Setup, run: Run, aim: _Aim, step: Step, h_next: 
     failing = NON_FINITE if not plan.adaptive else RUNNING
     refused = np.where(aim.vanished | np.isfinite(np.sum(step.x)), STEP_UNDERFLOW, NON_FINITE)
     least = smallest_step(run.t, np.abs(setup.t_end - setup.t_start))
-    lost = aim.vanished | (np.abs(h_next) < least) | (run.t + h_next == aim.t_new)
+    # A step that is nan is no longer than the least one either.
+    lost = aim.vanished | ~(np.abs(h_next) >= least) | (run.t + h_next == aim.t_new)
     return np.where(lost, refused, failing)
 
 
