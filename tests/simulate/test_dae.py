@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.function.identity.store import store
 from archimedes.simulate.dae import SMALL, InconsistentStart, solve_dae
 from archimedes.simulate.dae_residuals import residual_of
 from archimedes.simulate.problem.state_layout import layout_of
 from archimedes.simulate.solves.initial_values import Problem
 from archimedes.simulate.solves.instances import one_instance
 from archimedes.simulate.statuses import INTERRUPTED, NON_FINITE, TOO_MANY_STEPS
-from archimedes.simulate.stepping import solve_kernels as kernels
 from archimedes.simulate.stepping.run_state import Setup
+from archimedes.simulate.stepping.solve_kernels import Kernels
 
 
 def circle(t, x, xdot):
@@ -80,7 +81,7 @@ def test_order_of_convergence_in_differential_and_algebraic_states():
     start = np.array([0.0, 1.0])
     equations = residual_of(residual, layout_of(start), ())
     plan = dataclasses.replace(equations.kernels().plan, adaptive=False)
-    fixed = kernels.Kernels(plan)
+    fixed = Kernels(plan)
     errors = []
     for h in (0.05, 0.025):
         setup = Setup(0.0, 1.2, h, np.inf, np.ones(2), np.ones(2), 0)
@@ -109,7 +110,7 @@ def test_masses_and_parameters_are_arguments_of_one_kernel():
         first = (1.0 - drive) * np.exp(-p) + drive * np.exp(-q)
         assert found.x["a"][-1] == pytest.approx([first, second], abs=1e-8)
         assert found.x["b"][-1] == pytest.approx(first + second, abs=1e-8)
-        count.append(len(kernels._kept))
+        count.append(len(store))
     assert count[0] == count[1]
 
 

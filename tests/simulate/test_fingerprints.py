@@ -9,8 +9,8 @@ import numpy as np
 
 from archimedes.function.identity import states as identity
 from archimedes.function.identity.states import fingerprint
+from archimedes.function.identity.store import store
 from archimedes.simulate import odeint
-from archimedes.simulate.stepping import solve_kernels as kernels
 
 SCALE = 1.0
 
@@ -39,9 +39,9 @@ def test_lambdas_written_anew_share_a_kernel_and_do_not_pile_up():
     count = []
     for _ in range(5):
         odeint(lambda t, x: -3.0 * x, (0.0, 1.0), 1.0, "bs3")
-        count.append(len(kernels._kept))
+        count.append(len(store))
     assert count == [count[0]] * 5
-    assert count[0] <= kernels.KEPT
+    assert count[0] <= store.size
 
 
 def test_what_makes_functions_different():

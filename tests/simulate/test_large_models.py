@@ -11,6 +11,7 @@ from scipy.sparse.linalg import spsolve
 import archimedes as arc
 from archimedes import Event
 from archimedes.backends.registry import get_backend
+from archimedes.function.identity.store import store
 from archimedes.simulate.sparse.block_factors import SparseSystem
 from archimedes.simulate.sparse.compressed import CompressedJacobian, grouped
 from archimedes.simulate.sparse.elimination import eliminated
@@ -23,7 +24,7 @@ def ring(t, x, a):
 
 def solved(monkeypatch, in_python, n=5, **options):
     monkeypatch.setattr(solve_kernels, "in_python", lambda plan: in_python)
-    solve_kernels._kept.clear()
+    store.clear()
     return arc.solve_ode(ring, (0.0, 4.0), np.linspace(0.0, 1.0, n), args=(1.3,), **options)
 
 
@@ -66,7 +67,7 @@ def test_sampled_parts_act_between_steps(monkeypatch):
 
     def run(where):
         monkeypatch.setattr(solve_kernels, "in_python", lambda plan: where)
-        solve_kernels._kept.clear()
+        store.clear()
         part = arc.Sampled(update, np.zeros(3), dt=0.25)
         return arc.solve_ode(model, (0.0, 1.0), np.arange(3.0), sampled=part)
 

@@ -6,6 +6,7 @@ from scipy.integrate import solve_ivp
 
 import archimedes as arc
 from archimedes import Event
+from archimedes.function.identity.store import store
 from archimedes.simulate.stepping import solve_kernels
 
 
@@ -33,7 +34,7 @@ def test_kernels_have_the_bits_of_steps_in_python(monkeypatch, way):
     found = []
     for where in (False, True):
         monkeypatch.setattr(solve_kernels, "in_python", lambda plan, where=where: where)
-        solve_kernels._kept.clear()
+        store.clear()
         start = np.linspace(0.0, 1.0, 100)
         found.append(arc.solve_ode(ring, span, start, args=(1.3,), rtol=1e-6, **WAYS[way]))
     kernel, python = found
@@ -47,9 +48,9 @@ def test_kernels_have_the_bits_of_steps_in_python(monkeypatch, way):
 def test_code_does_not_grow_with_the_state():
     sizes = []
     for n in (100, 1000):
-        solve_kernels._kept.clear()
+        store.clear()
         assert arc.solve_ode(ring, (0.0, 0.1), np.linspace(0.0, 1.0, n), args=(1.3,)).success
-        (kernels,) = solve_kernels._kept.values()
+        (kernels,) = store.values()
         repeated = kernels.made["one", False]
         (one,) = repeated._known.values()
         sizes.append(one.tiers.backend and one.kernel.figures().code_bytes)

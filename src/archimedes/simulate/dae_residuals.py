@@ -7,7 +7,6 @@ kernels of their own.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
@@ -15,7 +14,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import Compiled, jac, sparsity
-from archimedes.function.identity.states import Fingerprint, fingerprint
+from archimedes.function.identity.states import fingerprint
+from archimedes.function.identity.store import store
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
@@ -134,11 +134,6 @@ def _is_smooth(graph: Graph, inputs: Iterable[int]) -> bool:
     return True
 
 
-#: Kept between calls, the oldest is forgotten.
-_kept: OrderedDict[tuple[Fingerprint, Layout], _Functions] = OrderedDict()
-KEPT = 32
-
-
 class Residual:
     """F and its derivatives for given arguments."""
 
@@ -177,10 +172,9 @@ def residual_of(func: Callable[..., Any], layout: Layout, args: tuple[Any, ...])
     Form(algebraic=array([False,  True]), linear=True)
     """
     key = (fingerprint(func), layout)
-    found = _kept.get(key)
-    if found is None:
-        found = _kept.setdefault(key, _Functions(func, layout, key))
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    found.func = func
-    return Residual(found, args)
+
+    def renew(functions: _Functions) -> None:
+        functions.func = func
+
+    make = lambda: _Functions(func, layout, key)  # noqa: E731
+    return Residual(store.find(("residual", key), func, make, renew), args)

@@ -12,7 +12,7 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from archimedes.errors import TraceError
@@ -28,7 +28,15 @@ from archimedes.symbolic import is_tracing
 if TYPE_CHECKING:
     from archimedes.backends.memory_guard import Guard
 
-__all__ = ["Fingerprint", "Identity", "State", "changing_statics", "content_of", "fingerprint"]
+__all__ = [
+    "Fingerprint",
+    "Identity",
+    "State",
+    "changing_statics",
+    "content_of",
+    "fingerprint",
+    "reads_traced",
+]
 
 #: States that a function keeps, and functions whose states are kept for ``fingerprint``.
 STATES, REMEMBERED = 16, 64
@@ -246,8 +254,8 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
     >>> fingerprint(make(2.0)) == fingerprint(make(3.0))
     False
     """
-    # Functions and bound methods are found by identity, as other callables need not be.
-    by_identity = type(func) is FunctionType or type(func) is MethodType
+    # Only what is the same object where it is equal: other callables may change and stay equal.
+    by_identity = type(func) is MethodType or type(func).__hash__ is object.__hash__
     if by_identity and not is_tracing():
         found = _remembered_identity(func)
         if found is not None:
@@ -256,6 +264,11 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
     if not is_tracing():
         _check_traced(walk)
     return Fingerprint(walk.key)
+
+
+def reads_traced(func: Callable[..., Any] | None) -> bool:
+    """Return whether a function reads values of a recording."""
+    return func is not None and bool(Walk((func,)).traced)
 
 
 def _remembered_identity(func: Any) -> Identity | None:

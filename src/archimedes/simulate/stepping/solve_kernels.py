@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +15,7 @@ from archimedes.backends.registry import (
 )
 from archimedes.function import Compiled
 from archimedes.function.batching.repeats import Repeated
+from archimedes.function.identity.store import store
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
 from archimedes.simulate.stepping.solve_loops import (
     go_to_end,
@@ -36,12 +35,6 @@ __all__ = ["Kernels", "kernels_for", "native"]
 
 #: From this many numbers in a state on systems are sparse, where steps are made in Python.
 STEPWISE = 64
-
-#: Plans whose kernels are kept; the oldest is forgotten.
-KEPT = 64
-
-_kept: OrderedDict[Hashable, Kernels] = OrderedDict()
-_lock = threading.Lock()
 
 
 def in_python(plan: Plan) -> bool:
@@ -73,16 +66,10 @@ def native(
 class Kernels:
     """The loops of one plan as compiled functions, for one instance and for batches."""
 
-    def __init__(
-        self, plan: Plan, sources: Any = None, key: Hashable = None, backend: str = AUTO
-    ) -> None:
+    def __init__(self, plan: Plan, backend: str = AUTO) -> None:
         self.plan = plan
         #: What runs them.
         self.backend = get_backend(backend)
-        #: What it is kept under: the same object, which is found without comparing fingerprints.
-        self.key = key
-        #: The functions that the plan was made of.
-        self.sources = sources
         self._newer: Callable[[], Plan] | None = None
         self.made: dict[Any, Any] = {}
 
@@ -105,9 +92,9 @@ class Kernels:
         backend = AUTO if early and self.backend is default_backend() else self.backend.name
         return native(function, name or function.__name__, watch, backend, early, drafts)
 
-    def renew(self, plan: Callable[[], Plan], sources: Any) -> None:
+    def renew(self, plan: Callable[[], Plan]) -> None:
         """Record from now on what other functions, of the same content, are."""
-        self._newer, self.sources = plan, sources
+        self._newer = plan
 
     def current(self) -> Plan:
         """Return the plan to record now."""
@@ -281,18 +268,9 @@ def kernels_for(
     """
     # Solvers have checked the name that a user gave.
     backend = resolved(backend or check_backend("solve_ode", None))
-    key = (key, backend)
-    with _lock:
-        found = _kept.get(key)
-        if found is not None:
-            _kept.move_to_end(found.key)
-    if found is not None:
-        if found.sources != sources:
-            found.renew(plan, sources)
-        return found
-    made = Kernels(plan(), sources, key, backend)
-    with _lock:
-        found = _kept.setdefault(key, made)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    return found
+    return store.find(
+        ("kernels", key, backend),
+        sources,
+        lambda: Kernels(plan(), backend),
+        lambda kernels: kernels.renew(plan),
+    )

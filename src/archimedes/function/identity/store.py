@@ -1,0 +1,134 @@
+"""The store of recordings: what was made of users' functions, kept between calls.
+
+Everything that takes a user's function (``solve_ode``, ``minimize``, ``root``, ``trim``, ...)
+records and compiles something of it. ``prepared`` keeps that under the content of the function:
+its code and all that it reads. A second call with the same function, or with another one of the
+same content, such as a lambda that is written anew, finds it; a function that reads something
+else than before (another global, closure value or captured array) does not.
+
+What is kept is recorded with ``freeze=True``: it need not be compared again at each call, because
+it is looked up by content.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.identity.states import fingerprint, reads_traced
+from archimedes.symbolic import is_tracing
+
+__all__ = ["Current", "Store", "prepared", "store"]
+
+T = TypeVar("T")
+
+#: What is kept of this many functions; what was used longest ago is forgotten.
+KEPT = 128
+
+
+class Current:
+    """The functions to record now: of all those with the same content, the latest.
+
+    An older one may read something else by now, so that it must not be recorded later.
+    """
+
+    __slots__ = ("functions",)
+
+    def __init__(self, functions: tuple[Any, ...]) -> None:
+        self.functions = functions
+
+
+PARTS[Current] = lambda current: current.functions
+
+
+class _Entry(Generic[T]):
+    """What is kept: ``key`` is the object that it is found by without comparing content."""
+
+    __slots__ = ("key", "sources", "value")
+
+    def __init__(self, key: Hashable, sources: Any, value: T) -> None:
+        self.key, self.sources, self.value = key, sources, value
+
+
+class Store:
+    """What was made of functions, by their content."""
+
+    def __init__(self, size: int = KEPT) -> None:
+        self.size = size
+        self._entries: OrderedDict[Hashable, _Entry[Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def values(self) -> list[Any]:
+        """Return all that is kept, what was used last at the end."""
+        with self._lock:
+            return [entry.value for entry in self._entries.values()]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+    def find(
+        self,
+        key: Hashable,
+        sources: Any,
+        make: Callable[[], T],
+        renew: Callable[[T], None] | None = None,
+    ) -> T:
+        """Return what is kept under a key, or what ``make`` returns, which is kept from now on.
+
+        ``sources`` are the functions it is made of. Where others of the same content come,
+        ``renew`` is told: what is recorded from then on must not read the old ones.
+        """
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(entry.key)
+        if entry is None:
+            # No lock is held meanwhile: two threads may make the same, one of which is kept.
+            made = _Entry(key, sources, make())
+            with self._lock:
+                entry = self._entries.setdefault(key, made)
+                while len(self._entries) > self.size:
+                    self._entries.popitem(last=False)
+        if renew is not None and entry.sources != sources:
+            entry.sources = sources
+            renew(entry.value)
+        return entry.value
+
+
+#: The one for all.
+store = Store()
+
+
+def prepared(
+    kind: str, functions: tuple[Any, ...], settings: Hashable, make: Callable[[Current], T]
+) -> T:
+    """Return what ``make`` made of these functions and settings, in an earlier call if possible.
+
+    ``make`` is given the :class:`Current` functions, which it reads when something is recorded,
+    and returns recorded functions, or something that holds them. A function may be None.
+    Functions that read values of a recording under way belong to that one: nothing is kept.
+    """
+    if is_tracing() and any(map(reads_traced, functions)):
+        return make(Current(functions))
+    key = (kind, tuple(None if f is None else fingerprint(f) for f in functions), settings)
+    _, value = store.find(
+        key, functions, lambda: _with_current(make, functions), lambda kept: _renew(kept, functions)
+    )
+    return value
+
+
+def _with_current(make: Callable[[Current], T], functions: tuple[Any, ...]) -> tuple[Current, T]:
+    current = Current(functions)
+    return current, make(current)
+
+
+def _renew(kept: tuple[Current, Any], functions: tuple[Any, ...]) -> None:
+    kept[0].functions = functions
