@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.environment import ExponentialAtmosphere, J2Gravity, PointMassGravity
+from archimedes.environment import (
+    WGS84,
+    ExponentialAtmosphere,
+    J2Gravity,
+    PointMassGravity,
+    StandardAtmosphere1976,
+)
 from archimedes.spatial import Quaternion
 from archimedes.vehicles import Satellite
 from archimedes.vehicles.parts import Magnetorquers, ReactionWheels, Thrusters
@@ -137,6 +143,27 @@ def test_wheels_slew_to_an_attitude():
     assert np.linalg.norm(np.asarray(getattr(left, "array", left))) < 1e-3
     assert np.linalg.norm(run.x.w_B[-1]) < 1e-4
     assert np.abs(run.x.h).max() < 0.4
+
+
+@pytest.mark.parametrize("lat", [-90.0, -51.6, 0.0, 30.0, 90.0])
+def test_altitude_and_drag_are_those_over_the_ellipsoid(lat):
+    """400 km over any latitude: altitude 400 km, drag by the density of the air there."""
+    atmosphere = StandardAtmosphere1976()
+    satellite = arc.tree.replace(SMALL, atmosphere=atmosphere, area=0.5, gravity_gradient=False)
+    # Normal sections of the ellipsoid: the point of the surface, and 400 km along its normal.
+    a, b, s, c = 6378137.0, 6356752.314245179, np.sin(np.deg2rad(lat)), np.cos(np.deg2rad(lat))
+    root = np.hypot(a * c, b * s)
+    pos = np.array([a * a / root * c, 0.0, b * b / root * s]) + 4e5 * np.array([c, 0.0, s])
+    x = low_orbit().replace(pos=pos)
+    u = satellite.idle()
+    assert satellite.outputs(0.0, x, u).altitude == pytest.approx(4e5, abs=1e-6)
+    free = arc.tree.replace(satellite, atmosphere=None)
+    slowed = satellite.dynamics(0.0, x, u).vel - free.dynamics(0.0, x, u).vel
+    v = x.vel - np.cross([0.0, 0.0, WGS84.omega], pos)
+    rho = atmosphere(4e5).density
+    expected = -0.5 * rho * 0.5 * 2.2 / 20.0 * np.linalg.norm(v) * v
+    np.testing.assert_allclose(slowed, expected, rtol=1e-6, atol=1e-13)
+    check_everywhere(lambda pos: satellite.dynamics(0.0, x.replace(pos=pos), u).vel, pos)
 
 
 def test_drag_and_flattening_change_the_orbit():

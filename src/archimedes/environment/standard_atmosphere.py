@@ -155,9 +155,10 @@ class StandardAtmosphere1976:
     """Air at a geometric altitude in m; callable, for scalars and arrays.
 
     `temperature_offset` in K makes a hot or a cold day: pressure stays that of the standard at
-    each altitude, density follows. It must be above -186.6 K; in recorded code, where it may not be
-    known yet, air at or below absolute zero is nan. Beyond -5 km and 1,000 km the values at the ends hold. Speed of
-    sound and viscosity are defined up to 86 km; above, the same formulas are carried on.
+    each altitude, density follows. It must be above -186.6 K; in recorded code, where it may not
+    be known yet, air at or below absolute zero is nan. Beyond -5 km and 1,000 km the values at the
+    ends hold. Speed of sound and viscosity are defined up to 86 km; above, the same formulas are
+    carried on.
 
     >>> from archimedes.environment import StandardAtmosphere1976
     >>> air = StandardAtmosphere1976()(10000.0)

@@ -1,8 +1,8 @@
 """Where the Sun is, and how much of it a satellite sees.
 
-Source of the position: The Astronomical Almanac, section C, low-precision formulas: 0.01 degrees
-and 1e-4 au from 1950 to 2050. Source of the shadow: Montenbruck and Gill, Satellite Orbits, 2000,
-section 3.4.2.
+Legend: T is the time since J2000 in Julian millennia. Source of the position: the largest terms of
+the theory VSOP87 for the Earth, J. Meeus, Astronomical Algorithms, 2nd ed., 1998, chapter 25 and
+appendix III. Source of the shadow: Montenbruck and Gill, Satellite Orbits, 2000, section 3.4.2.
 """
 
 from __future__ import annotations
@@ -21,25 +21,72 @@ ASTRONOMICAL_UNIT = 149597870700.0
 SUN_RADIUS = 6.957e8
 
 
+#: Terms a cos(b + c T) of the Earth's longitude, 1e-8 rad, and of its distance, 1e-8 au; those of
+#: T times such a sum below. Each row is a, b, c.
+LONGITUDE = np.array(
+    [
+        (3341656.0, 4.6692568, 6283.0758500),
+        (34894.0, 4.62610, 12566.15170),
+        (3497.0, 2.7441, 5753.3849),
+        (3418.0, 2.8289, 3.5231),
+        (3136.0, 3.6277, 77713.7715),
+        (2676.0, 4.4181, 7860.4194),
+        (2343.0, 6.1352, 3930.2097),
+        (1324.0, 0.7425, 11506.7698),
+        (1273.0, 2.0371, 529.6910),
+        (1199.0, 1.1096, 1577.3435),
+        (990.0, 5.233, 5884.927),
+        (902.0, 2.045, 26.298),
+        (857.0, 3.508, 398.149),
+        (780.0, 1.179, 5223.694),
+        (753.0, 2.533, 5507.553),
+    ]
+)
+LONGITUDE_CHANGE = np.array([(206059.0, 2.678235, 6283.075850), (4303.0, 2.6351, 12566.1517)])
+DISTANCE = np.array(
+    [
+        (1670700.0, 3.0984635, 6283.0758500),
+        (13956.0, 3.05525, 12566.15170),
+        (3084.0, 5.1985, 77713.7715),
+        (1628.0, 1.1739, 5753.3849),
+        (1576.0, 2.8469, 7860.4194),
+        (925.0, 5.453, 11506.770),
+        (542.0, 4.564, 3930.210),
+    ]
+)
+DISTANCE_CHANGE = np.array([(103019.0, 1.107490, 6283.075850)])
+#: In 1e-8 rad: the Sun is seen where it was when its light left, behind its position by this much.
+ABERRATION = 9934.0
+
+
 def sun_position(day: Any, fraction: Any = 0.0) -> Any:
     """Return the position (..., 3) of the Sun from the Earth in m, for a Julian date.
 
-    Axes are inertial: the mean equator and equinox of date. The date is ``day + fraction``.
+    Axes are inertial: the mean equator and equinox of date. The direction is the one that light
+    comes from: the Sun itself is 0.0057 degrees further along its path. The date is ``day +
+    fraction``, in terrestrial time; UTC instead moves the Sun by less than 0.001 degrees. From 1800
+    to 2200 the direction is good to 0.002 degrees and the distance to 3e-5 au.
 
     >>> from archimedes.environment import sun_position
     >>> p = sun_position(2451545.0)
     >>> (p / 149597870700.0).round(3)
     array([ 0.177, -0.887, -0.385])
     """
-    n = (as_array(day, "day") - 2451545.0) + fraction
-    g = np.deg2rad((357.528 + 0.9856003 * n) % 360.0)
-    mean = (280.460 + 0.9856474 * n) % 360.0
-    lon = np.deg2rad(mean + 1.915 * np.sin(g) + 0.020 * np.sin(2.0 * g))
-    obliquity = np.deg2rad(23.439 - 4e-7 * n)
-    distance = ASTRONOMICAL_UNIT * (1.00014 - 0.01671 * np.cos(g) - 0.00014 * np.cos(2.0 * g))
+    T = ((as_array(day, "day") - 2451545.0) + fraction) / 365250.0
+    mean = 175347046.0 - ABERRATION + 628331966747.0 * T + 52919.0 * T * T
+    seen_from_sun = 1e-8 * (mean + _sum(LONGITUDE, T) + T * _sum(LONGITUDE_CHANGE, T))
+    lon = np.pi + seen_from_sun
+    distance = 1.00013989 + 1e-8 * (_sum(DISTANCE, T) + T * _sum(DISTANCE_CHANGE, T))
+    obliquity = np.deg2rad(23.4392911 - 0.130042 * T)
     across = np.sin(lon)
     direction = [np.cos(lon), np.cos(obliquity) * across, np.sin(obliquity) * across]
-    return distance[..., None] * np.stack(direction, axis=-1)
+    return (ASTRONOMICAL_UNIT * distance)[..., None] * np.stack(direction, axis=-1)
+
+
+def _sum(terms: np.ndarray, T: Any) -> Any:
+    """Return the sum of a cos(b + c T) over the rows a, b, c."""
+    a, b, c = terms.T
+    return np.sum(a * np.cos(b + c * T[..., None]), axis=-1)
 
 
 def sunlit_fraction(p: Any, sun: Any, radius: Any = WGS84.a) -> Any:

@@ -149,7 +149,8 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     with probability zero is never drawn. With ``replace=False`` no entry comes twice; with `p` as
     well, entries are drawn one after the other from those left, and there must be as many entries
     with a probability above zero as are drawn. Wrong probabilities raise. In a recording, where
-    they are not known yet, they give nan; the least int64 where entries are whole numbers, False where they are booleans.
+    they are not known yet, they give nan; the least int64 where entries are whole numbers, False
+    where they are booleans.
 
     >>> from archimedes.random import key
     >>> choice(key(0), np.array([2.0, 3.0, 5.0]), shape=4, p=[0.5, 0.25, 0.25])

@@ -3,7 +3,7 @@
 Legend: I are inertial axes with their origin at the planet's centre; pos and vel are in them, att
 is the attitude of the body in them, h the momenta of the wheels relative to the body. Left out:
 flexible parts, slosh, the pressure of light, the loss of mass; drag acts along the velocity through
-air that turns with the planet.
+air that turns with the planet, whose density is that at the height over the WGS84 ellipsoid.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from archimedes.environment import (
     MagneticDipole,
     PointMassGravity,
     earth_attitude,
+    ecef_to_geodetic,
     gravity_gradient_torque,
 )
 from archimedes.spatial.components import as_array, cross, matvec
@@ -81,7 +82,7 @@ class Satellite:
 
     @struct
     class Output:
-        """Magnetic field in body axes, angular momentum in inertial axes, energies."""
+        """Magnetic field in body axes, angular momentum in inertial axes, geodetic altitude."""
 
         B_B: Any = field(units="T")
         momentum: Any = field(units="N m s")
@@ -125,7 +126,7 @@ class Satellite:
         return Satellite.Output(
             B_B=self._field(earth, x),
             momentum=x.att.rotate(turning, inverse=True),
-            altitude=np.sqrt(np.sum(x.pos * x.pos)) - WGS84.a,
+            altitude=_altitude(x),
         )
 
     def _field(self, earth: Any, x: Any) -> Any:
@@ -141,6 +142,10 @@ class Satellite:
         if self.atmosphere is None:
             return np.zeros(3)
         v = x.vel - cross(self.omega * np.array([0.0, 0.0, 1.0]), x.pos)
-        altitude = np.sqrt(np.sum(x.pos * x.pos)) - WGS84.a
-        rho = self.atmosphere(altitude).density
+        rho = self.atmosphere(_altitude(x)).density
         return -0.5 * rho * self.area * self.drag / self.mass * np.sqrt(np.sum(v * v)) * v
+
+
+def _altitude(x: Any) -> Any:
+    """Return the height over the ellipsoid, which turning about its axis does not change."""
+    return ecef_to_geodetic(x.pos)[2]
