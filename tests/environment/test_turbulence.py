@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_discrete_lyapunov
 from scipy.signal import welch
 
 import archimedes as arc
@@ -13,6 +14,7 @@ from tests.environment.backends import check_everywhere
 
 V, ALT = 50.0, 300.0
 MODELS = [DrydenTurbulence, VonKarmanTurbulence]
+SPECIFICATIONS = ["MIL-F-8785C", "MIL-HDBK-1797"]
 
 
 def flights(air, count, steps, dt, seed=0):
@@ -66,14 +68,102 @@ def test_spectra(model):
             assert abs(ratio - 1.0) < 4.0 * error + 0.06, (axis, low, ratio)
 
 
-def test_rolling_gusts_have_the_variance_of_the_specification():
-    air = DrydenTurbulence(wingspan=10.0)
+def published_spectra(model, specification, w, b, altitude):
+    """One-sided spectra of u, v, w, p, q, r over w in rad/s, as each specification prints them.
+
+    Lengths and intensities too are the printed ones, in ft, for 15 m/s at 20 ft, below 1,000 ft.
+    """
+    h = altitude / 0.3048
+    sigma_w = 1.5
+    sigma_u = sigma_v = sigma_w / (0.177 + 0.000823 * h) ** 0.4
+    L_u = 0.3048 * h / (0.177 + 0.000823 * h) ** 1.2
+    if specification == "MIL-F-8785C":
+        L_v, L_w = L_u, altitude
+        roll = 0.8 * (np.pi * L_w / (4 * b)) ** (1 / 3) / (V * L_w)
+    else:
+        L_v, L_w = L_u / 2, altitude / 2
+        roll = 0.8 * (2 * np.pi * L_w / (4 * b)) ** (1 / 3) / (2 * V * L_w)
+
+    def across(sigma, L):
+        x, scale = L * w / V, sigma**2 * L / (np.pi * V)
+        if specification == "MIL-F-8785C" and model is DrydenTurbulence:
+            return scale * (1 + 3 * x**2) / (1 + x**2) ** 2
+        if specification == "MIL-F-8785C":
+            return scale * (1 + 8 / 3 * (1.339 * x) ** 2) / (1 + (1.339 * x) ** 2) ** (11 / 6)
+        if model is DrydenTurbulence:
+            return 2 * scale * (1 + 12 * x**2) / (1 + 4 * x**2) ** 2
+        return 2 * scale * (1 + 8 / 3 * (2.678 * x) ** 2) / (1 + (2.678 * x) ** 2) ** (11 / 6)
+
+    x = L_u * w / V
+    along = 1 / (1 + x**2) if model is DrydenTurbulence else (1 + (1.339 * x) ** 2) ** (-5 / 6)
+    v, up = across(sigma_v, L_v), across(sigma_w, L_w)
+    four, three = (n * b * w / (np.pi * V) for n in (4, 3))
+    return {
+        "u": 2 * sigma_u**2 * L_u / (np.pi * V) * along,
+        "v": v,
+        "w": up,
+        "p": sigma_w**2 * roll / (1 + four**2),
+        "q": (w / V) ** 2 / (1 + four**2) * up,
+        "r": (w / V) ** 2 / (1 + three**2) * v,
+    }
+
+
+def linear_steps(air, altitude, dt):
+    """A, B, C, D of x+ = A x + B noise, gust = C x + D noise, at one airspeed and altitude."""
+    flat, unravel = tree.ravel(air.initial())
+
+    def step(z, noise):
+        x, gust = air.step(unravel(z), noise, V, altitude, dt)
+        return np.concatenate([tree.ravel(x)[0], gust.v_B, gust.w_B])
+
+    by_state, by_noise = arc.jac(step, argnums=(0, 1))(flat, np.zeros(4))
+    n = len(flat)
+    return by_state[:n], by_noise[:n], by_state[n:], by_noise[n:]
+
+
+@pytest.mark.parametrize("specification", SPECIFICATIONS)
+@pytest.mark.parametrize("model", MODELS)
+def test_transfer_functions_against_the_published_spectra(model, specification):
+    """|H|^2 of the filters as they are stepped, with white noise of spectrum dt / pi."""
+    b, altitude, dt = 10.0, 200.0, 0.005
+    air = model(wingspan=b, specification=specification)
+    A, B, C, D = linear_steps(air, altitude, dt)
+    w = np.geomspace(0.02, 40.0, 60)
+    z = np.exp(1j * w * dt)
+    H = [C @ np.linalg.solve(zk * np.eye(len(A)) - A, B) + D for zk in z]
+    power = np.sum(np.abs(H) ** 2, axis=-1) * dt / np.pi
+    # Dryden's filters are exact but for sampling, (w dt)^2 / 12; von Karman's are fits.
+    tolerance = 0.006 if model is DrydenTurbulence else 0.022
+    for k, (name, expected) in enumerate(
+        published_spectra(model, specification, w, b, altitude).items()
+    ):
+        assert np.abs(power[:, k] / expected - 1.0).max() < tolerance, name
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.02, 0.5])
+@pytest.mark.parametrize("specification", SPECIFICATIONS)
+@pytest.mark.parametrize("model", MODELS)
+def test_variances_of_the_specification_for_any_step(model, specification, dt):
+    """By the Lyapunov equation of the steps: sigma^2, and the integral of the rolling spectrum."""
+    b, altitude = 10.0, 200.0
+    air = model(wingspan=b, specification=specification)
+    A, B, C, D = linear_steps(air, altitude, dt)
+    P = solve_discrete_lyapunov(A, B @ B.T)
+    variance = np.diag(C @ P @ C.T + D @ D.T)
+    roll = published_spectra(model, specification, np.zeros(1), b, altitude)["p"]
+    sigma = np.array([1.5 / (0.177 + 0.000823 * altitude / 0.3048) ** 0.4] * 2 + [1.5])
+    np.testing.assert_allclose(variance[:3], sigma**2, rtol=1e-6)
+    # The integral of 1 / (1 + (w T)^2) is pi / (2 T), T = 4 b / (pi V).
+    np.testing.assert_allclose(variance[3], roll * np.pi**2 * V / (8 * b), rtol=1e-9)
+
+
+@pytest.mark.parametrize("specification", SPECIFICATIONS)
+def test_rolling_gusts_have_the_variance_of_the_specification(specification):
+    air = DrydenTurbulence(wingspan=10.0, specification=specification)
     roll = flights(air, 1000, 60, 0.2)[20:, :, 3]
-    w = np.linspace(0.0, 4000.0, 2_000_001)
-    L, sigma, b = float(air.lengths(ALT)[2]), float(air.intensities(ALT)[2]), 10.0
-    density = sigma**2 / (V * L) * 0.8 * (np.pi * L / (4 * b)) ** (1 / 3)
-    expected = np.trapezoid(density / (1 + (4 * b * w / (np.pi * V)) ** 2), w)
-    assert np.var(roll) == pytest.approx(expected, rel=0.05)
+    w = np.linspace(0.0, 4000.0, 200_001)
+    density = published_spectra(DrydenTurbulence, specification, w, 10.0, ALT)["p"]
+    assert np.var(roll) == pytest.approx(np.trapezoid(density, w), rel=0.05)
 
 
 def test_pitching_and_yawing_gusts_are_slopes_of_the_others():
@@ -87,7 +177,7 @@ def test_pitching_and_yawing_gusts_are_slopes_of_the_others():
         )
 
 
-@pytest.mark.parametrize("spec", ["MIL-F-8785C", "MIL-HDBK-1797"])
+@pytest.mark.parametrize("spec", SPECIFICATIONS)
 @pytest.mark.parametrize("model", MODELS)
 def test_scales_by_altitude(model, spec):
     air = model(wingspan=10.0, wind_20ft=15.0, probability=1e-3, specification=spec)

@@ -15,6 +15,7 @@ import numpy as np
 
 from archimedes.environment.gravity import check_positive
 from archimedes.environment.turbulence_scales import (
+    CROSS_FACTOR,
     EXCEEDANCE,
     SPECIFICATIONS,
     intensities,
@@ -123,7 +124,11 @@ class Turbulence:
         return Turbulence.State(along, cross, cross.copy(), 0.0, 0.0, 0.0)
 
     def lengths(self, alt: Any) -> tuple[Any, Any, Any]:
-        """Return the scale lengths (L_u, L_v, L_w) in m at an altitude over ground in m."""
+        """Return the scale lengths (L_u, L_v, L_w) in m at an altitude over ground in m.
+
+        Those of MIL-HDBK-1797 across are half of those of MIL-F-8785C; its spectra, written with
+        2 L_v and 2 L_w, are the same.
+        """
         return lengths(as_array(alt, "alt"), self.spectrum, self.specification)
 
     def intensities(self, alt: Any) -> tuple[Any, Any, Any]:
@@ -138,7 +143,9 @@ class Turbulence:
         """
         noise = check_vector(noise, 4, "noise")
         along, cross = FILTERS[self.spectrum]
-        L, sigma = self.lengths(alt), self.intensities(alt)
+        (L_u, L_v, L_w), sigma = self.lengths(alt), self.intensities(alt)
+        factor = CROSS_FACTOR[self.specification]
+        L = (L_u, factor * L_v, factor * L_w)  # as the formulas of the specification have them
         shapes = zip((along, cross, cross), (x.u, x.v, x.w), (noise[0], noise[1], noise[2]), L)
         moved = [f.advance(part, n, airspeed * dt / scale) for f, part, n, scale in shapes]
         u, v, w = (s * y for s, (_, y) in zip(sigma, moved))
@@ -154,15 +161,18 @@ class Turbulence:
         b = self.wingspan
         decay = np.exp(-np.pi * airspeed * dt / (4.0 * b))
         p = decay * p + np.sqrt(1.0 - decay * decay) * noise
-        # sigma_p^2 is the integral of sigma^2 0.8 (pi L / 4b)^(1/3) / (L V (1 + (4 b w / pi V)^2)).
+        # sigma_p^2 is the integral of sigma^2 0.8 (pi L / 4b)^(1/3) / (L V (1 + (4 b w / pi V)^2)),
+        # with L = L_w, in the handbook 2 L_w.
         variance = 0.8 * (np.pi * L / (4.0 * b)) ** (1.0 / 3.0) / L * np.pi**2 / (8.0 * b)
         return p, sigma * np.sqrt(variance) * p
 
     def _turn(self, z: Any, gust: Any, airspeed: Any, factor: float, dt: Any) -> Any:
         """The slope of a gust along the flight, smoothed over ``factor b / pi``."""
         smoothing = factor * self.wingspan / np.pi
-        slope = (gust - z) / smoothing
-        z = z - np.expm1(-airspeed * dt / smoothing) * (gust - z)
+        step = np.maximum(airspeed * dt / smoothing, 1e-12)
+        moved = -np.expm1(-step) * (gust - z)
+        # The mean over the step, so that a gust that grows steadily has its slope for any step.
+        z, slope = z + moved, moved / (step * smoothing)
         return z, slope
 
 

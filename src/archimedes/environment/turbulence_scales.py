@@ -13,10 +13,20 @@ import numpy as np
 
 from archimedes.function import interpolant
 
-__all__ = ["EXCEEDANCE", "SPECIFICATIONS", "free_air_intensity", "intensities", "lengths"]
+__all__ = [
+    "CROSS_FACTOR",
+    "EXCEEDANCE",
+    "SPECIFICATIONS",
+    "free_air_intensity",
+    "intensities",
+    "lengths",
+]
 
 FOOT = 0.3048
-SPECIFICATIONS = ("MIL-F-8785C", "MIL-HDBK-1797")
+#: What multiplies L_v and L_w in the formulas of each specification. The handbook's lengths are
+#: half of the older ones, and its spectra are written with 2 L_v and 2 L_w: the same curves.
+CROSS_FACTOR = {"MIL-F-8785C": 1.0, "MIL-HDBK-1797": 2.0}
+SPECIFICATIONS = tuple(CROSS_FACTOR)
 #: Scale length of the free air in ft: Dryden's and von Karman's spectra.
 FREE_AIR = {"dryden": 1750.0, "von karman": 2500.0}
 
@@ -66,12 +76,11 @@ def lengths(alt: Any, spectrum: str, specification: str) -> tuple[Any, Any, Any]
     """Return the scale lengths (L_u, L_v, L_w) in m at an altitude over ground in m."""
     h, divisor = _ground(alt)
     along, free = h / divisor**1.2, FREE_AIR[spectrum]
-    # The handbook's cross-wind lengths are half of those of the older specification.
-    half = 0.5 if specification == "MIL-HDBK-1797" else 1.0
+    factor = CROSS_FACTOR[specification]
     return (
         _blend(alt, along, free) * FOOT,
-        _blend(alt, half * along, half * free) * FOOT,
-        _blend(alt, half * h, half * free) * FOOT,
+        _blend(alt, along, free) * FOOT / factor,
+        _blend(alt, h, free) * FOOT / factor,
     )
 
 
