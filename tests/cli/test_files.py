@@ -15,10 +15,20 @@ from archimedes.cli import main
 from archimedes.cli.flight_templates import TEMPLATES
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
+from archimedes.vehicles import FlightState, load
 from tests.marking import long_after
 from tests.viewer.scenes import HOSTILE, tumbling
 
 FLIGHT = TEMPLATES["multirotor"].replace("duration: 8.0", "duration: 0.5")
+#: Rotors that stop: 10 m to fall.
+FALL = """\
+vehicle: multirotor
+start: {alt: 10.0, v_NED: [0.0, 0.0, 0.0]}
+controls: {speeds: [0.0, 0.0, 0.0, 0.0]}
+inner: {speeds: [0.0, 0.0, 0.0, 0.0]}
+duration: 8.0
+samples: 81
+"""
 
 
 @pytest.fixture
@@ -50,10 +60,82 @@ def test_the_template_is_a_flight(folder, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["rocket", "car"])
-def test_templates_can_be_run(folder, name):
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_templates_can_be_run(folder, capsys, name):
     (folder / "flight.yaml").write_text(TEMPLATES[name])
+    assert main(["run", "flight.yaml", "--no-page", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["end"] == "after its duration" and told["altitude at the end (m)"] > 0.0
+
+
+@pytest.mark.long
+def test_the_rocket_of_the_template_reaches_orbit(folder):
+    """Energy and angular momentum at the end are those of an orbit above the air."""
+    (folder / "flight.yaml").write_text(TEMPLATES["rocket"])
     assert main(["run", "flight.yaml", "--no-page"]) == 0
+    rest = np.zeros(3)
+    like = load("rocket").state(FlightState(0.0, 0.0, 0.0, rest, rest, rest))
+    flown = Trajectory.from_npz("archimedes_run/flight.npz", like=like)
+    r = flown.final.motion.pos
+    v = flown.final.motion.v_E + np.cross([0.0, 0.0, 7.292115e-5], r)
+    mu = 3.986004418e14
+    a = -0.5 * mu / (0.5 * v @ v - mu / np.linalg.norm(r))
+    e = np.sqrt(1.0 - np.sum(np.cross(r, v) ** 2) / (mu * a))
+    assert a * (1.0 - e) > 6378137.0 + 150e3
+    assert flown.final.attached.tolist() == [0.0, 1.0]
+
+
+def test_a_flight_into_the_ground_ends_there_and_fails(folder, capsys):
+    (folder / "fall.yaml").write_text(FALL)
+    assert main(["run", "fall.yaml", "--no-page", "--json"]) == 1
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    drone = load("multirotor")  # falls with drag: closed forms
+    limit, weight = drone.mass * 9.80665 / drone.drag[2], 10.0 * drone.drag[2] / drone.mass
+    t = np.sqrt(limit) / 9.80665 * np.arccosh(np.exp(weight))
+    speed = np.sqrt(limit * (1.0 - np.exp(-2.0 * weight)))
+    end = f"the flight ended at the ground after {t:.6g} s, at {speed:.4g} m/s"
+    assert told["end"] == end and said.err == f"archimedes run: fall.yaml: {end}\n"
+    assert told["speed at the end (m/s)"] == pytest.approx(speed, abs=1e-3)
+    table = np.genfromtxt(folder / "archimedes_run" / "fall.csv", delimiter=",", names=True)
+    down = next(name for name in table.dtype.names if "pos2" in name)
+    assert np.all(table[down] <= 1e-9) and abs(table[down][-1]) < 1e-9
+    assert table[table.dtype.names[0]][-1] == pytest.approx(told["duration (s)"], abs=1e-3)
+
+
+def test_a_flight_without_ground_falls_on(folder):
+    (folder / "fall.yaml").write_text(FALL + "ground: null\n")
+    assert main(["run", "fall.yaml", "--no-page"]) == 0
+
+
+WRONG = {
+    "guidance of an aircraft": (
+        TEMPLATES["f16"] + "guidance: {kick: 0.1}\n",
+        "guidance steers a rocket, not a f16",
+    ),
+    "guidance and controls": (
+        TEMPLATES["rocket"] + "controls: {throttle: 1.0}\n",
+        "leave out controls and trim",
+    ),
+    "an unknown number of the guidance": (
+        TEMPLATES["rocket"].replace("kick:", "kik:"),
+        "guidance has no 'kik'",
+    ),
+    "a start below the ground": (
+        FALL.replace("alt: 10.0", "alt: -10.0"),
+        "below the ground at 0 m",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_flights_that_cannot_be_are_refused(folder, capsys, what):
+    text, message = WRONG[what]
+    (folder / "wrong.yaml").write_text(text)
+    assert main(["run", "wrong.yaml"]) == 1
+    said = capsys.readouterr().err
+    assert message in said and "wrong.yaml" in said
+    assert everything(folder) == {"wrong.yaml"}
 
 
 class Bomb:

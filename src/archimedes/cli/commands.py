@@ -1,7 +1,7 @@
 """What can be typed after ``archimedes``: one entry in a table per command.
 
-Exit status: 0 done, 1 it could not be done (the text says why), 2 the command was not understood,
-130 interrupted.
+Exit status: 0 done, 1 it could not be done or a flight ended at the ground (the text says why),
+2 the command was not understood, 130 interrupted.
 """
 
 from __future__ import annotations

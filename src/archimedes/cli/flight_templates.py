@@ -35,17 +35,18 @@ samples: 401
 """,
     "rocket": """\
 # A flight for `archimedes run`. Angles in deg, lengths in m, velocities in m/s, time in s.
-title: A rocket leaves its pad
+title: A rocket flies to orbit
 vehicle: rocket
 start:
   alt: 10.0
   v_NED: [0.0, 0.0, 0.0]
   lat: 28.5
   lon: -80.6
-  rpy: [0.0, 89.0, 90.0]
-controls: {throttle: 1.0}
-duration: 60.0
-samples: 301
+  rpy: [0.0, 89.9999, 90.0]
+guidance: {kick: 0.08, tangent: 0.55, radius: 6778137.0} # rad, 1, m; steers instead of controls
+ground: 0.0           # altitude at which a flight ends; null: there is none
+duration: 700.0
+samples: 701
 """,
     "car": """\
 # A drive for `archimedes run`. Angles in deg, lengths in m, velocities in m/s, time in s.

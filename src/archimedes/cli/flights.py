@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.errors import ArchimedesError
-from archimedes.simulate import SimulationError, Trajectory, solve_ode
+from archimedes.function import vmap
+from archimedes.simulate import SimulationError, Trajectory
 from archimedes.tree import StructConfig, structure
 from archimedes.tree.config_files import read_data
-from archimedes.vehicles import FlightState, load, trim
+from archimedes.vehicles import FlightState, OrbitGuidance, Rocket, load, trim
+from archimedes.vehicles.ground import simulate_flight
 
 __all__ = ["MISTAKES", "FlightConfig", "Flown", "fly_file"]
 
@@ -44,13 +47,19 @@ class StartConfig(StructConfig):
 
 
 class FlightConfig(StructConfig):
-    """A flight with fixed controls: `vehicle` is a name or a file of parameters beside this one."""
+    """A flight: `vehicle` is a name or a file of parameters beside this one.
+
+    Controls are held, or a rocket is steered to orbit by `guidance`, numbers of `OrbitGuidance`.
+    `ground` is the altitude in m at which the flight ends, None for a flight without ground.
+    """
 
     vehicle: str
     start: StartConfig
     duration: float
     controls: dict[str, Any]
     inner: dict[str, Any]
+    guidance: dict[str, float] | None = None
+    ground: float | None = 0.0
     trim: bool = False
     samples: int = 601
     rtol: float = 1e-8
@@ -58,12 +67,17 @@ class FlightConfig(StructConfig):
 
 
 class Flown(NamedTuple):
-    """A flight that was flown."""
+    """A flight that was flown, with the input at each sample."""
 
     config: FlightConfig
     vehicle: Any
     inputs: Any
     trajectory: Trajectory
+
+    @property
+    def complete(self) -> bool:
+        """Whether it reached its duration; if not, the trajectory's message says why."""
+        return self.trajectory.status == 0
 
 
 def fly_file(path: Path) -> Flown:
@@ -76,8 +90,12 @@ def fly_file(path: Path) -> Flown:
     vehicle = load(vehicle_source(config.vehicle, path))
     if not (hasattr(vehicle, "state") and hasattr(type(vehicle), "Input")):
         raise ValueError(f"{path}: a {config.vehicle} has no flight state to start from here")
-    u = numbers(type(vehicle).Input, config.controls, f"{path}: controls")
     inner = {name: as_numbers(v, f"{path}: inner.{name}") for name, v in config.inner.items()}
+    times = np.linspace(0.0, config.duration, config.samples)
+    options = {"t_eval": times, "rtol": config.rtol}
+    if config.guidance is not None:
+        return fly_guided(config, vehicle, path, inner, options)
+    u = numbers(type(vehicle).Input, config.controls, f"{path}: controls")
     start = config.start.build()
     if config.trim:
         steady = trim(vehicle, start, u, inner)
@@ -86,12 +104,58 @@ def fly_file(path: Path) -> Flown:
         x0, u = steady.state, steady.input
     else:
         x0 = vehicle.state(start, **inner)
-    times = np.linspace(0.0, config.duration, config.samples)
-    flown = solve_ode(vehicle.dynamics, (0.0, config.duration), x0, args=(u,), t_eval=times,
-                      rtol=config.rtol)  # fmt: skip
+    flown = solve(config, vehicle, vehicle.dynamics, x0, path, {**options, "args": (u,)})
+    count = len(flown.t)
+    inputs = tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), u)
+    return Flown(config, vehicle, inputs, flown)
+
+
+def fly_guided(
+    config: FlightConfig, vehicle: Any, path: Path, inner: dict[str, Any], options: dict[str, Any]
+) -> Flown:
+    """Fly a rocket to orbit; its stages fall away when they are empty."""
+    if not isinstance(vehicle, Rocket):
+        raise ValueError(f"{path}: guidance steers a rocket, not a {config.vehicle}")
+    if config.controls or config.trim:
+        raise ValueError(f"{path}: guidance gives the controls: leave out controls and trim")
+    guidance = numbers(OrbitGuidance, dict(config.guidance or {}), f"{path}: guidance")
+
+    def steered(t: Any, x: Any, law: OrbitGuidance) -> Any:
+        return vehicle.dynamics(t, x, law.command(vehicle, t, x))
+
+    x0 = vehicle.state(config.start.build(), **inner)
+    options |= {"args": (guidance,), "events": vehicle.staging()}
+    flown = solve(config, vehicle, steered, x0, path, options)
+    command = vmap(lambda t, x: guidance.command(vehicle, t, x))
+    return Flown(config, vehicle, command(flown.t, flown.x), flown)
+
+
+def solve(
+    config: FlightConfig,
+    vehicle: Any,
+    dynamics: Any,
+    x0: Any,
+    path: Path,
+    options: dict[str, Any],
+) -> Trajectory:
+    """Simulate a flight until its end, or until the ground, where its last sample is then."""
+    try:
+        flown = simulate_flight(vehicle, dynamics, config.duration, x0, config.ground, **options)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     if not flown.success:
         raise SimulationError(f"{path}: {flown.message}")
-    return Flown(config, vehicle, u, flown)
+    if flown.status == 0:
+        return flown
+    last = tree.map(lambda leaf: leaf[-1:], flown.events["x_before"])
+    return Trajectory(
+        np.append(flown.t, flown.events["t"][-1]),
+        tree.map(lambda leaf, end: np.concatenate([leaf, end]), flown.x, last),
+        status=flown.status,
+        message=flown.message,
+        stats=flown.stats,
+        events=flown.events,
+    )
 
 
 def mapping(data: Any, path: Path) -> dict[str, Any]:

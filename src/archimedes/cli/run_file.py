@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(f"  {name:<28}{value}" for name, value in found.items()))
         print("\n".join(f"  {file}" for file in files))
-    return 0
+    if flown.complete:
+        return 0
+    print(f"archimedes run: {path}: {found['end']}", file=sys.stderr)
+    return 1
 
 
 def summary(flown: Any) -> dict[str, Any]:
@@ -63,7 +67,8 @@ def summary(flown: Any) -> dict[str, Any]:
     north, east, down = (float(v) for v in last.v_NED)
     return {
         "vehicle": flown.config.vehicle,
-        "duration (s)": flown.config.duration,
+        "end": "after its duration" if flown.complete else traj.message,
+        "duration (s)": round(float(traj.t[-1]), 3),
         "steps of the solver": int(traj.stats.get("steps", 0)),
         "altitude at the end (m)": round(float(last.alt), 3),
         "speed at the end (m/s)": round((north**2 + east**2 + down**2) ** 0.5, 3),
@@ -77,14 +82,11 @@ def said(error: BaseException, path: Path) -> str:
 
 
 def page(flown: Any, path: Path) -> Path:
-    """Write the page of a flight, its controls held."""
-    import numpy as np
-
-    from archimedes import tree
+    """Write the page of a flight, with its controls."""
     from archimedes.viewer import view
 
-    count = len(flown.trajectory.t)
-    inputs = tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), flown.inputs)
     name = flown.config.vehicle
     pair = (flown.vehicle, flown.trajectory)
-    return view({name: pair}, inputs=inputs, title=flown.config.title or name).save(path)
+    shown = view({name: pair}, inputs=flown.inputs, title=flown.config.title or name)
+    shown.scene.note = "" if flown.complete else flown.trajectory.message
+    return shown.save(path)

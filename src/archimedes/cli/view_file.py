@@ -59,7 +59,8 @@ def flight(path: Path, options: argparse.Namespace) -> Any:
 
     flown = fly_file(path)
     name = flown.config.vehicle
-    return view({name: (flown.vehicle, flown.trajectory)}, title=flown.config.title)
+    note = "" if flown.complete else flown.trajectory.message
+    return view({name: (flown.vehicle, flown.trajectory)}, title=flown.config.title, note=note)
 
 
 def trajectory(path: Path, options: argparse.Namespace) -> Any:

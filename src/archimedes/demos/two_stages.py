@@ -20,14 +20,6 @@ def ascent(t: Any, x: Any) -> Any:
     return rocket.dynamics(t, x, guidance.command(rocket, t, x))
 
 
-def burnout(t: Any, x: Any) -> Any:
-    """Return what vanishes when the first stage is empty; far from zero once it has gone."""
-    return np.where(x.attached[0] > 0.5, x.propellant[0], 1.0)
-
-
-STAGING = arc.Event(burnout, direction=-1, reset=lambda t, x: rocket.separate(x, 0))
-
-
 def orbit(x: Any) -> tuple[float, float]:
     """Return the heights of perigee and apogee in km."""
     v = x.motion.v_E + np.cross([0.0, 0.0, WGS84.omega], x.motion.pos)
@@ -45,7 +37,12 @@ def run(report: Report) -> None:
         np.array([0.0, 0.5 * np.pi - 1e-9, 0.5 * np.pi]), np.zeros(3),
     )  # fmt: skip
     times = np.linspace(0.0, SECONDS, 701)
-    options: dict[str, Any] = {"events": STAGING, "t_eval": times, "rtol": 1e-7, "atol": 1e-6}
+    options: dict[str, Any] = {
+        "events": rocket.staging(),
+        "t_eval": times,
+        "rtol": 1e-7,
+        "atol": 1e-6,
+    }
     solve = lambda: arc.solve_ode(ascent, (0.0, SECONDS), rocket.state(pad), **options)  # noqa: E731
     once, first = timed(solve)
     _, again = timed(solve, 2)

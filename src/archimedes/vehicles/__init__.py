@@ -6,6 +6,7 @@ from archimedes.vehicles import dave_ml
 from archimedes.vehicles.car import Car, Tyre
 from archimedes.vehicles.f16 import F16, CircleGuidance, F16Aerodynamics, F16Autopilot, F16Engine
 from archimedes.vehicles.flight_case import FlightCase, FlightRecord, fly
+from archimedes.vehicles.ground import ground_event
 from archimedes.vehicles.multirotor import GeometricController, Multirotor, ring
 from archimedes.vehicles.projectile import Projectile
 from archimedes.vehicles.rocket import Rocket, Stage, two_stage_rocket
@@ -40,6 +41,7 @@ __all__ = [
     "Tyre",
     "dave_ml",
     "fly",
+    "ground_event",
     "linearize",
     "load",
     "parameter_file",

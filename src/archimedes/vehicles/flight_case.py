@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archimedes.simulate import Trajectory, solve_ode
+from archimedes.simulate import Trajectory
 from archimedes.tree import field, struct
+from archimedes.vehicles.ground import simulate_flight
 from archimedes.vehicles.surroundings import FlightState
 
 __all__ = ["FlightCase", "FlightRecord", "fly"]
@@ -20,6 +21,7 @@ class FlightCase:
     `vehicle` has `world`, `state(flight, ...)` and `dynamics(t, x, u)`; `start` is where it begins,
     `inner` the other fields of its state; `controls` an `Input`, or a function of time
     that returns one (of time, the memory of sampled parts and further arguments, where there are).
+    The flight ends where it falls below `ground`, an altitude in m; None flies on below it.
 
     >>> import numpy as np
     >>> from archimedes.vehicles import FlightCase, FlightState, Projectile, fly
@@ -34,6 +36,7 @@ class FlightCase:
     duration: float = field(units="s")
     controls: Any = None
     inner: Any = field(default_factory=dict)
+    ground: Any = field(units="m", default=0.0)
 
 
 class FlightRecord(NamedTuple):
@@ -53,7 +56,7 @@ def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
     """Fly a case; `options` go to `solve_ode` (method, rtol, atol, events, sampled, args, ...).
 
     With `sampled` parts, such as an autopilot, ``controls(t, memory)`` makes the vehicle's input of
-    their memory.
+    their memory. A flight that reaches the ground ends there, and ``trajectory.message`` says so.
 
     >>> import numpy as np
     >>> from archimedes.vehicles import FlightCase, FlightState, Projectile, fly
@@ -62,6 +65,8 @@ def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
     >>> record = fly(FlightCase(ball, start, duration=1.0), t_eval=np.array([0.0, 1.0]))
     >>> record.flight.alt.round(3)
     array([1000.   ,  995.111])
+    >>> fly(FlightCase(ball, start, duration=30.0)).trajectory.message
+    'the flight ended at the ground after 14.302 s, at 139.8 m/s'
     """
     vehicle, controls = case.vehicle, case.controls
     x0 = vehicle.state(case.start, **case.inner)
@@ -69,6 +74,8 @@ def fly(case: FlightCase, t_eval: Any = None, **options: Any) -> FlightRecord:
     def dynamics(t: Any, x: Any, *given: Any) -> Any:
         return vehicle.dynamics(t, x, controls(t, *given) if callable(controls) else controls)
 
-    trajectory = solve_ode(dynamics, (0.0, case.duration), x0, t_eval=t_eval, **options)
+    trajectory = simulate_flight(
+        vehicle, dynamics, case.duration, x0, case.ground, t_eval=t_eval, **options
+    )
     motion = getattr(trajectory.x, "motion", trajectory.x)
     return FlightRecord(trajectory.t, vehicle.world.flight(trajectory.t, motion), trajectory)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.environment.gravity import check_positive
+from archimedes.simulate import Event
 from archimedes.spatial.components import as_array, cross
 from archimedes.tree import field, replace, struct
 from archimedes.vehicles.parts.limits import WORLD, check_not_negative, check_part, limited
@@ -194,6 +195,18 @@ class Rocket:
         after = Rocket.State(x.motion, x.propellant, np.where(gone, 0.0, x.attached))
         shift = self.mass_properties(after).com - self.mass_properties(x).com
         return replace(after, motion=self.world.shifted(x.motion, shift))
+
+    def staging(self) -> tuple[Event, ...]:
+        """Return events for `solve_ode`: every stage but the last falls away when it is empty."""
+        return tuple(
+            Event(
+                # Far from zero once the stage has gone.
+                lambda t, x, *args, k=k: np.where(x.attached[k] > 0.5, x.propellant[k], 1.0),
+                direction=-1,
+                reset=lambda t, x, *args, k=k: self.separate(x, k),
+            )
+            for k in range(len(self.stages) - 1)
+        )
 
 
 def cylindrical_stage(
