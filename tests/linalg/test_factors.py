@@ -1,4 +1,4 @@
-"""cholesky, qr and lstsq against NumPy."""
+"""cholesky and qr against NumPy."""
 
 from __future__ import annotations
 
@@ -99,46 +99,3 @@ def test_qr_modes_that_do_not_exist() -> None:
         traced(lambda a: np.linalg.qr(a, "best"), random(0, 3, 3))
     with pytest.raises(arc.TraceError, match=r"(?s)mode='raw'.*Use mode='reduced'"):
         traced(lambda a: np.linalg.qr(a, "raw"), random(0, 3, 3))
-
-
-# ---- least squares ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_least_squares(shape) -> None:
-    def without_rank(a, b):
-        x, residuals, rank, values = np.linalg.lstsq(a, b)
-        assert rank == min(shape)
-        return x, residuals, values
-
-    a, b = random(0, *shape), random(1, shape[0], 2)
-    check_like_numpy(without_rank, a, b)
-    check_like_numpy(without_rank, a, b[:, 0])
-
-
-def test_least_squares_of_an_ill_conditioned_problem() -> None:
-    # The exact answer is known: the right-hand side lies in the range.
-    t = np.linspace(0, 1, 20)
-    a, x = t[:, None] ** np.arange(8), np.ones(8)
-    got = traced(lambda m, y: np.linalg.lstsq(m, y)[0], a, a @ x)
-    assert np.abs(got - x).max() < 10 * np.finfo(float).eps * np.linalg.cond(a)
-
-
-def test_least_squares_errors() -> None:
-    with pytest.raises(np.linalg.LinAlgError, match="Incompatible dimensions"):
-        traced(np.linalg.lstsq, random(0, 3, 2), random(1, 2))
-    with pytest.raises(np.linalg.LinAlgError, match="must be two-dimensional"):
-        traced(np.linalg.lstsq, random(0, 2, 3, 2), random(1, 3))
-
-
-def test_least_squares_beyond_the_size_of_singular_values() -> None:
-    def solution(a, b):
-        x, residuals, rank, values = np.linalg.lstsq(a, b)
-        assert values is None and rank == 17
-        return x, residuals
-
-    a, b = random(0, 18, 17), random(1, 18)
-    x, residuals = traced(solution, a, b)
-    want = np.linalg.lstsq(a, b)
-    np.testing.assert_allclose(x, want[0], rtol=1e-11)
-    np.testing.assert_allclose(residuals, want[1], rtol=1e-12)

@@ -175,7 +175,7 @@ def test_rank_is_refused() -> None:
 
 
 def test_large_matrices_are_refused() -> None:
-    for function in (np.linalg.eigh, np.linalg.svd, np.linalg.svdvals, np.linalg.pinv):
+    for function in (np.linalg.eigh, np.linalg.svd, np.linalg.svdvals):
         with pytest.raises(arc.TraceError, match=r"(?s)17 columns is too large.*arc\.callback"):
             traced(lambda a, f=function: f(a), random(0, 17, 17))
 

@@ -37,6 +37,7 @@ def _linear_algebra(function: Any) -> bool:
         factors,
         functions,
         general_eigenvalues,
+        least_squares,
         norms,
         spectral,
     )

@@ -12,13 +12,15 @@ import numpy as np
 
 from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.graph.program import Graph
-from archimedes.symbolic.core.dispatch import wrap
+from archimedes.symbolic.core.dispatch import lift, wrap
+from archimedes.symbolic.core.steps import stepped
 from archimedes.symbolic.core.trace import current_trace
 from archimedes.symbolic.linalg.checks import MAX_SPECTRAL, is_wide_matrix
 from archimedes.symbolic.linalg.elimination import INVERSE, UNROLLED, eliminate, rows_of
 from archimedes.symbolic.linalg.jacobi import singular
 from archimedes.symbolic.linalg.matrix_calls import call, choose
 from archimedes.symbolic.linalg.matrix_rules import MatrixFunction, emitting
+from archimedes.symbolic.linalg.scaling import scaled_product, split_exponent
 from archimedes.symbolic.linalg.spectral import singular_function
 from archimedes.symbolic.linalg.wide_factors import wide_triangle
 
@@ -39,9 +41,7 @@ def _triangle(a: Any) -> tuple[list[Any], Any]:
 
 def _determinant_body(a: Any) -> tuple[Any]:
     pivots, odd = _triangle(a)
-    product = pivots[0]
-    for pivot in pivots[1:]:
-        product = product * pivot
+    product = scaled_product(pivots)
     return (np.where(odd, -product, product),)
 
 
@@ -170,7 +170,16 @@ def _log_determinant_push(operands: Sequence[Any], results: Sequence[Any], rows:
 
 def _wide_determinant(a: Any) -> tuple[Any]:
     pivots, odd = wide_triangle(a)
-    product = np.prod(pivots)
+
+    def step(carry: list[Any], row: list[Any]) -> Any:
+        (mantissa, exponent), (pivot,) = carry, row
+        m, e = split_exponent(pivot.astype(float))
+        mantissa, shift = split_exponent(mantissa * m)
+        return [mantissa, exponent + e + shift], []
+
+    start = [lift(np.float64(1.0)), lift(np.int64(0))]
+    mantissa, exponent = stepped(step, start, [pivots])[0]
+    product = np.ldexp(mantissa, exponent).astype(a.dtype)
     return (np.where(odd, -product, product),)
 
 

@@ -1,4 +1,4 @@
-"""Triangular factorisations of traced matrices: cholesky, qr, and least squares by qr.
+"""Triangular factorisations of traced matrices: cholesky and qr.
 
 Legend: A = L L^T (Cholesky); A = Q R (Householder), Q with orthonormal columns, R upper
 triangular. Signs are LAPACK's: the diagonal of R has the sign opposite to the element it
@@ -16,8 +16,6 @@ from archimedes.symbolic.core.dispatch import floats, wrap
 from archimedes.symbolic.core.registry import implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.linalg.checks import (
-    MAX_SPECTRAL,
-    LinAlgError,
     check_square,
     check_stacked,
     is_wide_matrix,
@@ -30,7 +28,7 @@ from archimedes.symbolic.linalg.scaling import power_of_two
 from archimedes.symbolic.linalg.wide_factors import wide_cholesky, wide_householder
 from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = ["householder"]
+__all__ = ["householder", "scaled_householder"]
 
 QRResult = type(np.linalg.qr(np.eye(1)))
 
@@ -128,7 +126,8 @@ def householder(a: Any, columns: int) -> tuple[Any, Any]:
     return q, r[:columns]
 
 
-def _scaled_householder(a: Any, columns: int) -> tuple[Any, Any]:
+def scaled_householder(a: Any, columns: int) -> tuple[Any, Any]:
+    """Factorise a matrix of any magnitude, as ``householder`` does."""
     if len(a) == 1:
         return householder(a, columns)  # nothing to square
     scaled, scale = power_of_two(a)
@@ -158,7 +157,7 @@ def _tall_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> An
 
 
 def _tall(a: Any) -> tuple[Any, Any]:
-    return _scaled_householder(a, a.shape[1])
+    return scaled_householder(a, a.shape[1])
 
 
 _TALL = MatrixFunction("qr", _tall, _tall_push, wide=_tall)
@@ -176,7 +175,7 @@ def _complete(a: Any) -> tuple[Any, Any]:
     # The columns beyond A's own are a basis of what is left: the algorithm decides which, so
     # its own derivative is the right one.
     m, n = a.shape
-    return _scaled_householder(a, m) if m > n else _reduced(a)
+    return scaled_householder(a, m) if m > n else _reduced(a)
 
 
 @implements(np.linalg.qr)
@@ -194,42 +193,3 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
 
 
 _MODES = {"reduced": _reduced, "complete": _complete}
-
-
-# ---- least squares -----------------------------------------------------------------------------
-
-
-def _least_squares(a: Any, b: Any) -> Any:
-    """Least squares for independent columns; least norm for independent rows, if fewer."""
-    m, n = a.shape
-    if m >= n:
-        q, r = _reduced(a)
-        return np.linalg.solve(r, q.T @ b)
-    q, r = _reduced(a.T)
-    return q @ np.linalg.solve(r.T, b)
-
-
-@implements(np.linalg.lstsq)
-def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """Solve in the least squares sense, assuming full rank, which is what is reported as rank.
-
-    ``rcond``, which says what to take for rank deficient, has no effect.
-    A matrix that is rank deficient when the program runs gives inf or nan;
-    ``np.linalg.pinv(a) @ b`` handles that case. Of matrices too large for ``np.linalg.svdvals``
-    the singular values, last in the result, are None.
-    """
-    a, b = floats(a, b)
-    for x in (a, b if b.ndim != 1 else b[:, None]):
-        if x.ndim != 2:
-            raise LinAlgError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
-    if len(a) != len(b):
-        raise LinAlgError("Incompatible dimensions")
-    right = b[:, None] if b.ndim == 1 else b
-    x = _least_squares(a, right)
-    m, n = a.shape
-    if m > n:
-        residuals = np.sum(np.square(right - a @ x), axis=0)
-    else:
-        residuals = full_like(a, 0.0, shape=(0,))
-    values = np.linalg.svdvals(a) if min(m, n) <= MAX_SPECTRAL else None
-    return x[:, 0] if b.ndim == 1 else x, residuals, min(m, n), values

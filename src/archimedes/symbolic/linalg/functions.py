@@ -26,6 +26,7 @@ from archimedes.symbolic.linalg.checks import (
 from archimedes.symbolic.linalg.determinants import DETERMINANT, LOG_DETERMINANT
 from archimedes.symbolic.linalg.elimination import INVERSE, divide, solve_dense
 from archimedes.symbolic.linalg.matrix_calls import call
+from archimedes.symbolic.linalg.scaling import power_of_two, scaled_product
 from archimedes.symbolic.numpy_functions.structural import full_like
 
 __all__: list[str] = []  # it fills the table
@@ -110,10 +111,17 @@ def _det_matrix(a: Any) -> Any:
     one = full_like(a, 1.0, shape=())
     if blocks is None:
         return one * 0.0
-    product = one * float(permutation_sign(blocks))
+    if len(blocks) == 1:
+        return _block_determinant(a)
+    factors: list[Any] = []
     for rows, columns in blocks:
-        product = product * _block_determinant(_part(a, rows, columns))
-    return product
+        block = a[rows][:, columns]
+        if len(rows) > 1:  # its determinant alone might overflow
+            scaled, scales = zip(*(power_of_two(row) for row in block))
+            block = np.stack(scaled)
+            factors += scales
+        factors.append(_block_determinant(block))
+    return scaled_product(factors) * float(permutation_sign(blocks)) if factors else one
 
 
 @implements(np.linalg.det)

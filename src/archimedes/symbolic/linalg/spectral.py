@@ -34,15 +34,15 @@ from archimedes.symbolic.linalg.vector_turns import (
     eigen_push,
     singular_push,
 )
-from archimedes.symbolic.numpy_functions.structural import full_like
 
-__all__ = ["singular_function"]
+__all__ = ["SINGULAR", "check_size", "singular_function", "symmetric"]
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
-def _check_size(name: str, n: int) -> None:
+def check_size(name: str, n: int) -> None:
+    """Raise unless so many columns can be recorded."""
     if n > MAX_SPECTRAL:
         raise trace_error(
             f"np.linalg.{name} of {n} columns is too large to record (at most {MAX_SPECTRAL})",
@@ -72,13 +72,13 @@ _EIGENVALUES = MatrixFunction(
 )
 
 
-def _symmetric(name: str, a: Any, uplo: str) -> Any:
+def symmetric(name: str, a: Any, uplo: str) -> Any:
     """Fill one triangle from the other, as NumPy, which reads only one."""
     (a,) = floats(a)
     check_square(a)
     if uplo.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    _check_size(name, a.shape[-1])
+    check_size(name, a.shape[-1])
     lower = np.tri(a.shape[-1], dtype=bool)
     first = a if uplo.upper() == "L" else a.mT
     return np.where(lower, first, first.mT)
@@ -86,13 +86,13 @@ def _symmetric(name: str, a: Any, uplo: str) -> Any:
 
 @implements(np.linalg.eigh)
 def _eigh(a: Any, UPLO: str = "L") -> Any:
-    a = _symmetric("eigh", a, UPLO)
+    a = symmetric("eigh", a, UPLO)
     return EighResult(*over_stack(partial(call, _EIGEN), (2,), a))
 
 
 @implements(np.linalg.eigvalsh)
 def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    a = _symmetric("eigvalsh", a, UPLO)
+    a = symmetric("eigvalsh", a, UPLO)
     return over_stack(lambda x: call(_EIGENVALUES, x)[0], (2,), a)
 
 
@@ -126,7 +126,7 @@ implements(np.linalg.matrix_rank)(
 
 
 def _singular_value_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    u, _, vt = call(_SINGULAR[False], operands[0])
+    u, _, vt = call(SINGULAR[False], operands[0])
     return [[np.sum(u * (da @ vt.T), axis=0)] for (da,) in rows]
 
 
@@ -136,7 +136,7 @@ def singular_function(name: str, body: Callable[..., tuple[Any, ...]], family: s
     return MatrixFunction(name, body, singular_push, spectrum=spectrum)
 
 
-_SINGULAR = {
+SINGULAR = {
     full: singular_function("svd", partial(singular, vectors=True, full=full), "svd")
     for full in (False, True)
 }
@@ -150,8 +150,8 @@ _SINGULAR_VALUES = MatrixFunction(
 
 def _svd_matrix(a: Any, full: bool) -> tuple[Any, Any, Any]:
     if a.shape[0] >= a.shape[1]:
-        return call(_SINGULAR[full], a)
-    u, s, vt = call(_SINGULAR[full], a.T)
+        return call(SINGULAR[full], a)
+    u, s, vt = call(SINGULAR[full], a.T)
     return vt.T, s, u.T
 
 
@@ -159,7 +159,7 @@ def _svd_matrix(a: Any, full: bool) -> tuple[Any, Any, Any]:
 def _svdvals(x: Any, /) -> Any:
     (x,) = floats(x)
     check_stacked(x)
-    _check_size("svdvals", min(x.shape[-2:]))
+    check_size("svdvals", min(x.shape[-2:]))
     tall = x if x.shape[-2] >= x.shape[-1] else x.mT
     return over_stack(lambda a: call(_SINGULAR_VALUES, a)[0], (2,), tall)
 
@@ -171,55 +171,8 @@ def _svd(
     (a,) = floats(a)
     check_stacked(a)
     if hermitian:
-        a = _symmetric("svd", a, "L")
+        a = symmetric("svd", a, "L")
     if not compute_uv:
         return _svdvals(a)
-    _check_size("svd", min(a.shape[-2:]))
+    check_size("svd", min(a.shape[-2:]))
     return SVDResult(*over_stack(partial(_svd_matrix, full=bool(full_matrices)), (2,), a))
-
-
-# ---- pseudo-inverse ------------------------------------------------------------------------------
-
-
-def _pseudo_inverse_body(a: Any, rtol: Any) -> tuple[Any]:
-    u, s, vt = singular(a, vectors=True)
-    keep = s > rtol * s[0]
-    inverse = np.where(keep, 1.0 / np.where(keep, s, 1.0), 0.0).astype(a.dtype)
-    return ((vt.T * inverse) @ u.T,)
-
-
-def _pseudo_inverse_push(operands: Sequence[Any], results: Sequence[Any], rows: Any) -> Any:
-    """The derivative at constant rank (Golub, Pereyra, SIAM J. Numer. Anal. 10(2), 1973)."""
-    a, x = operands[0], results[0]
-    eye = np.eye(len(a), dtype=a.dtype)
-    outside, gram = eye - a @ x, x @ x.T
-    inside = np.eye(len(x), dtype=a.dtype) - x @ a
-    found = []
-    for da, _ in rows:
-        dx = gram @ (da.T @ outside) + inside @ (da.T @ (x.T @ x)) - x @ (da @ x)
-        found.append([dx])
-    return found
-
-
-_PSEUDO_INVERSE = MatrixFunction("pinv", _pseudo_inverse_body, _pseudo_inverse_push)
-
-
-@implements(np.linalg.pinv)
-def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
-    """Pseudo-inverse by singular values, those below ``rtol`` times the largest left out."""
-    (a,) = floats(a)
-    check_stacked(a)
-    if hermitian:
-        a = _symmetric("pinv", a, "L")
-    if rcond is None:
-        rcond = 1e-15 if rtol is np._NoValue else rtol
-    elif rtol is not np._NoValue:
-        raise ValueError("`rtol` and `rcond` can't be both set.")
-    if rcond is None:
-        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
-    _check_size("pinv", min(a.shape[-2:]))
-    wide = a.shape[-2] < a.shape[-1]
-    cut = full_like(a, rcond, shape=np.shape(rcond))
-    tall = a.mT if wide else a
-    x = over_stack(lambda m, r: call(_PSEUDO_INVERSE, m, r)[0], (2, 0), tall, cut)
-    return x.mT if wide else x

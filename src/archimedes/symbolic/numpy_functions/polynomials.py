@@ -105,6 +105,8 @@ def _polyfit(
             "np.polyfit with full= or cov= cannot be traced", "Ask for the coefficients only."
         )
     x, y = as_float(x), as_float(y)
+    if rcond is None:
+        rcond = len(x) * np.finfo(x.dtype).eps
     columns = np.vander(x, deg + 1)
     if w is not None:
         weights = lift(w)

@@ -55,12 +55,24 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[list[An
 
 @implements(np.einsum)
 def einsum(
-    subscripts: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
+    subscripts: Any,
+    *operands: Any,
+    out: Any = None,
+    dtype: Any = None,
+    casting: Any = "safe",
+    optimize: Any = False,
+    **kwargs: Any,
 ) -> Any:
-    """Evaluate the Einstein summation convention, any number of operands, with ellipsis."""
+    """Evaluate the Einstein summation convention, any number of operands, with ellipsis.
+
+    Of booleans the products are "and" and the sums "or", as NumPy's are, unless ``dtype`` is that
+    of numbers.
+    """
     if not isinstance(subscripts, str):
-        return einsum(*_from_lists(subscripts, *operands), out=out)
+        return einsum(*_from_lists(subscripts, *operands), out=out, dtype=dtype, casting=casting)
     arrays = lift_many(list(operands))
+    if dtype is not None:
+        arrays = [a.astype(dtype, casting=casting) for a in arrays]
     labels, output = _parse(subscripts, [a.shape for a in arrays])
     sizes: dict[Any, int] = {}
     for row, array in zip(labels, arrays):
@@ -72,7 +84,7 @@ def einsum(
     order = output + summed
     if summed and (made := _contracted(arrays, labels, output, sizes)) is not None:
         return finish(out, made)
-    product = None
+    product: Any = None
     for row, array in zip(labels, arrays):
         spread = _spread(array, row, order)
         product = spread if product is None else product * spread
@@ -83,7 +95,8 @@ def einsum(
         return arrays[0]._like(np.einsum(subscripts, arrays[0].ids))
     if not summed:
         return finish(out, product.copy())
-    return finish(out, np.sum(product, axis=tuple(range(len(output), len(order)))))
+    add = np.any if product.code == B8 else np.sum
+    return finish(out, add(product, axis=tuple(range(len(output), len(order)))))
 
 
 def _contracted(
