@@ -13,7 +13,10 @@ from functools import lru_cache
 import pytest
 from hypothesis import settings
 
+from tests.checkout import untracked_files
 from tests.marking import is_long
+
+UNTRACKED = pytest.StashKey[frozenset[str]]()
 
 # Until the tests are collected nothing is garbage (see pytest_collection_finish).
 gc.disable()
@@ -32,6 +35,35 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
+
+
+def pytest_sessionstart(session):
+    """Note what lies in the checkout before the tests; workers leave that to the first process."""
+    if not hasattr(session.config, "workerinput"):
+        session.config.stash[UNTRACKED] = untracked_files()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    """Fail a run in which something new appeared in the checkout, on the machines that watch it.
+
+    Elsewhere it may be the work of the person who runs the tests: there it is only said.
+    """
+    new = new_files(session.config)
+    if new and exitstatus == pytest.ExitCode.OK and os.environ.get("CI"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Name the files that appeared in the checkout."""
+    for file in new_files(config):
+        terminalreporter.write_line(f"new in the checkout since the tests began: {file}", red=True)
+
+
+def new_files(config):
+    """Return the files that appeared in the checkout since the session began, in order."""
+    before = config.stash.get(UNTRACKED, None)
+    return [] if before is None else sorted(untracked_files() - before)
 
 
 def pytest_collection_finish():

@@ -33,7 +33,8 @@ def energy(model, x):
 
 def mujoco_distance(first, second):
     """Return the distance of two shapes, and the places between which it is, as MuJoCo has it."""
-    mujoco = pytest.importorskip("mujoco")
+    from tests.multibody.mujoco_peer import mujoco
+
     sizes = {
         "sphere": f"{RADIUS}",
         "capsule": f"{RADIUS} {LENGTH / 2}",

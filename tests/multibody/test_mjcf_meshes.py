@@ -12,7 +12,7 @@ from archimedes.multibody.models.shapes import Surface
 from archimedes.simulate import Trajectory
 from archimedes.viewer import view
 
-mujoco = pytest.importorskip("mujoco")
+from . import mujoco_peer  # noqa: F401 - skips these tests where there is no MuJoCo
 
 #: A wedge far from its own origin, so that the compiler moves and turns it.
 CORNERS = np.array([[1, 0, 0], [1.4, 0, 0], [1, 0.2, 0], [1, 0, 0.1], [1.4, 0, 0.1], [1, 0.2, 0.1]])

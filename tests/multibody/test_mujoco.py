@@ -14,8 +14,7 @@ from archimedes.multibody.models.joints import KINDS
 from archimedes.multibody.systems.actuators import activated
 
 from ..marking import long_but
-
-mujoco = pytest.importorskip("mujoco")
+from .mujoco_peer import mujoco
 
 
 def folder(package, *parts):

@@ -7,7 +7,7 @@ import pytest
 
 from archimedes import multibody as mb
 
-mujoco = pytest.importorskip("mujoco")
+from .mujoco_peer import MESSAGES, mujoco
 
 INERTIAL = (
     '<inertial pos="0.1 0.02 -0.03" mass="1.3" fullinertia="0.02 0.03 0.04 0.001 0.002 0.003"/>'
@@ -166,3 +166,16 @@ def test_where_a_free_body_starts_is_at_rest(tmp_path):
         "joint 'j': where its body is in the file is model.rest" in builder.report.approximated[0]
     )
     assert np.array_equal(builder.build().rest, [0, 0, 2, 1, 0, 0, 0])
+
+
+def test_warnings_of_mujoco_come_to_the_tests_and_not_into_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    m = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>"
+    )
+    d = mujoco.MjData(m)
+    d.qpos[:] = np.nan
+    before = len(MESSAGES)
+    mujoco.mj_step(m, d)
+    assert any("QPOS" in text for text in MESSAGES[before:])
+    assert list(tmp_path.iterdir()) == []
