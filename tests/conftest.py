@@ -80,3 +80,19 @@ def compiled_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Target, "compile", lru_cache(maxsize=256)(Target.compile))
         yield
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """Return the names of the functions recorded since the test began, in order."""
+    from archimedes.function.recorded_function import RecordedFunction
+
+    names: list[str] = []
+    record = RecordedFunction._record
+
+    def counted(function, *given):
+        names.append(function.name)
+        return record(function, *given)
+
+    monkeypatch.setattr(RecordedFunction, "_record", counted)
+    return names

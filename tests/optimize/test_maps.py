@@ -65,12 +65,11 @@ def test_maps_give_the_solution_of_plain_code():
 def test_they_are_blocks_of_their_own():
     solver = nlp_solver(obj, constr)
     solver.solve(START, 0.5, bounds=bounds())
-    (program,) = solver._programs.values()
-    blocks = program.blocks((0.5,))
-    assert sorted(block.places for block in blocks) == [1, N - 1, N]
+    program = solver.program(START, (0.5,))
+    assert sorted(block.places for block in program.blocks) == [1, N - 1, N]
     # Other arguments are other numbers, not other code.
     other = solver.solve(START, 0.9, bounds=bounds())
-    assert program.blocks((0.9,)) is blocks
+    assert solver.program(START, (0.9,)) is program
     assert other.fun == pytest.approx(
         minimize(plain_obj, START, (0.9,), constr=plain_constr, bounds=bounds()).fun, rel=1e-9
     )

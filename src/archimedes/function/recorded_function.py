@@ -218,9 +218,12 @@ class RecordedFunction(ShortcutHolder):
     def compile_at_once(self) -> Self:
         """Have it compiled at the first call, not interpreted before; returns the function.
 
-        For what is known to be called often. Recordings that were made before stay as they are.
+        For what is known to be called often. Recordings that were made before are compiled at
+        their next call.
         """
         self.backend = resolved(self.backend)
+        for _, tiers in list(self._cache.values()):
+            tiers.compile_at_once()
         return self
 
     def explain(self) -> str:

@@ -120,6 +120,10 @@ class SparseDerivative:
             raise ValueError(f"{self.name}: only a Hessian is given by its lower triangle")
         return SparseDerivative(self.derivative, self.name, True, triangle=True)
 
+    def compile_at_once(self) -> None:
+        """Have ``values`` compiled at its next call."""
+        self.values.compile_at_once()
+
     def _values(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)[0]
 

@@ -164,6 +164,11 @@ class Tiers:
             self.complete()
         return kernel
 
+    def compile_at_once(self) -> None:
+        """Compile at the next call, and make entries: more calls than that are to come."""
+        self._reference = None
+        self._calls = max(self._calls, FIRST_CALLS)
+
     def complete(self) -> None:
         """Have the kernel made as well as it can be, which may have been made in a hurry."""
         self._drafts = False

@@ -4,7 +4,8 @@ Everything that takes a user's function (``solve_ode``, ``minimize``, ``root``, 
 records and compiles something of it. ``prepared`` keeps that under the content of the function:
 its code and all that it reads. A second call with the same function, or with another one of the
 same content, such as a lambda that is written anew, finds it; a function that reads something
-else than before (another global, closure value or captured array) does not.
+else than before (another global, closure value or captured array) does not. What is asked for
+twice will be asked for again: it is compiled then, where a first call only interprets.
 
 What is kept is recorded with ``freeze=True``: it need not be compared again at each call, because
 it is looked up by content.
@@ -17,11 +18,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
+from archimedes import tree
 from archimedes.function.identity.object_parts import PARTS
-from archimedes.function.identity.states import fingerprint, reads_traced
+from archimedes.function.identity.states import (
+    changing_statics,
+    content_of,
+    fingerprint,
+    reads_traced,
+)
+from archimedes.function.leaf_specs import describe_leaves
 from archimedes.symbolic import is_tracing
 
-__all__ = ["Current", "Store", "prepared", "store"]
+__all__ = ["Current", "Store", "form_of", "prepared", "store"]
 
 T = TypeVar("T")
 
@@ -47,10 +55,12 @@ PARTS[Current] = lambda current: current.functions
 class _Entry(Generic[T]):
     """What is kept: ``key`` is the object that it is found by without comparing content."""
 
-    __slots__ = ("key", "sources", "value")
+    __slots__ = ("again", "key", "sources", "value")
 
     def __init__(self, key: Hashable, sources: Any, value: T) -> None:
         self.key, self.sources, self.value = key, sources, value
+        #: Whether it was asked for a second time.
+        self.again = False
 
 
 class Store:
@@ -80,11 +90,13 @@ class Store:
         sources: Any,
         make: Callable[[], T],
         renew: Callable[[T], None] | None = None,
+        again: Callable[[T], None] | None = None,
     ) -> T:
         """Return what is kept under a key, or what ``make`` returns, which is kept from now on.
 
         ``sources`` are the functions it is made of. Where others of the same content come,
-        ``renew`` is told: what is recorded from then on must not read the old ones.
+        ``renew`` is told: what is recorded from then on must not read the old ones. ``again`` is
+        told once, when something is asked for a second time.
         """
         with self._lock:
             entry = self._entries.get(key)
@@ -97,6 +109,9 @@ class Store:
                 entry = self._entries.setdefault(key, made)
                 while len(self._entries) > self.size:
                     self._entries.popitem(last=False)
+        elif again is not None and not entry.again:
+            entry.again = True
+            again(entry.value)
         if renew is not None and entry.sources != sources:
             entry.sources = sources
             renew(entry.value)
@@ -113,22 +128,50 @@ def prepared(
     """Return what ``make`` made of these functions and settings, in an earlier call if possible.
 
     ``make`` is given the :class:`Current` functions, which it reads when something is recorded,
-    and returns recorded functions, or something that holds them. A function may be None.
+    and returns recorded functions, or something that holds them and has their method
+    ``compile_at_once``; or a tuple of such. A function may be None.
     Functions that read values of a recording under way belong to that one: nothing is kept.
     """
     if is_tracing() and any(map(reads_traced, functions)):
         return make(Current(functions))
     key = (kind, tuple(None if f is None else fingerprint(f) for f in functions), settings)
-    _, value = store.find(
-        key, functions, lambda: _with_current(make, functions), lambda kept: _renew(kept, functions)
+    kept = store.find(
+        key,
+        functions,
+        lambda: _Kept(functions, make),
+        lambda kept: kept.renew(functions),
+        _Kept.compile_at_once,
     )
-    return value
+    return kept.value
 
 
-def _with_current(make: Callable[[Current], T], functions: tuple[Any, ...]) -> tuple[Current, T]:
-    current = Current(functions)
-    return current, make(current)
+class _Kept(Generic[T]):
+    """What ``make`` made, with the functions it reads."""
+
+    __slots__ = ("current", "value")
+
+    def __init__(self, functions: tuple[Any, ...], make: Callable[[Current], T]) -> None:
+        self.current = Current(functions)
+        self.value = make(self.current)
+
+    def renew(self, functions: tuple[Any, ...]) -> None:
+        self.current.functions = functions
+
+    def compile_at_once(self) -> None:
+        """Have what was interpreted so far compiled: by a method of that name."""
+        for part in self.value if isinstance(self.value, tuple) else (self.value,):
+            part.compile_at_once()
 
 
-def _renew(kept: tuple[Current, Any], functions: tuple[Any, ...]) -> None:
-    kept[0].functions = functions
+def form_of(value: Any) -> Hashable:
+    """Return what is equal for trees of arguments that need the same recording.
+
+    That is their structure, the shape and dtype of their numbers, and the content of all else.
+
+    >>> form_of((1.0, "fast")) == form_of((2.0, "fast")), form_of(1.0) == form_of("fast")
+    (True, False)
+    """
+    leaves, treedef = tree.flatten(value)
+    specs = describe_leaves(leaves, treedef, [""])
+    statics = changing_statics({}, set(), specs, treedef)
+    return treedef, specs, tuple(map(content_of, statics))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from archimedes.optimize.problems.limits import limits
 __all__ = [
     "constraint_limits",
     "is_list",
-    "joined_constraints",
     "list_names",
+    "named_constraints",
     "residuals_by_name",
 ]
 
@@ -23,14 +23,16 @@ __all__ = [
 EQUATION = (0.0, 0.0)
 
 
-def joined_constraints(constr: Any) -> Callable[..., Any] | None:
-    """Return one function of all constraints; of several, its result is a dict by name.
+def named_constraints(constr: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the names of constraints and their functions.
 
-    ``constr`` is None, a function, a dict of functions, or a list of them, which are named by
-    their ``__name__`` (or constr0, constr1, ...).
+    ``constr`` is None, a function, whose name is None here, a dict of functions, or a list of
+    them, which are named by their ``__name__`` (or constr0, constr1, ...).
     """
-    if constr is None or callable(constr):
-        return constr
+    if constr is None:
+        return (), ()
+    if callable(constr):
+        return (None,), (constr,)
     if isinstance(constr, Mapping):
         named = dict(constr)
     elif is_list(constr):
@@ -43,11 +45,7 @@ def joined_constraints(constr: Any) -> Callable[..., Any] | None:
     for name, function in named.items():
         if not callable(function):
             raise TypeError(f"constr[{name!r}] must be a function, got {type(function).__name__}")
-
-    def all_constraints(x: Any, *args: Any) -> Any:
-        return {name: function(x, *args) for name, function in named.items()}
-
-    return all_constraints
+    return tuple(named), tuple(named.values())
 
 
 def is_list(constr: Any) -> bool:

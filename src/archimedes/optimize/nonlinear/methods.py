@@ -51,7 +51,7 @@ def result_of(
 ) -> OptimizeResult:
     """Return an answer in the user's terms."""
     f, g = task.evaluator.values(answer.x)
-    values = tree.ravel(program.values_like)[1] if program.constr is not None else None
+    values = tree.ravel(program.values_like)[1] if program.names else None
     counts = task.evaluator.counts
     return OptimizeResult(
         x=program.unravel(answer.x),

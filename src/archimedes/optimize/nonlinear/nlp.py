@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,15 +10,15 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function import Compiled, ConvergenceError
+from archimedes.function import ConvergenceError
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.identity.store import Current, form_of, prepared
 from archimedes.function.implicit_functions import Fixed
 from archimedes.function.region_bodies import any_traced
 from archimedes.function.signatures import Signature
 from archimedes.optimize.nonlinear.constraints import (
     constraint_limits,
-    is_list,
-    joined_constraints,
-    list_names,
+    named_constraints,
 )
 from archimedes.optimize.nonlinear.methods import (
     SQP_ITERATIONS,
@@ -27,8 +26,8 @@ from archimedes.optimize.nonlinear.methods import (
     result_of,
     sqp_runner,
 )
-from archimedes.optimize.nonlinear.places import AtPlaces, joined_objective
-from archimedes.optimize.nonlinear.programs import Program, unfixed
+from archimedes.optimize.nonlinear.places import AtPlaces, check_objective
+from archimedes.optimize.nonlinear.programs import Program
 from archimedes.optimize.problems.evaluation import Evaluator
 from archimedes.optimize.problems.limits import limits, vector_like
 from archimedes.optimize.problems.recorded_solutions import recorded_solution
@@ -38,16 +37,6 @@ from archimedes.optimize.problems.unknowns import as_unknowns
 from archimedes.optimize.solvers.by_name import check_method, solve_task
 
 __all__ = ["NlpSolver", "minimize", "nlp_solver"]
-
-
-def _unfixed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with static arguments taken out of their wrapping."""
-
-    def call(x: Any, *args: Any) -> Any:
-        return function(x, *unfixed(args))
-
-    call.__name__ = getattr(function, "__name__", "function")
-    return call
 
 
 def _first_function(parts: Any) -> Any:
@@ -74,21 +63,12 @@ class NlpSolver:
         name: str | None = None,
     ) -> None:
         check_method(method)
-        parts = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
-        joined, whole = joined_constraints(constr), joined_objective(obj)
-        self.name = name or getattr(whole, "__name__", "nlp")
+        self.obj = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
         self.constr = constr
-        self._parts = (parts, dict(zip(list_names(constr), constr)) if is_list(constr) else constr)
+        self.names, self._constraints = named_constraints(constr)
+        self.name = name or getattr(check_objective(self.obj), "__name__", "nlp")
         self.method, self.options = method, dict(options or {})
-        self.signature = Signature(_first_function(parts), None, static_argnames)
-        self._obj = Compiled(_unfixed(whole), name=self.name)
-        # Both are parts of one program, whose maps shall be seen.
-        self._obj.inline_limit = sys.maxsize
-        self._constr = None
-        if joined is not None:
-            self._constr = Compiled(_unfixed(joined), name=f"{self.name}_constraints")
-            self._constr.inline_limit = sys.maxsize
-        self._programs: dict[Any, Program] = {}
+        self.signature = Signature(_first_function(self.obj), None, static_argnames)
 
     def __repr__(self) -> str:
         return f"<nlp_solver {self.name}, method {self.method!r}>"
@@ -149,7 +129,7 @@ class NlpSolver:
         program = self.program(unknowns, treedef.unflatten([like(leaf) for leaf in leaves]))
         lower, upper = limits(bounds, unknowns, "bounds")
         low = high = np.zeros(0)
-        if self._constr is not None:
+        if self.names:
             low, high = constraint_limits(constr_bounds, program.values_like, self.constr)
 
         def together(p: list[Any]) -> Any:
@@ -191,10 +171,12 @@ class NlpSolver:
 
     def program(self, unknowns: Any, args: tuple[Any, ...]) -> Program:
         """Return the problem for unknowns and arguments of this structure."""
-        key = (*_form(unknowns), *_form(args))
-        if key not in self._programs:
-            self._programs[key] = Program(self._obj, self._constr, unknowns, args, self._parts)
-        return self._programs[key]
+
+        def make(current: Current) -> Program:
+            return Program(current, len(self.obj), self.names, unknowns, args, self.name)
+
+        settings = (len(self.obj), self.names, self.name, form_of(unknowns), form_of(args))
+        return prepared("nonlinear program", (*self.obj, *self._constraints), settings, make)
 
     def _task(
         self,
@@ -207,7 +189,7 @@ class NlpSolver:
         callback: Any,
     ) -> Task:
         lower, upper = limits(bounds, unknowns, "bounds")
-        if self._constr is None:
+        if not self.names:
             if constr_bounds is not None:
                 raise ValueError("constr_bounds are given, but there is no constr they are for")
             low = high = np.zeros(0)
@@ -226,7 +208,7 @@ class NlpSolver:
         settings: Settings,
         callback: Any,
     ) -> Task:
-        evaluator = Evaluator(program.blocks(args), program.structure(args), args)
+        evaluator = Evaluator(program.blocks, program.structure, args)
         monitor = Monitor(callback, program.unravel, settings.maxtime, settings.tol)
         start = np.clip(start, edges[0], edges[1])
         task = Task(evaluator, start, *edges, settings, monitor)
@@ -238,6 +220,12 @@ class NlpSolver:
                 )
             task.kernel = sqp_runner(program, args, settings, monitor, callback is not None)
         return task
+
+
+PARTS[NlpSolver] = lambda solver: (
+    *(solver.obj, solver.constr, solver.method, solver.options),
+    tuple(solver.signature.static),
+)
 
 
 def is_number(leaf: Any) -> bool:
@@ -252,18 +240,6 @@ def like(leaf: Any) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return np.zeros(leaf.shape, leaf.dtype)[()]
     return np.float64(0) if isinstance(leaf, float) else np.int64(0)
-
-
-def _form(value: Any) -> tuple[Any, ...]:
-    """Return what decides whether two trees need the same program."""
-    leaves, treedef = tree.flatten(value)
-    kinds = [
-        (np.shape(leaf), np.asarray(leaf).dtype.str, type(leaf) in (int, float))
-        if is_number(leaf)
-        else leaf
-        for leaf in leaves
-    ]
-    return (treedef, tuple(kinds))
 
 
 def nlp_solver(

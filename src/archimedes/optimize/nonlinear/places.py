@@ -9,8 +9,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
+from archimedes.function.identity.object_parts import PARTS
 
-__all__ = ["AtPlaces", "joined_objective"]
+__all__ = ["AtPlaces", "check_objective"]
 
 
 class AtPlaces:
@@ -31,7 +32,7 @@ class AtPlaces:
         if not callable(func):
             raise TypeError("AtPlaces: func must be a function of z, the unknowns of one place")
         self.func = func
-        self.index = np.asarray(index)
+        self.index = np.array(index)
         if self.index.ndim != 2 or not np.issubdtype(self.index.dtype, np.integer):
             raise ValueError(
                 f"AtPlaces: index must be an array of integers (places, unknowns of each), it is "
@@ -43,6 +44,8 @@ class AtPlaces:
                 raise ValueError(
                     f"AtPlaces: data {k} has {len(rows)} rows for {len(self.index)} places"
                 )
+        for rows in (self.index, *self.data):
+            rows.flags.writeable = False  # so that nobody need compare them
         self.__name__ = getattr(func, "__name__", "places")
 
     def __call__(self, x: Any, *args: Any) -> Any:
@@ -60,20 +63,15 @@ class AtPlaces:
             )
 
 
-def joined_objective(obj: Any) -> Callable[..., Any]:
-    """Return the objective as one function: parts are added, places summed up."""
-    parts: Sequence[Any] = obj if isinstance(obj, (list, tuple)) else (obj,)
+PARTS[AtPlaces] = lambda places: (places.func, places.index, *places.data)
+
+
+def check_objective(parts: Sequence[Any]) -> Any:
+    """Return the part that names an objective; raise if one is no function."""
     if not parts or not all(callable(part) for part in parts):
-        kind = type(obj).__name__
+        bad = [type(part).__name__ for part in parts if not callable(part)]
         raise TypeError(
-            f"obj must be a function (or a list of functions to add), got {kind}: write "
-            "minimize(f, x0), not minimize(f(x0), x0)"
+            f"obj must be a function (or a list of functions to add), got "
+            f"{bad[0] if bad else 'an empty list'}: write minimize(f, x0), not minimize(f(x0), x0)"
         )
-    if len(parts) == 1 and not isinstance(parts[0], AtPlaces):
-        return parts[0]
-
-    def objective(x: Any, *args: Any) -> Any:
-        return sum(np.sum(part(x, *args)) for part in parts)
-
-    objective.__name__ = getattr(parts[0], "__name__", "objective")
-    return objective
+    return parts[0]

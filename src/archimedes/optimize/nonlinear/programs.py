@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,11 @@ from archimedes import tree
 from archimedes.errors import explained
 from archimedes.function import Compiled
 from archimedes.function.derivatives.map_places import taken_apart
+from archimedes.function.identity.store import Current
 from archimedes.function.implicit_functions import Fixed
+from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize.nonlinear.places import AtPlaces
-from archimedes.optimize.problems.blocks import Block
+from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Structure
 from archimedes.optimize.problems.limits import name_of
 from archimedes.optimize.problems.unknowns import shapes_of
@@ -30,166 +32,187 @@ from archimedes.optimize.small.sequential_quadratic import (
 __all__ = ["Program", "unfixed"]
 
 
-@dataclass(eq=False)
 class Program:
     """Objective and constraints as blocks, for unknowns like ``unknowns``.
 
-    ``parts`` are the objective's parts, and the constraints (by name, if they have names): those
-    that are :class:`AtPlaces` are blocks of their own, the rest is one block with one place.
+    ``current`` are the functions: ``parts`` of the objective, then the constraints, by ``names``
+    (None: one without a name). Those that are :class:`AtPlaces` are blocks of their own, the rest
+    is one block with one place. Each function is recorded once.
     """
 
-    obj: Compiled
-    constr: Compiled | None
-    unknowns: Any
-    args: tuple[Any, ...]
-    parts: tuple[Sequence[Any], Any] = ((), None)
-
-    def __post_init__(self) -> None:
-        self.size = tree.ravel(self.unknowns)[0].size
-        self._unravel = tree.ravel(self.unknowns)[1]
-        self._structure: Structure | None = None
+    def __init__(
+        self,
+        current: Current,
+        parts: int,
+        names: tuple[Any, ...],
+        unknowns: Any,
+        args: tuple[Any, ...],
+        name: str,
+    ) -> None:
+        self.current, self.count, self.names, self.name = current, parts, names, name
+        self.unknowns, self.args = unknowns, args
+        flat, self._unravel = tree.ravel(unknowns)
+        self.size = flat.size
         self._sqp: dict[tuple[float, int], Compiled] = {}
-        self._blocks: list[Block] | None = None
-        self._recording: Any = None
+        labels = ["obj"] * parts + ["constr" if n is None else f"constr[{n!r}]" for n in names]
+        self._functions = [self._recorded(k, label) for k, label in enumerate(labels)]
+        shapes = [self._like(k, label) for k, label in enumerate(labels)]
         #: What the constraints' values look like: the limits are read by it.
-        self.values_like = self._constraints_like()
-        self.rows = tree.ravel(self.values_like)[0].size if self.constr is not None else 0
-        if self.constr is not None and not self.rows:
+        self.values_like = self._by_name(shapes[parts:])
+        self.rows = tree.ravel(self.values_like)[0].size if names else 0
+        if names and not self.rows:
             raise ValueError("constr returns no numbers: does it end with a return statement?")
-        self._check_objective()
+        self._check_objective(shapes[:parts])
+
+    def _by_name(self, values: Sequence[Any]) -> Any:
+        """Return what belongs to the constraints as they were given."""
+        return values[0] if self.names == (None,) else dict(zip(self.names, values))
+
+    def _recorded(self, k: int, label: str) -> Compiled | None:
+        """Return one of the functions, recorded once; None if it is used at places."""
+        current = self.current
+        if isinstance(current.functions[k], AtPlaces):
+            return None
+
+        def call(x: Any, *args: Any) -> Any:
+            return current.functions[k](x, *unfixed(args))
+
+        made = prepared_function(call, (current,), getattr(current.functions[k], "__name__", label))
+        # All are parts of one program, whose maps shall be seen.
+        made.inline_limit = sys.maxsize
+        return made
+
+    def _value(self, k: int, unknowns: Any, args: tuple[Any, ...]) -> Any:
+        """Return the values of one of the functions, in recorded code."""
+        recorded = self._functions[k]
+        if recorded is not None:
+            return recorded(unknowns, *args)
+        return self.current.functions[k](unknowns, *unfixed(args))
 
     def unravel(self, x: np.ndarray) -> Any:
         """Return a vector of unknowns as the user's tree."""
         return self._unravel(x)
 
-    def _constraints_like(self) -> Any:
-        if self.constr is None:
-            return {}
-        constr = self.parts[1]
-        if isinstance(constr, Mapping):
-            return {n: self._like(f, f"constr[{n!r}]") for n, f in constr.items()}
-        return self._like(constr, "constr")
-
-    def _like(self, function: Any, what: str) -> Any:
+    def _like(self, k: int, what: str) -> Any:
         """Return zeros like the values of a function; of places only one is looked at."""
-        if not isinstance(function, AtPlaces):
-            made = Compiled(lambda x, *args: function(x, *unfixed(args)), name=what)
-            return shapes_of(made, self.unknowns, self.args, what)
-        function.check(self.size, what)
-        func = function.func
-        made = Compiled(lambda z, *rest: func(z, *unfixed(rest)), name=what)
-        data = tuple(rows[0] for rows in function.data)
-        one = shapes_of(made, np.zeros(function.index.shape[1]), (*data, *self.args), what)
-        count = len(function.index)
+        recorded = self._functions[k]
+        if recorded is not None:
+            return shapes_of(recorded, self.unknowns, self.args, what)
+        current, places = self.current, self.current.functions[k]
+        places.check(self.size, what)
+
+        def one_place(z: Any, *rest: Any) -> Any:
+            return current.functions[k].func(z, *unfixed(rest))
+
+        made = prepared_function(one_place, (current,), what)
+        data = tuple(rows[0] for rows in places.data)
+        one = shapes_of(made, np.zeros(places.index.shape[1]), (*data, *self.args), what)
+        count = len(places.index)
         return tree.map(lambda leaf: np.zeros((count, *np.shape(leaf))), one)
 
-    def _check_objective(self) -> None:
-        for part in self.parts[0]:
-            leaves = tree.leaves(self._like(part, "obj"))
+    def _check_objective(self, shapes: Sequence[Any]) -> None:
+        for part, like in zip(self.current.functions, shapes):
+            leaves = tree.leaves(like)
             wanted = len(part.index) if isinstance(part, AtPlaces) else 1
             if len(leaves) != 1 or np.size(leaves[0]) != wanted:
-                shapes = [np.shape(leaf) for leaf in leaves]
+                found = [np.shape(leaf) for leaf in leaves]
                 raise ValueError(
                     explained(
                         "objective",
                         f"obj must return one number, it returns {len(leaves)} of shape "
-                        f"{shapes}: add "
+                        f"{found}: add "
                         "them up, for example with np.sum",
                     )
                 )
 
-    @cached_property
-    def func(self) -> Callable[..., Any]:
-        """``(x, *args) -> [f, *g]``, all flat."""
-        unravel, obj, constr = self._unravel, self.obj, self.constr
-
-        def together(x: Any, *args: Any) -> Any:
-            unknowns = unravel(x)
-            f = np.reshape(tree.leaves(obj(unknowns, *args))[0] * 1.0, (1,))
-            if constr is None:
-                return f
-            return np.concatenate([f, tree.ravel(constr(unknowns, *args))[0] * 1.0])
-
-        return together
-
-    def blocks(self, args: tuple[Any, ...]) -> list[Block]:
-        """Return the blocks: those of places, of maps, and one for the rest."""
-        whole: Any = self._whole
-        recording = whole.recording(np.zeros(self.size), *args) if self._plain else None
-        if self._blocks is None or recording is not self._recording:
-            self._recording = recording
-            self._blocks = self._made_blocks(recording)
-        return self._blocks
+    def func(self, x: Any, *args: Any) -> Any:
+        """Return ``[f, *g]``, all flat; in recorded code."""
+        unknowns, count = self._unravel(x), self.count
+        values = [self._value(k, unknowns, args) for k in range(len(self._functions))]
+        parts = [sum_of(part) for part in values[:count]]
+        f = np.reshape(sum(parts[1:], parts[0]) * 1.0, (1,))
+        if not self.names:
+            return f
+        return np.concatenate([f, tree.ravel(self._by_name(values[count:]))[0] * 1.0])
 
     @cached_property
-    def _plain(self) -> bool:
-        """Whether nothing is given as places."""
-        objective, constr = self.parts
-        given = [*objective, *(constr.values() if isinstance(constr, Mapping) else (constr,))]
-        return not any(isinstance(part, AtPlaces) for part in given)
-
-    @cached_property
-    def _whole(self) -> Compiled:
-        return Compiled(self.func, name=self.obj.name)
-
-    def _made_blocks(self, recording: Any) -> list[Block]:
-        if recording is None:
+    def blocks(self) -> list[Block]:
+        """The blocks: those of places, of maps, and one for the rest."""
+        if any(function is None for function in self._functions):
             return self._placed_blocks()
-        index, name = np.arange(self.size)[None], self.obj.name
+        index, name = np.arange(self.size)[None], self.name
+        whole = prepared_function(with_arguments(self.func, 1 + len(self.args)), name=name)
+        # Recorded once, for itself and for its derivatives.
+        whole.inline_limit = sys.maxsize
+        recording = whole.recording(np.zeros(self.size), *self.args)
         # An objective without unknowns has nothing to take apart.
         apart = taken_apart(recording) if recording.graph.outputs else None
         if apart is None:
-            return [Block(self.func, index, np.arange(-1, self.rows)[None], name=name)]
+            rows = np.arange(-1, self.rows)[None]
+            kernels = {Block.key("value", len(self.args)): whole}
+            return [Block(self.func, index, rows, name=name, kernels=kernels, freeze=True)]
         maps, rest = apart
-        blocks = [Block(m, m.index, m.rows, (m.data,), f"{name}_map") for m in maps]
-        return blocks if rest is None else [*blocks, Block(rest, rest.index, rest.rows, name=name)]
+        blocks = [Block(m, m.index, m.rows, (m.data,), f"{name}_map", freeze=True) for m in maps]
+        if rest is not None:
+            blocks.append(Block(rest, rest.index, rest.rows, name=name, freeze=True))
+        return blocks
 
     def _placed_blocks(self) -> list[Block]:
-        objective, constr = self.parts
-        placed = [p for p in objective if isinstance(p, AtPlaces)]
+        functions, count = self.current.functions, self.count
         ranges = self._row_ranges()
-        named = constr if isinstance(constr, Mapping) else {None: constr}
-        rows_of = {n: r for n, r in ranges.items() if isinstance(named.get(n), AtPlaces)}
-        blocks = [self._placed(p, np.full((len(p.index), 1), -1), "obj") for p in placed]
-        for name, rows in rows_of.items():
-            part = named[name]
-            what = "constr" if name is None else f"constr[{name!r}]"
-            blocks.append(self._placed(part, rows.reshape(len(part.index), -1), what))
-        rest = [p for p in objective if not isinstance(p, AtPlaces)]
-        others = {n: r for n, r in ranges.items() if n not in rows_of}
-        if rest or others:
-            blocks.append(self._rest(rest, {n: named[n] for n in others}, others))
+        blocks, rest, rows = [], [], [np.zeros(0, dtype=np.int64)]
+        for k in range(count):
+            if self._functions[k] is None:
+                places = len(functions[k].index)
+                blocks.append(self._placed(k, np.full((places, 1), -1)))
+            else:
+                rest.append(k)
+        summands = len(rest)
+        for k, name in enumerate(self.names, count):
+            if self._functions[k] is None:
+                places = len(functions[k].index)
+                blocks.append(self._placed(k, ranges[name].reshape(places, -1)))
+            else:
+                rest.append(k)
+                rows.append(ranges[name])
+        if rest:
+            blocks.append(self._rest(rest[:summands], rest[summands:], np.concatenate(rows)))
         return blocks
 
     def _row_ranges(self) -> dict[Any, np.ndarray]:
         """Rows of each constraint by name (None for one without)."""
-        if self.constr is None:
+        if not self.names:
             return {}
         numbers = tree.ravel(self.values_like)[1](np.arange(float(self.rows)))
-        if not isinstance(self.parts[1], Mapping):
+        if self.names == (None,):
             return {None: np.arange(self.rows)}
         return {n: tree.ravel(v)[0].astype(np.int64) for n, v in numbers.items()}
 
-    def _placed(self, part: AtPlaces, rows: np.ndarray, what: str) -> Block:
-        part.check(self.size, what)
-        func = part.func
+    def _placed(self, k: int, rows: np.ndarray) -> Block:
+        current, part = self.current, self.current.functions[k]
 
         def flat(z: Any, *rest: Any) -> Any:
-            return tree.ravel(func(z, *unfixed(rest)))[0] * 1.0
+            return tree.ravel(current.functions[k].func(z, *unfixed(rest)))[0] * 1.0
 
-        return Block(flat, part.index, rows, part.data, part.__name__)
+        return Block(flat, part.index, rows, part.data, part.__name__, freeze=True)
 
-    def _rest(self, objective: Any, constr: Any, rows: Any) -> Block:
-        unravel = self._unravel
+    def _rest(self, objective: Sequence[int], constr: Sequence[int], rows: np.ndarray) -> Block:
+        """Return the block of what is not used at places: these functions, rows of constraints."""
 
         def together(x: Any, *args: Any) -> Any:
-            unknowns, given = unravel(x), unfixed(args)
-            parts = [np.reshape(sum((f(unknowns, *given) for f in objective), 0.0 * x[0]), (1,))]
-            parts += [tree.ravel(f(unknowns, *given))[0] * 1.0 for f in constr.values()]
+            unknowns = self._unravel(x)
+            values = [sum_of(self._value(k, unknowns, args)) for k in objective]
+            parts = [np.reshape(sum(values, 0.0 * x[0]), (1,))]
+            parts += [tree.ravel(self._value(k, unknowns, args))[0] * 1.0 for k in constr]
             return np.concatenate(parts)
 
-        every = np.concatenate([[-1], *(rows[name] for name in constr)])[None]
-        return Block(together, np.arange(self.size)[None], every, name=self.obj.name)
+        every = np.concatenate([[-1], rows])[None]
+        return Block(together, np.arange(self.size)[None], every, name=self.name, freeze=True)
+
+    def compile_at_once(self) -> None:
+        """Have the blocks compiled before they are evaluated again."""
+        for block in self.blocks:
+            block.compile_at_once()
 
     def sqp_kernel(self, tol: float, max_iter: int) -> Compiled:
         """Return ``(x0, limits, *args) -> SQPSolution``, recorded once."""
@@ -222,23 +245,17 @@ class Program:
     def _quick(self, function: Callable[..., Any], kind: str) -> Compiled:
         """Record a solver; its first calls, which are short, run on code made in a hurry."""
         loops = UNROLLED if self.size > UNROLLED else None
-        made = Compiled(function, name=f"{kind}_{self.obj.name}", loops_from=loops)
+        made = prepared_function(function, name=f"{kind}_{self.name}", loops_from=loops)
         made.drafts = True
         return made
 
-    def structure(self, args: tuple[Any, ...]) -> Structure:
-        """Return the sparsity, made anew where what the functions read has changed it."""
-        patterns = [block.patterns(args) for block in self.blocks(args)]
-        known = self._structure
-        if (
-            known is None
-            or len(known.patterns) != len(patterns)
-            or any(a is not b for a, b in zip(patterns, known.patterns))
-        ):
-            known = Structure(patterns, self.size, self.rows)
-            self._check_dependence(known)
-            self._structure = known
-        return known
+    @cached_property
+    def structure(self) -> Structure:
+        """The sparsity of all derivatives."""
+        patterns = [block.patterns(self.args) for block in self.blocks]
+        made = Structure(patterns, self.size, self.rows)
+        self._check_dependence(made)
+        return made
 
     def _check_dependence(self, made: Structure) -> None:
         idle = np.setdiff1d(np.arange(self.rows), made.jac_rows)
@@ -256,6 +273,11 @@ class Program:
                 f"{name} enters neither the objective nor any constraint, so that any value would "
                 "do: take it out of the unknowns and pass it in args"
             )
+
+
+def sum_of(values: Any) -> Any:
+    """Return a part of the objective as one number: that of places is a sum."""
+    return np.sum(tree.leaves(values)[0])
 
 
 def unfixed(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.function import SparsePattern, compile, hess, jac, vmap
+from archimedes.function.prepared_functions import prepared_function
 
 __all__ = ["Block", "BlockPatterns"]
 
@@ -53,7 +54,8 @@ class Block:
     """A function and the places where it is used; see the module's text.
 
     ``data`` are arrays with one row for each place, given to ``func`` after z. ``often`` says that
-    it is worth compiling before the first call.
+    it is worth compiling before the first call; ``freeze`` that whoever keeps it knows when its
+    function has changed.
     """
 
     func: Callable[..., Any]
@@ -63,6 +65,7 @@ class Block:
     name: str = "block"
     kernels: dict[str, Any] = field(default_factory=dict)
     often: bool = False
+    freeze: bool = False
     _patterns: BlockPatterns | None = None
     _calls: dict[tuple[str, int], Any] = field(default_factory=dict, init=False)
 
@@ -88,16 +91,31 @@ class Block:
 
     def _kept(self, what: str, count: int, make: Callable[[], Any]) -> Any:
         """Return what is kept for this many arguments; blocks of one function share it."""
-        key = f"{what} {count}"
+        key = self.key(what, count)
         if key not in self.kernels:
             self.kernels[key] = made = make()
             if self.often:
-                getattr(made, "values", made).compile_at_once()
+                made.compile_at_once()
         return self.kernels[key]
+
+    def compile_at_once(self) -> None:
+        """Have all compiled before the next call."""
+        self.often = True
+        for what, kernel in self.kernels.items():
+            if not what.startswith("mapped"):
+                kernel.compile_at_once()
+
+    @staticmethod
+    def key(what: str, count: int) -> str:
+        """Return what a kernel for this many arguments is kept under."""
+        return f"{what} {count}"
+
+    def _compiled(self, func: Callable[..., Any], name: str) -> Any:
+        return prepared_function(func, name=name) if self.freeze else compile(func, name=name)
 
     def _value(self, count: int) -> Any:
         def make() -> Any:
-            made = compile(with_arguments(self.func, 1 + count), name=self.name)
+            made = self._compiled(with_arguments(self.func, 1 + count), self.name)
             # Recorded once, for itself and for its derivatives.
             made.inline_limit = sys.maxsize
             return made

@@ -16,6 +16,7 @@ from archimedes.backends.registry import (
 from archimedes.function import Compiled
 from archimedes.function.batching.repeats import Repeated
 from archimedes.function.identity.store import store
+from archimedes.function.prepared_functions import prepared_function
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
 from archimedes.simulate.stepping.solve_loops import (
     go_to_end,
@@ -52,14 +53,13 @@ def native(
 ) -> Compiled:
     """Compile at the first call: a loop is never short enough to interpret it first (``early``).
 
-    With ``drafts`` the first calls, which are short, run on code made in a hurry. Whoever keeps it
-    knows by fingerprints when it is out of date. ``watch`` are functions of users that it calls:
-    they must not change state while they are recorded.
+    With ``drafts`` the first calls, which are short, run on code made in a hurry. ``watch`` as in
+    ``prepared_function``.
     """
     backend = check_backend("solve_ode", backend)
     backend = backend if early else resolved(backend)
-    made = Compiled(function, name=name, backend=backend, freeze=True, watch=watch)
-    made.lenient, made.drafts = False, drafts
+    made = prepared_function(function, watch, name, backend)
+    made.drafts = drafts
     return made
 
 
