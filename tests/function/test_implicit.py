@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.errors import ShapeDtypeError
 from archimedes.graph.spec import validate
 
 
@@ -154,13 +155,28 @@ def test_starting_at_the_root_and_at_a_singular_point():
         (lambda: arc.implicit(abs, solver="x"), ValueError, "implicit: solver='x' is not one of"),
         (lambda: arc.root(abs, 1.0, tol=-1.0), ValueError, "tol=-1.0 must be positive"),
         (lambda: arc.root(abs, 1.0, max_steps=0), ValueError, "max_steps=0 must be at least 1"),
-        (lambda: arc.root(lambda x: x[:1], np.ones(2)), ValueError, "1 equations for 2 unknowns"),
+        (
+            lambda: arc.root(lambda x: x[:1], np.ones(2)),
+            ShapeDtypeError,
+            "1 equations for 2 unknowns",
+        ),
+        (
+            lambda: arc.implicit(lambda x: {"a": x, "b": x})(1.0),
+            ShapeDtypeError,
+            "2 equations for 1 unknowns",
+        ),
+        (lambda: arc.root(abs, np.zeros(0)), ShapeDtypeError, "x0 holds no numbers"),
+        (lambda: arc.implicit(abs)("two"), ShapeDtypeError, "x0 must be a tree of numbers"),
+        (
+            lambda: arc.root(lambda x: x - 1.0, np.ones(2), bounds=(np.zeros(3), 4.0)),
+            ShapeDtypeError,
+            "bounds hold 3 numbers, x0 holds 2",
+        ),
         (
             lambda: arc.root(lambda x: np.stack([x[0], x[0] - 1.0]), np.ones(2)),
             ValueError,
             "dF/dx is singular whatever the values are: some unknown enters no equation",
         ),
-        (lambda: arc.root(abs, np.zeros(0)), ValueError, "x0 holds no numbers"),
         (
             lambda: arc.implicit(lambda x: x, static_argnames="n"),
             ValueError,

@@ -79,7 +79,8 @@ def test_a_changed_closure_array_and_attribute_are_noticed():
     def cost(x):
         return np.sum((x - model.gain * target) ** 2)
 
-    for gain, values in ((1.0, (1.0, 2.0)), (1.0, (3.0, 4.0)), (2.0, (3.0, 4.0)), (1.0, (1.0, 2.0))):
+    one, other = (1.0, 2.0), (3.0, 4.0)
+    for gain, values in ((1.0, one), (1.0, other), (2.0, other), (1.0, one)):
         model.gain, target[:] = gain, values
         found = arc.minimize(cost, np.zeros(2)).x
         np.testing.assert_allclose(found, gain * np.array(values), atol=1e-6)
@@ -133,6 +134,47 @@ def test_places_are_kept_by_their_content(recordings):
     assert not recordings
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(solve(6.0), 2.0 * first, atol=1e-8)
+
+
+def circle(x):
+    return np.stack([x[0] ** 2 + x[1] ** 2 - 1.0, x[1] - WEIGHT * x[0]])
+
+
+def swing(t, x, u):
+    return np.stack([x[1], u[0] - WEIGHT * np.sin(x[0])])
+
+
+FUNCTIONS = {
+    "root": lambda: arc.root(circle, X0 + 3.0)[1],
+    "root within bounds": lambda: arc.root(circle, np.ones(2), bounds=(0.0, 2.0))[1],
+    "least_squares": lambda: arc.optimize.least_squares(circle, np.ones(2)).x[1],
+    "linearize": lambda: -arc.control.linearize(swing, np.zeros(2), np.zeros(1)).A[1, 0],
+    "trim": lambda: arc.control.trim(swing, np.array([0.3, 0.0]), np.zeros(1), fixed="x").u[0],
+}
+VALUES = {"linearize": lambda k: k, "trim": lambda k: k * np.sin(0.3)}
+
+
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_others_record_nothing_at_the_second_call_and_notice_changes(recordings, monkeypatch, name):
+    call = FUNCTIONS[name]
+    value = VALUES.get(name, lambda k: k / np.sqrt(1.0 + k * k))
+    monkeypatch.setitem(globals(), "WEIGHT", 2.0)
+    assert call() == pytest.approx(value(2.0), abs=1e-9)
+    recordings.clear()
+    assert call() == pytest.approx(value(2.0), abs=1e-9)
+    assert not recordings
+    monkeypatch.setitem(globals(), "WEIGHT", 0.5)
+    assert call() == pytest.approx(value(0.5), abs=1e-9)
+    assert recordings
+
+
+def test_roots_of_traced_closures_are_not_kept():
+    def solution(k):
+        return arc.root(lambda x: x**2 - k, 1.0)
+
+    assert float(arc.grad(solution)(4.0)) == pytest.approx(0.25, abs=1e-10)
+    assert float(arc.compile(solution)(9.0)) == pytest.approx(3.0, abs=1e-10)
+    assert float(arc.compile(solution)(16.0)) == pytest.approx(4.0, abs=1e-10)
 
 
 def test_memory_is_bounded():

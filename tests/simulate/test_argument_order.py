@@ -27,7 +27,6 @@ def swing_residual(t, x, xdot):
 SOLVERS = {
     "solve_ode": lambda span, x0: arc.solve_ode(swing, span, x0).x[-1],
     "odeint": lambda span, x0: arc.odeint(swing, span, x0),
-    "integrator": lambda span, x0: arc.integrator(swing)(span, x0),
     "solve_dae": lambda span, x0: arc.solve_dae(swing_residual, span, x0).x[-1],
 }
 
@@ -36,10 +35,7 @@ SOLVERS = {
 def test_the_order_is_that_of_scipy(solver):
     end = SOLVERS[solver]((0.0, 1.0), np.array([1.0, 0.0]))
     assert end == pytest.approx([np.cos(1.0), -np.sin(1.0)], abs=1e-6)
-    function = getattr(arc, solver)
-    if solver == "integrator":
-        function = function(swing)
-    names = list(inspect.signature(function).parameters)
+    names = list(inspect.signature(getattr(arc, solver)).parameters)
     assert names.index("t_span") + 1 == names.index("x0") <= 2
 
 
@@ -56,6 +52,17 @@ def test_the_order_is_that_of_scipy(solver):
 def test_two_states_in_the_place_of_the_span(solver, state, span):
     with pytest.raises(ValueError, match=r"look swapped: the order is \(func, t_span, x0\)"):
         SOLVERS[solver](state, span)
+
+
+def test_an_integrator_takes_the_state_first():
+    solve = arc.integrator(swing)
+    end = solve(np.array([1.0, 0.0]), (0.0, 1.0))
+    assert end == pytest.approx([np.cos(1.0), -np.sin(1.0)], abs=1e-6)
+    assert list(inspect.signature(solve).parameters)[:2] == ["x0", "t_span"]
+    with pytest.raises(ValueError, match=r"look swapped: the order is solve\(x0, t_span, \*args\)"):
+        solve((0.0, 1.0), np.array([1.0, 0.0]))
+    with pytest.raises(ValueError, match=r"got 1.0: the order is solve\(x0, t_span, \*args\)"):
+        solve((0.0, 1.0), 1.0)
 
 
 NO_SPANS = (

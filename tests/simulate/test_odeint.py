@@ -106,7 +106,7 @@ def test_integrator():
     solve = integrator(pendulum, method="tsit5", t_eval=np.array([0.5, 1.0]), name="swing")
     assert solve.__name__ == "swing"
     expected = odeint(pendulum, (0.0, 1.0), X0, "tsit5", [0.5, 1.0], args=(K,))
-    assert np.array_equal(solve((0.0, 1.0), X0, K), expected)
+    assert np.array_equal(solve(X0, (0.0, 1.0), K), expected)
 
 
 # ---- inside recordings -------------------------------------------------------------------

@@ -14,20 +14,23 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ArchimedesError, explained
+from archimedes.errors import ArchimedesError, ShapeDtypeError, explained
 from archimedes.function.arrays import array
 from archimedes.function.compiled import Compiled
 from archimedes.function.derivatives.custom_rules import custom_jvp
 from archimedes.function.derivatives.directional import jvp
 from archimedes.function.derivatives.transforms import jac
 from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.identity.states import content_of
+from archimedes.function.identity.store import Current, prepared
 from archimedes.function.leaf_specs import LeafSpec
+from archimedes.function.prepared_functions import prepared_function
 from archimedes.function.recorded_calls import apply_recording
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature
-from archimedes.symbolic import is_traced, wrap
+from archimedes.symbolic import holds_traced, is_traced, wrap
 from archimedes.tree import struct
 from archimedes.tree.content import content_key
 
@@ -101,6 +104,7 @@ class Implicit:
         tol: float | None,
         max_steps: int,
         bounds: Any = None,
+        current: Current | None = None,
     ) -> None:
         if not callable(func):
             raise TypeError(
@@ -124,7 +128,12 @@ class Implicit:
         self.max_steps = int(max_steps)
         self.name = name or getattr(func, "__name__", "implicit")
         self.signature = Signature(func, None, static_argnames)
-        self._compiled = Compiled(self._solve, name=self.name, watch=(func,))
+        #: In the store of recordings, of functions with the same content the latest.
+        self._current = current
+        if current is None:
+            self._compiled = Compiled(self._solve, name=self.name, watch=(func,))
+        else:
+            self._compiled = prepared_function(self._solve, (current,), self.name)
 
     def __call__(self, x0: Any, *args: Any, **named: Any) -> Any:
         """Return the solution, starting the iteration at ``x0``.
@@ -182,15 +191,17 @@ class Implicit:
         try:
             start, unravel = tree.ravel(tree.map(lambda leaf: leaf * 1.0, x0))
         except TypeError:
-            raise ValueError(f"{self.name}: x0 must be a tree of numbers, got {x0!r}") from None
+            raise ShapeDtypeError(
+                f"{self.name}: x0 must be a tree of numbers, got {x0!r}"
+            ) from None
         if start.ndim != 1 or start.size == 0:
-            raise ValueError(f"{self.name}: x0 holds no numbers to solve for")
+            raise ShapeDtypeError(f"{self.name}: x0 holds no numbers to solve for")
         equations, values = self._equations(start, unravel, args)
 
         def residual(x: Any, p: Any) -> Any:
             flat, _ = tree.ravel(apply_recording(equations, [x, *p]))
             if flat.shape != start.shape:
-                raise ValueError(
+                raise ShapeDtypeError(
                     f"{self.name}: the function returns {flat.size} equations for {start.size} "
                     "unknowns; a root needs as many: fix or add unknowns, or take the best fit, "
                     "arc.optimize.least_squares"
@@ -239,7 +250,8 @@ class Implicit:
             whole = [leaf.value if isinstance(leaf, Fixed) else leaf for leaf in leaves]
             for k, value in zip(traced, p):
                 whole[k] = value
-            return self.func(unravel(x), *treedef.unflatten(whole))
+            func = self.func if self._current is None else self._current.functions[0]
+            return func(unravel(x), *treedef.unflatten(whole))
 
         values = [leaves[k] for k in traced]
         given = [flatten_traced(start, "x0"), flatten_traced(values, "args")]
@@ -271,7 +283,9 @@ class Implicit:
         for given, none in zip(pair, (-np.inf, np.inf)):
             flat = np.asarray(tree.ravel(none if given is None else given)[0] * 1.0)
             if flat.size not in (1, x.size):
-                raise ValueError(f"{self.name}: bounds hold {flat.size} numbers, x0 holds {x.size}")
+                raise ShapeDtypeError(
+                    f"{self.name}: bounds hold {flat.size} numbers, x0 holds {x.size}"
+                )
             found.append(np.broadcast_to(flat, x.shape))
         if not all(found[0] <= found[1]):
             k = int(np.argmin(found[0] <= found[1]))
@@ -359,5 +373,14 @@ def root(
     given = args if isinstance(args, tuple) else (args,)
     method = "lm" if bounds is not None and method == "newton" else method
     steps = max_steps if max_steps is not None else (50 if "newton" in method else 200)
-    solver = implicit(func, static_argnames, method, tol=tol, max_steps=steps, bounds=bounds)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
+
+    def make(current: Current | None) -> Implicit:
+        return Implicit(func, static_argnames, method, None, tol, steps, bounds, current)
+
+    if not callable(func) or holds_traced(tree.leaves(bounds)):
+        solver = make(None)  # which says what is wrong, or belongs to a recording under way
+    else:
+        settings = (names, method, tol, steps, content_of(bounds))
+        solver = prepared("root", (func,), settings, make)
     return solver.solve(x0, *given) if full_output else solver(x0, *given)

@@ -266,17 +266,19 @@ def integrator(
     name: str | None = None,
     **options: Any,
 ) -> Callable[..., Any]:
-    """Return a function ``solve(t_span, x0, *args)`` that does what odeint does with these options.
+    """Return a function ``solve(x0, t_span, *args)`` that does what odeint does with these options.
 
-    It can be called again and again, recorded, differentiated and mapped.
+    It can be called again and again, recorded, differentiated and mapped. The state comes first,
+    because that is what such a function is mapped over and differentiated in.
 
     >>> solve = integrator(lambda t, x, k: -k * x)
-    >>> round(float(solve((0.0, 1.0), 1.0, 2.0)), 8)
+    >>> round(float(solve(1.0, (0.0, 1.0), 2.0)), 8)
     0.13533528
     """
     compiled = func if isinstance(func, Compiled) else Compiled(func)
 
-    def solve(t_span: Sequence[Any], x0: Any, *args: Any) -> Any:
+    def solve(x0: Any, t_span: Sequence[Any], *args: Any) -> Any:
+        argument_checks.check_pair(t_span, x0, argument_checks.INTEGRATOR_ORDER)
         return odeint(
             compiled, t_span, x0, method, t_eval, atol, rtol, args, static_argnames, **options
         )

@@ -105,20 +105,21 @@ def trim(
     watched = _check_names("steady", steady, (*RATES, *inner))
     angles = dict(zip(UNKNOWNS, np.concatenate([flight.rpy, flight.w_B])))
 
-    def place(z: Any) -> tuple[FlightState, Any]:
+    def place(z: Any, flight: FlightState) -> tuple[FlightState, Any]:
         numbers = np.stack([z[name] for name in UNKNOWNS])
         at = tree.replace(flight, rpy=numbers[:3], w_B=numbers[3:])
         return at, {name: z[name] for name in inner}
 
-    def unsteady(t: Any, z: Any, u: Any, rate: Any) -> Any:
-        at, rest = place(z)
+    # The condition is an argument: another one needs no new recording of the vehicle.
+    def unsteady(t: Any, z: Any, u: Any, flight: FlightState, rate: Any) -> Any:
+        at, rest = place(z, flight)
         return _unsteadiness(vehicle, at, rest, u, rate)
 
     # A turn is tightened little by little: the search starts near its goal each time.
     parts = np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING)[:-1] if turn_rate else np.zeros(0)
     z = {**angles, **rest}
     found = control_trim(
-        lambda t, z, u, rate: tree.map(np.zeros_like, z),  # its conditions are outputs
+        lambda t, z, u, *_: tree.map(np.zeros_like, z),  # its conditions are outputs
         z,
         u,
         unsteady,
@@ -126,11 +127,11 @@ def trim(
         rates=dict.fromkeys(z),
         targets=dict.fromkeys(watched, 0.0),
         bounds=_by_name(bounds, controls),
-        args=(float(turn_rate),),
-        through=[(float(part * turn_rate),) for part in parts],
+        args=(flight, float(turn_rate)),
+        through=[(flight, float(part * turn_rate)) for part in parts],
         tol=tol,
     )
-    at, rest = place(found.x)
+    at, rest = place(found.x, flight)
     state = vehicle.State(motion=vehicle.world.state(at), **rest)
     error = np.array(list(found.residuals.values()))
     message = "trimmed" if found.success else _message(found.residuals)
@@ -190,19 +191,15 @@ def linearize(vehicle: Any, flight: FlightState, u: Any, rest: Any = None) -> St
     ((11, 11), ('throttle', 'elevator', 'aileron', 'rudder'))
     """
     rest = {} if rest is None else rest
-    held = {"lat": flight.lat, "lon": flight.lon}
 
-    def split(z: Any) -> tuple[FlightState, dict[str, Any]]:
+    def rates(t: Any, z: Any, u: Any, lat: Any, lon: Any) -> Any:
         alt, v_NED, rpy, w_B, rest = z
-        return FlightState(alt=alt, v_NED=v_NED, rpy=rpy, w_B=w_B, **held), rest
-
-    def rates(z: Any, u: Any) -> Any:
-        at, rest = split(z)
+        at = FlightState(lat=lat, lon=lon, alt=alt, v_NED=v_NED, rpy=rpy, w_B=w_B)
         moving, inner = flight_rates(vehicle, 0.0, at, rest, u)
         return moving.alt, moving.v_NED, moving.rpy, moving.w_B, inner
 
     z = (flight.alt, flight.v_NED, flight.rpy, flight.w_B, rest)
-    small = control_linearize(lambda t, z, u: rates(z, u), z, u)
+    small = control_linearize(rates, z, u, args=(flight.lat, flight.lon))
     inner = [
         name + (f"[{k}]" if np.size(v) > 1 else "")
         for name, v in rest.items()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.control.operation.conditions import Condition
-from archimedes.function import compile, jac
+from archimedes.control.operation.model_functions import ModelFunctions
 from archimedes.optimize import least_squares
 
 __all__ = ["Balance", "message_of"]
@@ -20,27 +20,30 @@ class Balance:
     """The least-squares problem: an equation for each condition.
 
     A condition with room between its edges has a slack: an unknown between them that it equals.
-    Rows are divided by their slopes, so that units do not decide what is met first. Recorded once.
+    Rows are divided by their slopes, so that units do not decide what is met first.
     """
 
-    def __init__(self, values: Any, wanted: list[Condition], low: Any, high: Any) -> None:
-        self.wanted, self.low, self.high = wanted, low, high
+    def __init__(
+        self, functions: ModelFunctions, wanted: list[Condition], low: Any, high: Any
+    ) -> None:
+        self.functions, self.wanted, self.low, self.high = functions, wanted, low, high
         self.edges = np.array([c.low for c in wanted]), np.array([c.high for c in wanted])
-        self.loose = loose = self.edges[0] < self.edges[1]
-        count, fixed = len(low), np.where(loose, 0.0, self.edges[0])
-        self.fixed = fixed
+        self.loose = self.edges[0] < self.edges[1]
+        #: Where the conditions without room should lie.
+        self.aims = np.where(self.loose, 0.0, self.edges[0])
 
-        def misfit(zs: Any, args: Any) -> Any:
-            aims = np.array(fixed)
-            aims[loose] = zs[count:]
-            return values(zs[:count], args) - aims
+    def misfit(self, zs: Any, args: Any) -> np.ndarray:
+        """Return what is left of each equation for unknowns and slacks."""
+        return np.asarray(self.functions.misfit(zs, self.aims, args))
 
-        self.misfit, self.slopes = compile(misfit), jac(misfit)
+    def slopes(self, zs: Any, args: Any) -> np.ndarray:
+        """Return the derivatives of ``misfit``."""
+        return np.asarray(self.functions.slopes(zs, self.aims, args))
 
     def values(self, z: Any, args: Any) -> np.ndarray:
         """Return the numbers that the conditions are about."""
         none = np.zeros(np.count_nonzero(self.loose))
-        return np.asarray(self.misfit(np.concatenate([z, none]), args)) + self.fixed
+        return self.misfit(np.concatenate([z, none]), args) + self.aims
 
     def left(self, z: Any, args: Any) -> np.ndarray:
         """Return what is left of each condition."""
@@ -50,8 +53,7 @@ class Balance:
     def rows(self, z: Any, args: Any) -> np.ndarray:
         """Return the slopes of the conditions in z."""
         none = np.zeros(np.count_nonzero(self.loose))
-        whole = np.asarray(self.slopes(np.concatenate([z, none]), args))
-        return whole[:, : len(z)]
+        return self.slopes(np.concatenate([z, none]), args)[:, : len(z)]
 
     def reached(self, z: Any, args: Any) -> dict[str, bool]:
         """Tell which conditions anything that is free changes."""

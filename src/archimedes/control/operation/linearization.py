@@ -12,6 +12,8 @@ from archimedes.control.linear.state_space import StateSpace
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.errors import ShapeDtypeError
 from archimedes.function import jac
+from archimedes.function.identity.store import Current, form_of, prepared
+from archimedes.function.prepared_functions import prepared_function
 
 __all__ = ["linearize"]
 
@@ -43,16 +45,21 @@ def linearize(
         raise TypeError(f"dynamics must be a function (t, x, u, *args), got {dynamics!r}")
     xs, us = named_numbers(x, "x"), named_numbers(() if u is None else u, "u")
     n, m = xs.vector.shape[0], us.vector.shape[0]
+    driven, states, controls = u is not None, xs.unravel, us.unravel
 
-    def of(function: Callable[..., Any]) -> Callable[..., Any]:
-        def flat(z: Any, t: Any, args: Any) -> Any:
-            given = (xs.unravel(z[:n]), *(() if u is None else (us.unravel(z[n:]),)))
-            return tree.ravel(function(t, *given, *args))[0] * 1.0
+    def of(function: Callable[..., Any]) -> Any:
+        def make(current: Current) -> Any:
+            def flat(z: Any, t: Any, args: Any) -> Any:
+                given = (states(z[:n]), *((controls(z[n:]),) if driven else ()))
+                return tree.ravel(current.functions[0](t, *given, *args))[0] * 1.0
 
-        return flat
+            name = getattr(function, "__name__", "function")
+            return jac(prepared_function(flat, (current,), name))
+
+        return prepared("linearize", (function,), form_of((x, u)), make)
 
     z = np.concatenate([xs.vector, us.vector])
-    AB = jac(of(dynamics))(z, t, args)
+    AB = of(dynamics)(z, t, args)
     if AB.shape[0] != n:
         raise ShapeDtypeError(
             f"dynamics returns {AB.shape[0]} numbers for a state of {n}: it must return dx/dt with "
@@ -63,7 +70,7 @@ def linearize(
         CD = np.concatenate([np.eye(n), np.zeros((n, m))], axis=1)
         seen = (xs.names, xs.units)
     else:
-        CD = jac(of(outputs))(z, t, args)
+        CD = of(outputs)(z, t, args)
         example = outputs(t, x, *(() if u is None else (u,)), *args)
         seen = named_numbers(example, "y")[2:]
     return StateSpace(

@@ -22,6 +22,7 @@ from archimedes.control.operation.conditions import (
     moving_numbers,
 )
 from archimedes.control.operation.linearization import linearize
+from archimedes.control.operation.model_functions import Model
 from archimedes.control.operation.named_numbers import named_numbers
 from archimedes.function import holds_traced
 
@@ -117,26 +118,24 @@ def trim(
             "trim runs on numbers, and was given a value of a function that is being recorded: "
             "call it outside, or solve the rates with arc.root, which can be recorded"
         )
-    model = _Model(dynamics, outputs, x, u, t)
+    known, start = _known_numbers(x, u)
+    model = Model(dynamics, outputs, x, u, args, t)
     seen = None if outputs is None else named_numbers(model.seen(x, u, args), "y")
-    moving = moving_numbers(model.known, free, fixed)
-    low, high = (edge[moving] for edge in limits_of(model.known, bounds))
-    wanted = conditions_of(model.known, seen, rates, targets)
-
-    def values(z: Any, args: Any) -> Any:
-        return model.numbers(*model.split(z, moving), args)[[c.place for c in wanted]]
-
-    balance = Balance(values, wanted, low, high)
-    z = np.clip(model.start[moving], low, high)
+    moving = moving_numbers(known, free, fixed)
+    low, high = (edge[moving] for edge in limits_of(known, bounds))
+    wanted = conditions_of(known, seen, rates, targets)
+    functions = model.functions(start, moving, wanted)
+    balance = Balance(functions, wanted, low, high)
+    z = np.clip(start[moving], low, high)
     for given in (*through, args):
         z = balance.search(z, given)
     error = balance.left(z, args)
     residuals = {c.name: float(v) for c, v in zip(wanted, error)}
-    stuck = {model.known.full[k]: float(v) for k, v in zip(moving, z)}
+    stuck = {known.full[k]: float(v) for k, v in zip(moving, z)}
     stuck = {k: v for (k, v), on in zip(stuck.items(), (z <= low) | (z >= high)) if on}
     success = bool(np.all(np.abs(error) <= tol))
     reached = {} if success else balance.reached(z, args)
-    x, u = model.split(z, moving)
+    x, u = functions.split(z)
     with np.errstate(all="ignore"):  # the message says where numbers are not finite
         now = (model.rates(x, u, args), None if outputs is None else model.seen(x, u, args))
     return OperatingPoint(
@@ -152,36 +151,11 @@ def trim(
     )
 
 
-class _Model:
-    """Functions of states and inputs, with or without the latter, and where a search starts."""
-
-    def __init__(self, dynamics: Any, outputs: Any, x: Any, u: Any, t: Any) -> None:
-        self.dynamics, self.outputs, self.t, self.driven = dynamics, outputs, t, u is not None
-        self.known = Known(named_numbers(x, "x"), named_numbers(u if self.driven else (), "u"))
-        self.start = np.asarray(np.concatenate([self.known.x.vector, self.known.u.vector]))
-        if not np.all(np.isfinite(self.start)):
-            k = int(np.argmin(np.isfinite(self.start)))
-            raise ValueError(
-                f"trim: {self.known.full[k]} starts at {self.start[k]}: give x and u finite numbers"
-            )
-
-    def rates(self, x: Any, u: Any, args: Any) -> Any:
-        return self.dynamics(self.t, x, *((u,) if self.driven else ()), *args)
-
-    def seen(self, x: Any, u: Any, args: Any) -> Any:
-        return self.outputs(self.t, x, *((u,) if self.driven else ()), *args)
-
-    def numbers(self, x: Any, u: Any, args: Any) -> Any:
-        """Return rates and outputs as one vector."""
-        parts = [self.rates(x, u, args)]
-        if self.outputs is not None:
-            parts.append(self.seen(x, u, args))
-        return np.concatenate([tree.ravel(part)[0] * 1.0 for part in parts])
-
-    def split(self, z: Any, moving: Any) -> tuple[Any, Any]:
-        """Return x and u (or None) for numbers of what is free."""
-        full = np.array(self.start)
-        full[moving] = z
-        n = self.known.n
-        u = self.known.u.unravel(full[n:]) if self.driven else None
-        return self.known.x.unravel(full[:n]), u
+def _known_numbers(x: Any, u: Any) -> tuple[Known, np.ndarray]:
+    """Return the names of states and inputs, and where the search starts."""
+    known = Known(named_numbers(x, "x"), named_numbers(() if u is None else u, "u"))
+    start = np.asarray(np.concatenate([known.x.vector, known.u.vector]))
+    if not np.all(np.isfinite(start)):
+        k = int(np.argmin(np.isfinite(start)))
+        raise ValueError(f"trim: {known.full[k]} starts at {start[k]}: give x and u finite numbers")
+    return known, start

@@ -4,8 +4,7 @@ Everything that takes a user's function (``solve_ode``, ``minimize``, ``root``, 
 records and compiles something of it. ``prepared`` keeps that under the content of the function:
 its code and all that it reads. A second call with the same function, or with another one of the
 same content, such as a lambda that is written anew, finds it; a function that reads something
-else than before (another global, closure value or captured array) does not. What is asked for
-twice will be asked for again: it is compiled then, where a first call only interprets.
+else than before (another global, closure value or captured array) does not.
 
 What is kept is recorded with ``freeze=True``: it need not be compared again at each call, because
 it is looked up by content.
@@ -123,13 +122,17 @@ store = Store()
 
 
 def prepared(
-    kind: str, functions: tuple[Any, ...], settings: Hashable, make: Callable[[Current], T]
+    kind: str,
+    functions: tuple[Any, ...],
+    settings: Hashable,
+    make: Callable[[Current], T],
+    again: Callable[[T], None] | None = None,
 ) -> T:
     """Return what ``make`` made of these functions and settings, in an earlier call if possible.
 
     ``make`` is given the :class:`Current` functions, which it reads when something is recorded,
-    and returns recorded functions, or something that holds them and has their method
-    ``compile_at_once``; or a tuple of such. A function may be None.
+    and returns recorded functions, or something that holds them. A function may be None.
+    ``again`` is told once, when something is asked for a second time: it will be asked for often.
     Functions that read values of a recording under way belong to that one: nothing is kept.
     """
     if is_tracing() and any(map(reads_traced, functions)):
@@ -140,7 +143,7 @@ def prepared(
         functions,
         lambda: _Kept(functions, make),
         lambda kept: kept.renew(functions),
-        _Kept.compile_at_once,
+        None if again is None else lambda kept: again(kept.value),
     )
     return kept.value
 
@@ -156,11 +159,6 @@ class _Kept(Generic[T]):
 
     def renew(self, functions: tuple[Any, ...]) -> None:
         self.current.functions = functions
-
-    def compile_at_once(self) -> None:
-        """Have what was interpreted so far compiled: by a method of that name."""
-        for part in self.value if isinstance(self.value, tuple) else (self.value,):
-            part.compile_at_once()
 
 
 def form_of(value: Any) -> Hashable:

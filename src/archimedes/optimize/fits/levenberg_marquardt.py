@@ -23,8 +23,10 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ShapeDtypeError
-from archimedes.function import compile, is_traced
+from archimedes.function import is_traced
 from archimedes.function import jac as jacobian
+from archimedes.function.identity.store import Current, form_of, prepared
+from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize.fits.losses import LOSSES, Loss, scaled
 from archimedes.optimize.fits.results import LMResult, LMStatus
 from archimedes.optimize.problems.limits import limits, name_of
@@ -84,11 +86,7 @@ def lm_solve(
     if start.size == 0:
         raise ValueError("x0 holds no numbers to solve for")
     lower, upper = _limits(bounds, x0, start)
-
-    def residuals(x: Any, *args: Any) -> Any:
-        return tree.ravel(func(unravel(x), *args))[0] * 1.0
-
-    made: Any = (compile(residuals), jacobian(residuals)) if jac is None else (func, jac)
+    made: Any = _recorded(func, start, unravel) if jac is None else (func, jac)
     problem = _Problem(made[0], made[1], args, lower, upper)
     limits = _Limits.of(100 * start.size if max_nfev is None else max_nfev, maxiter, maxtime)
     if loss not in LOSSES or not f_scale > 0:
@@ -113,6 +111,20 @@ def lm_solve(
         active_mask=mask,
         history=tuple(search.history),
     )
+
+
+def _recorded(func: Callable[..., Any], start: Any, unravel: Any) -> tuple[Any, Any]:
+    """Return the residuals as a function of a vector, and their Jacobian."""
+
+    def make(current: Current) -> tuple[Any, Any]:
+        def residuals(x: Any, *args: Any) -> Any:
+            return tree.ravel(current.functions[0](unravel(x), *args))[0] * 1.0
+
+        name = getattr(func, "__name__", "residuals")
+        made = prepared_function(residuals, (current,), name)
+        return made, jacobian(made)
+
+    return prepared("residuals", (func,), form_of(unravel(start)), make)
 
 
 def _check_plain(given: Any) -> None:

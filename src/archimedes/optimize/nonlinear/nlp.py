@@ -176,7 +176,10 @@ class NlpSolver:
             return Program(current, len(self.obj), self.names, unknowns, args, self.name)
 
         settings = (len(self.obj), self.names, self.name, form_of(unknowns), form_of(args))
-        return prepared("nonlinear program", (*self.obj, *self._constraints), settings, make)
+        functions = (*self.obj, *self._constraints)
+        return prepared(
+            "nonlinear program", functions, settings, make, again=Program.compile_at_once
+        )
 
     def _task(
         self,

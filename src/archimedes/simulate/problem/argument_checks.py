@@ -102,7 +102,12 @@ def check_span(t_span: Any, x0: Any) -> tuple[Any, Any]:
     return start, end
 
 
-def check_pair(t_span: Any, x0: Any) -> None:
+#: How solvers are called, and what ``integrator`` returns.
+_ORDER = "the order is (func, t_span, x0), as in SciPy's solve_ivp"
+INTEGRATOR_ORDER = "the order is solve(x0, t_span, *args)"
+
+
+def check_pair(t_span: Any, x0: Any, order: str = _ORDER) -> None:
     """Refuse what is not a pair of numbers, and a pair where x0 looks more like the span.
 
     States are written as arrays or lists, spans as tuples: where it is the other way round a
@@ -112,22 +117,19 @@ def check_pair(t_span: Any, x0: Any) -> None:
     if not pair or np.shape(t_span) != (2,) or not _are_numbers(t_span):
         got = repr(t_span) if tree.is_leaf(t_span) or pair else f"a {type(t_span).__name__}"
         raise ValueError(
-            explained(
-                "order", f"t_span must be a pair (start, end) of numbers, got {got}: {_ORDER}"
-            )
+            explained("order", f"t_span must be a pair (start, end) of numbers, got {got}: {order}")
         )
     if _kind(x0) < _kind(t_span) and np.shape(x0) == (2,) and _are_numbers(x0):
         raise ValueError(
             explained(
                 "order",
-                f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {_ORDER}. If they are right, "
+                f"t_span = {t_span!r} and x0 = {x0!r} look swapped: {order}. If they are right, "
                 "write "
                 "the span as a tuple (start, end), or the state as np.array(x0)",
             )
         )
 
 
-_ORDER = "the order is (func, t_span, x0), as in SciPy's solve_ivp"
 #: From what a span is usually written as to what a state is.
 _KINDS = (tuple, list, np.ndarray)
 
