@@ -385,3 +385,44 @@ def test_data_without_noise_are_a_success():
         assert found.success, found.message
         assert found.p["gain"] == pytest.approx(2.0, rel=1e-9)
         assert found.cost < 1e-15
+
+
+@pytest.mark.parametrize(("segments", "rate"), [(1, -250.0), (4, 1e4)])
+def test_a_guess_that_diverges_is_said_to(segments, rate):
+    """Weights that nobody gave were blamed: the noise was estimated to be infinite."""
+    ts = np.linspace(0.0, 2.0, 41)
+    data = Timeseries(ts, np.ones(41), 2.0 * (1.0 - np.exp(-3.0 * ts)))
+    guess = {"gain": 1.0, "rate": rate}
+    with pytest.raises(ValueError, match="the model diverges with p_guess") as caught:
+        output_error(lag, seen, data, guess, np.zeros(1), segments=segments)
+    assert "weights" not in str(caught.value) and "bounds=" in str(caught.value)
+
+
+def test_a_guess_far_away_is_no_minimum():
+    """A huge cost at the first trial was taken for convergence where the fit began."""
+    ts = np.linspace(0.0, 2.0, 41)
+    data = Timeseries(ts, np.ones(41), 2.0 * (1.0 - np.exp(-3.0 * ts)))
+    found = output_error(lag, seen, data, {"gain": 1.0, "rate": -20.0}, np.zeros(1))
+    assert not found.success or found.cost < 1e-6
+
+
+def test_pem_from_far_away():
+    """Rates off by twenty: it stopped at 1.4e6, where nothing is a minimum."""
+
+    def model(t, x, u, p):
+        return x * np.exp(0.1 * p["a"]) + p["b"] * np.exp(p["c"] * u)
+
+    rng = np.random.default_rng(0)
+    us, x, ys = np.linspace(0.0, 1.0, 100), np.ones(1), []
+    truth = {"a": -1.0, "b": 0.2, "c": 1.0}
+    for u in us:
+        ys.append(x[0] + 0.02 * rng.normal())
+        x = model(0.0, x, u, truth)
+    data = Timeseries(0.1 * np.arange(100), us, np.array(ys))
+    ekf = ExtendedKalmanFilter(model, lambda t, x, u, p: x, Q=[[1e-6]], R=[[4e-4]])
+    found = pem(ekf, data, {"a": -20.0, "b": 0.1, "c": -5.0}, np.ones(1))
+    assert found.success, found.message
+    # A sum of 100 squares of unit variance, and parameters within their confidence.
+    assert 30.0 < found.cost < 75.0
+    low, high = found.confidence(0.9999)
+    assert all(low[name] < truth[name] < high[name] for name in truth)

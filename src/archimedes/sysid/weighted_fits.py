@@ -91,11 +91,7 @@ def solve(problem: Problem, weights: Any, options: Any = None) -> Solved:
         def slopes(v: Any, price: float = price, multipliers: Any = multipliers) -> Any:
             return problem.slopes(problem.whole(v), weights, price, multipliers)[:, free]
 
-        if not np.all(np.isfinite(misfit(z[free]))):
-            raise ValueError(
-                "the model gives nan or infinite outputs with p_guess: start nearer to the data, "
-                "keep parameters where the model is defined with bounds=, or use multiple_shooting"
-            )
+        _check_misfit(np.asarray(misfit(z[free])))
         edges = (problem.lower[free], problem.upper[free])
         found = least_squares(misfit, z[free], jac=slopes, bounds=edges, options=settings)
         z = problem.whole(found.x)
@@ -121,6 +117,24 @@ def solve(problem: Problem, weights: Any, options: Any = None) -> Solved:
     r = both[:count]
     cost = 0.5 * float(r @ r)
     return Solved(z, r, J[:count], J[count:] / price, cost, iterations, success, message)
+
+
+def _check_misfit(r: np.ndarray) -> None:
+    """Raise where the residuals of the guess have no sum of squares to minimise."""
+    remedy = (
+        "start nearer to the data, keep parameters where the model is defined with bounds=, or "
+        "use multiple_shooting"
+    )
+    if not np.all(np.isfinite(r)):
+        raise ValueError(f"the model gives nan or infinite outputs with p_guess: {remedy}")
+    with np.errstate(over="ignore"):
+        total = float(r @ r)
+    if not np.isfinite(total):
+        raise ValueError(
+            f"the model diverges with p_guess: its outputs miss the data by up to "
+            f"{np.max(np.abs(r)):.3g} times their spread or noise, whose square is no number any "
+            f"more: {remedy}, with more segments where there are some"
+        )
 
 
 def variances(solved: Solved, free: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,12 @@ __all__ = ["lm_solve"]
 _EPS = float(np.finfo(float).eps)
 #: Residuals that this many roundings of x explain are rounding.
 _ROUNDINGS = 100.0
-#: Damping beyond which a step no longer changes anything.
-_MOST_DAMPING = 1e30
+#: How far from a start without slopes a better point is looked for, in units of x (at least 1).
+_PROBES = (1e-3, 1e-1)
+#: The most that damping grows by in one step: a larger factor would pass over steps that help.
+_MOST_GROWTH = 8.0
+#: Damping below which a step is as good as undamped, and beyond which it changes nothing.
+_LEAST_DAMPING, _MOST_DAMPING = 1e-60, 1e30
 
 
 def lm_solve(
@@ -62,9 +67,10 @@ def lm_solve(
     ``x0`` and the residuals may be any trees of numbers; a list of numbers is an array.
     ``bounds = (lower, upper)``: numbers, or trees like x0, with None where there is no limit;
     equal ones hold a number where it is. The iteration ends where cost or x
-    change by less than ``ftol`` or ``xtol``, relatively, where no part of the gradient exceeds
-    ``gtol``, or after ``max_nfev`` evaluations (100 for each unknown), ``maxiter`` iterations or
-    ``maxtime`` seconds; Ctrl-C returns the best point so far. ``loss`` other than
+    change by less than ``ftol`` or ``xtol``, relatively, where the cosine of the angle between the
+    residuals and each column of their Jacobian is below ``gtol`` (as in MINPACK, so that a flat
+    region is no minimum), or after ``max_nfev`` evaluations (100 for each unknown), ``maxiter``
+    iterations or ``maxtime`` seconds; Ctrl-C returns the best point so far. ``loss`` other than
     "linear" gives residuals above ``f_scale`` less weight: "soft_l1", "huber", "cauchy",
     "arctan". Errors of the caller raise; what the numbers do is in ``result.status``. ``jac`` is
     the Jacobian (m, n) of a function of arrays, where it has been made already.
@@ -250,7 +256,11 @@ class _Search:
             )
         self._arrive(self.x, first)
         self.scale = np.zeros_like(self.x)
+        self.reach, self.first_mu = np.abs(self.x), self.mu
         try:
+            flat = np.isfinite(self.cost) and self.cost > 0.0 and not np.any(self.J)
+            if flat and self._probe(0.0) is None:
+                return LMStatus.FLAT
             return self._iterate()
         except KeyboardInterrupt:
             return LMStatus.INTERRUPTED
@@ -258,11 +268,12 @@ class _Search:
     def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
             self.scale = np.maximum(self.scale, np.linalg.norm(self.J, axis=0))
-            gradient = self.J.T @ self.r
-            free = self._free(gradient)
-            if np.max(np.abs(gradient), where=free, initial=0.0) <= self.tolerances[2]:
+            self.reach = np.maximum(self.reach, np.abs(self.x))
+            if self._is_orthogonal():
                 return LMStatus.GTOL_REACHED
-            status = self._descend(free)
+            if self._is_rounding(1.0):
+                return LMStatus.ROUNDING_REACHED
+            status = self._descend(self._free(self.J.T @ self.r))
             if status is not None:
                 return status
         return LMStatus.NON_FINITE
@@ -273,6 +284,30 @@ class _Search:
         self.x, self.cost, self.raw = x, self.loss.of(r), raw
         #: Those of the model: with a loss, outliers have been made smaller.
         self.r, self.J = self.loss.model(*self.raw)
+
+    def _probe(self, least: float) -> bool | None:
+        """Move to the best of some points nearby if it lowers the cost by more than ``least``.
+
+        Return whether it does, None if the cost is the same at all of them. A point without slopes
+        may be a maximum (x**2 - 1 at 0), which no gradient tells, or on a plateau.
+        """
+        start, best, plateau = self.cost, None, True
+        for k, part, sign in product(range(self.x.size), _PROBES, (1.0, -1.0)):
+            x = np.array(self.x)
+            x[k] += sign * part * max(1.0, abs(x[k]))
+            x = np.clip(x, self.problem.lower, self.problem.upper)
+            if self._limit() is not None:
+                break
+            r = self.problem.value(x)
+            cost = self.loss.of(r)
+            plateau = plateau and cost == start
+            if cost < (start - least if best is None else best[0]):
+                best = (cost, x, r)
+        if best is None:
+            return None if plateau else False
+        self._arrive(*best[1:])
+        self.history.append(self.cost)
+        return True
 
     def _free(self, gradient: np.ndarray) -> np.ndarray:
         low = (self.x <= self.problem.lower) & (gradient > 0)
@@ -292,15 +327,16 @@ class _Search:
     def _descend(self, free: np.ndarray) -> LMStatus | None:
         """Raise the damping until a step lowers the cost; take it, and tell if it was the last."""
         ftol, xtol, _ = self.tolerances
-        while (ended := self.limits.passed(self.problem.nfev, len(self.history))) is None:
+        gradient = self.J.T @ self.r
+        while (limit := self._limit()) is None:
             step = self._step(free)
             # Rounding must not carry x beyond a bound.
             x = np.clip(self.x + step, self.problem.lower, self.problem.upper)
             if self.mu > _MOST_DAMPING or np.array_equal(x, self.x):
-                return self._without_progress()
+                return self._without_progress(1e-8)
             r = self.problem.value(x)
             cost = self.loss.of(r)
-            predicted = _half_square(self.r) - _half_square(self.r + self.J @ step)
+            predicted = -float(gradient @ step) - _half_square(self.J @ step)
             gained = self.cost - cost
             if np.isfinite(cost) and gained > 0 and predicted > 0:
                 small_f = max(gained, predicted) <= ftol * self.cost
@@ -310,40 +346,88 @@ class _Search:
                 self._arrive(x, r)
                 self.history.append(cost)
                 self.mu *= max(1 / 3, 1 - (2 * gained / predicted - 1) ** 3)
-                self.mu, self.growth = max(self.mu, _EPS**2), 2.0
+                self.mu, self.growth = max(self.mu, _LEAST_DAMPING), 2.0
                 if (small_f or small_x) and self._is_minimum(ftol):
                     return LMStatus(small_f + 2 * small_x)
                 return None
             if abs(gained) <= _EPS * self.cost and self._is_minimum(ftol):
                 return LMStatus.FTOL_REACHED
-            if self._least_between(step, cost) <= 10.0 * _EPS * self.cost:
-                return LMStatus.FTOL_REACHED
+            if predicted <= _EPS * self.cost and abs(gained) <= ftol * self.cost:
+                # Steps are so short that rounding decides about them.
+                return self._without_progress(ftol)
             self.mu *= self.growth
-            self.growth *= 2
-        return ended
+            self.growth = min(2 * self.growth, _MOST_GROWTH)
+        return limit
 
-    def _least_between(self, step: np.ndarray, cost: float) -> float:
-        """Return what the parabola through here and a worse point has to gain."""
-        slope = float((self.J.T @ self.r) @ step)
-        bend = cost - self.cost - slope
-        return slope**2 / (4.0 * bend) if bend > 0.0 else np.inf
+    def _limit(self) -> LMStatus | None:
+        return self.limits.passed(self.problem.nfev, len(self.history))
 
-    def _without_progress(self) -> LMStatus:
-        if self._is_minimum(1e-8):
+    def _without_progress(self, tolerance: float) -> LMStatus | None:
+        """Return what it means that no step lowers the cost, or None if there is a way on."""
+        if self._is_minimum(tolerance):
             return LMStatus.XTOL_REACHED
-        return LMStatus.ROUNDING_REACHED if self._is_rounding() else LMStatus.STALLED
+        if self._is_rounding(_ROUNDINGS):
+            return LMStatus.ROUNDING_REACHED
+        if self._is_curved(tolerance):
+            return None if self._probe(tolerance * self.cost) else LMStatus.FTOL_REACHED
+        sizes = np.linalg.norm(self.J, axis=0)
+        if np.any(sizes < 1e-3 * self.scale):
+            # Columns have been much larger elsewhere: as damping, that holds their unknowns.
+            self.scale, self.mu, self.growth = sizes, self.first_mu, 2.0
+            return None
+        return self._limit() or LMStatus.STALLED
 
-    def _is_rounding(self) -> bool:
-        """Tell whether rounding x, a few times, changes the residuals by more than is left."""
-        reach = _ROUNDINGS * _EPS * (np.abs(self.raw[1]) @ np.abs(self.x))
-        return bool(np.linalg.norm(self.raw[0]) <= np.linalg.norm(reach))
+    def _is_curved(self, tolerance: float) -> bool:
+        """Return whether the cost is convex here and Newton's step has no more to gain than this.
+
+        The linear model leaves out the curvature of the residuals, so that it may promise a gain
+        at a minimum. Here the curvature comes from differences of gradients: one Jacobian for each
+        unknown, and only where no step lowers the cost.
+        """
+        gradient = self.J.T @ self.r
+        free = np.flatnonzero(self._free(gradient))
+        H = np.zeros((free.size, free.size))
+        for row, k in enumerate(free):
+            if self._limit() is not None:
+                return False
+            x = np.array(self.x)
+            x[k] += _EPS ** (1 / 3) * (self.reach[k] or 1.0)
+            r, J = self.loss.model(self.problem.value(x), self.problem.slope(x))
+            H[row] = (J.T @ r - gradient)[free] / (x[k] - self.x[k])
+        if not np.all(np.isfinite(H)):
+            return False
+        scale = np.sqrt(np.maximum(np.abs(np.diag(H)), np.finfo(float).tiny))
+        H = 0.5 * (H + H.T) / np.outer(scale, scale)
+        g = gradient[free] / scale
+        try:
+            half = np.linalg.solve(np.linalg.cholesky(H), g)
+        except np.linalg.LinAlgError:
+            return False
+        return _half_square(half) <= tolerance * self.cost
+
+    def _is_orthogonal(self) -> bool:
+        """Return whether the residuals are orthogonal to all columns of J that are free, to gtol.
+
+        It is the cosine that is small (More 1978, eq. 8.3): a gradient alone is small wherever the
+        residuals are flat, such as exp(x) - 1 at x = -30.
+        """
+        gradient = self.J.T @ self.r
+        sizes = np.linalg.norm(self.J, axis=0) * np.linalg.norm(self.r)
+        free = self._free(gradient)
+        return bool(np.all(np.abs(gradient[free]) <= self.tolerances[2] * sizes[free]))
+
+    def _is_rounding(self, count: float) -> bool:
+        """Return whether rounding x this often changes each residual by more than is left of it."""
+        reach = count * _EPS * (np.abs(self.raw[1]) @ np.abs(self.x))
+        return bool(np.all(np.abs(self.raw[0]) <= reach))
 
     def _is_minimum(self, tolerance: float) -> bool:
-        """Tell whether the linear model, without damping, has no more to gain than this."""
+        """Return whether the linear model, without damping, has no more to gain than this."""
         free = self._free(self.J.T @ self.r)
         if not np.all(np.isfinite(self.J)) or not np.any(free):
             return bool(np.all(np.isfinite(self.J)))
-        part = self.J[:, free] / np.where(self.scale > 0, self.scale, 1.0)[free]
-        best = self.r - part @ np.linalg.lstsq(part, self.r, rcond=None)[0]
-        gain = _half_square(self.r) - _half_square(best)
+        # Columns of size 1, by what they are here: elsewhere they may have been much larger.
+        sizes = np.linalg.norm(self.J[:, free], axis=0)
+        part = self.J[:, free] / np.where(sizes > 0, sizes, 1.0)
+        gain = _half_square(part @ np.linalg.lstsq(part, self.r, rcond=None)[0])
         return gain <= max(tolerance, 1e3 * _EPS) * self.cost

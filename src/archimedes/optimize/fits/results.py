@@ -35,6 +35,7 @@ class LMStatus(enum.IntEnum):
     MAX_ITERATIONS = 8
     TIME_LIMIT = 9
     INTERRUPTED = 10
+    FLAT = 11
 
     @property
     def success(self) -> bool:
@@ -55,7 +56,7 @@ _MESSAGES = {
     LMStatus.FTOL_REACHED: "converged: the cost changes by less than ftol",
     LMStatus.XTOL_REACHED: "converged: x changes by less than xtol",
     LMStatus.BOTH_TOL_REACHED: "converged: cost and x change by less than ftol and xtol",
-    LMStatus.GTOL_REACHED: "converged: the gradient is smaller than gtol",
+    LMStatus.GTOL_REACHED: "converged: the residuals are orthogonal to their slopes, to gtol",
     LMStatus.MAX_FEVAL: (
         "stopped after max_nfev evaluations: raise max_nfev, or start closer to the solution"
     ),
@@ -69,6 +70,10 @@ _MESSAGES = {
     ),
     LMStatus.TIME_LIMIT: (
         "stopped at the limit of time: raise maxtime, or start closer to the solution"
+    ),
+    LMStatus.FLAT: (
+        "no residual changes with x near x0, so that nothing says where to go: start where the "
+        "model responds to x"
     ),
     LMStatus.INTERRUPTED: "interrupted: x is the best point that was reached",
 }
