@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 import archimedes as arc
-from archimedes.symbolic.linalg.matrix_functions import expm
+from archimedes import expm
 
 from .matrices import random, traced
 
@@ -84,8 +84,10 @@ def test_dtypes(function) -> None:
 
 @pytest.mark.parametrize("function", BOTH, ids=["plain", "traced"])
 def test_values_that_have_no_exponential(function) -> None:
-    for bad in (np.nan, np.inf, 1e30):
+    for bad in (np.nan, np.inf, 1e50):
         assert np.isnan(function(np.array([[0.0, bad], [1.0, 0.0]]))).all()
+    # The hyperbolic functions of 1e15.
+    assert np.isinf(function(np.array([[0.0, 1e30], [1.0, 0.0]]))).all()
     with pytest.raises(np.linalg.LinAlgError, match="must be square"):
         function(random(0, 2, 3))
 
@@ -119,3 +121,72 @@ def test_derivative_is_frechets(size: float) -> None:
     bar = random(3, 3, 3)
     pulled = np.einsum("ij,ijkl->kl", bar, want)
     np.testing.assert_allclose(arc.vjp(expm)(a, bar), pulled, rtol=1e-11, atol=1e-12)
+
+
+def in_other_units(seed: int, n: int, decades: float) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix whose states are in units that differ by up to 2 ``decades``, and the units."""
+    rng = np.random.default_rng(seed)
+    units = 10.0 ** rng.uniform(-decades, decades, n)
+    return rng.normal(size=(n, n)) * units[:, None] / units, units
+
+
+@pytest.mark.parametrize("function", BOTH, ids=["plain", "traced"])
+@pytest.mark.parametrize("decades", [3.0, 6.0])
+def test_states_in_other_units_lose_nothing(function, decades: float) -> None:
+    """Each entry to rounding of the largest one in units that suit the matrix."""
+    for n in (2, 4):
+        for seed in range(4):
+            a, units = in_other_units(seed, n, decades)
+            error = np.abs(function(a) - exact(a)) / units[:, None] * units
+            assert error.max() < 1e-14 * np.abs(exact(a) / units[:, None] * units).max()
+
+
+@pytest.mark.parametrize("function", BOTH, ids=["plain", "traced"])
+def test_one_state_in_micrometres(function) -> None:
+    a = np.array([[0.0, 1.0, 0.0], [-4.0, -0.4, 1e6], [1e-6, 0.0, -2.0]])
+    want = exact(a)
+    np.testing.assert_allclose(function(a), want, rtol=3e-15, atol=0)
+    np.testing.assert_allclose(function(a), scipy.linalg.expm(a), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("function", BOTH, ids=["plain", "traced"])
+def test_far_from_normal(function) -> None:
+    """Large only off the diagonal: the norm says nothing about how much scaling is needed."""
+    for b in (1e3, 1e6, 1e10):
+        a = np.array([[-1.0, b], [0.0, -1.5]])
+        want = np.array(
+            [[np.exp(-1.0), b * (np.exp(-1.0) - np.exp(-1.5)) / 0.5], [0.0, np.exp(-1.5)]]
+        )
+        np.testing.assert_allclose(function(a), want, rtol=2e-15, atol=0)
+
+
+def test_stiff_and_in_other_units() -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        units = 10.0 ** rng.uniform(-6, 6, 4)
+        a = turn @ np.diag(-(10.0 ** rng.uniform(-3, 3, 4))) @ turn.T * units[:, None] / units
+        error = np.abs(expm(a) - exact(a)) / units[:, None] * units
+        assert error.max() < 3e-13
+
+
+def test_derivatives_in_other_units() -> None:
+    a, units = in_other_units(1, 3, 6.0)
+    direction = random(5, 3, 3) * units[:, None] / units
+    want = exact(np.block([[a, direction], [np.zeros((3, 3)), a]]))[:3, 3:]
+    found = arc.jvp(expm)(a, direction)
+    scale = np.abs(want / units[:, None] * units).max()
+    np.testing.assert_allclose((found - want) / units[:, None] * units, 0.0, atol=1e-13 * scale)
+    bar = random(6, 3, 3) / units[:, None] * units
+    pulled = np.sum(arc.vjp(expm)(a, bar) * direction)
+    assert pulled == pytest.approx(np.sum(bar * want), rel=1e-12)
+
+
+def test_the_same_everywhere_in_other_units() -> None:
+    a, units = in_other_units(2, 4, 6.0)
+    slow, native = (arc.compile(expm, backend=b)(a) for b in ("interpreter", "llvm"))
+    np.testing.assert_array_equal(native, slow)
+    error = np.abs(native - expm(a)) / units[:, None] * units
+    assert error.max() < 1e-14 * np.abs(native / units[:, None] * units).max()
+    stack = np.stack([a, 0.1 * a])
+    np.testing.assert_allclose(arc.compile(expm)(stack)[0], native, rtol=1e-13)

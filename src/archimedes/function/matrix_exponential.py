@@ -1,0 +1,147 @@
+"""The matrix exponential by scaling and squaring, in balanced units.
+
+Legend: m = 13 is the degree of the Pade approximant, s the number of squarings. Source: A. Al-Mohy,
+N. Higham, "A new scaling and squaring algorithm for the matrix exponential", SIAM J. Matrix Anal.
+Appl. 31 (2009) 970; the approximant is that of N. Higham, SIAM J. Matrix Anal. Appl. 26 (2005).
+Scaling follows the powers of the matrix rather than its norm: a matrix that is large only because
+it is far from normal is not scaled down until nothing is left of its small entries.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import ShapeDtypeError
+from archimedes.function.arrays import array
+from archimedes.function.batching.vmap_calls import vmap
+from archimedes.function.control_flow.loops import fori_loop
+from archimedes.function.derivatives.custom_rules import stop_gradient
+from archimedes.function.matrix_balancing import balancing_units, repeat_while
+from archimedes.symbolic.core.traced_content import holds_traced
+
+__all__ = ["expm"]
+
+#: The approximant is exact to double precision up to this size of the powers (table 3.1).
+THETA = 5.371920351148152
+#: Coefficients of its numerator (Higham 2005, eq. 10.33).
+PADE = (
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
+#: First term of the backward error, of power 2 m + 1 = 27.
+ERROR = math.factorial(13) ** 2 / (math.factorial(26) * math.factorial(27))
+#: Most squarings: sizes up to 1e20, where every digit of a rotation is long lost.
+MAX_SQUARINGS = 64
+
+
+def expm(a: Any) -> Any:
+    """Return the matrix exponential of a square matrix, or of each in a stack (..., n, n).
+
+    Scaling and squaring with the Pade approximant of degree 13, in units in which the matrix is
+    balanced: states in metres and micrometres lose nothing to each other. Works on plain and
+    traced arrays; when traced the number of squarings is decided as the program runs, in a loop.
+    float32 stays float32, ints become float64. A matrix that is not finite, or beyond 1e20 when
+    balanced, gives nan.
+
+    >>> expm(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    a = array(a) if holds_traced(a) else np.asarray(a)
+    if a.dtype not in (np.float64, np.float32):
+        if a.dtype.kind not in "biu":
+            raise ShapeDtypeError(f"expm takes real numbers, got an array of {a.dtype}")
+        a = a.astype(np.float64)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError(
+            f"Last 2 dimensions of the array must be square, got an array of shape {a.shape}"
+        )
+    n = a.shape[-1]
+    if n == 0:
+        return a.copy()
+    if n == 1:
+        return np.exp(a)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        if a.ndim == 2 or not holds_traced(a):
+            return _exponential(a)
+        return vmap(_exponential)(a.reshape(-1, n, n)).reshape(a.shape)
+
+
+def _exponential(a: Any) -> Any:
+    """Return the exponential of one matrix, or of a stack of known ones."""
+    # Nothing of what is not finite may look like a result.
+    usable = np.all(np.isfinite(a), axis=(-2, -1))
+    units = balancing_units(np.where(usable[..., None, None], a, 0.0))
+    a = a * units[..., None, :] / units[..., :, None]
+    a2 = a @ a
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    squarings = _squarings(*(stop_gradient(x) for x in (a, a4, a6)))
+    usable = usable & (squarings <= MAX_SQUARINGS)  # false for nan
+    squarings = np.where(usable, squarings, 0.0).astype(np.int64)
+    scale = np.ldexp(np.ones_like(units[..., 0]), -squarings)
+    scale = np.where(usable, scale, np.nan)[..., None, None].astype(a.dtype)
+    square = scale * scale
+    x = _approximant(a * scale, a2 * square, a4 * square**2, a6 * square**3)
+
+    def unfinished(carry: tuple[Any, Any]) -> Any:
+        return np.any(carry[1] > 0)
+
+    def double(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        x, left = carry
+        return np.where((left > 0)[..., None, None], x @ x, x), left - 1
+
+    x, _ = repeat_while(unfinished, double, (x, squarings), MAX_SQUARINGS)
+    return x * units[..., :, None] / units[..., None, :]
+
+
+def _size(a: Any) -> Any:
+    """Return the 1-norm."""
+    return np.max(np.sum(np.abs(a), axis=-2), axis=-1)
+
+
+def _squarings(a: Any, a4: Any, a6: Any) -> Any:
+    """Return the number of squarings (Al-Mohy, Higham, algorithm 5.1), as a float."""
+    # Theorem 4.2 with p = 2: powers of a^2 from the second on are bounded by this size.
+    size = np.maximum(_size(a4) ** 0.25, _size(a6) ** (1.0 / 6.0))
+    least = np.ceil(np.log2(np.maximum(size / THETA, 1.0)))
+    # Rounding errors in powers are relative to those of |a|: the first term of the backward error,
+    # made of |a|, must be below the rounding unit too.
+    norm = _size(a)
+    if not holds_traced(a) and np.all(norm <= THETA * 2.0**least):
+        return least  # which it is, by the definition of THETA
+    norm = np.where(norm > 0.0, norm, 1.0)
+    sizes = np.abs(a) / norm[..., None, None]
+    ones = np.ones_like(sizes[..., :1, :])
+    sums = fori_loop(0, 27, lambda _, sums: sums @ sizes, ones)
+    unit = 0.5 * np.finfo(a.dtype).eps
+    # In logarithms: ERROR |a|^27 / |a| / unit, scaled by 2^-26 s.
+    largest = np.maximum(np.max(sums, axis=(-2, -1)), np.finfo(a.dtype).tiny)
+    excess = np.log2(largest) + 26.0 * (np.log2(norm) - least) + math.log2(ERROR / unit)
+    return least + np.maximum(np.ceil(excess / 26.0), 0.0)
+
+
+def _approximant(a: Any, a2: Any, a4: Any, a6: Any) -> Any:
+    """Return r_13(a) = (V - U)^-1 (V + U) (Higham 2005, eq. 2.13 to 2.15)."""
+    b = PADE
+    eye = np.eye(a.shape[-1], dtype=a.dtype)
+    odd = a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2)
+    u = a @ (odd + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye)
+    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2)
+    v = even + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye
+    return np.linalg.solve(v - u, v + u)
