@@ -225,3 +225,24 @@ def test_single_precision_meets_its_tolerance():
         arc.root(lambda x: x**2 + np.float32(1.0), np.float32(1.0))
     with pytest.raises(arc.ConvergenceError, match="the tolerance is 1e-12"):
         arc.root(lambda x: x**2 - np.float32(2.0), np.float32(1.0), tol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["newton", "hybr", "lm"])
+def test_small_residuals_alone_are_no_root(method):
+    """Equations in other units are small everywhere; functions that fade far away have no root."""
+    x, info = arc.root(lambda x: 1e-12 * (x**3 - 27.0), 1.0, method=method, full_output=True)
+    assert info.success and x == pytest.approx(3.0, rel=1e-7)
+    for fading in (np.exp, lambda x: np.exp(-x * x), lambda x: 1.0 / x):
+        with pytest.raises(arc.ConvergenceError, match="the steps do not get shorter"):
+            arc.root(lambda x, f=fading: f(x), 1.0, method=method)
+        assert np.isnan(arc.compile(lambda a, f=fading: arc.root(f, a, method=method))(1.0))
+    # A tolerance that the caller gives is in the caller's units.
+    assert arc.root(lambda x: 1e-12 * (x**3 - 27.0), 1.0, method=method, tol=1e-10) == 1.0
+
+
+def test_roots_where_the_slope_vanishes_are_still_roots():
+    for power in (2, 3, 9):
+        x, info = arc.root(lambda x, n=power: (x - 1.0) ** n, 2.0, full_output=True)
+        # A step is 1/n of the way that is left, and the last one at most 1e-3 (1 + |x|).
+        assert info.success and x == pytest.approx(1.0, abs=2e-3 * power)
+    assert arc.root(lambda x: x - 3.0, 3.0) == 3.0

@@ -41,6 +41,8 @@ SOLVERS = tuple(ITERATIONS)
 #: Residuals that count as zero, unless the caller says otherwise: what is left of equations of
 #: size 1 by rounding, and then some.
 TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+#: Last steps that count as short beside them, relative to 1 + |x|.
+SHORT_STEP = 1e-3
 
 
 _WORDS = {
@@ -155,6 +157,12 @@ class Implicit:
             return ValueError(f"{self.name}: x0 is {x0}: a start must be finite")
         if np.isinf(info.residual):
             left = "the function is nan or infinite there: start where it is defined"
+        elif info.residual <= self._tolerance(info.residual.dtype):
+            left = (
+                f"the largest residual is {float(info.residual):.3g}, but the steps do not get "
+                "shorter. There may be no solution; else give a better starting value, tol= in the "
+                "units of the function"
+            )
         else:
             left = (
                 f"the largest residual is {float(info.residual):.3g}, the tolerance is "
@@ -231,7 +239,7 @@ class Implicit:
                 "equation, or some equation has no unknown"
             ) from None
         x, size, steps = out[: start.size], out[start.size], out[start.size + 1]
-        good = size <= self._tolerance(start.dtype)
+        good = out[start.size + 2] > 0.0
         info = RootInfo(success=good, steps=steps.astype(np.int64), residual=size)
         return unravel(x), info
 
@@ -262,19 +270,21 @@ class Implicit:
         return replace(made, leaves=made.leaves + extra, captured=[]), values
 
     def _iterate(self, residual: Any, x: Any, p: Any) -> Any:
-        """Iterate; returns x, the largest residual and the number of steps in one array."""
+        """Iterate; returns x, the largest residual, the steps and whether it is a root (1 or 0)."""
         lower, upper = self.edges(x)
         equations = Equations(
             lambda x: residual(x, p),
             lambda x: jac(residual)(x, p),
             self._tolerance(x.dtype),
+            SHORT_STEP if self.tol is None else np.inf,
             self.max_steps,
             lower,
             upper,
         )
         x = x if self.bounds is None else np.clip(x, lower, upper)
-        x, now, steps = ITERATIONS[self.solver](equations, x)
-        return np.concatenate([x, np.stack([now, steps])])
+        x, now, steps, length = ITERATIONS[self.solver](equations, x)
+        solved = np.where(equations.unsolved(now, length), 0.0, 1.0).astype(x.dtype)
+        return np.concatenate([x, np.stack([now, steps, solved])])
 
     def edges(self, x: Any) -> tuple[Any, Any]:
         """Return lower and upper bounds as vectors like x."""
@@ -331,7 +341,8 @@ def implicit(
     """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
 
     ``x`` may be any tree; ``func`` returns as many values as x has. ``tol`` bounds the largest
-    residual (default 1e-10, in float32 1e-5). The result is differentiable in ``args`` by the
+    residual; without it this is 1e-10 (in float32 1e-5), and the last step must be short, too:
+    at most 1e-3 of 1 + |x|. The result is differentiable in ``args`` by the
     implicit function theorem, and does not depend on ``x0`` as far as derivatives go.
     ``g.solve(...)`` also returns a :class:`RootInfo`. Arguments may be given by name:
     ``g(x0=..., p=...)``. ``abstol`` and ``max_iter`` are other names of ``tol`` and ``max_steps``.

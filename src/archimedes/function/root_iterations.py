@@ -1,7 +1,9 @@
 """Iterations that solve F(x) = 0, as bounded recorded loops.
 
 Each takes ``residual(x)`` (n,) -> (n,), its Jacobian, a start within the bounds, and returns x,
-the largest residual and the number of steps. Symbols: g = J^T F, the gradient of |F|^2 / 2.
+the largest residual, the number of steps and the length of the last one, relative to 1 + |x|: a
+small residual alone is no root, where all residuals are small or where they fade far away.
+Symbols: g = J^T F, the gradient of |F|^2 / 2.
 
 Sources: J. Nocedal, S. Wright, "Numerical optimization" (2nd ed., Springer 2006), algorithm 11.5
 and eq. 4.16 (dogleg); M. Powell, "A hybrid method for nonlinear equations", 1970; K. Madsen et al.,
@@ -29,9 +31,14 @@ class Equations:
     residual: Callable[[Any], Any]
     jacobian: Callable[[Any], Any]
     tol: float
+    step_tol: float
     max_steps: int
     lower: Any
     upper: Any
+
+    def unsolved(self, size: Any, length: Any) -> Any:
+        """Return whether a residual, or the step that led to it, is too large for a root."""
+        return (size > self.tol) | ((size > 0.0) & (length > self.step_tol))
 
 
 def size_of(f: Any) -> Any:
@@ -40,7 +47,12 @@ def size_of(f: Any) -> Any:
     return np.where(np.isnan(largest), np.inf, largest)
 
 
-def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
+def length_of(dx: Any, x: Any) -> Any:
+    """Return the length of a step, relative to 1 + |x|."""
+    return np.max(np.abs(dx) / (1.0 + np.abs(x)))
+
+
+def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
     """Newton's method; steps are halved until the residual falls."""
     number, residual = np.dtype(x.dtype).type, equations.residual
 
@@ -64,28 +76,29 @@ def newton(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
         return -np.linalg.solve(equations.jacobian(x), residual(x))
 
     def going(state: Any) -> Any:
-        _, now, steps, moved = state
-        return (now > equations.tol) & (steps < equations.max_steps) & moved
+        _, now, steps, moved, length = state
+        return equations.unsolved(now, length) & (steps < equations.max_steps) & moved
 
     def step(state: Any) -> Any:
-        x, now, steps, _ = state
+        x, now, steps, _, length = state
         dx = newton_step(x)
         finite = np.all(np.isfinite(dx))
         new, after = cond(
             finite, lambda: halve(x, np.where(np.isfinite(dx), dx, 0.0), now), lambda: (x, now)
         )
-        return new, after, steps + 1, finite & np.any(new != x)
+        length = np.where(finite, length_of(dx, x), length)
+        return new, after, steps + 1, finite & np.any(new != x), length
 
-    start = (x, size_of(residual(x)), number(0.0), np.bool_(True))
-    x, now, steps, _ = while_loop(going, step, start, max_steps=equations.max_steps)
+    start = (x, size_of(residual(x)), number(0.0), np.bool_(True), number(np.inf))
+    x, now, steps, _, length = while_loop(going, step, start, max_steps=equations.max_steps)
     # One step more, kept if it helps: the last one was taken from outside the tolerance.
     last = x + newton_step(x)
     after = size_of(residual(last))
     better = after < now
-    return np.where(better, last, x), np.where(better, after, now), steps
+    return np.where(better, last, x), np.where(better, after, now), steps, length
 
 
-def dogleg(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
+def dogleg(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
     """Powell's hybrid method: Newton's step within a region of trust, bent to steepest descent."""
 
     def propose(x: Any, f: Any, J: Any, trust: Any) -> Any:
@@ -108,7 +121,7 @@ def dogleg(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
     return _trusted(equations, x, propose, first=lambda x, J: 1.0 + _norm(x), shrink=0.25)
 
 
-def bounded(equations: Equations, x: Any) -> tuple[Any, Any, Any]:
+def bounded(equations: Equations, x: Any) -> tuple[Any, Any, Any, Any]:
     """Levenberg and Marquardt's damped steps, within bounds: unknowns on theirs are held."""
     lower, upper = equations.lower, equations.upper
     n = x.shape[0]
@@ -135,13 +148,12 @@ def _trusted(equations: Equations, x: Any, propose: Any, first: Any, shrink: flo
     number, residual = np.dtype(x.dtype).type, equations.residual
 
     def going(state: Any) -> Any:
-        _, f, trust, steps = state
-        return (
-            (size_of(f) > equations.tol) & (steps < equations.max_steps) & (trust > number(1e-14))
-        )
+        _, f, trust, steps, length = state
+        unsolved = equations.unsolved(size_of(f), length)
+        return unsolved & (steps < equations.max_steps) & (trust > number(1e-14))
 
     def step(state: Any) -> Any:
-        x, f, trust, steps = state
+        x, f, trust, steps, length = state
         J = equations.jacobian(x)
         d = propose(x, f, J, trust)
         new = x + d
@@ -153,16 +165,17 @@ def _trusted(equations: Equations, x: Any, propose: Any, first: Any, shrink: flo
         good = (ratio > 1e-4) & np.all(np.isfinite(after))
         grown = np.where(ratio > 0.75, np.minimum(2.0 * trust, 1e12), trust)
         trust = np.where(good & (ratio > 0.25), grown, shrink * trust)
-        return np.where(good, new, x), np.where(good, after, f), trust, steps + 1
+        length = np.where(good, length_of(d, x), length)
+        return np.where(good, new, x), np.where(good, after, f), trust, steps + 1, length
 
-    start = (x, residual(x), number(1.0) * first(x, None), number(0.0))
-    x, f, _, steps = while_loop(going, step, start, max_steps=equations.max_steps)
+    start = (x, residual(x), number(1.0) * first(x, None), number(0.0), number(np.inf))
+    x, f, _, steps, length = while_loop(going, step, start, max_steps=equations.max_steps)
     # Newton's step, kept if it helps: damped ones stop at the tolerance.
     last = x - np.linalg.solve(equations.jacobian(x), f)
     last = np.clip(np.where(np.isfinite(last), last, x), equations.lower, equations.upper)
     after = size_of(residual(last))
     better = after < size_of(f)
-    return np.where(better, last, x), np.where(better, after, size_of(f)), steps
+    return np.where(better, last, x), np.where(better, after, size_of(f)), steps, length
 
 
 #: By name: "fast_newton" is the original's name of a Newton method, "hybr" and "lm" SciPy's.
