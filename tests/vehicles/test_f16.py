@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from archimedes.vehicles import (
     FlightState,
     fly,
     linearize,
+    load,
     trim,
 )
 from tests.environment.backends import check_everywhere
@@ -210,6 +213,54 @@ def test_another_engine_by_passing_a_part():
         FlightCase(plane, start, 10.0, u.replace(throttle=1.0)), t_eval=np.array([10.0])
     )
     assert record.flight.v_NED[0, 0] < with_engine.flight.v_NED[0, 0] - 10.0
+
+
+def climbing(speed, climb, alt):
+    """Return a state of flight that climbs, with the nose up."""
+    v_NED, rpy = np.array([speed, 0.0, -climb]), np.array([0.0, 0.3, 0.0])
+    return FlightState(0.6, -1.3, alt, v_NED, rpy, np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("flight", "throttle"),
+    [(climbing(150.0, 100.0, 8000.0), 1.098), (climbing(120.0, 60.0, 12000.0), 1.574)],
+)
+def test_controls_stay_within_their_stops(flight, throttle):
+    plane, start, power = F16(), F16.Input(0.15, -0.03), {"power": 10.0}
+    found = trim(plane, flight, start, power)
+    assert not found.success
+    assert f"it would take throttle = {throttle}, beyond its stop 1" in found.message
+    low, high = plane.stops
+    for u, least, most in zip(*map(arc.tree.leaves, (found.input, low, high))):
+        assert least <= u <= most
+    # Whoever asks for more gets it, and is told.
+    wide = (F16.Input(0.0, -1.0, -1.0, -1.0), F16.Input(2.0, 1.0, 1.0, 1.0))
+    loose = trim(plane, flight, start, power, bounds=wide)
+    assert loose.success
+    assert f"trimmed, with throttle = {throttle}, beyond its stop 1" in loose.message
+
+
+def test_stops_do_not_hide_a_solution_within_them():
+    # The search along the stops ends where the afterburner begins.
+    found = trim(F16(), climbing(200.0, 150.0, 5000.0), START, {"power": 10.0})
+    assert found.success and found.message == "trimmed"
+    assert found.input.throttle == pytest.approx(0.951, abs=1e-3)
+
+
+def test_trimmed_again_nothing_is_recorded(recordings):
+    plane = load("f16")
+    first = trim(plane, level(), START, {"power": 9.0})
+    recordings.clear()
+    times = []
+    for speed in (502.0, 530.0, 560.0, 590.0):
+        began = time.process_time()
+        assert trim(plane, level(speed=speed), START, {"power": 9.0}).success
+        times.append(time.process_time() - began)
+    assert not recordings
+    assert min(times) < 0.03
+    # Another centre of mass is another aircraft.
+    other = trim(arc.tree.replace(plane, xcg=0.3), level(), START, {"power": 9.0})
+    assert other.input.elevator > first.input.elevator + 1e-3
 
 
 def test_no_steady_flight_says_what_is_left():

@@ -86,6 +86,11 @@ class Multirotor:
         if self.ground is not None:
             check_flat(self.world, "Multirotor.ground")
 
+    @property
+    def stops(self) -> tuple[Any, Any]:
+        """Return the least and the largest `Input`: rotors turn one way, at `max_speed` at most."""
+        return Multirotor.Input(0.0), Multirotor.Input(self.rotors.max_speed)
+
     def state(self, flight: FlightState, speeds: Any = None) -> Any:
         """Return the state for a place, a velocity and an attitude; rotors hover by default."""
         return Multirotor.State(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.control import StateSpace
+from archimedes.control import OperatingPoint, StateSpace
 from archimedes.control import linearize as control_linearize
 from archimedes.control import trim as control_trim
 from archimedes.function import jvp
@@ -83,7 +83,8 @@ def trim(
     ("roll", "pitch", "yaw", "p", "q", "r", controls and fields of `rest` by name), by default all;
     `steady` the rates that shall vanish ("speed", "course", "climb", "roll", "pitch", "yaw", "p",
     "q", "r", "side_force", fields of `rest`), by default all. A turn of `turn_rate` in rad/s is
-    coordinated: no side force. `bounds` is a pair of `Input` (lower, upper). The `residual` of the
+    coordinated: no side force. `bounds` is a pair of `Input` (lower, upper), by default the stops
+    of the vehicle's controls where it has some (`vehicle.stops`). The `residual` of the
     result is in m/s^2, rad/s and rad/s^2, in the order of `steady`.
 
     >>> import numpy as np
@@ -118,40 +119,84 @@ def trim(
     # A turn is tightened little by little: the search starts near its goal each time.
     parts = np.linspace(1.0 / TIGHTENING, 1.0, TIGHTENING)[:-1] if turn_rate else np.zeros(0)
     z = {**angles, **rest}
-    found = control_trim(
-        lambda t, z, u, *_: tree.map(np.zeros_like, z),  # its conditions are outputs
-        z,
-        u,
-        unsteady,
-        free=None if free is None else [f"u.{k}" if k in controls else f"x.{k}" for k in free],
-        rates=dict.fromkeys(z),
-        targets=dict.fromkeys(watched, 0.0),
-        bounds=_by_name(bounds, controls),
-        args=(flight, float(turn_rate)),
-        through=[(flight, float(part * turn_rate)) for part in parts],
-        tol=tol,
-    )
+
+    def search(within: dict[str, Any] | None) -> OperatingPoint:
+        return control_trim(
+            lambda t, z, u, *_: tree.map(np.zeros_like, z),  # its conditions are outputs
+            z,
+            u,
+            unsteady,
+            free=None if free is None else [f"u.{k}" if k in controls else f"x.{k}" for k in free],
+            rates=dict.fromkeys(z),
+            targets=dict.fromkeys(watched, 0.0),
+            bounds=within,
+            args=(flight, float(turn_rate)),
+            through=[(flight, float(part * turn_rate)) for part in parts],
+            tol=tol,
+        )
+
+    stops = _by_name(getattr(vehicle, "stops", None), u)
+    limits = stops if bounds is None else _by_name(bounds, u)
+    found = search(limits)
+    beyond: dict[str, str] = {}
+    if limits and not found.success:
+        # A search along bounds may end at a corner; one that may pass them tells what is missing.
+        loose = search(None)
+        beyond = _beyond(loose, limits)
+        found = loose if loose.success and not beyond else found
+        beyond = beyond if loose.success else {}
     at, rest = place(found.x, flight)
     state = vehicle.State(motion=vehicle.world.state(at), **rest)
     error = np.array(list(found.residuals.values()))
-    message = "trimmed" if found.success else _message(found.residuals)
+    if found.success:
+        # Bounds of the user, or a control that is held, may lie beyond what the vehicle can do.
+        passed = _beyond(found, stops or {})
+        message = f"trimmed, with {_listed(passed)}" if passed else "trimmed"
+    else:
+        message = _message(found, beyond)
     return Trim(state, found.u, at, error, found.success, message)
 
 
-def _message(left: dict[str, float]) -> str:
+def _beyond(found: OperatingPoint, limits: dict[str, tuple[float, float]]) -> dict[str, str]:
+    """Return the controls that are beyond their limits, and by which numbers."""
+    values = np.concatenate([np.ravel(leaf) for leaf in tree.leaves(found.u)])
+    texts = {}
+    for (name, (low, high)), value in zip(limits.items(), values):
+        if not low <= value <= high:
+            stop = high if value > high else low
+            texts[name.removeprefix("u.")] = f"{value:.4g}, beyond its stop {stop:.4g}"
+    return texts
+
+
+def _listed(beyond: dict[str, str]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in beyond.items())
+
+
+def _message(found: OperatingPoint, beyond: dict[str, str]) -> str:
+    """Say what is left, the largest, and which control does not go far enough."""
+    left = found.residuals
     worst = max(left, key=lambda name: np.nan_to_num(abs(left[name]), nan=np.inf))
-    return (
-        f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}; widen the "
-        "bounds, change speed or altitude, or start nearer"
-    )
+    text = f"no steady flight found: the rate of {worst} is left at {left[worst]:.3g}"
+    stops = {name.removeprefix("u."): f"{v:.4g}" for name, v in found.at_bounds.items()}
+    if beyond:
+        text += f"; it would take {_listed(beyond)}"
+    elif stops:
+        text += f" ({', '.join(f'{name} is at its stop {v}' for name, v in stops.items())})"
+    return f"{text}; change speed or altitude, widen the bounds, or start nearer"
 
 
-def _by_name(bounds: Any, controls: Sequence[str]) -> dict[str, Any] | None:
-    """Return bounds of the controls, a pair of trees, by their names."""
+def _by_name(bounds: Any, u: Any) -> dict[str, Any] | None:
+    """Return bounds of the controls, a pair of trees whose leaves may be broader, by names."""
     if bounds is None:
         return None
-    ends = [tree.leaves(side) for side in bounds]
-    return {f"u.{name}": pair for name, pair in zip(controls, zip(*ends))}
+    found = {}
+    paths = [path.lstrip(".") for path in tree.structure(u).paths()]
+    for path, leaf, *ends in zip(paths, tree.leaves(u), *map(tree.leaves, bounds)):
+        low, high = (np.broadcast_to(end, np.shape(leaf)) for end in ends)
+        for k in np.ndindex(np.shape(leaf)):
+            name = f"u.{path}" + (f"[{','.join(map(str, k))}]" if k else "")
+            found[name] = (float(low[k]), float(high[k]))
+    return found
 
 
 def _check_names(what: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes import tree
 from archimedes.control import StateSpace
 from archimedes.environment import ecef_to_geodetic, ned
 from archimedes.environment.gravity import check_positive
@@ -153,12 +154,8 @@ class F16Autopilot:
         throttle, elevator = -self.along @ np.concatenate([up, sums[:2]])
         aileron, rudder = -self.aside @ np.concatenate([side, sums[2:]])
         kept = self.input
-        u = F16.Input(
-            np.clip(kept.throttle + throttle, 0.0, 1.0),
-            np.clip(kept.elevator + elevator, -0.436, 0.436),
-            np.clip(kept.aileron + aileron, -0.375, 0.375),
-            np.clip(kept.rudder + rudder, -0.523, 0.523),
-        )
+        moved = F16.Input(throttle, elevator, aileron, rudder)
+        u = tree.map(lambda u, du, low, high: np.clip(u + du, low, high), kept, moved, *F16().stops)
         return F16Autopilot.Memory(u, sums + dt * np.stack([alt_rest, speed_rest, off_rest]))
 
     def _coordinated(self, roll: Any, pitch: Any, speed: Any) -> tuple[Any, Any]:

@@ -23,6 +23,8 @@ from archimedes.vehicles.worlds import RotatingEarth
 __all__ = ["F16"]
 
 SLUG, SLUG_FT2 = 14.593902937206364, 1.3558179483314004
+#: How far elevator, aileron and rudder go, in rad (section 3.5: 25, 21.5 and 30 degrees).
+SURFACES = tuple(np.deg2rad([25.0, 21.5, 30.0]).tolist())
 
 
 def _inertia() -> np.ndarray:
@@ -92,6 +94,11 @@ class F16:
         needed = ("commanded", "thrust", "angular_momentum", "lag")
         check_part(self.engine, "F16.engine", needed)
         check_part(self.world, "F16.world", WORLD)
+
+    @property
+    def stops(self) -> tuple[Any, Any]:
+        """Return the least and the largest `Input`: what throttle and surfaces reach."""
+        return F16.Input(0.0, *(-reach for reach in SURFACES)), F16.Input(1.0, *SURFACES)
 
     def state(self, flight: FlightState, power: Any = 0.0) -> Any:
         """Return the state for a place, a velocity and an attitude."""
