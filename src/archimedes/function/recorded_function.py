@@ -25,6 +25,7 @@ from archimedes.function.signatures import Signature
 from archimedes.graph.program import origins
 from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.wide import loop_rules, wide_from
+from archimedes.symbolic.recorded.clocks import refuse_clocks
 from archimedes.tree.content import content_key
 
 __all__ = ["RecordedFunction"]
@@ -143,7 +144,9 @@ class RecordedFunction(ShortcutHolder):
             )
         _under_way.marks.add(mark)
         try:
-            with no_hidden_state(self.name, *self._watched(state)) as added:
+            watched = self._watched(state)
+            clocks = refuse_clocks() if state.clocks else nullcontext()
+            with clocks, no_hidden_state(self.name, *watched) as added:
                 recording = self._record(values, dynamic, key[0], key[1])
             if added and not self.lenient and (is_tracing() or self.identity.frozen):
                 recording = self._record_again(recording, added, values, dynamic, key, state)
@@ -172,6 +175,7 @@ class RecordedFunction(ShortcutHolder):
             seen = again()
         except TraceError:  # too much to look at, which is why it is frozen
             return [], again, self.lenient
+        state.clocks = seen.clocks
         return [*seen.places, *seen.positions], again, self.lenient
 
     def _keep(

@@ -12,6 +12,7 @@ from archimedes.function.identity.installed import is_installed
 from archimedes.function.identity.places import MISSING, CellPlace, FunctionPlace
 from archimedes.function.identity.spaces import IMPORTING, NameSpace
 from archimedes.function.identity.traversal import Same, Traversal
+from archimedes.symbolic.recorded.clocks import names_clock
 from archimedes.symbolic.recorded.randomness import is_generator
 
 __all__ = [
@@ -50,6 +51,7 @@ def open_function(walk: Traversal, f: FunctionType, path: str) -> None:
         return
     names = names_of(f.__code__, walk.hosts)
     walk.mention(names.attributes)
+    walk.clocks |= names_clock(names.attributes, names.modules)
     if not _DYNAMIC.isdisjoint(names.globals) or not _DYNAMIC.isdisjoint(names.attributes):
         walk.mention_all()
     space = _global_space(walk, f.__globals__)

@@ -63,7 +63,7 @@ class Fingerprint:
 class State:
     """What a function reads, as it was found: ``key`` by content, ``places`` to look again."""
 
-    __slots__ = ("_guard", "key", "objects", "places", "positions", "reason", "statics")
+    __slots__ = ("_guard", "clocks", "key", "objects", "places", "positions", "reason", "statics")
 
     def __init__(self, key: Fingerprint, reason: str = "") -> None:
         self.key = key
@@ -73,12 +73,14 @@ class State:
         self.positions: list[MovingPlace] = []
         self.objects: list[Any] = []
         self.statics: tuple[Any, ...] = ()
+        #: Whether the function can reach a clock.
+        self.clocks = False
         self._guard: Guard | None = None
 
     def renew(self, walk: Walk, statics: tuple[Any, ...]) -> None:
         """Take over where the same content was found now."""
         self.places, self.objects, self.statics = walk.places, walk.objects, statics
-        self.positions = walk.positions
+        self.positions, self.clocks = walk.positions, walk.clocks
         self._write()
 
     def guard(self) -> Guard:

@@ -24,6 +24,7 @@ from archimedes.function.identity.installed import is_transparent
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.spaces import NameSpace, Space
 from archimedes.symbolic import SymbolicArray
+from archimedes.symbolic.recorded.clocks import is_clock
 from archimedes.tree.content import content_key
 
 __all__ = ["Same", "Traversal", "is_atom"]
@@ -82,7 +83,8 @@ class Traversal:
     """
 
     __slots__ = (
-        *("_again", "_known", "_queue", "every", "found", "globals", "hosts", "names", "numbers"),
+        *("_again", "_known", "_queue", "clocks", "every", "found", "globals", "hosts", "names"),
+        "numbers",
         *("objects", "positions", "spaces", "tokens", "traced", "waiting"),
     )
 
@@ -105,6 +107,8 @@ class Traversal:
         self.names: list[str] = []
         self._known: set[str] = set()
         self.every = every
+        #: Whether the code can reach a clock.
+        self.clocks = False
         self.spaces: list[Space] = []
         #: Spaces to look at next; or ``_again`` all of them, as names became known.
         self.waiting: list[Space] = []
@@ -148,6 +152,8 @@ class Traversal:
         """Return what stands for a value in the key, and queue what has to be looked into."""
         cls = type(value)
         if cls in _ATOMS and not _is_bound(value):
+            if cls is BuiltinFunctionType:
+                self.clocks |= is_clock(value)
             return (cls, value) if cls is not float and cls is not complex else content_key(value)
         if cls is tuple:
             return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -22,7 +23,7 @@ from typing import Any
 
 from archimedes.errors import explained
 from archimedes.lazy_dataclasses import lazy_dataclass
-from archimedes.symbolic.core.trace import INSTALLED, is_tracing, is_user_code, trace_error
+from archimedes.symbolic.core.trace import is_tracing, is_user_code, trace_error
 from archimedes.symbolic.recorded import bound_names
 
 __all__ = [
@@ -40,10 +41,6 @@ REMEDY = explained(
     "Draw with arc.random from a key that is an argument: key = arc.random.key(seed), "
     "arc.random.normal(key, shape). Where fixed numbers are meant, make them outside the function.",
 )
-_CLOCK = explained(
-    "clock",
-    "Pass the time as an argument, or read the clock in a function called by arc.callback.",
-)
 
 
 @lazy_dataclass(frozen=True)
@@ -53,9 +50,6 @@ class Source:
     functions: str
     types: str = ""
     methods: str = ""
-    remedy: str = REMEDY
-    #: Refused only where user code calls it itself: many libraries do for their own purposes.
-    direct: bool = False
 
 
 #: Methods of ``random.Random`` that all others draw with, and those that say more about it.
@@ -67,7 +61,6 @@ SOURCES = {
     "secrets": Source("choice randbelow randbits token_bytes token_hex token_urlsafe"),
     "uuid": Source("uuid1 uuid4"),
     "os": Source("urandom getrandom"),
-    "time": Source("time time_ns", remedy=_CLOCK, direct=True),
 }
 #: Making a generator does no harm by itself; some of these are types.
 _HARMLESS = {"default_rng", "test"}
@@ -79,14 +72,12 @@ def _carries(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").partition(".")[0] in _CARRIERS
 
 
-def _is_recorded(frame: FrameType | None, direct: bool) -> bool:
+def _is_recorded(frame: FrameType | None) -> bool:
     """Tell whether a draw, made in a frame, belongs to the function that is being recorded."""
-    while frame is not None and not direct and _carries(frame):
+    while frame is not None and _carries(frame):
         frame = frame.f_back
     # A module that is imported for the first time may draw what it likes.
-    if frame is None or not is_user_code(frame) or frame.f_code.co_name == "<module>":
-        return False
-    return not direct or not any(f in frame.f_code.co_filename for f in INSTALLED)
+    return frame is not None and is_user_code(frame) and frame.f_code.co_name != "<module>"
 
 
 def refusal(name: str) -> str:
@@ -97,22 +88,22 @@ def refusal(name: str) -> str:
     )
 
 
-def _refusing(name: str, original: Callable[..., Any], source: Source) -> Callable[..., Any]:
+def _refusing(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        if is_tracing() and _is_recorded(sys._getframe(1), source.direct):
-            raise trace_error(refusal(name), source.remedy)
+        if is_tracing() and _is_recorded(sys._getframe(1)):
+            raise trace_error(refusal(name), REMEDY)
         return original(*args, **kwargs)
 
     return refuse
 
 
-def _property(name: str, label: str, original: Any, version: Any, source: Source) -> property:
+def _property(name: str, label: str, original: Any, version: Any) -> property:
     """Return a property of a module: what is held under a name, refusing. It can be set."""
 
     def get(module: ModuleType) -> Any:
         held = vars(module).get(name, original)
-        return version if held is original else _refusing(label, held, source)
+        return version if held is original else _refusing(label, held)
 
     def put(module: ModuleType, value: Any) -> None:
         vars(module)[name] = value
@@ -123,16 +114,12 @@ def _property(name: str, label: str, original: Any, version: Any, source: Source
 class Functions:
     """Functions of a module: while they are refused, its class has properties of their names."""
 
-    def __init__(
-        self, module: ModuleType, label: str, names: Iterable[str], source: Source
-    ) -> None:
+    def __init__(self, module: ModuleType, label: str, names: Iterable[str]) -> None:
         self.owner, self.plain = module, type(module)
         found = {n: getattr(module, n) for n in names}
-        versions = {n: _refusing(f"{label}.{n}", f, source) for n, f in found.items()}
+        versions = {n: _refusing(f"{label}.{n}", f) for n, f in found.items()}
         # A property comes before what the module itself has under its name.
-        members = {
-            n: _property(n, f"{label}.{n}", f, versions[n], source) for n, f in found.items()
-        }
+        members = {n: _property(n, f"{label}.{n}", f, versions[n]) for n, f in found.items()}
         self.refusing = type("module", (self.plain,), members)
         bound_names.register(found, versions)
 
@@ -148,12 +135,12 @@ class Functions:
 class Methods:
     """Methods of a type, replaced in its dict: types written in C offer no other way."""
 
-    def __init__(self, owner: type, label: str, names: Iterable[str], source: Source) -> None:
+    def __init__(self, owner: type, label: str, names: Iterable[str]) -> None:
         held = gc.get_referents(owner.__dict__)[0]
         found = {name: getattr(owner, name) for name in names}
         self.originals = {name: held[name] for name in found if name in held}
         self.versions = {
-            name: _refusing(f"{label}.{name}", self.originals.get(name, value), source)
+            name: _refusing(f"{label}.{name}", self.originals.get(name, value))
             for name, value in found.items()
         }
         self._update, self._pop = held.update, held.pop
@@ -183,15 +170,13 @@ def _replacements(name: str) -> list[Functions | Methods]:
     if source.functions == "*":
         listed = (n for n in module.__all__ if n not in _HARMLESS)
         names = [n for n in listed if not isinstance(getattr(module, n), type)]
-    found: list[Functions | Methods] = [
-        Functions(module, name.replace("numpy", "np"), names, source)
-    ]
+    found: list[Functions | Methods] = [Functions(module, name.replace("numpy", "np"), names)]
     for kind in source.types.split():
         owner = getattr(module, kind)
         methods = source.methods.split()
         if source.methods == "*":
             methods = [n for n, v in vars(owner).items() if n[0] != "_" and callable(v)]
-        found.append(Methods(owner, kind, methods, source))
+        found.append(Methods(owner, kind, methods))
     return found
 
 
@@ -209,9 +194,7 @@ class _FirstImport:
 
             def exec_module(module: ModuleType) -> None:
                 execute(module)
-                with _lock:
-                    if _active:
-                        _put(name)
+                _put(name)
 
             loader.exec_module = exec_module
         return spec
@@ -219,14 +202,17 @@ class _FirstImport:
 
 _lock = threading.RLock()
 _active = 0
-_in_place: list[Functions | Methods] = []
+_in_place: dict[str, list[Functions | Methods]] = {}
 _finder = _FirstImport()
 
 
 def _put(name: str) -> None:
-    for replaced in _replacements(name):
-        replaced.put()
-        _in_place.append(replaced)
+    """Replace what a module has, while something is recorded and unless that is done."""
+    with _lock:
+        if _active and name not in _in_place:
+            _in_place[name] = _replacements(name)
+            for replaced in _in_place[name]:
+                replaced.put()
 
 
 def install() -> None:
@@ -235,10 +221,16 @@ def install() -> None:
     with _lock:
         _active += 1
         if _active == 1:
-            for name in SOURCES:
-                if name in sys.modules:
-                    _put(name)
             sys.meta_path.insert(0, _finder)
+    try:
+        for name in SOURCES:
+            if name in sys.modules and name not in _in_place:
+                # Another thread may be importing it for the first time: this waits for the end.
+                importlib.import_module(name)
+                _put(name)
+    except BaseException:
+        uninstall()
+        raise
 
 
 def uninstall() -> None:
@@ -249,7 +241,8 @@ def uninstall() -> None:
         if _active == 0:
             sys.meta_path.remove(_finder)
             while _in_place:
-                _in_place.pop().restore()
+                for replaced in reversed(_in_place.popitem()[1]):
+                    replaced.restore()
 
 
 # ---- generators --------------------------------------------------------------------------------

@@ -1,0 +1,149 @@
+"""The time read while recording would become a constant: reading a clock is refused.
+
+Clocks are C functions, which Python reports to a thread's own profiling function
+(``sys.setprofile``) just before it calls them; nothing is replaced, and other threads notice
+nothing. Being told of every call more than doubles the time of a recording, so that only those
+are watched whose functions can reach a clock: ``is_clock`` says what that is, to the walk over
+what a function reads. See docs/decisions/068-clocks.md.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import time
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
+from types import BuiltinFunctionType, FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from archimedes.errors import explained
+from archimedes.symbolic.core.trace import INSTALLED, is_tracing, is_user_code, trace_error
+from archimedes.symbolic.recorded.randomness import refusal
+
+__all__ = ["is_clock", "names_clock", "refuse_clocks"]
+
+_REMEDY = explained(
+    "clock",
+    "Pass the time as an argument, or read the clock in a function called by arc.callback.",
+)
+_READ = (
+    "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns "
+    "thread_time thread_time_ns clock_gettime clock_gettime_ns times"
+)
+#: Functions of the module ``time`` that read the clock whatever they are given.
+_ALWAYS = {f for name in _READ.split() if (f := getattr(time, name, None)) is not None}
+#: Those that read it unless a time is given, with the number of arguments without it.
+_UNLESS_GIVEN = {
+    time.gmtime: 0,
+    time.localtime: 0,
+    time.ctime: 0,
+    time.asctime: 0,
+    time.strftime: 1,
+}
+#: Class methods of ``datetime.date`` and ``datetime.datetime``, and of their subclasses.
+_OF_DATES = {"now", "today", "utcnow"}
+_MODULES = {"time", "datetime"}
+#: What np.datetime64 takes for the time at which it is called.
+_WORDS = {"now", "today"}
+
+
+def is_clock(value: Any) -> bool:
+    """Return whether a module, class or function is one that tells the time.
+
+    >>> is_clock(time), is_clock(time.perf_counter), is_clock(np.sin)
+    (True, True, False)
+    """
+    if isinstance(value, ModuleType):
+        return value.__name__ in _MODULES
+    if isinstance(value, type):
+        return value is np.datetime64 or value.__module__ == "datetime"
+    return isinstance(value, BuiltinFunctionType) and (
+        value.__module__ in _MODULES or _is_of_dates(value)
+    )
+
+
+def names_clock(attributes: Set[str], modules: Set[str]) -> bool:
+    """Return whether names in code lead to a clock: NumPy's, or that of a module to import."""
+    return "datetime64" in attributes or not _MODULES.isdisjoint(modules)
+
+
+def _is_of_dates(function: Any) -> bool:
+    """Return whether a C function is a method such as ``datetime.now``."""
+    if function.__name__ not in _OF_DATES or not isinstance(function.__self__, type):
+        return False
+    return any(base.__module__ == "datetime" for base in function.__self__.__mro__)
+
+
+def _argument_count(frame: FrameType) -> int:
+    """Return how many arguments a frame is calling a function with; many, if that is not known."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if dis.opname[code[at]] != "CALL" or (at >= 2 and code[at - 2] == dis.EXTENDED_ARG):
+        return sys.maxsize
+    return code[at + 1]
+
+
+def _reads_clock(frame: FrameType, function: Any) -> bool:
+    if function in _ALWAYS:
+        return True
+    without = _UNLESS_GIVEN.get(function)
+    if without is not None:
+        return _argument_count(frame) <= without
+    return _is_of_dates(function)
+
+
+def _asks_numpy(frame: FrameType) -> bool:
+    """Return whether a function that begins has ``np.datetime64("now")`` in it."""
+    code = frame.f_code
+    return "datetime64" in code.co_names and not _WORDS.isdisjoint(
+        c for c in code.co_consts if isinstance(c, str)
+    )
+
+
+def _is_direct(frame: FrameType) -> bool:
+    """Return whether a frame is a user's: libraries read clocks for purposes of their own."""
+    if not is_tracing() or not is_user_code(frame) or frame.f_code.co_name == "<module>":
+        return False
+    if frame.f_globals.get("__name__", "").partition(".")[0] == "archimedes":
+        return False
+    return not any(folder in frame.f_code.co_filename for folder in INSTALLED)
+
+
+def _label(function: Any) -> str:
+    owner = function.__self__
+    inside = owner.__name__ if isinstance(owner, (type, ModuleType)) else "time"
+    return f"{inside}.{function.__name__}"
+
+
+def _watching(before: Callable[..., Any] | None) -> Callable[..., Any]:
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_call":
+            if _reads_clock(frame, argument) and _is_direct(frame):
+                raise trace_error(refusal(_label(argument)), _REMEDY)
+        elif event == "call" and _asks_numpy(frame) and _is_direct(frame):
+            raise trace_error(refusal("np.datetime64 of now or today"), _REMEDY)
+        if before is not None:
+            before(frame, event, argument)
+
+    watch.before = before  # type: ignore[attr-defined]
+    return watch
+
+
+@contextmanager
+def refuse_clocks() -> Iterator[None]:
+    """Refuse to have clocks read by recorded functions in this thread.
+
+    A profiling function written in Python goes on being told. Under one written in C, such as
+    cProfile's, clocks are not noticed: it could not be put back.
+    """
+    before: Any = sys.getprofile()
+    if hasattr(before, "before") or (before is not None and not callable(before)):
+        yield
+        return
+    sys.setprofile(_watching(before))
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
