@@ -290,3 +290,58 @@ def test_nonlinear_programs_hardly_grow_with_their_unknowns():
         return cost(kernel.recording(np.zeros(n), limits, 1.0).blocks, {})
 
     assert length(80) < 1.4 * length(40)
+
+
+def near_two(x):
+    return np.sum((x - 2.0) ** 2)
+
+
+PIECEWISE = [
+    lambda x: np.maximum(x[0], x[1]),  # at 0 and at 1 its derivatives are those of x[0]
+    lambda x: np.abs(x[0]) + x[1],
+    lambda x: np.where(x[0] > 5.0, x[1], x[0]),
+    lambda x: x + np.floor(x),
+    lambda x: np.sort(x)[1],
+]
+
+
+@pytest.mark.parametrize("constr", PIECEWISE)
+def test_constraints_that_are_linear_in_places_only_are_refused(constr):
+    with pytest.raises(ValueError, match="constr is not linear"):
+        qpsol(near_two, constr, np.zeros(2), uba=1.0)
+    with pytest.raises(ValueError, match="constr is not linear"):
+        arc.compile(lambda k: qpsol(near_two, constr, np.zeros(2), uba=k).x)(1.0)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        lambda x: np.sum(np.abs(x - 1.0)),
+        lambda x: np.sum(x**2) + np.maximum(x[0], x[1]),
+        lambda x: np.sum(np.where(x > 0.0, 2.0, 1.0) * x**2),
+        lambda x: np.sum((x - 1.0) ** 2 * x * (x - 1.0)),
+    ],
+)
+def test_costs_that_are_quadratic_in_places_only_are_refused(obj):
+    with pytest.raises(ValueError, match="obj is not quadratic"):
+        qpsol(obj, None, np.zeros(2))
+
+
+def test_programs_of_loops_are_linear_and_quadratic():
+    """Second derivatives of a scan over squares, and those of large arrays, do not read x."""
+    x = np.zeros(40)
+
+    def obj(x):
+        return arc.scan(lambda c, u: (0.9 * c + u, (c - 1.0) ** 2), x[0], x[1:])[1].sum() + x @ x
+
+    found = qpsol(obj, lambda x: np.cumsum(x), x, uba=np.linspace(0.0, 3.0, 40))
+    assert found.success
+    best = qpsol(obj, lambda x: np.cumsum(x) - 0.0, x, uba=np.linspace(0.0, 3.0, 40) + 1e-4)
+    assert found.fun == pytest.approx(obj(found.x), rel=1e-9) and best.fun <= found.fun
+
+
+def test_qpsol_without_limits_is_unconstrained():
+    """Limits that are both None were read as equations, constr(x) = 0."""
+    found = qpsol(near_two, lambda x: x[0] + x[1], np.zeros(2))
+    np.testing.assert_allclose(found.x, 2.0, rtol=1e-9)
+    assert found.lam_a == 0.0

@@ -21,7 +21,7 @@ from archimedes.graph.regions.call import Call
 from archimedes.graph.regions.cutting import Cut, Numbers
 from archimedes.graph.walk import Origin, Outputs, Walk
 
-__all__ = ["Origin", "Trimmed", "trim"]
+__all__ = ["Origin", "Trimmed", "inputs_read", "trim"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,18 @@ def trim(graph: Graph) -> Trimmed:
     work = _Trimming(graph)
     every = tuple(range(len(graph.inputs)))
     return Trimmed(work.part(graph, every, tuple(range(len(graph.outputs)))), work.origin)
+
+
+def inputs_read(graph: Graph) -> set[int]:
+    """Return the numbers of the inputs whose values the outputs need.
+
+    >>> g = Graph()
+    >>> unused, used = g.input(0), g.input(0)
+    >>> g.outputs = [used]
+    >>> inputs_read(g)
+    {1}
+    """
+    return _Trimming(graph).reads(graph, range(len(graph.outputs)))
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,17 @@ from typing import Any
 from archimedes.graph.derivatives.coloring import Pattern, pattern_of_sets
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.dtypes import is_float, length_of
-from archimedes.graph.ops import ELEMENT, INPUT, OUT, REGION, TABLE
+from archimedes.graph.ops import CODES, ELEMENT, INPUT, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import Region
 from archimedes.graph.regions.interval_sets import composed, each_bit, filled, joined, union_of
 
-__all__ = ["cost_of", "dependence", "nodes_in", "pattern", "through", "work"]
+__all__ = ["cost_of", "dependence", "has_kinks", "nodes_in", "pattern", "through", "work"]
 
 _SMOOTH = tuple(op.name in PARTIALS or op.name in LINEAR for op in TABLE)
+
+#: Ops that move values, and have no derivative of their own.
+_MOVES = frozenset({INPUT, OUT, REGION, ELEMENT, CODES["block"]})
 
 
 def region_size(region: Region) -> int:
@@ -100,6 +103,25 @@ def pattern(src: Graph, wrt: Sequence[int]) -> Pattern:
         k += length or 1
     lengths = [length_of(kind) for kind in src.output_dtypes]
     return pattern_of_sets(dependence(src, seeds), lengths, k)
+
+
+def has_kinks(g: Graph, wrt: Sequence[int]) -> bool:
+    """Return whether a value that depends on the inputs at ``wrt`` meets an op without derivative.
+
+    Such a comparison, rounding or lookup makes a program with constant derivatives piecewise.
+    Bodies of regions are not looked into.
+    """
+    chosen, depends = set(wrt), bytearray(len(g.op))
+    for i in g.live():
+        op = g.op[i]
+        if op == INPUT:
+            depends[i] = g.a[i] in chosen
+        else:
+            given = g.regions[i].inputs.tolist() if op == REGION else g.operands(i)
+            depends[i] = any(depends[j] for j in given)
+        if depends[i] and not _SMOOTH[op] and op not in _MOVES:
+            return True
+    return False
 
 
 def _given(mine: Sets, kind: int) -> Sets:

@@ -11,6 +11,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function import compile, grad, hess, is_traced, jac
+from archimedes.function.derivatives.linearity import is_linear, is_quadratic
 from archimedes.optimize.problems.limits import check_order, limits, vector_like
 from archimedes.optimize.problems.unknowns import as_unknowns
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
@@ -39,11 +40,12 @@ def qpsol(
     """Minimise a quadratic ``obj(x, *args)`` with ``lba <= constr(x, *args) <= uba``, linear.
 
     x0 is any tree of numbers, whose structure x and bounds have; where lba and uba are equal
-    the row is an equation (without both: zero). See :func:`solve_qp`, which does it, also in
-    recorded code and under ``vmap``. ``x0`` gives the structure; with multipliers ``lam_a0`` of a
-    program nearby it is also where the iteration resumes (``warm_start``). ``verbose`` and ``name``
-    are accepted as users of the original give them. ``solver`` is one of other packages, if
-    installed: "osqp", "clarabel" or "piqp"; these take numbers only.
+    the row is an equation, and where they are None it has no limit. Whether the functions are
+    quadratic and linear is read from their recording, not from values. See :func:`solve_qp`, which
+    does it, also in recorded code and under ``vmap``. ``x0`` gives the structure; with multipliers
+    ``lam_a0`` of a program nearby it is also where the iteration resumes (``warm_start``).
+    ``verbose`` and ``name`` are accepted as users of the original give them. ``solver`` is one of
+    other packages, if installed: "osqp", "clarabel" or "piqp"; these take numbers only.
 
     >>> cost = lambda x: (x["a"] - 1.0) ** 2 + (x["b"] - 2.0) ** 2
     >>> found = qpsol(cost, lambda x: x["a"] + x["b"], {"a": 0.0, "b": 0.0}, uba=2.0)
@@ -64,11 +66,13 @@ def qpsol(
 
     lower, upper = limits(bounds, x0, "bounds")
     box = (None, None) if bounds is None else (lower, upper)
-    curvature = hess(cost)
-    P, q = curvature(origin, *given), grad(cost)(origin, *given)
-    if not any(map(is_traced, tree.leaves((P, given)))):
-        _check_curvature(P, curvature(origin + 1.0, *given))
-    A, low, high, back = _rows(constr, unravel, origin, given, lba, uba)
+    if not is_quadratic(cost)(origin, *given):
+        raise ValueError(
+            "qpsol: obj is not quadratic: its second derivatives change with x, or x decides what "
+            "is computed (np.abs, np.maximum, np.where); use minimize"
+        )
+    P, q = hess(cost)(origin, *given), grad(cost)(origin, *given)
+    A, low, high, back, values = _rows(constr, unravel, origin, given, lba, uba)
     if solver is None:
         guess = None
         if warm_start and lam_a0 is not None and constr is not None:
@@ -85,8 +89,11 @@ def qpsol(
         edges = (free, free, lower, upper) if constr is None else (low, high, lower, upper)
         found = solve_by_peer(solver, P, q, A, edges, tol, max_iter)
     fixed = cost(origin, *given)
-    if not any(map(is_traced, tree.leaves((x0, given, found)))):
-        _check_quadratic(cost, found, fixed, given)
+    if not any(map(is_traced, tree.leaves((x0, given, found)))) and found.status == 0:
+        _check_model("obj", "quadratic", cost(found.x, *given), found.fun + fixed)
+        if constr is not None:
+            model = A @ found.x + values(origin, *given)
+            _check_model("constr", "linear", values(found.x, *given), model)
     return replace(
         found,
         x=unravel(found.x),
@@ -98,53 +105,34 @@ def qpsol(
 
 def _rows(
     constr: Any, unravel: Any, origin: Any, args: tuple[Any, ...], lba: Any, uba: Any
-) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
-    """Return A, its limits, and the function that gives multipliers the constraints' structure."""
+) -> tuple[Any, Any, Any, Callable[[Any], Any], Callable[..., Any]]:
+    """Return A, its limits, the function that gives multipliers their structure, and the rows."""
     if constr is None:
-        return np.zeros((0, origin.size)), None, None, lambda lam: lam
+        return np.zeros((0, origin.size)), None, None, lambda lam: lam, lambda *args: np.zeros(0)
 
     def rows(x: Any, *args: Any) -> Any:
         return tree.ravel(constr(unravel(x), *args))[0] * 1.0
 
     example = compile(constr)(unravel(origin), *args)
     constant, back = tree.ravel(example)
-    slopes = jac(rows)
-    A = slopes(origin, *args)
-    if not any(map(is_traced, tree.leaves((A, args)))):
-        _check_linear(A, slopes(origin + 1.0, *args))
-    both = lba is None and uba is None
-    low = vector_like(0.0 if both else lba, example, -np.inf, "lba") - constant
-    high = vector_like(0.0 if both else uba, example, np.inf, "uba") - constant
+    if not is_linear(rows)(origin, *args):
+        raise ValueError(
+            "qpsol: constr is not linear: its derivatives change with x, or x decides what is "
+            "computed (np.abs, np.maximum, np.where); use minimize"
+        )
+    low = vector_like(lba, example, -np.inf, "lba") - constant
+    high = vector_like(uba, example, np.inf, "uba") - constant
     if not (is_traced(low) or is_traced(high)):
         check_order(low, high, example, "lba and uba")
-    return A, low, high, back
+    return jac(rows)(origin, *args), low, high, back, rows
 
 
-def _check_curvature(P: np.ndarray, elsewhere: np.ndarray) -> None:
-    off = float(np.abs(P - elsewhere).max(initial=0.0))
-    if off > 1e-6 * (1.0 + float(np.abs(P).max(initial=0.0))):
+def _check_model(name: str, kind: str, value: Any, model: Any) -> None:
+    """Compare a function with its model at the solution, for what loops decide inside."""
+    value, model = np.asarray(value, dtype=float), np.asarray(model, dtype=float)
+    if np.any(np.abs(value - model) > 1e-6 * (1.0 + np.max(np.abs(model), initial=0.0))):
+        k = int(np.argmax(np.abs(value - model)))
         raise ValueError(
-            f"qpsol: obj is not quadratic: its second derivatives at x = 0 and at x = 1 differ by "
-            f"{off:.3g}; use minimize"
-        )
-
-
-def _check_linear(A: np.ndarray, elsewhere: np.ndarray) -> None:
-    off = float(np.abs(A - elsewhere).max(initial=0.0))
-    if off > 1e-6 * (1.0 + float(np.abs(A).max(initial=0.0))):
-        raise ValueError(
-            f"qpsol: constr is not linear: its derivatives at x = 0 and at x = 1 differ by "
-            f"{off:.3g}; use minimize"
-        )
-
-
-def _check_quadratic(cost: Any, found: QPSolution, fixed: Any, args: Any) -> None:
-    """Compare the model with the function, where there is a solution."""
-    if found.status != 0:
-        return
-    value, model = float(cost(found.x, *args)), float(found.fun + fixed)
-    if abs(value - model) > 1e-6 * (1.0 + abs(model)):
-        raise ValueError(
-            f"qpsol: obj is not quadratic: at the solution of its quadratic model it is "
-            f"{value:.6g}, the model {model:.6g}; use minimize"
+            f"qpsol: {name} is not {kind}: at the solution of its {kind} model it is "
+            f"{np.ravel(value)[k]:.6g}, the model {np.ravel(model)[k]:.6g}; use minimize"
         )
