@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import sys
 import threading
 from typing import Any
@@ -288,27 +287,6 @@ def often(f, *args, calls=40):
     for _ in range(calls):
         result = f(*args)
     return result
-
-
-def test_no_python_between_caller_and_entry():
-    """Calls of compiled functions and of batches are native methods once one has an entry."""
-    f = arc.compile(lambda x, k=2.0: k * np.sin(x), backend="llvm")
-    x = np.linspace(0.0, 1.0, 5)
-    often(f, x)
-    batch = arc.vmap(f)
-    often(batch, np.stack([x, x]))
-    for made in (f, batch):
-        assert type(type(made).__call__).__name__ == "wrapper_descriptor"
-        assert "Evaluate" in type(made).__call__.__doc__
-    frames = []
-
-    def asked(v):
-        frames.extend(frame.function for frame in inspect.stack())
-        return v
-
-    g = arc.compile(lambda v: arc.callback(asked, v, v) + x)
-    often(g, x)
-    assert "__call__" in frames  # what no entry takes goes through Python as ever
 
 
 def test_native_calls_take_what_others_take():

@@ -6,10 +6,10 @@ import pytest
 import archimedes as arc
 from archimedes.backends.interpreter_backend import InterpretedProgram
 from archimedes.backends.llvm.backend import NativeProgram
-from archimedes.backends.memory_guard import known_layout
+from archimedes.backends.python_api import supported
 from archimedes.function.execution import tiers
 
-pytestmark = pytest.mark.skipif(not known_layout(), reason="no direct entries")
+pytestmark = pytest.mark.skipif(not supported(), reason="no direct entries")
 
 
 @pytest.fixture

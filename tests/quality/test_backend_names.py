@@ -18,8 +18,8 @@ COMMON = {
     "code_cache",
     "cpus",
     "entry_forms",
-    "memory_guard",
     "protocol",
+    "python_api",
     "registry",
     "work",
 }

@@ -7,11 +7,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from archimedes.backends.memory_guard import Guard
 from archimedes.graph.dtypes import STATIC
 
 __all__ = ["Argument", "EntryRequest", "Form", "Known", "Leaf", "Result", "Struct", "Tuple"]
@@ -78,7 +76,7 @@ class EntryRequest:
 
     ``batch``: the arguments marked so have an axis of instances, computed in ``threads`` threads
     (None: as the backend finds best). ``into``: arrays for the results are further arguments, and
-    None is returned. ``guard`` makes what must be unchanged for the entry to run (None: nothing).
+    None is returned.
     """
 
     arguments: tuple[Argument, ...]
@@ -87,4 +85,3 @@ class EntryRequest:
     batch: bool = False
     threads: int | None = None
     into: bool = False
-    guard: Callable[[], Guard] | None = None

@@ -231,13 +231,6 @@ class Backend(ABC):
         """
         return None
 
-    def calling_method(self, cls: type, paths: str, anything: str, doc: str) -> Any:
-        """Return a native ``__call__`` for a class whose objects keep direct entries, or None.
-
-        It tries the entries in the tuple ``paths`` of the object, then its method ``anything``.
-        """
-        return None
-
     def cache_folder(self) -> Path | None:
         """Return where what was built is kept for other processes, or None."""
         return None

@@ -14,7 +14,6 @@ import numpy as np
 
 from archimedes.backends.cuda.device import cupy
 from archimedes.backends.entry_forms import Argument, EntryRequest, Form, Known, Leaf, Result, Tuple
-from archimedes.backends.memory_guard import Guard, known_layout
 from archimedes.graph.dtypes import DTYPES
 
 if TYPE_CHECKING:
@@ -31,18 +30,13 @@ def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., An
     traced = [a for a in request.arguments if a.traced]
     if not request.batch or any(a.weak for a in traced) or not request.results:
         return None
-    guard = None
-    if request.guard is not None:
-        guard = _checked(request.guard())
-        if guard is None:
-            return None
     count, into, known = len(request.arguments), request.into, _Known(request)
     total = count + (len(request.results) if into else 0)
     flags, finish = tuple(a.batched for a in traced), _builder(request.form)
     current = cupy().cuda.runtime.getDevice
 
     def entry(*given: Any) -> Any:
-        if len(given) != total or (guard is not None and not guard.holds()):
+        if len(given) != total:
             return NotImplemented
         device = current()
         arrays, rows = known.arguments(given[:count], device)
@@ -55,17 +49,6 @@ def batch_entry(program: CudaProgram, request: EntryRequest) -> Callable[..., An
         return None if into else finish(outs)
 
     return entry
-
-
-def _checked(guard: Guard) -> Guard | None:
-    """Return a guard that can be asked, or None where objects are laid out in another way."""
-    if not known_layout():
-        return None
-    if guard.check is None:
-        from archimedes.backends.llvm.python_entry.unchanged import unchanged
-
-        guard.check = unchanged
-    return guard
 
 
 class _Known:

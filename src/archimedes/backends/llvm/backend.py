@@ -70,10 +70,10 @@ class NativeProgram(Kernel):
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin that CPython calls directly."""
-        from archimedes.backends.memory_guard import known_layout
+        from archimedes.backends.python_api import supported
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
-        if not known_layout() or self.kernel.has_host:
+        if not supported() or self.kernel.has_host:
             return None
         from archimedes.backends.llvm.python_entry import entry as calling
 
@@ -151,23 +151,13 @@ class LLVM(Backend):
         self, functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path
     ) -> Mapping[str, Callable[..., int]] | None:
         """Return the functions as native code."""
-        from archimedes.backends.memory_guard import known_layout
+        from archimedes.backends.python_api import supported
 
-        if not known_layout():
+        if not supported():
             return None
         from archimedes.backends.llvm.runtime.array_functions import array_functions
 
         return array_functions(functions, sources)
-
-    def calling_method(self, cls: type, paths: str, anything: str, doc: str) -> Any:
-        """Return a method that CPython calls directly."""
-        from archimedes.backends.memory_guard import known_layout
-
-        if not known_layout():
-            return None
-        from archimedes.backends.llvm.python_entry.method import calling_method
-
-        return calling_method(cls, paths, anything, doc)
 
     def cache_folder(self) -> Path | None:
         """Return the folder of object code."""

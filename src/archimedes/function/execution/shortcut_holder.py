@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 from archimedes import tree
@@ -20,8 +19,7 @@ class ShortcutHolder:
     """A function with generated call paths of its recent kinds of calls, newest first.
 
     Such a path checks its arguments and returns NotImplemented for others, so that a call may try
-    all of them before anything is looked at. ``_into_shortcuts`` are those with ``out=``. The first
-    are in a slot, where native code finds them.
+    all of them before anything is looked at. ``_into_shortcuts`` are those with ``out=``.
     """
 
     __slots__ = ("_into_shortcuts", "_offered", "_shortcuts")
@@ -44,27 +42,10 @@ class ShortcutHolder:
         if fast is None:
             return
         self._offered[key] = weakref.ref(fast)
-        self._quicken(tiers)
         if form.into:
             self._into_shortcuts = (fast, *self._into_shortcuts[: SHORTCUTS - 1])
         else:
             self._shortcuts = (fast, *self._shortcuts[: SHORTCUTS - 1])
-
-    def _quicken(self, tiers: Tiers) -> None:
-        """Let calls go to the paths without any Python between, where the backend knows how.
-
-        The class that tries the paths gets a native method; what no path takes goes to the one
-        that it was written with. (Classes built on that may have a call of their own.)
-        """
-        every: list[Any] = [c for c in type(self).__mro__ if issubclass(c, ShortcutHolder)]
-        owner = next(c for c in reversed(every) if "__call__" in vars(c))
-        written = vars(owner)["__call__"]
-        if isinstance(written, FunctionType):
-            owner._call_anything = written
-            doc = written.__doc__ or ""
-            method = tiers.backend.calling_method(owner, "_shortcuts", "_call_anything", doc)
-            if method is not None:
-                owner.__call__ = method
 
     def _withdraw(self, tiers: Tiers) -> None:
         """Let go of the paths of a recording, which hold its code."""

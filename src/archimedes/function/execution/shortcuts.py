@@ -9,22 +9,26 @@ result. It returns ``NotImplemented`` for arguments of any other form. For
 it reads about like this::
 
     def fast(a0=NotImplemented, a1=NotImplemented, a2=NotImplemented, *more):
-        if more: return NotImplemented
+        if more or not state.check(): return NotImplemented
         if type(a1) is not State or type(a2) is not Input: return NotImplemented
         return native(a0, a1.pos, a1.v, a2.force)
 
-Where all arguments are leaves it is the native entry itself.
+``state`` is what the function read when it was recorded (``identity/states.py``). A function of
+leaves that reads nothing is the native entry itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import MemberDescriptorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archimedes.tree.specialise import field_names
 from archimedes.tree.structs import is_struct
 from archimedes.tree.treedef import LEAF, TreeDef
+
+if TYPE_CHECKING:
+    from archimedes.function.identity.states import State
 
 __all__ = ["SIMPLE", "is_plain_struct", "shortcut"]
 
@@ -52,19 +56,26 @@ class _Writer:
 
 
 def shortcut(
-    native: Any, treedef: TreeDef, out_tree: TreeDef | None = None
+    native: Any, treedef: TreeDef, out_tree: TreeDef | None = None, state: State | None = None
 ) -> Callable[..., Any] | None:
     """Return ``fast(*args)`` for a tuple of arguments, or None if a tree is not made of structs.
 
-    With ``out_tree`` it is ``fast(*args, out)``: the leaves of ``out`` take the results.
+    With ``out_tree`` it is ``fast(*args, out)``: the leaves of ``out`` take the results. Where
+    what ``state`` describes has changed, it returns NotImplemented.
     """
     w = _Writer()
+    watched = state is not None and bool(state.places)
     w.names["native"] = native
     trees = treedef.children if out_tree is None else (*treedef.children, out_tree)
-    if all(node is LEAF for node in trees):
+    if not watched and all(node is LEAF for node in trees):
         return native
     arguments = [f"a{k}" for k in range(len(trees))]
-    w.unless("more")
+    if state is not None and watched:
+        state.watch()
+        w.names["state"] = state
+        w.unless("more or not state.check()")
+    else:
+        w.unless("more")
     leaves: list[str] = []
     if not all(_take(w, node, name, leaves) for node, name in zip(trees, arguments)):
         return None

@@ -98,7 +98,7 @@ class Tiers:
         self.backend = get_backend(backend)
         #: No other has it, ever.
         self.number = next(_numbers)
-        #: What the function read when it was recorded; entries check that it still holds.
+        #: What the function read when it was recorded; shortcuts check that it still holds.
         self.state = state
         self.program = Program(
             graph,
@@ -214,7 +214,6 @@ class Tiers:
         self.finished = result is not None
         leaves = self.recording.leaves
         marks = form.batched or (False,) * len(leaves)
-        watched = self.state is not None and self.state.places
         return EntryRequest(
             tuple(Argument(s.code, s.shape, s.weak, s.value, m) for s, m in zip(leaves, marks)),
             tuple(Result(*kind) for kind in self.program.outputs),
@@ -222,7 +221,6 @@ class Tiers:
             form.batched is not None,
             form.threads,
             form.into,
-            self.state.guard if self.state is not None and watched else None,
         )
 
     def shortcut(self, form: CallForm, treedef: TreeDef) -> Callable[..., Any] | None:
@@ -234,7 +232,8 @@ class Tiers:
         entry = self.entry(form)
         if entry is None or not self.finished:
             return None
-        return shortcut(entry, treedef, self.recording.out_tree if form.into else None)
+        out_tree = self.recording.out_tree if form.into else None
+        return shortcut(entry, treedef, out_tree, self.state)
 
     # ---- single calls --------------------------------------------------------------------
 

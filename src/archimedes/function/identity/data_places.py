@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function.identity.memory_words import Unseen, Words
+from archimedes.function.identity.checks import CheckWriter
 from archimedes.function.identity.places import MISSING, Change, Place
 from archimedes.symbolic.recorded.randomness import generator_state, set_generator_state
 
@@ -28,6 +28,9 @@ __all__ = [
     "MovingPlace",
     "is_fixed",
 ]
+
+#: Lists of so many items are compared item by item in generated code.
+FEW = 16
 
 
 class ListPlace(Place):
@@ -44,8 +47,14 @@ class ListPlace(Place):
             map(operator.is_, list.__iter__(now), self.items)
         )
 
-    def watch(self, words: Words) -> None:
-        words.items(self.value)
+    def check(self, writer: CheckWriter) -> None:
+        if len(self.items) > FEW or type(self.value) is not list:
+            super().check(writer)
+            return
+        value = writer.name(self.value)
+        writer.term(f"len({value}) == {len(self.items)}")
+        for k, item in enumerate(self.items):
+            writer.same(f"{value}[{k}]", item)
 
     def changes(self) -> Iterator[Change]:
         if not self.same():
@@ -70,9 +79,6 @@ class DictPlace(Place):
             and all(map(operator.is_, now, old))
             and all(map(operator.is_, dict.values(now), old.values()))
         )
-
-    def watch(self, words: Words) -> None:
-        words.version(self.value)
 
     def changes(self) -> Iterator[Change]:
         if self.same():
@@ -106,8 +112,14 @@ class ArrayPlace(Place):
             return is_fixed(self.value)
         return self.value.tobytes() == self.content
 
-    def watch(self, words: Words) -> None:
-        words.array(self.value, None if self.fixed else self.content)
+    def check(self, writer: CheckWriter) -> None:
+        if self.fixed or type(self.value) is not np.ndarray:
+            super().check(writer)
+            return
+        value, (dtype, shape, strides) = writer.name(self.value), self.form
+        writer.same(f"{value}.dtype", dtype)
+        writer.term(f"{value}.shape == {shape!r} and {value}.strides == {strides!r}")
+        writer.term(f"{value}.tobytes() == {writer.name(self.content)}")
 
     def changes(self) -> Iterator[Change]:
         if not self.same():
@@ -234,11 +246,6 @@ class ContentPlace(Place):
         if isinstance(old, tuple) and isinstance(new, tuple):  # of objects
             return len(old) == len(new) and all(map(operator.is_, old, new))
         return new == old
-
-    def watch(self, words: Words) -> None:
-        if type(self.value) is not set:
-            raise Unseen
-        words.members(self.value)
 
     def changes(self) -> Iterator[Change]:
         if not self.same():

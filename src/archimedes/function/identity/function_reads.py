@@ -41,8 +41,11 @@ def open_function(walk: Traversal, f: FunctionType, path: str) -> None:
         walk.add(f, Same(f))
         return
     installed = is_installed(module)
-    walk.found.append(FunctionPlace(path, f))
-    cells = [_cell(walk, cell, name) for cell, name in _variables(walk, f)]
+    # Methods that the module dataclasses has written stay as they are; their content counts.
+    watched = not f.__code__.co_qualname.startswith("__create_fn__.<locals>")
+    if watched:
+        walk.found.append(FunctionPlace(path, f))
+    cells = [_cell(walk, cell, name, watched) for cell, name in _variables(walk, f)]
     defaults = walk.token(f.__defaults__, f"the defaults of {path}")
     more = walk.token(f.__kwdefaults__, f"the defaults of {path}")
     walk.add(f, "function", f.__code__, defaults, more, *cells)
@@ -91,10 +94,11 @@ def _global_space(walk: Traversal, held: dict[str, Any]) -> NameSpace:
     return space
 
 
-def _cell(walk: Traversal, cell: CellType, name: str) -> Hashable:
+def _cell(walk: Traversal, cell: CellType, name: str, watched: bool) -> Hashable:
     """A variable of an enclosing function."""
     place = CellPlace(name, cell)
-    walk.found.append(place)
+    if watched:
+        walk.found.append(place)
     return None if place.value is MISSING else walk.token(place.value, name)
 
 

@@ -1,6 +1,6 @@
 """Places a function reads from, each with what was found there.
 
-A place knows when it is no longer the ``same``, how native code sees that (``watch``), what the
+A place knows when it is no longer the ``same``, how generated code sees that (``check``), what the
 ``changes`` are in words, and how to ``restore`` what was there.
 """
 
@@ -13,7 +13,7 @@ from itertools import repeat
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
 
-from archimedes.function.identity.memory_words import Words
+from archimedes.function.identity.checks import CheckWriter
 
 __all__ = [
     "MISSING",
@@ -49,9 +49,9 @@ class Place:
         """Tell whether a walk would find what it found."""
         raise NotImplementedError
 
-    def watch(self, words: Words) -> None:
-        """Add the words by which native code sees a change."""
-        raise NotImplementedError
+    def check(self, writer: CheckWriter) -> None:
+        """Add the terms of a test that is true only while the place is the same."""
+        writer.term(f"{writer.name(self.same)}()")
 
     def changes(self) -> Iterator[Change]:
         """Yield what is different now."""
@@ -76,8 +76,10 @@ class FunctionPlace(Place):
         f, (code, defaults, more) = self.function, self.parts
         return f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is more
 
-    def watch(self, words: Words) -> None:
-        words.function(self.function)
+    def check(self, writer: CheckWriter) -> None:
+        function = writer.name(self.function)
+        for name, part in zip(self.NAMES, self.parts):
+            writer.same(f"{function}.{name}", part)
 
     def changes(self) -> Iterator[Change]:
         for name, old in zip(self.NAMES, self.parts):
@@ -109,8 +111,11 @@ class CellPlace(Place):
     def same(self) -> bool:
         return self.now() is self.value
 
-    def watch(self, words: Words) -> None:
-        words.cell(self.cell, 0 if self.value is MISSING else id(self.value))
+    def check(self, writer: CheckWriter) -> None:
+        if self.value is MISSING:
+            super().check(writer)
+        else:
+            writer.same(f"{writer.name(self.cell)}.cell_contents", self.value)
 
     def changes(self) -> Iterator[Change]:
         if not self.same():
@@ -156,11 +161,14 @@ class NamesPlace(Place):
             and held.keys().isdisjoint(self.absent)
         )
 
-    def watch(self, words: Words) -> None:
-        values = dict(zip(self.names, map(id, self.values)))
-        words.names(self.held, values, self.absent)
+    def check(self, writer: CheckWriter) -> None:
+        held = writer.name(self.held)
+        for name, value in zip(self.names, self.values):
+            writer.same(f"{held}[{name!r}]", value)
+        for name in sorted(self.absent):
+            writer.term(f"{name!r} not in {held}")
         if self.size is not None:
-            words.size(self.held)
+            writer.term(f"len({held}) == {self.size}")
 
     def changes(self) -> Iterator[Change]:
         for name, old in zip(self.names, self.values):
@@ -201,9 +209,13 @@ class SlotsPlace(Place):
     def same(self) -> bool:
         return all(self.now(name) is old for name, old in self.found.items())
 
-    def watch(self, words: Words) -> None:
+    def check(self, writer: CheckWriter) -> None:
+        if MISSING in self.found.values():
+            super().check(writer)
+            return
+        value = writer.name(self.value)
         for name, old in self.found.items():
-            words.slot(self.value, self.members[name], 0 if old is MISSING else id(old))
+            writer.same(f"{writer.name(self.members[name].__get__)}({value})", old)
 
     def changes(self) -> Iterator[Change]:
         for name, old in self.found.items():
@@ -234,10 +246,11 @@ class ObjectPlace(Place):
             return False
         return self.held is None or object.__getattribute__(value, "__dict__") is self.held
 
-    def watch(self, words: Words) -> None:
-        words.cls(self.value)
+    def check(self, writer: CheckWriter) -> None:
+        value = writer.name(self.value)
+        writer.same(f"type({value})", self.cls)
         if self.held is not None:
-            words.attribute_dict(self.value, self.held)
+            writer.same(f"{writer.name(object.__getattribute__)}({value}, '__dict__')", self.held)
 
     def changes(self) -> Iterator[Change]:
         if type(self.value) is not self.cls:
@@ -263,8 +276,8 @@ class BasesPlace(Place):
     def same(self) -> bool:
         return self.cls.__mro__ is self.order
 
-    def watch(self, words: Words) -> None:
-        words.order(self.cls)
+    def check(self, writer: CheckWriter) -> None:
+        writer.same(f"{writer.name(self.cls)}.__mro__", self.order)
 
     def changes(self) -> Iterator[Change]:
         if not self.same():

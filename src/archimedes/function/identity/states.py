@@ -13,20 +13,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archimedes.errors import TraceError
+from archimedes.function.identity.checks import CheckWriter
 from archimedes.function.identity.data_places import MovingPlace
-from archimedes.function.identity.memory_words import Unseen, Words, trusted
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.reads import Walk
 from archimedes.function.identity.traversal import Same, is_atom
 from archimedes.graph.dtypes import STATIC
 from archimedes.symbolic import is_tracing
-
-if TYPE_CHECKING:
-    from archimedes.backends.memory_guard import Guard
 
 __all__ = [
     "Fingerprint",
@@ -63,7 +60,7 @@ class Fingerprint:
 class State:
     """What a function reads, as it was found: ``key`` by content, ``places`` to look again."""
 
-    __slots__ = ("_guard", "clocks", "key", "objects", "places", "positions", "reason", "statics")
+    __slots__ = ("check", "clocks", "key", "objects", "places", "positions", "reason", "statics")
 
     def __init__(self, key: Fingerprint, reason: str = "") -> None:
         self.key = key
@@ -75,49 +72,31 @@ class State:
         self.statics: tuple[Any, ...] = ()
         #: Whether the function can reach a clock.
         self.clocks = False
-        self._guard: Guard | None = None
+        #: The generated test that all places hold what they held, once it is worth its making.
+        self.check: Callable[[], bool] | None = None
 
     def renew(self, walk: Walk, statics: tuple[Any, ...]) -> None:
         """Take over where the same content was found now."""
         self.places, self.objects, self.statics = walk.places, walk.objects, statics
         self.positions, self.clocks = walk.positions, walk.clocks
-        self._write()
+        if self.check is not None:
+            self.watch()
 
-    def guard(self) -> Guard:
-        """Return what native code checks before it uses a recording of this state."""
-        if self._guard is None:
-            from archimedes.backends.memory_guard import Guard
-
-            self._guard = Guard()
-            self._write()
-        return self._guard
-
-    def _write(self) -> None:
-        guard, places, objects = self._guard, self.places, self.objects
-        if guard is None:
-            return
-        guard.clear()
-        if not trusted():
-            return
-        words = Words()
-        try:
-            for place in places:
-                place.watch(words)
-        except Unseen:
-            return
-        # Another thread may have changed something since the walk: then words say the wrong thing.
-        if all(place.same() for place in places):
-            # What words look at stays as long as they do, also if a thread renews this state.
-            guard.set(words.words, words.blocks, (words.copies, places, objects))
+    def watch(self) -> None:
+        """Generate ``check``, for calls that are to ask nothing else."""
+        writer = CheckWriter()
+        for place in self.places:
+            place.check(writer)
+        self.check = writer.function()
 
     def unchanged(self) -> bool:
-        """Tell whether all places hold what they held."""
-        if self._guard is not None and self._guard.holds():
-            return True
-        if not all(place.same() for place in self.places):
-            return False
-        self._write()  # only memory has moved
-        return True
+        """Return whether all places hold what they held."""
+        if self.check is not None:
+            return self.check()
+        same = all(place.same() for place in self.places)
+        if same:  # and it will be asked again
+            self.watch()
+        return same
 
 
 def _check_traced(walk: Walk) -> None:

@@ -1,8 +1,4 @@
-"""The text of a native entry point: checks of the arguments, and the call.
-
-Offsets are those of CPython's and NumPy's public C structures on 64-bit builds: object header 16
-bytes; ``PyArrayObject``: data 16, nd 24, dimensions 32, descr 56, flags 64.
-"""
+"""The text of a native entry point: checks of the arguments, and the call."""
 
 from __future__ import annotations
 
@@ -13,13 +9,25 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.backends.entry_forms import Argument, EntryRequest, Result
+from archimedes.backends.llvm.python_entry.buffers import (
+    BUFFER,
+    FORMAT,
+    FORMATTED,
+    NDIM,
+    OBJECT,
+    SHAPE,
+    SIZE,
+    WRITABLE,
+    format_of,
+)
 from archimedes.backends.llvm.python_entry.results import (
     drops,
     is_array,
     make_results,
+    release_buffers,
     return_results,
 )
-from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal
+from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph.dtypes import DTYPES, I64
 
@@ -27,9 +35,8 @@ __all__ = ["NAME", "Batch", "entry_text"]
 
 NAME = "arc_python"
 
-#: C_CONTIGUOUS | ALIGNED, and WRITEABLE
-_PLAIN_MEMORY = 0x1 | 0x100
-_WRITEABLE = 0x400
+#: Position in NumPy's C API table, fixed by its ABI.
+_SCALAR_AS_CTYPE = 62
 
 
 class Batch(NamedTuple):
@@ -44,15 +51,31 @@ class Batch(NamedTuple):
     sizes: tuple[int, ...] = ()
 
 
+def _is_instance(t: Text, obj: str, cls: type) -> None:
+    """Leave for the slow path unless an object is of this very class."""
+    found = t.call("ptr", address("PyObject_Type"), f"ptr {obj}")
+    # The class lives as long as the object.
+    t.call("void", address("Py_DecRef"), f"ptr {found}")
+    t.is_object(found, id(cls))
+
+
 def _array_pointer(
-    t: Text, obj: str, code: int, shape: tuple[int, ...], batched: bool, flags: int
+    t: Text, obj: str, code: int, shape: tuple[int, ...], batched: bool, writable: bool = False
 ) -> str:
-    t.is_object(t.at(obj, 8, "ptr"), id(np.ndarray))
-    t.is_object(t.at(obj, 56, "ptr"), id(DTYPES[code]))
-    found = t.value(f"and i32 {t.at(obj, 64, 'i32')}, {flags}")
-    t.need(t.value(f"icmp eq i32 {found}, {flags}"))
-    t.need(t.value(f"icmp eq i32 {t.at(obj, 24, 'i32')}, {len(shape) + batched}"))
-    sizes = t.at(obj, 32, "ptr")
+    """Return the address of an array's numbers, and hold its buffer until the call is done."""
+    _is_instance(t, obj, np.ndarray)
+    view = t.views.pop()
+    flags = FORMATTED | (WRITABLE if writable else 0)
+    get = address("PyObject_GetBuffer")
+    status = t.call("i32", get, f"ptr {obj}, ptr {view}, i32 {flags}")
+    good = t.value(f"icmp eq i32 {status}, 0")
+    t.count += 1
+    t.line(f"br i1 {good}, label %view{t.count}, label %refused")
+    t.lines.append(f"view{t.count}:")
+    letter = t.value(f"load i16, ptr {t.at(view, FORMAT, 'ptr')}, align 1")
+    t.need(t.value(f"icmp eq i16 {letter}, {format_of(DTYPES[code])}"))
+    t.need(t.value(f"icmp eq i32 {t.at(view, NDIM, 'i32')}, {len(shape) + batched}"))
+    sizes = t.at(view, SHAPE, "ptr")
     if batched:
         length = t.at(sizes, 0, "i64")
         if t.instances:
@@ -60,19 +83,28 @@ def _array_pointer(
         t.instances = t.instances or length
     for axis, size in enumerate(shape, start=int(batched)):
         t.need(t.value(f"icmp eq i64 {t.at(sizes, 8 * axis, 'i64')}, {size}"))
-    return t.at(obj, 16, "ptr")
+    pointer = t.at(view, BUFFER, "ptr")
+    number = t.value(f"ptrtoint ptr {pointer} to i64")
+    rest = t.value(f"and i64 {number}, {DTYPES[code].itemsize - 1}")
+    t.need(t.value(f"icmp eq i64 {rest}, 0"))
+    return pointer
 
 
 def _number_pointer(t: Text, obj: str, argument: Argument) -> str:
-    """Address of the value inside a Python float or a NumPy scalar."""
-    cls = float if argument.weak else DTYPES[argument.code].type
-    t.is_object(t.at(obj, 8, "ptr"), id(cls))
-    return t.value(f"getelementptr i8, ptr {obj}, i64 16")
+    """Return the address of a copy of the value of a Python float or a NumPy scalar."""
+    _is_instance(t, obj, float if argument.weak else DTYPES[argument.code].type)
+    place = t.slot(8)
+    if argument.weak:
+        number = t.call("double", address("PyFloat_AsDouble"), f"ptr {obj}")
+        t.line(f"store double {number}, ptr {place}, align 8")
+    else:
+        t.call("void", numpy_api(_SCALAR_AS_CTYPE), f"ptr {obj}, ptr {place}")
+    return place
 
 
 def _int_pointer(t: Text, obj: str) -> str:
-    t.is_object(t.at(obj, 8, "ptr"), id(int))
-    place = t.value("alloca { i64, i32 }, align 8")
+    _is_instance(t, obj, int)
+    place = t.slot(16)
     overflow = t.value(f"getelementptr i8, ptr {place}, i64 8")
     read = address("PyLong_AsLongLongAndOverflow")
     number = t.call("i64", read, f"ptr {obj}, ptr {overflow}")
@@ -102,7 +134,7 @@ def _take_arguments(t: Text, arguments: Sequence[Argument]) -> list[tuple[str, s
             continue
         if argument.shape or argument.batched:
             code, shape, batched = argument.code, argument.shape, argument.batched
-            pointer = _array_pointer(t, obj, code, shape, batched, _PLAIN_MEMORY)
+            pointer = _array_pointer(t, obj, code, shape, batched)
             ranges.append((pointer, _bytes(t, argument, batched)))
         elif argument.weak and argument.code == I64:
             pointer = _int_pointer(t, obj)
@@ -121,8 +153,7 @@ def _take_results(
     batched = bool(t.instances)
     for k, result in enumerate(results):
         obj = _object(t, first + k)
-        flags = _PLAIN_MEMORY | _WRITEABLE
-        pointer = _array_pointer(t, obj, result.code, result.shape, batched, flags)
+        pointer = _array_pointer(t, obj, result.code, result.shape, batched, writable=True)
         size = _bytes(t, result, batched)
         end = t.value(f"getelementptr i8, ptr {pointer}, i64 {size}")
         for start, length in taken:
@@ -157,9 +188,20 @@ def _run(t: Text, kernel: int, inputs: int, batch: Batch | None, brief: bool) ->
     return status
 
 
-def _give_back(t: Text, obj: str) -> None:
+def _give_back(t: Text, obj: str, views: Sequence[str]) -> None:
+    release_buffers(t, views)
     t.call("void", address("Py_IncRef"), f"ptr {obj}")
     t.line(f"ret ptr {obj}")
+
+
+def _reserve_views(t: Text, count: int) -> list[str]:
+    """Reserve views that hold nothing yet: releasing such a one does nothing."""
+    views = [t.slot(SIZE) for _ in range(count)]
+    for view in views:
+        t.line(
+            f"store ptr null, ptr {t.value(f'getelementptr i8, ptr {view}, i64 {OBJECT}')}, align 8"
+        )
+    return views
 
 
 def entry_text(
@@ -167,21 +209,19 @@ def entry_text(
     kernel: int,
     batch: Batch | None = None,
     brief: bool = False,
-    guard: tuple[int, int] | None = None,
 ) -> str:
-    """Write the module of an entry; ``guard`` are the addresses of a check and of its data."""
+    """Write the module of an entry."""
     t = Text()
     arguments, results, into = request.arguments, request.results, request.into
     traced = sum(a.traced for a in arguments)
     table = traced + (len(batch.sizes) if batch else 0)
     t.line(f"%in = alloca [{max(table, 1)} x ptr], align 8")
     t.line(f"%out = alloca [{max(len(results), 1)} x ptr], align 8")
+    held = sum(a.traced and bool(a.shape or a.batched) for a in arguments) + into * len(results)
+    views = _reserve_views(t, held)
+    t.views = views[::-1]
     t.need(t.value(f"icmp eq i64 %nargs, {len(arguments) + into * len(results)}"))
     ranges = _take_arguments(t, arguments)
-    if guard is not None:
-        check, data = guard
-        unchanged = t.call("i32", check, f"ptr {literal(data)}")
-        t.need(t.value(f"icmp ne i32 {unchanged}, 0"))
     if batch is not None:
         t.need(t.value(f"icmp sle i64 {t.instances}, {batch.limit}"))
     made: list[str] = []
@@ -199,12 +239,18 @@ def entry_text(
     t.line("br label %other")
     t.lines.append("wrap:")
     if into:
-        _give_back(t, literal(id(None)))
+        _give_back(t, literal(id(None)), views)
     else:
+        release_buffers(t, views)
         return_results(t, request.form, results, made)
-        drops(t, results, made)
+        drops(t, results, made, views)
+    if views:
+        # No buffer of that kind: the slow path takes the array, or says what is wrong with it.
+        t.lines.append("refused:")
+        t.call("void", address("PyErr_Clear"), "")
+        t.line("br label %other")
     t.lines.append("other:")
-    _give_back(t, literal(id(NotImplemented)))
+    _give_back(t, literal(id(NotImplemented)), views)
     body = "\n".join(t.lines)
     return (
         f'target triple = "{host_target(None).triple}"\n'

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.entry_forms import Form, Known, Leaf, Result, Struct, Tuple
-from archimedes.backends.llvm.python_entry.new_arrays import LARGEST, new_array, quick_arrays
 from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = ["drops", "is_array", "make_results", "return_results"]
+__all__ = ["drops", "is_array", "make_results", "release_buffers", "return_results"]
 
 # Positions in NumPy's C API table, fixed by its ABI.
-_NEW_FROM_DESCR, _SCALAR = 94, 60
+_NEW_FROM_DESCR, _SCALAR, _GET_POINTER = 94, 60, 160
 #: Py_tp_new of CPython's stable ABI.
 _TP_NEW = 65
 
@@ -40,9 +38,6 @@ def _dimensions(t: Text, shape: tuple[int, ...]) -> str:
 
 def _array(t: Text, result: Result) -> str:
     """Make an array; return its name."""
-    size = math.prod(result.shape) * DTYPES[result.code].itemsize
-    if not t.instances and size <= LARGEST and quick_arrays():
-        return new_array(t, result.shape, result.code)
     sizes = _dimensions(t, result.shape)
     dtype = literal(id(DTYPES[result.code]))
     axes = len(result.shape) + bool(t.instances)
@@ -68,16 +63,25 @@ def make_results(t: Text, results: Sequence[Result]) -> list[str]:
             continue
         array = _array(t, result)
         t.unless_null(array, f"drop{len(made)}")
-        t.line(f"store ptr {t.at(array, 16, 'ptr')}, ptr {where}, align 8")
+        axes = len(result.shape) + bool(t.instances)
+        numbers = t.call("ptr", numpy_api(_GET_POINTER), f"ptr {array}, ptr {t.zeros(axes)}")
+        t.line(f"store ptr {numbers}, ptr {where}, align 8")
         made.append(array)
     return made
 
 
-def drops(t: Text, results: Sequence[Result], made: list[str]) -> None:
+def release_buffers(t: Text, views: Sequence[str]) -> None:
+    """Let go of the arrays whose memory was used."""
+    for view in views:
+        t.call("void", address("PyBuffer_Release"), f"ptr {view}")
+
+
+def drops(t: Text, results: Sequence[Result], made: list[str], views: Sequence[str]) -> None:
     """Blocks that give back the arrays made so far, last first, and report the error."""
     for k in reversed(range(len(results))):
         t.lines.append(f"drop{k}:")
         if k == 0:
+            release_buffers(t, views)
             t.line("br label %failed")
         else:
             if is_array(t, results[k - 1]):
@@ -122,8 +126,8 @@ def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
     for k, (part, obj) in enumerate(zip(form.parts, parts)):
         if isinstance(part, Known):
             t.call("void", address("Py_IncRef"), f"ptr {obj}")
-        where = t.value(f"getelementptr i8, ptr {pack}, i64 {24 + 8 * k}")
-        t.line(f"store ptr {obj}, ptr {where}, align 8")
+        # It takes over the reference; a new tuple takes every item.
+        t.call("i32", address("PyTuple_SetItem"), f"ptr {pack}, i64 {k}, ptr {obj}")
     return pack
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Text", "address", "literal", "numpy_api"]
+__all__ = ["Text", "address", "literal", "make_builtin", "numpy_api"]
 
 
 def numpy_api(index: int) -> int:
@@ -24,6 +25,23 @@ def address(name: str) -> int:
     return int(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0)
 
 
+def make_builtin(code: int, convention: int, owned: tuple[Any, ...]) -> Callable[..., Any]:
+    """Make a builtin function of the machine code at an address (``PyCFunction_NewEx``).
+
+    It owns all it needs (its ``__self__``): code, definition, and the objects it compares with
+    and builds from. CPython drops that only after its last look at the definition, in whatever
+    order a garbage collection takes things apart.
+    """
+    # struct PyMethodDef {name, function, flags, doc}, in an array: the garbage collector frees
+    # the memory of a ctypes structure while others still point to it, an array's it does not.
+    label = np.frombuffer(b"kernel\0", np.uint8)
+    definition = np.array([label.ctypes.data, code, convention, 0], np.uint64)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(definition.ctypes.data, (*owned, label, definition), None)
+
+
 def literal(value: int) -> str:
     """Return an address as a literal."""
     return f"inttoptr (i64 {value} to ptr)"
@@ -36,6 +54,8 @@ class Text:
         self.head: list[str] = []
         self.lines: list[str] = []
         self.count = 0
+        #: Buffer views that are still free.
+        self.views: list[str] = []
         #: The number of instances, once a batched argument has told it.
         self.instances = ""
 
@@ -48,6 +68,10 @@ class Text:
     def line(self, text: str) -> None:
         """Append an instruction without result."""
         self.lines.append("  " + text)
+
+    def slot(self, size: int) -> str:
+        """Reserve so many bytes on the stack and return their address."""
+        return self.value(f"alloca [{size} x i8], align 8")
 
     def at(self, base: str, offset: int, kind: str) -> str:
         """Load a value that lies so many bytes behind an address."""
@@ -81,6 +105,10 @@ class Text:
         items = ", ".join(f"{kind} {v}" for v in values)
         self.head.append(f"{name} = private constant [{len(values)} x {kind}] [{items}]")
         return name
+
+    def zeros(self, count: int) -> str:
+        """Return the address of so many zeros of 64 bits."""
+        return self.constant("i64", [0] * max(count, 1))
 
     def call(self, kind: str, address: int, arguments: str) -> str:
         """Call the function at an address and return the name of its result."""

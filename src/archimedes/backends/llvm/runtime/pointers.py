@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
 from archimedes.backends.leaves import listed_kinds
 from archimedes.backends.llvm.calling_convention import Leaf
+from archimedes.backends.python_api import supported
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
@@ -32,23 +33,18 @@ def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> No
             )
 
 
-def _public(array: np.ndarray) -> int:
-    return array.ctypes.data
+@cache
+def _reader() -> Callable[[np.ndarray], int]:
+    if supported():
+        from archimedes.backends.llvm.python_entry.buffers import pointer_reader
+
+        return pointer_reader()
+    return lambda array: array.ctypes.data
 
 
-def _from_header(array: np.ndarray) -> int:
-    # The first field behind the object header of every array is its data pointer.
-    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
-
-
-def _quickest() -> Callable[[np.ndarray], int]:
-    """Choose the direct way, ten times as quick, where it gives what the public one does."""
-    probe = np.arange(3.0)
-    return _from_header if _from_header(probe) == _public(probe) else _public
-
-
-#: Return the address of an array's first item.
-data_pointer = _quickest()
+def data_pointer(array: np.ndarray) -> int:
+    """Return the address of an array's first item."""
+    return _reader()(array)
 
 
 def checked_pointers(
@@ -60,6 +56,7 @@ def checked_pointers(
     """
     if len(arrays) != len(dtypes):
         raise ValueError(f"the kernel has {len(dtypes)} {kind} arrays, {len(arrays)} given")
+    read = _reader()
     pointers: list[int] = []
     for array, dtype, size in zip(arrays, dtypes, sizes):
         # Identity first: nearly all arrays share the dtype objects, and == takes longer.
@@ -73,7 +70,7 @@ def checked_pointers(
             raise ValueError(
                 f"{kind} array {len(pointers)} must have {size} items, not {array.size}"
             )
-        pointers.append(data_pointer(array))
+        pointers.append(read(array))
     return pointers
 
 
