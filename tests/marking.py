@@ -284,6 +284,7 @@ LONG = (
     "tests/simulate/test_event_search.py::test_waves_of_any*",
     "tests/simulate/test_events.py::test_batches_fire*",
     "tests/simulate/test_events.py::test_batches_keep_all_events",
+    "tests/simulate/test_interrupts.py::test_a_process*",
     "tests/simulate/test_large_models.py::test_brusselator*[auto]",
     "tests/simulate/test_large_models.py::test_brusselator*[esdirk4]",
     "tests/simulate/test_large_models.py::test_steps_in_python*[events]",

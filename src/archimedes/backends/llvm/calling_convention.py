@@ -13,12 +13,14 @@ from typing import NamedTuple
 from archimedes.graph.dtypes import item_type, length_of
 from archimedes.graph.program import Graph
 
-__all__ = ["BATCH", "NO_MEMORY", "PART", "SCALAR", "Leaf", "fixed_leaves"]
+__all__ = ["BATCH", "NO_MEMORY", "PART", "RAISED", "SCALAR", "Leaf", "fixed_leaves"]
 
 #: The function for one instance, and the one for many (``lowering/entries.py``).
 SCALAR, BATCH = "arc_scalar", "arc_batch"
 #: What a kernel returns where there is no memory for its frame.
 NO_MEMORY = 1
+#: Status of a kernel in which something was raised (``backends/interrupts.py`` has it).
+RAISED = 2
 #: Operations per function, unless a caller says otherwise.
 PART = 1500
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archimedes.backends.lowering.safepoints import Safepoint
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Instances, Place
@@ -235,13 +236,25 @@ class Dialect:
     # ---- control flow --------------------------------------------------------------------
 
     def counted(
-        self, f: Any, length: int, carried: Sequence[tuple[int, str]]
+        self,
+        f: Any,
+        length: int,
+        carried: Sequence[tuple[int, str]],
+        safepoint: Safepoint | None = None,
     ) -> AbstractContextManager[Loop]:
-        """Write a loop of ``length`` steps that carries (dtype, operand) pairs."""
+        """Write a loop of ``length`` steps that carries (dtype, operand) pairs.
+
+        ``safepoint``: how often it should let Python run, where it may take long.
+        """
         raise NotImplementedError
 
     def repeated(
-        self, f: Any, limit: int, carried: Sequence[tuple[int, str]], hosted: bool
+        self,
+        f: Any,
+        limit: int,
+        carried: Sequence[tuple[int, str]],
+        hosted: bool,
+        safepoint: Safepoint | None = None,
     ) -> AbstractContextManager[Loop]:
         """Write a loop of at most ``limit`` steps; ``hosted``: with calls of Python in it."""
         raise NotImplementedError

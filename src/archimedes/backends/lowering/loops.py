@@ -20,6 +20,7 @@ from archimedes.backends.lowering.copies import (
     stacked_outputs,
 )
 from archimedes.backends.lowering.dialect import FEW, Dialect, Loop
+from archimedes.backends.lowering.safepoints import safepoint_of
 from archimedes.backends.lowering.schedule import has_host
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Instances, Place, Store
@@ -133,7 +134,8 @@ def lower_scan(
     kept = sorted({(k - n) % region.outs for k in nodes if k >= n})
     to = _destinations(scope, region, nodes, kept)
     carry = _Carry(d, f, start, body.input_dtypes[:n])
-    with d.counted(f, region.length, carry.operands) as loop:
+    safepoint = safepoint_of(region.length, body)
+    with d.counted(f, region.length, carry.operands, safepoint) as loop:
         # Nothing may depend on the step: all slices the same, only the last values wanted.
         walks = bool(to) or any(column.shared is None for column in columns)
         backwards = region.reverse and walks
@@ -214,7 +216,8 @@ def lower_while(low: Lowering, scope: Scope, region: While, outs: Sequence[int])
     fixed = scope.bindings(region.inputs[n:].tolist())
     carry = _Carry(d, f, start, region.body.output_dtypes)
     hosted = has_host(region.condition) or has_host(region.body)
-    with d.repeated(f, region.limit, carry.operands, hosted) as loop:
+    safepoint = safepoint_of(region.limit, region.condition, region.body)
+    with d.repeated(f, region.limit, carry.operands, hosted, safepoint) as loop:
         given = [*carry.values(loop), *fixed]
         (test,) = low.block(f, region, region.condition, given, [0])
         d.go_on(f, loop, d.operand(f, test))

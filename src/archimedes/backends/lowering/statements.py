@@ -14,6 +14,7 @@ from typing import Any
 
 from archimedes.backends.lowering.copies import copy_all
 from archimedes.backends.lowering.dialect import Dialect, Join, Loop
+from archimedes.backends.lowering.safepoints import Safepoint
 from archimedes.backends.lowering.schedule import Schedule
 from archimedes.backends.lowering.statement_order import statements
 from archimedes.backends.lowering.values import Binding, Place
@@ -154,8 +155,14 @@ class StatementDialect(Dialect):
         return counter
 
     @contextmanager
-    def counted(self, f: Any, length: int, carried: Sequence[tuple[int, str]]) -> Iterator[Loop]:
-        """Write a loop over variables."""
+    def counted(
+        self,
+        f: Any,
+        length: int,
+        carried: Sequence[tuple[int, str]],
+        safepoint: Safepoint | None = None,
+    ) -> Iterator[Loop]:
+        """Write a loop over variables; there is no Python to let run."""
         names = [self.variable(f, d, start) for d, start in carried]
         loop = Loop(f.fresh("i"), names)
         with f.block(self.for_head(loop.counter, length)):
@@ -163,7 +170,12 @@ class StatementDialect(Dialect):
             self._assign(f, [d for d, _ in carried], names, loop.next)
 
     def repeated(
-        self, f: Any, limit: int, carried: Sequence[tuple[int, str]], hosted: bool
+        self,
+        f: Any,
+        limit: int,
+        carried: Sequence[tuple[int, str]],
+        hosted: bool,
+        safepoint: Safepoint | None = None,
     ) -> AbstractContextManager[Loop]:
         """Write a loop that is left on a condition."""
         return self.counted(f, limit, carried)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.backends.array_kinds import HOST
+from archimedes.backends.interrupts import Stopped
 from archimedes.graph.dtypes import F64
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.progress import Monitor
@@ -131,7 +132,7 @@ def drive(
             pace.took(runs.count_steps())
             if monitor is not None:
                 monitor(*runs.progress())
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         if stop is not None:
             stop.set()
         runs.interrupt(collect.waiting)

@@ -16,6 +16,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
 from archimedes.backends.cpus import check_threads, cpu_count
+from archimedes.backends.interrupts import stoppable
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import FEW, Result
 from archimedes.simulate.solves.device_batches import drive_there
@@ -48,7 +49,8 @@ def drive_groups(task: Task, monitor: Monitor | None) -> Result:
         mine = slice(first, first + size)
         part = task.instances.part(mine)
         place = None if whole is None else (whole[0][mine], whole[1][mine])
-        return drive(replace(task, instances=part, threads=1, place=place), None, stop)
+        with stoppable(stop):
+            return drive(replace(task, instances=part, threads=1, place=place), None, stop)
 
     # One group makes the kernels; the others, and those of later batches, only run them.
     known = ("groups", tree.structure(task.instances.axes()), task.dense, task.times is None)

@@ -166,6 +166,8 @@ class Function:
         self.lines: list[str] = []
         self.count = 0
         self.block = "entry"
+        #: The address of the budget of its call (``safepoints.py``), once it is known.
+        self.budget = ""
         self._bases: dict[Pointer, str] = {}
 
     # ---- text --------------------------------------------------------------------------

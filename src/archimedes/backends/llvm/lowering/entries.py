@@ -167,7 +167,7 @@ def batch_program(
     known = dict(zip(fixed, _flat(values)))
     if lanes == 1:
         hosts, steps = _write_body(module, g, *_interface(g, inputs, outputs), part, known)
-        write_instance_loop(module, inputs, batched, outputs, len(values), steps)
+        write_instance_loop(module, inputs, batched, outputs, len(values), steps, g)
         return Program(module.text(), hosts, module.frame.size)
     frame = module.frame
     tiles_in, given = _tiles_in(module, g, inputs, batched)
@@ -179,5 +179,5 @@ def batch_program(
     module.copies = Copies(len(inputs) + len(values))
     hosts, steps = _write_body(module, g, _flat(given), to, part, known)
     fused = frame.size <= STACK and cost(g, {}) <= FUSED and not module.copies.made
-    write_batch_loop(module, inputs, tiles_in, outputs, tiles_out, steps, bool(hosts), fused)
+    write_batch_loop(module, inputs, tiles_in, outputs, tiles_out, steps, bool(hosts), fused, g)
     return Program(module.text(), hosts, frame.size, fused)

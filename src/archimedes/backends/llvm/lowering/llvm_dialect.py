@@ -26,11 +26,13 @@ from archimedes.backends.llvm.lowering.framed_functions import FramedFunctions
 from archimedes.backends.llvm.lowering.instructions import LOWERING
 from archimedes.backends.llvm.lowering.joins import LaneJoin, ScalarJoin
 from archimedes.backends.llvm.lowering.runs import copy_run, fill_run
+from archimedes.backends.llvm.lowering.safepoints import Run, with_safepoints
 from archimedes.backends.llvm.lowering.scope import LoadingScope
 from archimedes.backends.llvm.lowering.vectors import any_lane, blend, choose
 from archimedes.backends.llvm.runtime.hosting import HostCall
 from archimedes.backends.lowering.dialect import Join, Loop
 from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.safepoints import Safepoint
 from archimedes.backends.lowering.schedule import (
     Schedule,
     as_written,
@@ -62,6 +64,8 @@ class _Repeat(Loop):
 
     done: str = ""
     hosted: bool = False
+    #: Where it has safepoints: its run between two of them.
+    run: Run | None = None
 
 
 class Llvm(FramedFunctions):
@@ -201,25 +205,46 @@ class Llvm(FramedFunctions):
     # ---- control flow --------------------------------------------------------------------
 
     def counted(
-        self, f: Function, length: int, carried: Sequence[tuple[int, str]]
+        self,
+        f: Function,
+        length: int,
+        carried: Sequence[tuple[int, str]],
+        safepoint: Safepoint | None = None,
     ) -> AbstractContextManager[Loop]:
         """Write a loop that carries registers."""
-        return f.loop(0, length, [(f.spelling.types[d], x) for d, x in carried])
+        pairs = [(f.spelling.types[d], x) for d, x in carried]
+        if safepoint is None:
+            return f.loop(0, length, pairs)
+        return with_safepoints(f, 0, length, safepoint, pairs)
 
     @contextmanager
     def repeated(
-        self, f: Function, limit: int, carried: Sequence[tuple[int, str]], hosted: bool
+        self,
+        f: Function,
+        limit: int,
+        carried: Sequence[tuple[int, str]],
+        hosted: bool,
+        safepoint: Safepoint | None = None,
     ) -> Iterator[Loop]:
         """Write a loop that goes on while any lane does; the others keep their values."""
         types, done = f.spelling.types, f.label()
         pairs = [(types[B8], f.spelling.literal(True, B8)), *((types[d], x) for d, x in carried)]
-        with f.loop(0, limit, pairs) as inner:
+        if safepoint is None:
+            writing: AbstractContextManager[Loop] = f.loop(0, limit, pairs)
+        else:
+            writing = with_safepoints(f, 0, limit, safepoint, pairs, done=done)
+        with writing as inner:
             active, *values = inner.carried
             loop = _Repeat(inner.counter, values, values, active, done, hosted)
+            if safepoint is not None:
+                assert isinstance(inner, Run)
+                loop.run = inner
             yield loop
             fresh = blend(f, loop.mask, [d for d, _ in carried], loop.next, values)
             inner.next = [loop.mask, *fresh]
-        f.jump(done)
+        if safepoint is None:
+            f.jump(done)
+        loop.carried = inner.carried[1:]
 
     def go_on(self, f: Function, loop: Loop, test: str) -> None:
         """Leave if the test holds in no lane that is still active."""
@@ -232,7 +257,10 @@ class Llvm(FramedFunctions):
         f.fork(any_lane(f, running), going, leaving)
         # Values are those of the loop's head on both ways out.
         f.start(leaving)
-        f.line(f"br label %{loop.done}")
+        if loop.run is None:
+            f.line(f"br label %{loop.done}")
+        else:
+            loop.run.leave(f, loop.done)
         f.start(going)
         loop.mask = running
 

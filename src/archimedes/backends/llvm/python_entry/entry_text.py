@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from archimedes.backends.entry_forms import Argument, EntryRequest, Result
+from archimedes.backends.interrupts import raise_kept
+from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.python_entry.buffers import (
     BUFFER,
     FORMAT,
@@ -180,7 +182,12 @@ def _run(t: Text, kernel: int, inputs: int, batch: Batch | None, brief: bool) ->
                 t.line(f"store ptr {place}, ptr {where}, align 8")
             further = t.value(f"getelementptr i8, ptr %in, i64 {8 * inputs}")
             first = t.call("i32", batch.shared, f"ptr %in, ptr {further}")
-        status = t.call("i32", kernel, f"ptr %in, ptr %out, i64 0, i64 {t.instances}")
+            # Nothing is computed of what could not be.
+            failed = t.value(f"icmp ne i32 {first}, 0")
+            begin = t.value(f"select i1 {failed}, i64 {t.instances}, i64 0")
+        else:
+            begin = "0"
+        status = t.call("i32", kernel, f"ptr %in, ptr %out, i64 {begin}, i64 {t.instances}")
         if batch.shared:
             status = t.value(f"or i32 {first}, {status}")
     if state:
@@ -229,14 +236,20 @@ def entry_text(
         _take_results(t, results, len(arguments), ranges)
     else:
         made = make_results(t, results)
-    good = t.value(f"icmp eq i32 {_run(t, kernel, traced, batch, brief)}, 0")
-    # A kernel that failed is run again on the slow path, which reports why.
+    status = _run(t, kernel, traced, batch, brief)
+    good = t.value(f"icmp eq i32 {status}, 0")
     t.line(f"br i1 {good}, label %wrap, label %undo")
     t.lines.append("undo:")
     for result, obj in zip(results, made):
         if is_array(t, result):
             t.call("void", address("Py_DecRef"), f"ptr {obj}")
-    t.line("br label %other")
+    # Without memory, it is tried again on the slow path, which reports why.
+    raised = t.value(f"icmp eq i32 {status}, {RAISED}")
+    t.line(f"br i1 {raised}, label %raise, label %other")
+    t.lines.append("raise:")
+    release_buffers(t, views)
+    error = t.call("ptr", address("PyObject_CallNoArgs"), f"ptr {literal(id(raise_kept))}")
+    t.line(f"ret ptr {error}")
     t.lines.append("wrap:")
     if into:
         _give_back(t, literal(id(None)), views)

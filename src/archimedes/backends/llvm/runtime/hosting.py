@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.backends.interrupts import keep
+from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.regions import Host
 
 __all__ = ["HostCall", "Hosting"]
-
-#: Status of a kernel whose callback raised.
-RAISED = 2
 
 _TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -31,13 +29,11 @@ class Hosting:
     """The host functions of a kernel behind one C function.
 
     ``int callback(int64_t number, void *arguments, void *results)`` has one 8-byte slot a value.
-    An exception is kept for the thread it came up in; the kernel returns ``RAISED`` and
-    :meth:`reraise`, in that thread, raises it again.
+    An exception is kept for the thread it came up in, and the kernel returns ``RAISED``.
     """
 
     def __init__(self, calls: Sequence[HostCall]) -> None:
         self.calls = list(calls)
-        self._local = threading.local()
         self._callback = _TYPE(self._run)
         address = ctypes.cast(self._callback, ctypes.c_void_p).value
         assert address is not None
@@ -50,14 +46,9 @@ class Hosting:
             for k, (d, value) in enumerate(zip(region.dtypes, region.function(values))):
                 _slot(results, k, d)[()] = value
         except BaseException as error:
-            self._local.raised = error
+            keep(error)
             return RAISED
         return 0
-
-    def reraise(self) -> NoReturn:
-        """Raise what a callback raised in this thread."""
-        error, self._local.raised = self._local.raised, None
-        raise error
 
 
 def _slot(base: int, k: int, dtype: int) -> np.ndarray:

@@ -15,6 +15,7 @@ import llvmlite  # type: ignore[import-untyped]
 import numpy as np
 
 from archimedes.backends import code_cache as cache
+from archimedes.backends.interrupts import raise_kept
 from archimedes.backends.llvm.calling_convention import (
     BATCH,
     NO_MEMORY,
@@ -23,7 +24,7 @@ from archimedes.backends.llvm.calling_convention import (
     Leaf,
     fixed_leaves,
 )
-from archimedes.backends.llvm.runtime import loop_threads
+from archimedes.backends.llvm.runtime import loop_threads, safepoints
 from archimedes.backends.llvm.runtime import recent_code as recent
 from archimedes.backends.llvm.runtime.hosting import Hosting
 from archimedes.backends.llvm.runtime.lane_counts import LaneCounts
@@ -254,6 +255,7 @@ class Kernel:
         target, key, code = (self.target, "", None) if hosted else self._found(entry, batched)
         imports = {self._names[table_key(t)]: data_pointer(t) for t in self._tables}
         imports[loop_threads.NAME] = loop_threads.ADDRESS
+        imports[safepoints.NAME] = safepoints.ADDRESS
         if code is not None:
             self._cached += 1
         else:
@@ -310,8 +312,7 @@ class Kernel:
             return
         if status == NO_MEMORY:
             raise MemoryError("no memory for the scratch space of a kernel")
-        assert self._hosting is not None
-        self._hosting.reraise()
+        raise_kept()
 
     def call(self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]) -> None:
         """Compute one instance into ``out_arrays``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -180,19 +181,57 @@ _IMPORTS = {
 }
 
 
+class _Loaded(weakref.ref["NativeCode"]):
+    """Code in the process, and its linker, which are unloaded some time after their owner is gone.
+
+    Destructors run wherever Python happens to be, and what a signal handler raises in one is lost:
+    Ctrl-C would be, since those of native code run right after a compilation. So the owner's end is
+    noted by a builtin, and the code is unloaded when code is loaded next.
+    """
+
+    __slots__ = ("linker", "tracker")
+    tracker: Any
+    linker: Any
+
+    def close(self) -> None:
+        """Unload the code: it goes before the linker that holds it."""
+        self.tracker.close()
+        self.linker.close()
+
+
+#: What is loaded, by identity; and what nobody owns any more.
+_loaded: dict[int, _Loaded] = {}
+_left: list[Any] = []
+
+
+def _unload() -> None:
+    """Unload what nobody owns any more."""
+    while _left:
+        try:
+            code = _left.pop()
+        except IndexError:
+            return  # another thread has it
+        _loaded.pop(id(code), None)
+        code.close()
+
+
 class NativeCode:
-    """Object code linked into the process; it goes with the last reference.
+    """Object code linked into the process; it goes after the last reference.
 
     Each has a linker of its own, because LLVM keeps the books of a shared one forever.
     """
 
     def __init__(self, code: bytes, symbol: str, imports: dict[str, int] | None = None) -> None:
-        self._linker = llvm.create_lljit_compiler(_linking(), use_jit_link=True)
+        _unload()
+        linker = llvm.create_lljit_compiler(_linking(), use_jit_link=True)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
         for name, address in {**_IMPORTS, **(imports or {})}.items():
             builder.import_symbol(name, address)
-        self._tracker = builder.link(self._linker, "kernel")
-        self.address: int = self._tracker[symbol]
+        tracker = builder.link(linker, "kernel")
+        loaded = _Loaded(self, _left.append)
+        loaded.tracker, loaded.linker = tracker, linker
+        _loaded[id(loaded)] = loaded
+        self.address: int = tracker[symbol]
         self.size = len(code)
 
     def function(self, *kinds: Any) -> Any:
@@ -204,16 +243,3 @@ class NativeCode:
         made: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.address)
         made.code = self
         return made
-
-    def close(self) -> None:
-        """Unload the code. Nothing may be running it."""
-        self._tracker.close()
-        self._linker.close()
-
-    def __del__(self) -> None:
-        # Order matters: code before the linker that holds it. Half-made objects have less.
-        for name in ("_tracker", "_linker"):
-            part = getattr(self, name, None)
-            # At interpreter shutdown llvmlite may be gone already (sys too), with the memory.
-            if part is not None and sys is not None and not sys.is_finalizing():
-                part.close()

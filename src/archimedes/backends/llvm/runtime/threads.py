@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from archimedes.backends.cpus import cpu_count
+from archimedes.backends.interrupts import Stopped, stoppable
 from archimedes.backends.llvm.runtime.loop_threads import paused
 
 __all__ = ["over_chunks"]
@@ -35,10 +36,19 @@ class _Task:
         finally:
             self._done.release()
 
-    def wait(self) -> None:
-        """Wait until it has run."""
-        self._done.acquire()
-        self._done.release()
+    def wait(self, failed: threading.Event) -> BaseException | None:
+        """Wait until it has run; what comes up meanwhile, as Ctrl-C does, is returned.
+
+        That sets ``failed``, at which tasks end.
+        """
+        raised = None
+        while True:
+            try:
+                with self._done:
+                    return raised
+            except BaseException as error:
+                failed.set()
+                raised = error
 
     def finish(self) -> None:
         """Raise what it raised."""
@@ -131,19 +141,29 @@ def _over_pieces(run: Callable[[int, int], None], n: int, threads: int, grain: i
             if begin is None:
                 return
             try:
-                run(begin, min(begin + size, n))
+                with stoppable(failed):
+                    run(begin, min(begin + size, n))
+            except Stopped:
+                return  # another has failed
             except BaseException:
                 failed.set()
                 raise
 
     helpers: list[_Task] = []
+    raised: list[BaseException] = []
     try:
         for _ in range(threads - 1):
             helpers.append(_started(work))
         work()
-    finally:
-        # The arrays must outlive every thread that writes to them.
-        for helper in helpers:
-            helper.wait()
+    except BaseException as error:
+        failed.set()
+        raised.append(error)
+    # The arrays must outlive every thread that writes to them.
+    for helper in helpers:
+        interrupt = helper.wait(failed)
+        if interrupt is not None:
+            raised.append(interrupt)
+    if raised:
+        raise raised[0]
     for helper in helpers:
         helper.finish()

@@ -28,9 +28,13 @@ from archimedes.backends.llvm.lowering.frames import close_frame, open_frame
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT, Pointer
 from archimedes.backends.llvm.lowering.nests.packing import write_copies
+from archimedes.backends.llvm.lowering.safepoints import declare_safepoints, with_safepoints
 from archimedes.backends.llvm.lowering.spelling import ITEM_BYTES
+from archimedes.backends.lowering.safepoints import Safepoint, safepoint_of
 from archimedes.backends.lowering.values import Place
+from archimedes.backends.work import EVERYTHING
 from archimedes.graph.dtypes import F64
+from archimedes.graph.program import Graph
 
 __all__ = ["TOGETHER", "TileIn", "write_batch_loop", "write_instance_loop"]
 
@@ -101,7 +105,8 @@ class _Loop:
         ]
         offsets = [0] * len(sizes) if fused else [module.frame.bytes(size) for size in sizes]
         self.f = f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
-        open_frame(f, module.frame.size)
+        declare_safepoints(f)
+        open_frame(f, module.frame.size, tiles, self.own)
         for table in ("in", "out"):
             f.line(f"%tile.{table} = alloca [{max(arrays, 1)} x ptr], align 8")
         rooms = [self._room(k, *x) for k, x in enumerate(zip(sizes, offsets))]
@@ -190,10 +195,10 @@ class _Loop:
         if self.lanes > 1:
             scatter(f, whole, first, "%end", self.results)
 
-    def write(self, moves: Sequence[Callable[[str, str], None]]) -> None:
+    def write(self, moves: Sequence[Callable[[str, str], None]], safepoint: Safepoint) -> None:
         """Write the loop over blocks of tiles; each move is made for all of a block."""
         f, step = self.f, self.tiles * self.lanes
-        with f.loop("%begin", "%end", step=step) as block:
+        with with_safepoints(f, "%begin", "%end", safepoint, step=step) as block:
             first = block.counter
             if self.tiles == 1:
                 for move in moves:
@@ -221,10 +226,11 @@ def write_batch_loop(
     steps: Sequence[str],
     alone: bool,
     fused: bool,
+    body: Graph,
 ) -> None:
     """Write the entry of a batch kernel around the steps of its computation.
 
-    ``alone`` tells that one tile is finished before the next begins.
+    ``alone`` tells that one tile is finished before the next begins; ``body`` is what is computed.
     """
     _write_tile_moves(module, inputs, tiles_in, outputs, tiles_out)
     most = 1 if alone or len(steps) == 1 else TOGETHER
@@ -237,7 +243,9 @@ def write_batch_loop(
         fused,
     )
     computing = [partial(loop.compute, step=step) for step in steps]
-    loop.write([loop.load, *computing, loop.store])
+    safepoint = safepoint_of(EVERYTHING, body)
+    assert safepoint is not None
+    loop.write([loop.load, *computing, loop.store], safepoint)
     add_guarded(module, BATCH, BATCH_PARAMETERS, "run")
 
 
@@ -248,13 +256,15 @@ def write_instance_loop(
     outputs: Sequence[Leaf],
     shared: int,
     steps: Sequence[str],
+    body: Graph,
 ) -> None:
     """Write the entry of a kernel that computes one instance at a time, where its arrays are.
 
-    ``shared`` is the number of further arrays behind the inputs.
+    ``shared`` is the number of further arrays behind the inputs; ``body`` is what is computed.
     """
     size = module.frame.size
     f = Function(module, f"define internal i32 @run({BATCH_PARAMETERS}) noinline")
+    declare_safepoints(f)
     open_frame(f, size)
     rows = {
         "in": [x.size * ITEM_BYTES[x.dtype] * many for x, many in zip(inputs, batched)]
@@ -263,7 +273,9 @@ def write_instance_loop(
     }
     for table, mine in rows.items():
         f.line(f"%row.{table} = alloca [{max(len(mine), 1)} x ptr], align 8")
-    with f.loop("%begin", "%end") as loop:
+    safepoint = safepoint_of(EVERYTHING, body)
+    assert safepoint is not None
+    with with_safepoints(f, "%begin", "%end", safepoint) as loop:
         for table, mine in rows.items():
             for k, row in enumerate(mine):
                 at = f.address(Place(Pointer(table, k, uniform=True), 0, F64))

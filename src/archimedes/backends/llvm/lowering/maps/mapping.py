@@ -18,9 +18,11 @@ from archimedes.backends.llvm.lowering.batches.tiles import (
     scatter,
     store_tile,
 )
+from archimedes.backends.llvm.lowering.safepoints import with_safepoints
 from archimedes.backends.llvm.lowering.scope import FrameReach
 from archimedes.backends.lowering.copies import arrays, copy_all
 from archimedes.backends.lowering.graph_lowering import Lowering
+from archimedes.backends.lowering.safepoints import safepoint_of
 from archimedes.backends.lowering.scope import Scope
 from archimedes.backends.lowering.values import Binding, Instances, Place
 from archimedes.graph.dtypes import item_type, length_of
@@ -106,7 +108,11 @@ def _tiles(
     """Write the function of a tile, and the loop that calls it."""
     name = _write_tile(module, wide, body, sources, fixed, results)
     pointers = "".join(f", ptr {f.address(c.place)}" for c in (*sources, *results))
-    with f.loop(0, length, step=f.module.target.lanes) as loop:
+    lanes, safepoint = f.module.target.lanes, safepoint_of(length, body)
+    plain = f.loop(0, length, step=lanes)
+    with (
+        plain if safepoint is None else with_safepoints(f, 0, length, safepoint, step=lanes) as loop
+    ):
         f.line(
             f"call void {name}(ptr %frame, ptr %in, ptr %out, i64 {loop.counter}, "
             f"i64 {length}{pointers})"

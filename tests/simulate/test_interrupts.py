@@ -1,0 +1,117 @@
+"""Ctrl-C during simulations: heard soon, whatever is running natively."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes.simulate import Normal
+from tests.interrupting import interrupted
+
+#: Ends of spans: far more steps than fit into a few seconds, and few.
+FAR, NEAR = 1e7, 1.0
+ENOUGH = 10**9
+
+
+def swing(t, x):
+    return np.array([x[1], -x[0]])
+
+
+def final(end, x):
+    return arc.odeint(swing, (0.0, end), x, rtol=1e-9, max_steps=ENOUGH)
+
+
+START = np.array([1.0, 0.0])
+STARTS = START + 0.01 * np.arange(16)[:, None]
+
+
+def test_ctrl_c_ends_a_compiled_odeint():
+    solve = arc.compile(final, backend="llvm")
+    expected = solve(NEAR, START)
+    assert isinstance(interrupted(lambda: solve(FAR, START)), KeyboardInterrupt)
+    assert np.array_equal(solve(NEAR, START), expected)
+
+
+def test_ctrl_c_ends_a_batch_of_compiled_solves():
+    solve = arc.vmap(arc.compile(final, backend="llvm"), in_axes=(None, 0))
+    expected = solve(NEAR, STARTS)
+    assert isinstance(interrupted(lambda: solve(FAR, STARTS)), KeyboardInterrupt)
+    assert np.array_equal(solve(NEAR, STARTS), expected)
+
+
+def test_ctrl_c_returns_what_a_campaign_has():
+    def model(params):
+        return final(params["end"], params["scale"] * START)
+
+    def campaign(end):
+        return arc.monte_carlo(model, {"scale": Normal(1.0, 0.1), "end": end}, n=16, chunk=8)
+
+    assert campaign(NEAR).complete
+    found = interrupted(lambda: campaign(FAR))
+    assert not found.complete and len(found) == 0
+
+
+def test_ctrl_c_ends_solves_that_are_driven_from_python():
+    arc.solve_ode(swing, (0.0, NEAR), START)
+    options = {"rtol": 1e-9, "max_steps": ENOUGH, "t_eval": [FAR]}
+    found = interrupted(lambda: arc.solve_ode(swing, (0.0, FAR), START, **options))
+    assert found.status == -4 and "interrupted at t = " in found.message
+    found = interrupted(lambda: arc.solve_ode(swing, (0.0, FAR), STARTS, in_axes=0, **options))
+    assert (found.status == -4).all()
+    raised = interrupted(lambda: arc.odeint(swing, (0.0, FAR), START, rtol=1e-9, max_steps=ENOUGH))
+    assert isinstance(raised, KeyboardInterrupt) and "odeint: interrupted at t" in str(raised)
+
+
+SCRIPT = """
+import numpy as np
+import archimedes as arc
+from archimedes.simulate import Normal
+from tests.simulate.test_interrupts import FAR, NEAR, START, STARTS, final
+
+one = arc.compile(final, backend="llvm")
+many = arc.vmap(one, in_axes=(None, 0))
+def model(params):
+    return final(params["end"], params["scale"] * START)
+def campaign(end):
+    return arc.monte_carlo(model, {"scale": Normal(1.0, 0.1), "end": end}, n=16)
+CASES = [lambda end: one(end, START), lambda end: many(end, STARTS), campaign]
+for case in CASES:
+    case(NEAR)
+    print("ready", flush=True)
+    try:
+        found = case(FAR)
+        print("returned", found.complete, flush=True)
+    except KeyboardInterrupt:
+        print("KeyboardInterrupt", flush=True)
+    case(NEAR)
+one(FAR, START)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of other processes are POSIX's")
+def test_a_process_that_is_interrupted_from_outside():
+    command = [sys.executable, "-c", SCRIPT]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        for expected in ("KeyboardInterrupt", "KeyboardInterrupt", "returned False"):
+            assert process.stdout.readline().strip() == "ready"
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            begin = time.perf_counter()
+            assert process.stdout.readline().strip() == expected
+            assert time.perf_counter() - begin < 2.0
+        # The last call is not caught: the process ends by the signal, as Python's do.
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=5.0)
+        assert process.returncode == -signal.SIGINT and errors.strip().endswith("KeyboardInterrupt")
+    finally:
+        process.kill()
+        process.communicate()
