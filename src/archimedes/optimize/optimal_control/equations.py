@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
+from archimedes.function import scan
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.schemes import Scheme
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
 
 __all__ = ["Equations"]
+
+#: Steps by which half an interval is flown to tell its error.
+FLOWN = 8
 
 
 class Equations:
@@ -153,6 +157,53 @@ class Equations:
         h, X, U, rate, _ = self._along(z, scale, begin, end, args)
         x, slope, u = self.scheme.at(s, rate, h, X, U)
         return x, slope - rate(s, x, u), u
+
+    def flown(
+        self,
+        z: Any,
+        scale: Any,
+        begin: Any,
+        end: Any,
+        at: Any,
+        first: Any,
+        second: Any,
+        step: Any,
+        low: Any,
+        high: Any,
+        *args: Any,
+    ) -> Any:
+        """Return states at ``at`` and at the end of an interval, flown anew and as they are.
+
+        It is flown twice, the second time by half as many steps. Controls whose ``step`` is 1 are
+        ``first`` up to ``at`` and ``second`` from there on; others follow the scheme within low
+        and high.
+        """
+        h, X, U, rate, _ = self._along(z, scale, begin, end, args)
+
+        def both(count: int) -> Any:
+            def one(carry: Any, k: Any) -> Any:
+                x, middle = carry
+                late = k >= count
+                d = np.where(late, 1.0 - at, at) / count
+                s = np.where(late, at + (k - count) * d, k * d)
+                value = np.where(late, second, first)
+
+                def slope(s: Any, x: Any) -> Any:
+                    u = np.clip(self.scheme.at(s, rate, h, X, U)[2], low, high)
+                    return h * rate(s, x, np.where(step > 0.0, value, u))
+
+                k1 = slope(s, x)
+                k2 = slope(s + d / 2, x + d / 2 * k1)
+                k3 = slope(s + d / 2, x + d / 2 * k2)
+                k4 = slope(s + d, x + d * k3)
+                x = x + d / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+                return (x, np.where(late, middle, x)), None
+
+            end, middle = scan(one, (X[0], X[0]), length=2 * count)[0]
+            return np.stack([middle, end])
+
+        shown = np.stack([self.scheme.at(at, rate, h, X, U)[0], X[-1]])
+        return both(FLOWN), both(FLOWN // 2), shown
 
     def visited_count(self) -> int:
         """Return how many points of an interval have path constraints."""

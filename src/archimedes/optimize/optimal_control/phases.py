@@ -243,8 +243,8 @@ def _solution(part: _Part, answer: Answer, args: Any, seconds: float) -> Control
 class PhasesSolution(Answered):
     """The solution of linked phases: ``phases`` has a :class:`ControlSolution` for each.
 
-    It is a sequence of them; ``fun``, ``success``, ``status``, ``message``, ``iterations`` and
-    ``violation`` are those of the whole.
+    It is a sequence of them; ``fun``, ``mesh_error``, ``success``, ``status``, ``message``,
+    ``iterations`` and ``violation`` are those of the whole.
 
     >>> from archimedes.optimize import OptimalControl, Phases
     >>> half = dict(running_cost=lambda t, x, u: u**2)
@@ -267,6 +267,11 @@ class PhasesSolution(Answered):
 
     def __len__(self) -> int:
         return len(self.phases)
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Estimated errors of the states in all intervals of all phases."""
+        return np.concatenate([phase.errors for phase in self.phases])
 
     def __getitem__(self, k: int) -> ControlSolution:
         return self.phases[k]

@@ -102,7 +102,8 @@ class OptimalControl:
         solution, whose multipliers are used too where the mesh is the same. ``intervals`` is
         their number, or a mesh from 0 to 1. ``method`` is "trapezoidal", "hermite-simpson",
         "radau1" to "radau9" or "multiple-shooting". With ``mesh_tol`` the mesh is refined until
-        the estimated relative error of each interval is below it. ``solver`` is "ipm" (the
+        the estimated relative error of each interval is below it, ``max_refinements`` times at
+        most; a solution whose errors are still larger is no success. ``solver`` is "ipm" (the
         interior-point method of this package, on banded systems) or "ipopt"; ``options`` are
         those of :func:`minimize`.
         """
@@ -120,6 +121,7 @@ class OptimalControl:
             if finer is None or not found.success:
                 break
             found = self._solve_on(finer, found, method, args, options, callback, solver)
+        found.mesh_tol = mesh_tol
         return found
 
     def _solve_on(

@@ -9,6 +9,8 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import vmap
+from archimedes.optimize.optimal_control.mesh_errors import mesh_errors
+from archimedes.optimize.problems.limits import limits
 from archimedes.optimize.problems.statuses import Ended, Status
 from archimedes.optimize.problems.tasks import Answer, Task
 
@@ -18,16 +20,54 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "ControlSolution"]
 
+#: Errors of a mesh that its message tells of.
+LARGE = 1e-2
+
 
 class Answered(Ended):
-    """A solution with the answer of a solver."""
+    """A solution on a mesh, with the answer of a solver."""
 
     answer: Answer
+    #: What the errors of the mesh should be below, where that was asked for.
+    mesh_tol: float | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def errors(self) -> np.ndarray:
+            """Estimated errors of the intervals."""
+
+    @property
+    def mesh_error(self) -> float:
+        """The largest of ``errors``."""
+        return float(np.max(self.errors))
 
     @property
     def status(self) -> Status:
-        """How the solver ended."""
-        return self.answer.status
+        """How it ended: the solver, and the search for a mesh if ``mesh_tol`` was given."""
+        status = self.answer.status
+        if not status.success or self.mesh_tol is None or self.mesh_error <= self.mesh_tol:
+            return status
+        return Status.COARSE_MESH
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        status = self.status
+        if not self.answer.status.success:
+            return str(status.message)
+        error, count = self.mesh_error, len(self.errors)
+        if status is Status.COARSE_MESH:
+            return (
+                f"{status.message}: the largest error of {count} intervals is {error:.2g}, "
+                f"mesh_tol = {self.mesh_tol:g}"
+            )
+        if not error <= LARGE:
+            return (
+                f"{status.message}; but the mesh is coarse: in one of {count} intervals states are "
+                f"off by {error:.2g} of their size (mesh_error): raise intervals, or give mesh_tol"
+            )
+        return str(status.message)
 
     @property
     def iterations(self) -> int:
@@ -40,8 +80,9 @@ class ControlSolution(Answered):
 
     ``t`` (n,) are the times of the nodes, ``x`` and ``u`` trees of states and controls there with
     a leading axis for time; ``p`` the parameters. ``at(t)`` returns (x, u) at any times, on the
-    interpolants of the scheme. ``success``, ``status``, ``message``, ``fun``, ``iterations``,
-    ``violation``, ``evaluations`` and ``times`` are those of ``OptimizeResult``.
+    interpolants of the scheme. ``errors`` are those of the intervals, ``mesh_error`` the largest:
+    the ``message`` says if it is large. ``success``, ``status``, ``message``, ``fun``,
+    ``iterations``, ``violation``, ``evaluations`` and ``times`` are those of ``OptimizeResult``.
 
     >>> from archimedes.optimize import OptimalControl
     >>> found = OptimalControl(lambda t, x, u: u, running_cost=lambda t, x, u: u**2,
@@ -126,13 +167,13 @@ class ControlSolution(Answered):
         s = (np.atleast_1d(np.asarray(t, dtype=float)) - self.t0) / (self.tf - self.t0)
         if not np.all((s >= -1e-9) & (s <= 1 + 1e-9)):
             raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
-        X, _, U = self._along(s)
+        X, _, U = self.along(s)
         made = self._made.equations
         if np.ndim(t) == 0:
             return made.unravel_x(X[0]), made.unravel_u(U[0])
         return vmap(made.unravel_x)(X), vmap(made.unravel_u)(U)
 
-    def _along(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def along(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return states, what is left of dx/dt = f there, and controls, as vectors."""
         k = np.clip(np.searchsorted(self.mesh, s, side="right") - 1, 0, self._layout.count - 1)
         begin, end = self.mesh[k], self.mesh[k + 1]
@@ -146,17 +187,33 @@ class ControlSolution(Answered):
     def errors(self) -> np.ndarray:
         """Estimated error of the states in each interval, relative to their size: (intervals,).
 
-        It is the integral of |dx/dt - f| along the interpolants (Betts 2010, section 4.7.4).
+        Each interval is flown again, by small steps and with the control within its bounds; see
+        ``mesh_errors.py``.
         """
-        points, weights = np.polynomial.legendre.leggauss(5)
-        points, weights = (points + 1) / 2, weights / 2
-        h = np.diff(self.mesh)
-        s = (self.mesh[:-1, None] + h[:, None] * points).ravel()
-        X, rest, _ = self._along(s)
-        size = 1.0 + np.maximum(np.abs(X).max(axis=0), np.abs(rest).max(axis=0))
-        rest = np.abs(rest).reshape(len(h), len(points), -1)
-        integrals = np.einsum("kpi,p->ki", rest, weights) * (h * (self.tf - self.t0))[:, None]
-        return (integrals / size).max(axis=1)
+        return mesh_errors(self)
+
+    @property
+    def state_scale(self) -> np.ndarray:
+        """Sizes of the states by guess and bounds."""
+        return self.scale[self._layout.head : self._layout.head + self._layout.nx]
+
+    def control_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of the controls as vectors."""
+        made = self._made
+        return limits(made.problem.control_bounds, made.equations.u_like, "control_bounds")
+
+    @property
+    def transcription(self) -> Transcription:
+        """The equations it solves."""
+        return self._made
+
+    def fly_again(self, at: Any, first: Any, second: Any, *more: Any) -> tuple[Any, Any, Any]:
+        """Fly all intervals anew from their first nodes: see ``Equations.flown``."""
+        index = self._task.evaluator.blocks[0].index
+        return self._made.flights(len(self._args))(
+            *(self.answer.x[index], self.scale[index], self.mesh[:-1], self.mesh[1:]),
+            *(at, first, second, *more, *self._args),
+        )
 
     @cached_property
     def costates(self) -> Any:
@@ -183,10 +240,10 @@ class ControlSolution(Answered):
         made = self._made.equations
 
         def states(s: np.ndarray) -> np.ndarray:
-            return self._along(s)[0]
+            return self.along(s)[0]
 
         def controls(s: np.ndarray) -> np.ndarray:
-            return self._along(s)[2]
+            return self.along(s)[2]
 
         return Guess(states, controls, made.x_like, made.u_like, self.p, self.t0, self.tf)
 

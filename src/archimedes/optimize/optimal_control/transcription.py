@@ -53,14 +53,18 @@ class Transcription:
 
     def interpolant(self, count: int) -> Any:
         """Return ``between`` for many points at once, with this many arguments of the user."""
-        key = f"between {count}"
-        if key not in self._kernels["intervals"]:
-            made = vmap(
-                with_arguments(self.equations.between, 5 + count),
-                in_axes=(0,) * 5 + (None,) * count,
-            )
-            self._kernels["intervals"][key] = made
-        return self._kernels["intervals"][key]
+        return self._mapped("between", (0,) * 5, count)
+
+    def flights(self, count: int) -> Any:
+        """Return ``flown`` for all intervals at once, with this many arguments of the user."""
+        return self._mapped("flown", (0,) * 7 + (None,) * 3, count)
+
+    def _mapped(self, name: str, axes: tuple[int | None, ...], count: int) -> Any:
+        key, kernels = f"{name} {count}", self._kernels["intervals"]
+        if key not in kernels:
+            function = with_arguments(getattr(self.equations, name), len(axes) + count)
+            kernels[key] = vmap(function, in_axes=axes + (None,) * count)
+        return kernels[key]
 
     def _likes(self, args: tuple[Any, ...]) -> None:
         """Find out what path and boundary constraints look like."""

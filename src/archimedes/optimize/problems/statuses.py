@@ -27,6 +27,7 @@ class Status(enum.IntEnum):
     OVERDETERMINED = 16
     INTERRUPTED = 17
     FAILED = 18
+    COARSE_MESH = 19
 
     @property
     def success(self) -> bool:
@@ -90,4 +91,8 @@ _MESSAGES = {
     ),
     Status.INTERRUPTED: "interrupted: x is the best point that was reached",
     Status.FAILED: "the solver failed",
+    Status.COARSE_MESH: (
+        "solved on its mesh, whose errors are above mesh_tol: raise max_refinements or intervals, "
+        "or put nodes where a control switches"
+    ),
 }
