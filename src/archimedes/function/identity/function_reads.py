@@ -43,7 +43,7 @@ def open_function(walk: Traversal, f: FunctionType, path: str) -> None:
     installed = is_installed(module)
     # Methods that the module dataclasses has written stay as they are; their content counts.
     watched = not f.__code__.co_qualname.startswith("__create_fn__.<locals>")
-    if watched:
+    if watched and not installed:
         walk.found.append(FunctionPlace(path, f))
     cells = [_cell(walk, cell, name, watched) for cell, name in _variables(walk, f)]
     defaults = walk.token(f.__defaults__, f"the defaults of {path}")
