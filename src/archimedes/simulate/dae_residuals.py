@@ -15,7 +15,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.function import Compiled, jac, sparsity
 from archimedes.function.identity.states import fingerprint
-from archimedes.function.identity.store import store
+from archimedes.function.identity.store import Current, store
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.graph.derivatives.rules import LINEAR, PARTIALS
 from archimedes.graph.ops import TABLE
@@ -60,9 +60,12 @@ class _Functions:
     """F and its derivatives, compiled; ``key`` tells it from others."""
 
     def __init__(self, func: Callable[..., Any], layout: Layout, key: Hashable) -> None:
+        #: Replaced by others of the same content, so that an object that changes is not read.
+        self.current = current = Current((func,))
 
         def flat(t: Any, x: Any, xdot: Any, args: Any) -> Any:
-            result = self.func(t, layout.unpack(x), layout.unpack(xdot), *args)
+            (func,) = current.functions
+            result = func(t, layout.unpack(x), layout.unpack(xdot), *args)
             if layout.is_array and isinstance(result, (list, tuple)):
                 result = np.stack(result)
             vector, _ = tree.ravel(result)
@@ -80,12 +83,10 @@ class _Functions:
         def both(t: Any, x: Any, xdot: Any, args: Any) -> Any:
             return flat(t, x, xdot, args), *jac(flat, argnums=(1, 2))(t, x, xdot, args)
 
-        #: Replaced by others of the same content, so that an object that changes is not read.
-        self.func = func
         self.flat, self.layout, self.key = flat, layout, key
-        self.residual = native(flat, "residual", (func,))
-        self.newton = native(newton, "residual_jacobian", (func,))
-        self.linearised = native(both, "residual_linearised", (func,))
+        self.residual = native(flat, "residual", (current,))
+        self.newton = native(newton, "residual_jacobian", (current,))
+        self.linearised = native(both, "residual_linearised", (current,))
         self.forms: dict[Hashable, Form] = {}
 
     def form(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> Form:
@@ -174,7 +175,7 @@ def residual_of(func: Callable[..., Any], layout: Layout, args: tuple[Any, ...])
     key = (fingerprint(func), layout)
 
     def renew(functions: _Functions) -> None:
-        functions.func = func
+        functions.current.functions = (func,)
 
     make = lambda: _Functions(func, layout, key)  # noqa: E731
     return Residual(store.find(("residual", key), func, make, renew), args)

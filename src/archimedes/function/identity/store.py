@@ -28,7 +28,7 @@ from archimedes.function.identity.states import (
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.symbolic import is_tracing
 
-__all__ = ["Current", "Store", "form_of", "prepared", "store"]
+__all__ = ["Current", "PerThread", "Store", "form_of", "prepared", "store"]
 
 T = TypeVar("T")
 
@@ -36,16 +36,50 @@ T = TypeVar("T")
 KEPT = 128
 
 
-class Current:
-    """The functions to record now: of all those with the same content, the latest.
+class PerThread(Generic[T]):
+    """A value that each thread sets for itself; a thread that has set none reads the latest."""
 
-    An older one may read something else by now, so that it must not be recorded later.
+    __slots__ = ("_latest", "_own")
+
+    def __init__(self, value: T) -> None:
+        self._own = threading.local()
+        self.value = value
+
+    @property
+    def value(self) -> T:
+        """What this thread has set last."""
+        return getattr(self._own, "value", self._latest)
+
+    @value.setter
+    def value(self, value: T) -> None:
+        self._own.value = self._latest = value
+
+    @property
+    def own(self) -> T | None:
+        """The same, but None where this thread has set nothing."""
+        return getattr(self._own, "value", None)
+
+
+class Current:
+    """The functions to record now: of all those with the same content, the latest of this thread.
+
+    An older one may read something else by now, so that it must not be recorded later; so may one
+    of another thread, which goes on meanwhile.
     """
 
-    __slots__ = ("functions",)
+    __slots__ = ("_own",)
 
     def __init__(self, functions: tuple[Any, ...]) -> None:
-        self.functions = functions
+        self._own = PerThread(functions)
+
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """What this thread has given last."""
+        return self._own.value
+
+    @functions.setter
+    def functions(self, functions: tuple[Any, ...]) -> None:
+        self._own.value = functions
 
 
 PARTS[Current] = lambda current: current.functions
@@ -57,7 +91,9 @@ class _Entry(Generic[T]):
     __slots__ = ("again", "key", "sources", "value")
 
     def __init__(self, key: Hashable, sources: Any, value: T) -> None:
-        self.key, self.sources, self.value = key, sources, value
+        self.key, self.value = key, value
+        #: The functions that each thread has given last.
+        self.sources = PerThread(sources)
         #: Whether it was asked for a second time.
         self.again = False
 
@@ -94,8 +130,8 @@ class Store:
         """Return what is kept under a key, or what ``make`` returns, which is kept from now on.
 
         ``sources`` are the functions it is made of. Where others of the same content come,
-        ``renew`` is told: what is recorded from then on must not read the old ones. ``again`` is
-        told once, when something is asked for a second time.
+        ``renew`` is told: what this thread records from then on must not read the old ones.
+        ``again`` is told once, when something is asked for a second time.
         """
         with self._lock:
             entry = self._entries.get(key)
@@ -111,8 +147,8 @@ class Store:
         elif again is not None and not entry.again:
             entry.again = True
             again(entry.value)
-        if renew is not None and entry.sources != sources:
-            entry.sources = sources
+        if renew is not None and entry.sources.own != sources:
+            entry.sources.value = sources
             renew(entry.value)
         return entry.value
 

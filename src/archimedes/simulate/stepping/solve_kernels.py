@@ -15,7 +15,8 @@ from archimedes.backends.registry import (
 )
 from archimedes.function import Compiled
 from archimedes.function.batching.repeats import Repeated
-from archimedes.function.identity.store import store
+from archimedes.function.identity.object_parts import PARTS
+from archimedes.function.identity.store import PerThread, store
 from archimedes.function.prepared_functions import prepared_function
 from archimedes.simulate.stepping.run_state import Plan, Run, Setup, begin_run
 from archimedes.simulate.stepping.solve_loops import (
@@ -70,7 +71,9 @@ class Kernels:
         self.plan = plan
         #: What runs them.
         self.backend = get_backend(backend)
-        self._newer: Callable[[], Plan] | None = None
+        #: The plan of the functions that each thread has given last, or what makes it.
+        self._latest: PerThread[Plan | Callable[[], Plan]] = PerThread(plan)
+        self.watched = Watched(self)
         self.made: dict[Any, Any] = {}
 
     def keep(self, key: Any, build: Callable[[], Any]) -> Any:
@@ -93,23 +96,15 @@ class Kernels:
         return native(function, name or function.__name__, watch, backend, early, drafts)
 
     def renew(self, plan: Callable[[], Plan]) -> None:
-        """Record from now on what other functions, of the same content, are."""
-        self._newer = plan
+        """Record in this thread from now on what other functions, of the same content, are."""
+        self._latest.value = plan
 
     def current(self) -> Plan:
         """Return the plan to record now."""
-        newer, self._newer = self._newer, None
-        if newer is not None:
-            self.plan = newer()
-        return self.plan
-
-    @property
-    def watched(self) -> tuple[Any, ...]:
-        """What users wrote that is called besides the derivative, which looks after itself."""
-        plan = self.current()
-        events = () if plan.events is None else plan.events.events
-        parts = () if plan.clock is None else plan.clock.parts
-        return (*((e.fn, e.reset) for e in events), *(part.update for part in parts))
+        latest = self._latest.value
+        if not isinstance(latest, Plan):
+            latest = self._latest.value = latest()
+        return latest
 
     def rows(self, dense: bool = True) -> RowLayout:
         """Return the layout of the rows that ``steps`` puts out."""
@@ -122,7 +117,7 @@ class Kernels:
             return begin_run(self.current(), setup, t, x, args, dense)
 
         # It has no loop of ours, and is called once for each solve.
-        return self.keep(("begin", dense), lambda: self._native(begin, self.watched, early=True))
+        return self.keep(("begin", dense), lambda: self._native(begin, (self.watched,), early=True))
 
     def outputs(self) -> Compiled:
         """``(setup, args, run, times) -> run, states``."""
@@ -130,7 +125,7 @@ class Kernels:
         def outputs(setup: Setup, args: Any, run: Run, times: Any) -> tuple[Run, Any]:
             return go_to_times(self.current(), setup, args, run, times)
 
-        return self.keep("outputs", lambda: self._native(outputs, self.watched))
+        return self.keep("outputs", lambda: self._native(outputs, (self.watched,)))
 
     def steps(self, count: int) -> Compiled:
         """``(setup, args, run) -> run, rows`` of up to ``count`` steps."""
@@ -138,7 +133,7 @@ class Kernels:
         def steps(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
             return make_steps(self.current(), setup, args, run, count)
 
-        return self.keep(("steps", count), lambda: self._native(steps, self.watched))
+        return self.keep(("steps", count), lambda: self._native(steps, (self.watched,)))
 
     def tries(self, count: int) -> Compiled:
         """``(setup, args, run) -> run, rows`` of ``count`` trial steps; see ``try_steps``."""
@@ -146,7 +141,7 @@ class Kernels:
         def tries(setup: Setup, args: Any, run: Run) -> tuple[Run, Any]:
             return try_steps(self.current(), setup, args, run, count)
 
-        return self.keep(("tries", count), lambda: self._native(tries, self.watched))
+        return self.keep(("tries", count), lambda: self._native(tries, (self.watched,)))
 
     @property
     def single(self) -> Kernels | Stepwise:
@@ -177,7 +172,7 @@ class Kernels:
             return step(self.current(), setup, args, run)
 
         return self.keep(
-            ("one", carried), lambda: Repeated(self._native(one, self.watched, step.__name__))
+            ("one", carried), lambda: Repeated(self._native(one, (self.watched,), step.__name__))
         )
 
     def to_outputs(self, carried: bool) -> RepeatedBatch:
@@ -193,7 +188,7 @@ class Kernels:
             return step(self.current(), setup, args, run, time)
 
         def build() -> RepeatedBatch:
-            stepped = self._native(one, self.watched, step.__name__)
+            stepped = self._native(one, (self.watched,), step.__name__)
             return RepeatedBatch(
                 stepped,
                 self._native(self._state, name="state"),
@@ -228,7 +223,7 @@ class Kernels:
         def final(setup: Setup, args: Any, run: Run) -> Run:
             return go_to_end(self.current(), setup, args, run)
 
-        return self.keep("final", lambda: self._native(final, self.watched))
+        return self.keep("final", lambda: self._native(final, (self.watched,)))
 
     def derivative(self) -> Compiled:
         """``(t, x, args) -> f``, on flat vectors."""
@@ -256,6 +251,26 @@ class Kernels:
         from archimedes.function import vmap
 
         return self.keep("project", lambda: vmap(self._native(project, name="project")))
+
+
+class Watched:
+    """What users wrote that is called besides the derivative, which looks after itself."""
+
+    __slots__ = ("kernels",)
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """Events, resets and updates of sampled parts, of the plan to record now."""
+        plan = self.kernels.current()
+        events = () if plan.events is None else plan.events.events
+        parts = () if plan.clock is None else plan.clock.parts
+        return (*((e.fn, e.reset) for e in events), *(part.update for part in parts))
+
+
+PARTS[Watched] = lambda watched: watched.functions
 
 
 def kernels_for(
