@@ -20,19 +20,15 @@ import numpy as np
 
 from archimedes.function.linear_combinations import weighted
 from archimedes.simulate.methods.linear_systems import linearised
-from archimedes.simulate.methods.method_table import Derivative, Method, Step, register, rms_norm
-from archimedes.simulate.methods.newton import simplified_newton
+from archimedes.simulate.methods.method_table import Derivative, Method, Step, register
+from archimedes.simulate.methods.newton import FAILED, simplified_newton
 
 __all__ = ["ESDIRK4", "Esdirk"]
 
 NEWTON_STEPS = 10
-#: Rejection weighs what is left of Newton's iteration this much more than the local error.
-NEWTON_WEIGHT = 100.0
-
-
-def _norm(error: Any, scale: Any) -> Any:
-    """Measure the rows (local error, error of Newton's iteration)."""
-    return np.maximum(rms_norm(error[0], scale), NEWTON_WEIGHT * rms_norm(error[1], scale))
+#: A step is refused where Newton's iteration leaves more than this part of the error it may have.
+#: What it leaves says nothing about the local error, so it does not take part in step control.
+REFUSED = 0.1
 
 
 def _residual(f: Derivative, t: Any, base: Any, gh: Any, X: Any) -> Any:
@@ -59,25 +55,29 @@ class Esdirk:
         """Return the slope, which is the first stage."""
         return f(t, x)
 
-    def step(self, f: Derivative, t: Any, x: Any, h: Any, memory: Any) -> Step:
-        """Take one step; an iteration that does not converge shows in the error."""
+    def step(self, f: Derivative, t: Any, x: Any, h: Any, memory: Any, scale: Any = None) -> Step:
+        """Take one step; where Newton's iteration does not converge, the error is inf.
+
+        Without ``scale`` no step is repeated, and the state is nan then.
+        """
         gh = self.gamma * h
         solve = linearised(f, t, x)[1].solver(1.0, -gh)
         slopes = [memory]
-        state, left = x, np.zeros_like(x)
+        state, worst = x, np.zeros(())
         for c, row in zip(self.c[1:], self.a[1:]):
             base = weighted(row, slopes, np.zeros_like(x), h, x)
             guess = base + gh * slopes[-1]
             residual = partial(_residual, f, t + c * h, base, gh)
-            state, change = simplified_newton(residual, base, guess, solve, NEWTON_STEPS)
-            left = np.maximum(left, np.abs(change))
+            state, error = simplified_newton(residual, base, guess, solve, NEWTON_STEPS, scale)
+            worst = np.maximum(worst, error)
             # The slope from the equation, not from f: f would amplify what Newton left over.
             slopes.append((state - base) / gh)
         last = (*self.a[-1], self.gamma)
         difference = [b - e for b, e in zip(last, self.embedded)]
-        return Step(
-            state, np.stack([weighted(difference, slopes, None, h), left]), slopes[-1], slopes
-        )
+        local = weighted(difference, slopes, None, h)
+        if scale is None:
+            return Step(np.where(worst <= FAILED, state, np.nan), local, slopes[-1], slopes)
+        return Step(state, np.where(worst <= REFUSED, local, np.inf), slopes[-1], slopes)
 
     def dense_coefficients(self, f: Derivative, t: Any, x: Any, h: Any, step: Step) -> Any:
         """Return the coefficients of the interpolant."""
@@ -147,7 +147,7 @@ ESDIRK4 = register(
         start=_ARK4.start,
         step=_ARK4.step,
         dense=_ARK4.dense_coefficients,
-        norm=_norm,
         stiff=True,
+        iterative=True,
     )
 )

@@ -62,7 +62,9 @@ class Method:
 
     ``start(f, t, x) -> memory``: what a first step needs (after every discontinuity too): any
     tree of arrays, such as f(t, x) where the last stage of a step is the first of the next.
-    ``step(f, t, x, h, memory) -> Step``.
+    ``step(f, t, x, h, memory) -> Step``; ``iterative`` methods, whose stages are found by an
+    iteration, get a sixth argument ``scale`` where the step is under control: the local error
+    that it may have, (n,).
     ``dense(f, t, x, h, step) -> (degree, n)``: coefficients c of the interpolant
     x(t + theta h) = x + sum over k of theta^k c[k-1], of order ``dense_order``; may evaluate f
     (it is called for steps that contain outputs only).
@@ -80,11 +82,13 @@ class Method:
     dense_order: int
     dense_degree: int
     start: Callable[[Derivative, Any, Any], Any]
-    step: Callable[[Derivative, Any, Any, Any, Any], Step]
+    step: Callable[..., Step]
     dense: Callable[[Derivative, Any, Any, Any, Step], Any]
     norm: Callable[[Any, Any], Any] = rms_norm
     #: For stiff systems: used in messages that say what to try instead.
     stiff: bool = False
+    #: Whether ``step`` takes ``scale``, to know when an iteration has converged.
+    iterative: bool = False
     #: How far the stability region of an explicit method reaches along the negative real axis.
     stability: float | None = None
     #: What the memory of the last step says for the statistics of a solve.

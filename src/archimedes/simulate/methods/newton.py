@@ -11,14 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import while_loop
+from archimedes.function import stop_gradient, while_loop
 from archimedes.simulate.methods.method_table import rms_norm
 
-__all__ = ["simplified_newton"]
+__all__ = ["FAILED", "simplified_newton"]
 
-#: Newton's iteration ends where its error is this small relative to the state of the stage, far
-#: below any tolerance; a method does not know the tolerances, and the last iterations are cheap.
-NEWTON_TOLERANCE = 1e-11
+#: Without tolerances (fixed steps), Newton's iteration ends where its error is this small a part of
+#: the unknowns.
+FIXED_STEP_TOLERANCE = 1e-11
+#: With tolerances, it ends where its error is this part of the error that a step may have.
+ADAPTIVE_TOLERANCE = 1e-4
+#: Errors below this part of the unknowns are rounding, whatever the tolerances.
+_ROUNDING = 10.0 * float(np.finfo(np.float64).eps) / ADAPTIVE_TOLERANCE
+#: A step of fixed size has failed where Newton's iteration leaves more than this part of the
+#: unknowns.
+FAILED = 1e-6
 _TINY = 1e-300
 
 
@@ -28,31 +35,34 @@ def simplified_newton(
     guess: Any,
     solve: Callable[[Any], Any],
     max_steps: int,
-) -> Any:
-    """Solve residual(X) = 0 by X += solve(residual(X)); return X and an estimate of its error.
+    scale: Any = None,
+) -> tuple[Any, Any]:
+    """Solve residual(X) = 0 by X += solve(residual(X)); return X and the norm of its error.
 
-    ``solve`` is about the inverse of -d residual / dX; changes count relative to
-    abs(X) + abs(base). The iteration contracts by a rate, so that after a change d the error is
-    about d rate / (1 - rate) (Hairer & Wanner II, IV.8.10). It ends where that is small or where
-    the changes have begun to grow.
+    ``solve`` is about the inverse of -d residual / dX. Changes count relative to ``scale``, the
+    error that a step may have; without one, relative to abs(X) + abs(base). The iteration contracts
+    by a rate, so that after a change d the error is about d rate / (1 - rate) (Hairer & Wanner II,
+    IV.8.10). It ends where that is small or where the changes have begun to grow.
     """
+    tolerance = FIXED_STEP_TOLERANCE if scale is None else ADAPTIVE_TOLERANCE
 
     def going(state: Any) -> Any:
-        _, _, size, before, count = state
+        _, size, before, count = state
         rate = size / np.maximum(before, _TINY)
         error = np.where(count > 1, size * rate / np.maximum(1.0 - rate, 0.01), size)
-        return (count < 1) | ((error > NEWTON_TOLERANCE) & (size <= 2.0 * before))
+        return (count < 1) | ((error > tolerance) & (size <= 2.0 * before))
 
     def iterate(state: Any) -> Any:
-        X, _, size, _, count = state
+        X, size, _, count = state
         change = solve(residual(X))
         X = X + change
-        scale = np.abs(X) + np.abs(base) + _TINY
-        return X, change, rms_norm(change, scale), size, count + 1
+        least = np.abs(X) + np.abs(base) + _TINY
+        unit = least if scale is None else np.maximum(scale, _ROUNDING * least)
+        return X, rms_norm(change, unit), size, count + 1
 
     huge = np.full((), np.inf)
-    start = (guess, np.zeros_like(guess), huge, huge, 0)
-    X, change, size, before, count = while_loop(going, iterate, start, max_steps=max_steps)
+    start = (guess, huge, huge, 0)
+    X, size, before, count = while_loop(going, iterate, start, max_steps=max_steps)
     rate = np.where(count > 1, size / np.maximum(before, _TINY), 1.0)
     # A diverging iteration has a rate above 1, and its last change tells how bad it is.
-    return X, change * np.minimum(rate, 1.0) + 0.0 * size
+    return X, stop_gradient(size * np.minimum(rate, 1.0))

@@ -135,7 +135,7 @@ def attempt(
 ) -> Attempt:
     """Try one step. ``wanted(t_new)`` tells whether its interpolant is needed (None: never)."""
     f, aim = plan.derivative(args), _aimed(plan, setup, run)
-    step = plan.method.step(f, run.t, run.x, aim.h, run.memory)
+    step = plan.method.step(f, run.t, run.x, aim.h, run.memory, *_allowed_error(plan, setup, run))
     accepted, log_error, h_next = _judged(plan, setup, run, step, aim.h)
     accepted = accepted & ~aim.vanished
     x_new, memory = _projected(plan, f, aim.t_new, step, accepted)
@@ -167,6 +167,13 @@ def attempt(
     )
     made = _choose(accepted, good, bad)
     return Attempt(_acted(plan, setup, args, made, aim, accepted), step, aim.h, accepted)
+
+
+def _allowed_error(plan: Plan, setup: Setup, run: Run) -> tuple[Any, ...]:
+    """Return the local error that a step may have, for methods that take it."""
+    if not (plan.adaptive and plan.method.iterative):
+        return ()
+    return (stop_gradient(setup.atol + setup.rtol * np.abs(run.x)),)
 
 
 def _signals(
