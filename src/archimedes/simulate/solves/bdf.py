@@ -45,11 +45,14 @@ _ALPHA = (1.0 - _KAPPA) * _GAMMA
 _ERROR = _KAPPA * _GAMMA + 1.0 / np.arange(1, MOST + 2)
 #: Newton's iterations in a step at most; it has converged where the error left is so small a part
 #: of the error that a step may have, and diverges where changes grow by more than a factor.
-ITERATIONS, CONVERGED, DIVERGED = 4, 0.03, 2.0
+ITERATIONS, CONVERGED, DIVERGED = 4, 0.01, 2.0
 #: Factors are kept while c changes by no more than this part, and Jacobians for so many steps.
 KEPT, OLD = 0.4, 50
+#: Factors of so many unknowns are in single precision, which takes half the time, where that
+#: changes the matrix by no more than this part of I.
+LARGE, ROUNDED = 256, 0.1
 #: Steps grow only if by this factor at least, by ten at most; failed ones shrink to no less.
-WORTH, GROW, SHRINK, SAFETY = 1.5, 10.0, 0.2, 0.9
+WORTH, GROW, SHRINK, SAFETY = 1.2, 10.0, 0.2, 0.8
 
 
 @piece(often=True)
@@ -88,8 +91,8 @@ class _Newton:
         self.solver: Any = None
         self.c = 0.0
         self.rate = 1.0
-        #: Whether factors are rounded, as is good enough where systems are not too stiff.
-        self.rounded = True
+        #: Whether factors may be rounded to single precision, and whether the present ones are.
+        self.may_round, self.rounded = x.size >= LARGE, False
         #: Whether all was finite in the last iteration.
         self.finite = True
         #: Steps since the Jacobian was computed; whether it belongs to this very step.
@@ -107,6 +110,10 @@ class _Newton:
             self.jacobian = self.form.at(t, x, self.args)[1]
             self.jacobians += 1
             self.age, self.fresh = 0, True
+        # Rounding changes I - c J by this much at most. Where J does nothing, only I is left: it
+        # must not be lost, or corrections there are far too small and look like convergence.
+        rounding = abs(c) * self.jacobian.norm() * float(np.finfo(np.float32).eps)
+        self.rounded = self.may_round and bool(rounding <= ROUNDED)
         self.solver = self.jacobian.solver(1.0, -c, self.rounded)
         self.factorisations += 1
         self.c, self.rate = c, 1.0
@@ -126,7 +133,7 @@ class _Newton:
             if self.fresh and self.c == c and not self.rounded:
                 return None
             # From now on factors are exact, should it be their rounding that is in the way.
-            self.rounded = self.rounded and not (self.fresh and self.c == c)
+            self.may_round = self.may_round and not (self.fresh and self.c == c and self.rounded)
             self.renew(t, guess, c, jacobian=not self.fresh)
             found = self._iterated(t, guess, psi, c, scale, allowed)
         return found
