@@ -80,6 +80,11 @@ class Block:
         return len(self.index) == 1 and np.array_equal(self.index[0], np.arange(self.index.size))
 
     @cached_property
+    def returns_all(self) -> bool:
+        """Whether it is used once, and returns one summand of the objective, then constraints."""
+        return len(self.rows) == 1 and self.rows[0, 0] < 0 and self.summands.size == 1
+
+    @cached_property
     def summands(self) -> Columns:
         """Numbers of y that are summands of the objective; the same at all places."""
         return Columns(np.flatnonzero(self.rows[0] < 0))
@@ -161,8 +166,9 @@ class Block:
         if self.places > 1:
             return run(x.take(self.index), *more, *self.data, *args)
         z = x if self.whole and x.size == self.index.size else x[self.index[0]]
-        one = (a[0] for a in (*more, *self.data))
-        return np.asarray(run(z, *one, *args))[None]
+        if more or self.data:
+            args = (*(a[0] for a in (*more, *self.data)), *args)
+        return np.asarray(run(z, *args))[None]
 
     def values(self, x: np.ndarray, args: Sequence[Any]) -> np.ndarray:
         """Return y at all places, (N, m)."""

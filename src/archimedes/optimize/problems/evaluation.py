@@ -10,13 +10,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from archimedes.optimize.problems.blocks import Block, BlockPatterns
 
-__all__ = ["Evaluator", "Structure", "summed"]
+__all__ = ["Evaluator", "Structure", "all_finite", "summed"]
+
+
+_NONE = np.zeros(0)
 
 
 class Structure:
@@ -40,6 +44,11 @@ class Structure:
     hess_rows = cached_property(lambda self: self._joined("hess_rows"))
     hess_columns = cached_property(lambda self: self._joined("hess_columns"))
     gradient_at = cached_property(lambda self: self._joined("gradient_at"))
+
+    @cached_property
+    def full_gradient(self) -> bool:
+        """Whether the entries of the gradient are all its numbers, in order."""
+        return np.array_equal(self.gradient_at, np.arange(self.n))
 
     def jac_matrix(self, entries: np.ndarray) -> Any:
         """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""
@@ -72,6 +81,7 @@ class Evaluator:
         self.blocks, self.structure, self.args = blocks, structure, tuple(args)
         self.counts = {"values": _Count(), "slopes": _Count(), "curvature": _Count()}
         self._x: np.ndarray | None = None
+        self._bytes = b""
         self._values: tuple[float, np.ndarray] | None = None
         self._slopes: tuple[np.ndarray, list[np.ndarray]] | None = None
         self._entries: np.ndarray | None = None
@@ -80,13 +90,16 @@ class Evaluator:
         every = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         self._rows = every
         self._single = len(every) == structure.m and np.array_equal(every, np.arange(len(every)))
+        #: Whether one block at one place returns [f, *g].
+        self._whole = self._single and len(blocks) == 1 and blocks[0].returns_all
 
     def _move(self, x: np.ndarray) -> np.ndarray:
         if x is self._x:
             return x
-        if self._x is None or not np.array_equal(x, self._x):
+        now = x.tobytes()
+        if self._x is None or now != self._bytes:
             # What nobody can change need not be copied.
-            self._x = x.copy() if x.flags.writeable else x
+            self._x, self._bytes = x.copy() if x.flags.writeable else x, now
             self._values = self._slopes = None
         return self._x
 
@@ -95,17 +108,24 @@ class Evaluator:
         x = self._move(x)
         if self._values is None:
             start = time.perf_counter()
-            total, parts = 0.0, []
-            for block in self.blocks:
-                y = block.values(x, self.args)
-                total += float(block.summands.of(y).sum())
-                parts.append(block.constraints.of(y))
-            flat = _joined(parts)
-            if not self._single:
-                flat = summed(self._rows, flat, self.structure.m)
-            self._values = total, flat
+            if self._whole:
+                y = self.blocks[0].values(x, self.args)[0]
+                self._values = y.item(0), y[1:]
+            else:
+                self._values = self._summed_values(x)
             self._count("values", start)
         return self._values
+
+    def _summed_values(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        total, parts = 0.0, []
+        for block in self.blocks:
+            y = block.values(x, self.args)
+            total += float(block.summands.of(y).sum())
+            parts.append(block.constraints.of(y))
+        flat = _joined(parts)
+        if not self._single:
+            flat = summed(self._rows, flat, self.structure.m)
+        return total, flat
 
     def slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of f (n,) and the entries of the Jacobian of g."""
@@ -124,9 +144,11 @@ class Evaluator:
             start = time.perf_counter()
             parts = [block.slopes(x, self.args) for block in self.blocks]
             every = zip(self.structure.patterns, parts)
-            mine = _joined([p.objective_columns.of(part) for p, part in every])
-            whole = summed(self.structure.gradient_at, mine, self.structure.n)
-            self._slopes, self._entries = (whole, parts), None
+            whole = _joined([p.objective_columns.of(part) for p, part in every])
+            if not self.structure.full_gradient:
+                whole = summed(self.structure.gradient_at, whole, self.structure.n)
+            # Without constraints their Jacobian has no entries.
+            self._slopes, self._entries = (whole, parts), None if self.structure.m else _NONE
             self._count("slopes", start)
         return self._slopes
 
@@ -152,6 +174,12 @@ def summed(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
     """Return (size,): for each place the sum of the values there."""
     # Of no values NumPy would count integers.
     return np.bincount(places, values, minlength=size) if places.size else np.zeros(size)
+
+
+def all_finite(values: np.ndarray) -> bool:
+    """Return whether all numbers are finite."""
+    # Only a sum that is not finite has to be looked at twice: numbers may be too large to add.
+    return isfinite(values.sum()) or bool(np.isfinite(values).all())
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -86,8 +86,8 @@ def violation(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
     """Return by how much values leave their limits at most; nan counts as infinite."""
     if not values.size:
         return 0.0
-    off = np.max(np.maximum(low - values, values - high), initial=0.0)
-    return np.inf if np.isnan(off) or np.any(np.isnan(values)) else float(off)
+    off = float(np.maximum(low - values, values - high).max())  # nan if one is nan
+    return np.inf if off != off else max(off, 0.0)
 
 
 class Monitor:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from archimedes.optimize.problems.evaluation import all_finite
 from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.problems.tasks import Answer, Task
 from archimedes.optimize.solvers.interrupts import noting_interrupts
@@ -45,8 +47,12 @@ _DEFAULTS = {
 }
 
 
+#: NumPy takes a while to find out what a type of ctypes is.
+_DTYPES = {kind: np.dtype(kind) for kind in (ctypes.c_double, ctypes.c_int)}
+
+
 def _view(address: int, size: int, kind: Any = ctypes.c_double) -> np.ndarray:
-    return np.frombuffer((kind * size).from_address(address), dtype=np.dtype(kind))
+    return np.frombuffer((kind * size).from_address(address), _DTYPES[kind])
 
 
 class _Calls:
@@ -77,13 +83,13 @@ class _Calls:
     def f(self, n: int, x: int, new: bool, out: Any, _: Any) -> bool:
         value = self.evaluator.values(_view(x, n))[0]
         out[0] = value
-        return bool(np.isfinite(value))
+        return isfinite(value)
 
     def g(self, n: int, x: int, new: bool, m: int, out: int, _: Any) -> bool:
         if m:
             values = self.evaluator.values(_view(x, n))[1]
             _view(out, m)[:] = values
-            return bool(np.all(np.isfinite(values)))
+            return all_finite(values)
         return True
 
     def grad_f(self, n: int, x: int, new: bool, out: int, _: Any) -> bool:
@@ -91,7 +97,7 @@ class _Calls:
         self.at = point.copy()
         gradient = self.evaluator.slopes(point)[0]
         _view(out, n)[:] = gradient
-        return bool(np.all(np.isfinite(gradient)))
+        return all_finite(gradient)
 
     def jac_g(self, n: int, x: int, new: bool, m: int, k: int, i: int, j: int, out: int, _: Any):
         if not out:
@@ -99,7 +105,7 @@ class _Calls:
         entries = self.evaluator.slopes(_view(x, n))[1]
         if k:
             _view(out, k)[:] = entries
-        return bool(np.all(np.isfinite(entries)))
+        return all_finite(entries)
 
     def h(
         *given: Any,
@@ -111,7 +117,7 @@ class _Calls:
         entries = self.evaluator.curvature(_view(x, n), sigma, weights)
         if k:
             _view(out, k)[:] = entries
-        return bool(np.all(np.isfinite(entries)))
+        return all_finite(entries)
 
     def _places(self, k: int, i: int, j: int, rows: np.ndarray, columns: np.ndarray) -> bool:
         if k:
