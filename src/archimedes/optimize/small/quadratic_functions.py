@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.errors import TraceError
-from archimedes.function import compile, grad, hess, is_traced, jac
+from archimedes.function import grad, hess, is_traced, jac
 from archimedes.function.derivatives.linearity import is_linear, is_quadratic
+from archimedes.function.identity.store import Current, form_of, prepared
+from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize.problems.limits import check_order, limits, vector_like
 from archimedes.optimize.problems.unknowns import as_unknowns
 from archimedes.optimize.small.quadratic import QPSolution, solve_qp
@@ -60,19 +62,17 @@ def qpsol(
         x0 = as_unknowns(x0)  # raises where it is no tree of finite numbers
     origin, unravel = tree.ravel(tree.map(lambda leaf: np.zeros(np.shape(leaf)), x0))
     n = origin.size
-
-    def cost(x: Any, *args: Any) -> Any:
-        return obj(unravel(x), *args)
-
+    form = form_of((unravel(origin), given))
+    cost = prepared("quadratic objective", (obj,), form, lambda now: _Objective(now, unravel))
     lower, upper = limits(bounds, x0, "bounds")
     box = (None, None) if bounds is None else (lower, upper)
-    if not is_quadratic(cost)(origin, *given):
+    if not cost.fits(origin, given):
         raise ValueError(
             "qpsol: obj is not quadratic: its second derivatives change with x, or x decides what "
             "is computed (np.abs, np.maximum, np.where); use minimize"
         )
-    P, q = hess(cost)(origin, *given), grad(cost)(origin, *given)
-    A, low, high, back, values = _rows(constr, unravel, origin, given, lba, uba)
+    P, q = cost.bend(origin, *given), cost.slope(origin, *given)
+    A, low, high, back, values = _rows(constr, unravel, origin, given, lba, uba, form)
     if solver is None:
         guess = None
         if warm_start and lam_a0 is not None and constr is not None:
@@ -88,9 +88,9 @@ def qpsol(
         free = np.zeros(0)
         edges = (free, free, lower, upper) if constr is None else (low, high, lower, upper)
         found = solve_by_peer(solver, P, q, A, edges, tol, max_iter)
-    fixed = cost(origin, *given)
+    fixed = cost.value(origin, *given)
     if not any(map(is_traced, tree.leaves((x0, given, found)))) and found.status == 0:
-        _check_model("obj", "quadratic", cost(found.x, *given), found.fun + fixed)
+        _check_model("obj", "quadratic", cost.value(found.x, *given), found.fun + fixed)
         if constr is not None:
             model = A @ found.x + values(origin, *given)
             _check_model("constr", "linear", values(found.x, *given), model)
@@ -103,19 +103,60 @@ def qpsol(
     )
 
 
+class _Objective:
+    """The objective as a function of a vector, recorded once, with its derivatives."""
+
+    def __init__(self, current: Current, unravel: Callable[[Any], Any]) -> None:
+        def cost(x: Any, *args: Any) -> Any:
+            return current.functions[0](unravel(x), *args)
+
+        self.value = prepared_function(cost, (current,), "obj")
+        self.slope, self.bend = grad(self.value), hess(self.value)
+        self._fits: bool | None = None
+
+    def fits(self, origin: Any, args: tuple[Any, ...]) -> bool:
+        """Return whether it is quadratic, which arguments of this form do not change."""
+        if self._fits is None:
+            self._fits = is_quadratic(self.value)(origin, *args)
+        return self._fits
+
+
+class _Constraints:
+    """The constraints as a function of a vector, recorded once, with their derivative."""
+
+    def __init__(self, current: Current, unravel: Callable[[Any], Any]) -> None:
+        def whole(x: Any, *args: Any) -> Any:
+            return current.functions[0](unravel(x), *args)
+
+        #: As the user returns them.
+        self.whole = whole = prepared_function(whole, (current,), "constr")
+        self.rows = prepared_function(lambda x, *args: tree.ravel(whole(x, *args))[0] * 1.0)
+        self.slope = jac(self.rows)
+        self._fits: bool | None = None
+
+    def fits(self, origin: Any, args: tuple[Any, ...]) -> bool:
+        """Return whether they are linear, which arguments of this form do not change."""
+        if self._fits is None:
+            self._fits = is_linear(self.rows)(origin, *args)
+        return self._fits
+
+
 def _rows(
-    constr: Any, unravel: Any, origin: Any, args: tuple[Any, ...], lba: Any, uba: Any
+    constr: Any,
+    unravel: Any,
+    origin: Any,
+    args: tuple[Any, ...],
+    lba: Any,
+    uba: Any,
+    form: Hashable,
 ) -> tuple[Any, Any, Any, Callable[[Any], Any], Callable[..., Any]]:
     """Return A, its limits, the function that gives multipliers their structure, and the rows."""
     if constr is None:
         return np.zeros((0, origin.size)), None, None, lambda lam: lam, lambda *args: np.zeros(0)
-
-    def rows(x: Any, *args: Any) -> Any:
-        return tree.ravel(constr(unravel(x), *args))[0] * 1.0
-
-    example = compile(constr)(unravel(origin), *args)
+    made = prepared("linear constraints", (constr,), form, lambda now: _Constraints(now, unravel))
+    example = made.whole(origin, *args)
     constant, back = tree.ravel(example)
-    if not is_linear(rows)(origin, *args):
+    if not made.fits(origin, args):
         raise ValueError(
             "qpsol: constr is not linear: its derivatives change with x, or x decides what is "
             "computed (np.abs, np.maximum, np.where); use minimize"
@@ -124,7 +165,7 @@ def _rows(
     high = vector_like(uba, example, np.inf, "uba") - constant
     if not (is_traced(low) or is_traced(high)):
         check_order(low, high, example, "lba and uba")
-    return jac(rows)(origin, *args), low, high, back, rows
+    return made.slope(origin, *args), low, high, back, made.rows
 
 
 def _check_model(name: str, kind: str, value: Any, model: Any) -> None:
