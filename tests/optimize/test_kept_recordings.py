@@ -210,6 +210,33 @@ def test_roots_of_traced_closures_are_not_kept():
     assert float(arc.compile(solution)(16.0)) == pytest.approx(4.0, abs=1e-10)
 
 
+def test_what_a_callback_writes_does_not_count(recordings):
+    log = []
+
+    def note(value):
+        log.append(float(value))
+        return np.float64(0.0)
+
+    def cost(x):
+        return np.sum((x - 1.0) ** 2) + arc.callback(note, np.float64(0.0), x[0])
+
+    def rate(t, x):
+        return -x + arc.callback(note, np.float64(0.0), x)
+
+    calls = {
+        "minimize": lambda: arc.minimize(cost, np.zeros(2), method="SLSQP").x[0],
+        "odeint": lambda: arc.odeint(rate, (0.0, 1.0), 1.0),
+    }
+    for call in calls.values():
+        # That it calls back is known when it has been recorded.
+        values = [call(), call()]
+        recordings.clear()
+        before = len(log)
+        assert call() == values[0] == values[1]
+        assert not recordings
+        assert len(log) > before
+
+
 def test_memory_is_bounded():
     kept = Store(size=3)
     for k in range(10):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import CodeType, MethodType
 from typing import Any
 
@@ -147,6 +147,7 @@ class Identity:
         if fresh:
             self.hosts = self.hosts | hosts
             self.forget()
+            _remember_hosts(self.roots, hosts)
         return fresh
 
     def forget(self) -> None:
@@ -235,9 +236,7 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
     >>> fingerprint(make(2.0)) == fingerprint(make(3.0))
     False
     """
-    # Only what is the same object where it is equal: other callables may change and stay equal.
-    by_identity = type(func) is MethodType or type(func).__hash__ is object.__hash__
-    if by_identity and not is_tracing():
+    if _is_by_identity(func) and not is_tracing():
         found = _remembered_identity(func)
         if found is not None:
             return found.current().key
@@ -250,6 +249,23 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
 def reads_traced(func: Callable[..., Any] | None) -> bool:
     """Return whether a function reads values of a recording."""
     return func is not None and bool(Walk((func,)).traced)
+
+
+def _is_by_identity(func: Any) -> bool:
+    """Return whether equal objects are the same one: others may change and stay equal."""
+    return type(func) is MethodType or type(func).__hash__ is object.__hash__
+
+
+def _remember_hosts(roots: Iterable[Any], hosts: set[CodeType]) -> None:
+    """Leave out what hosts read of the fingerprints of functions that call them back."""
+    parts = [p for r in roots for p in (PARTS[type(r)](r) if type(r) in PARTS else (r,))]
+    with _lock:
+        for func in parts:
+            if _is_by_identity(func) and func in _remembered:
+                known = _remembered[func] or Identity((func,))
+                known.hosts = known.hosts | hosts
+                known.forget()
+                _remembered[func] = known
 
 
 def _remembered_identity(func: Any) -> Identity | None:
