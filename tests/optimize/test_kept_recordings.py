@@ -218,7 +218,7 @@ def test_what_a_callback_writes_does_not_count(recordings):
         return np.float64(0.0)
 
     def cost(x):
-        return np.sum((x - 1.0) ** 2) + arc.callback(note, np.float64(0.0), x[0])
+        return np.sum((x - 1.0) ** 2) + 0.0 * arc.callback(note, np.float64(0.0), x[0])
 
     def rate(t, x):
         return -x + arc.callback(note, np.float64(0.0), x)
