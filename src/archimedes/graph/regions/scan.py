@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,9 @@ from archimedes.lazy_dataclasses import lazy_dataclass
 
 __all__ = ["Scan", "times"]
 
+#: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
+MANY = 1 << 13
+
 
 def times(counts: Counter[str], factor: int) -> Counter[str]:
     """Return counts of what is done many times."""
@@ -54,6 +57,17 @@ class Scan(OneBody):
     slices: int
     reverse: bool = False
     stacked: bool = field(default=False, kw_only=True)
+
+    def in_blocks(self) -> Scan:
+        """Return the same scan, stacked where only a carry goes through many steps.
+
+        What costs something for each step, a row of nothing or values that a derivative keeps, is
+        then there once.
+        """
+        alone = not self.slices and not self.outs and not self.stacked
+        if alone and self.length * max(self.carry, 1) >= MANY:
+            return replace(self, stacked=True)
+        return self
 
     @property
     def rows(self) -> int:
@@ -148,6 +162,10 @@ class Scan(OneBody):
             outs = run(self.body, values)
             return [np.array(np.broadcast_to(out, (self.length,))) for out in outs]
         carry, shared = values[:n], values[n + self.rows * self.slices :]
+        if not self.outs:
+            for step in self.steps:
+                carry = run(self.body, [*carry, *self._slices(values, step), *shared])
+            return carry
         rows: list[list[Any]] = [[]] * self.length
         for step in self.steps:
             out = run(self.body, [*carry, *self._slices(values, step), *shared])
@@ -199,11 +217,16 @@ class Scan(OneBody):
                 carry = [whole(sets) for sets in carry]
             out = through(self.body, [*carry, *self._slice_sets(given, step), *shared])
             stable = not moving and out[:n] == carry
-            carry, rows[step] = out[:n], out[n:]
+            carry = out[:n]
+            if self.outs:
+                rows[step] = out[n:]
             if stable:
                 # Nothing new can enter: all later steps look the same.
-                rows = {k: rows.get(k, out[n:]) for k in range(self.length)}
+                if self.outs:
+                    rows = {k: rows.get(k, out[n:]) for k in range(self.length)}
                 break
+        if not self.outs:
+            return carry
         steps = [rows[step] for step in range(self.length)]
         if self.stacked:
             widths = [length_of(kind) or 1 for kind in self.body.output_dtypes[n:]]

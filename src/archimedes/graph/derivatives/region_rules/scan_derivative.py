@@ -6,7 +6,6 @@ Legend. In a body n values are carried, s come from the slice of the step, h are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,21 +81,9 @@ def _like(
     return Scan(inputs, body, region.length, carry, slices, way, stacked=region.stacked)
 
 
-#: A loop with so many carried values in all keeps them in blocks: they would be so many nodes.
-MANY = 1 << 16
-
-
-def _in_blocks(region: Scan) -> Scan:
-    """Return the scan, with blocks for what its steps start from where that is much."""
-    alone = not region.slices and not region.outs and not region.stacked
-    if alone and region.length * region.carry >= MANY:
-        return replace(region, stacked=True)
-    return region
-
-
 def scan_record(dst: Graph, region: Scan) -> tuple[np.ndarray, np.ndarray]:
     """Run a scan that also puts out the carry each step starts from."""
-    region = _in_blocks(region)
+    region = region.in_blocks()
     g, inputs = copy_inputs(region.body)
     outs = inline(g, region.body, inputs)
     g.outputs = [*outs, *inputs[: region.carry]]
@@ -149,7 +136,7 @@ def scan_reverse(
     wanted: Sequence[bool],
 ) -> list[Directions]:
     """Return adjoints of the inputs; ``carries`` are what each step started from."""
-    region = _in_blocks(region)
+    region = region.in_blocks()
     _, stacked, shared_ids = region.parts()
     n, s, wide = region.carry, region.slices, region.outs
     outs = range(region.rows * wide)
