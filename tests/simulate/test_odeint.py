@@ -279,3 +279,17 @@ def test_inputs_with_a_traced_span():
     step = 1e-6
     slope = (solve(1.0 + step) - solve(1.0 - step)) / (2.0 * step)
     assert arc.grad(solve)(1.0) == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("times", [None, [0.5, 2.0]])
+def test_a_recorded_solve_makes_as_many_fixed_steps_as_there_are(times):
+    # 12,000 steps; after 10,000 the result was nan.
+    t_eval = None if times is None else np.array(times)
+
+    def solve(x):
+        found = odeint(lambda t, x: -x, (0.0, 2.0), x, method="rk4", dt=2.0 / 12_000, t_eval=t_eval)
+        return found if times is None else found[-1]
+
+    expected = np.exp(-2.0)
+    assert float(arc.compile(solve)(1.0)) == pytest.approx(expected, rel=1e-12)
+    assert float(arc.grad(solve)(1.0)) == pytest.approx(expected, rel=1e-12)

@@ -87,8 +87,9 @@ def odeint(
     Derivatives of any order, forward and reverse: with respect to x0 and args they are those of
     the steps taken (their sizes held constant); with respect to the times of ``t_span``,
     ``t_eval`` and events those of the solution through the states found. A recorded solve makes
-    at most ``max_steps`` steps between two outputs (default 10,000) and returns nan where it
-    fails, with derivatives that are nan too.
+    at most ``max_steps`` steps between two outputs and returns nan where it fails, with
+    derivatives that are nan too. The default is as many as there are for fixed steps over known
+    times, otherwise 10,000.
 
     ``full_output=True`` returns the states and a :class:`SolveInfo` with ``success`` and
     ``status``, and does not raise: states that were not reached are nan. In recorded code this is
@@ -205,10 +206,25 @@ def _recorded(
     setup = setup_of(layout, options, t0, stop_gradient(end), FOREVER)
     keep = t_eval is not None or plan.events is not None
     run = begin_run(plan, setup, t0, x, model.args, dense=keep)
-    solve = _Recorded(plan, setup, model.args, step_limit(options, RECORDED))
+    limit = step_limit(options, _recorded_steps(plan, options, start, end, times))
+    solve = _Recorded(plan, setup, model.args, limit)
     run, rows, status = solve.final(run, end) if t_eval is None else solve.outputs(run, times, end)
     info = stop_gradient(SolveInfo(status >= 0, status, run.t, run.accepted))
     return _shaped(layout.unpack(rows, (count,)), layout, t_eval is None), info
+
+
+def _recorded_steps(plan: Plan, options: Options, start: Any, end: Any, times: Any) -> int:
+    """Return how many trial steps a recorded solve may make between two outputs, if not told.
+
+    Fixed steps between times that are known can be counted; events and sampled parts add some.
+    """
+    if plan.adaptive or options.dt is None or any_symbolic((start, end, times, options.dt)):
+        return RECORDED
+    ends = np.array([start, *times] if len(times) else [start, end], dtype=np.float64)
+    longest = np.abs(np.diff(ends)).max(initial=0.0)
+    count = int(np.ceil(longest / float(options.dt))) + 2
+    alone = plan.events is None and plan.clock is None
+    return max(count if alone else count + RECORDED, RECORDED)
 
 
 @dataclass(frozen=True)

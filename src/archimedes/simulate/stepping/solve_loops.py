@@ -49,7 +49,7 @@ def _repeat(
     loop of loops keeps 2 sqrt(limit) of them, makes each step twice, and skips blocks not needed.
     """
     if limit == FOREVER:
-        return while_loop(going, body, run, max_steps=FOREVER, adaptive=adaptive)
+        return while_loop(going, body, run, adaptive=adaptive)
     block = max(1, int(np.ceil(np.sqrt(limit))))
 
     def blocks(run: Run, _: Any) -> tuple[Run, None]:
@@ -103,7 +103,6 @@ def make_steps(
             lambda r: _running(setup, r) & (r.accepted == before),
             lambda r: attempt(plan, setup, args, r, wanted).run,
             run,
-            max_steps=FOREVER,
             adaptive=plan.adaptive,
         )
         return run, row_of(run.t_old, run.t, run.x_old, run.x, run.dense)
