@@ -196,7 +196,9 @@ def grad_of_switch(np, arc, x):
 
 
 def jac_of_while(np, arc, x):
-    grow = lambda v: arc.while_loop(lambda c: np.sum(c**2) < 40.0, lambda c: c * 1.4 + np.sin(v), v)
+    grow = lambda v: arc.while_loop(
+        lambda c: np.sum(c**2) < 40.0, lambda c: c * 1.4 + np.sin(v), v, max_steps=99
+    )
     return arc.jac(grow)(x)
 
 

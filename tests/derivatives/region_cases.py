@@ -84,15 +84,15 @@ def while_counter(np, arc, x):
         count, value = state
         return count + 1, value * x[0] + np.sin(value)
 
-    return arc.while_loop(lambda state: state[0] < 5, body, (0, x))[1]
+    return arc.while_loop(lambda state: state[0] < 5, body, (0, x), max_steps=9)[1]
 
 
 def while_value(np, arc, x):
-    return arc.while_loop(lambda c: np.sum(c**2) < 50.0, lambda c: c * 1.3 + x**2, x)
+    return arc.while_loop(lambda c: np.sum(c**2) < 50.0, lambda c: c * 1.3 + x**2, x, max_steps=99)
 
 
 def while_never(np, arc, x):
-    return arc.while_loop(lambda c: c[0] > 100.0, lambda c: c * 2.0, x**2)
+    return arc.while_loop(lambda c: c[0] > 100.0, lambda c: c * 2.0, x**2, max_steps=99)
 
 
 def while_bounded(np, arc, x):
@@ -142,7 +142,9 @@ def scan_with_cond(np, arc, x):
 
 def scan_with_while(np, arc, x):
     def body(c, s):
-        grown = arc.while_loop(lambda v: v < 3.0, lambda v: v * 1.5 + 0.1, np.abs(c) + 0.2)
+        grown = arc.while_loop(
+            lambda v: v < 3.0, lambda v: v * 1.5 + 0.1, np.abs(c) + 0.2, max_steps=99
+        )
         return np.sin(grown) * s, grown
 
     c, ys = arc.scan(body, x[0], x)
@@ -218,9 +220,8 @@ def scan_of_switch(np, arc, x):
 
 
 def vmap_of_while(np, arc, x):
-    return arc.vmap(lambda s: arc.while_loop(lambda v: np.abs(v) < 2.0, lambda v: v * 1.7, s) * s)(
-        x[0]
-    )
+    grow = lambda s: arc.while_loop(lambda v: np.abs(v) < 2.0, lambda v: v * 1.7, s, max_steps=99)
+    return arc.vmap(lambda s: grow(s) * s)(x[0])
 
 
 SCAN_CASES = [scan_carry, scan_outputs, scan_length, scan_closure, scan_tuple_carry, scan_of_scan]

@@ -33,7 +33,9 @@ def with_rounds(u):
     """Return something of each row alone, found by a loop."""
 
     def one(row):
-        return arc.while_loop(lambda s: np.sum(s**2) > 0.1, lambda s: 0.5 * np.sin(s) * row[0], row)
+        return arc.while_loop(
+            lambda s: np.sum(s**2) > 0.1, lambda s: 0.5 * np.sin(s) * row[0], row, max_steps=99
+        )
 
     return arc.vmap(one)(u.reshape(-1, 3)).ravel()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.errors import TraceError
+from archimedes.errors import CodegenError, TraceError
 from archimedes.graph.spec import validate
 
 X = np.array([0.5, -1.0, 2.0])
@@ -245,9 +247,28 @@ def test_while_stops_at_its_bound(limit):
 
 
 def test_while_closures_and_widening():
-    program = lambda x, k: arc.while_loop(lambda s: s < k, lambda s: s + x, 0)
+    program = lambda x, k: arc.while_loop(lambda s: s < k, lambda s: s + x, 0, max_steps=9)
     assert check(program, 0.5, 3.2) == 3.5
     assert arc.grad(program)(0.5, 3.2) == 7.0
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "llvm"])
+def test_while_without_a_bound_runs_to_its_end(backend):
+    program = lambda x: arc.while_loop(lambda s: s < 5000.0, lambda s: s + x, 0.0)
+    assert program(1.0) == 5000.0
+    assert arc.compile(program, backend=backend)(1.0) == 5000.0
+    assert arc.jvp(program)(1.0, 1.0) == 5000.0
+    many = arc.vmap(arc.compile(program, backend=backend))(np.array([1.0, 0.5]))
+    assert many.tolist() == [5000.0, 5000.0]
+
+
+def test_a_gradient_asks_for_the_bound():
+    program = lambda x: arc.while_loop(lambda s: s < 5.0, lambda s: s + x, 0.0)
+    with pytest.raises(TraceError, match=r"while_loop\(\.\.\., max_steps=\.\.\.\)") as error:
+        arc.grad(program)(1.0)
+    assert "test_loops.py" in str(error.value)
+    with pytest.raises(CodegenError, match="a while_loop without max_steps"):
+        arc.codegen(program, (1.0,))
 
 
 def test_while_misuse():
@@ -281,6 +302,31 @@ def test_fori_with_a_traced_bound_suggests_a_while_loop():
         )[1]
     )
     assert count(5) == 10.0
+
+
+def test_the_steps_of_fori_cost_nothing_but_time():
+    # 2 million steps took 489 MB to record, 1e12 more than there is.
+    for steps in (10**6, 10**12):
+        program = arc.compile(
+            lambda x, steps=steps: arc.fori_loop(0, steps, lambda i, s: s * 0.5 + i, x)
+        )
+        tracemalloc.start()
+        text = program.source("llvm", 1.0)
+        slopes = arc.jvp(program).source("llvm", 1.0, 1.0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20e6
+        assert len(text) + len(slopes) < 20_000
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "llvm"])
+def test_derivatives_of_long_loops(backend):
+    steps = 5000
+    program = lambda x: arc.fori_loop(0, steps, lambda i, s: s * 0.999 + x * i, x)
+    slope = 0.999**steps + sum(i * 0.999 ** (steps - 1 - i) for i in range(steps))
+    for derivative in (arc.grad, arc.jac):
+        found = arc.compile(derivative(program), backend=backend)(2.0)
+        assert float(found) == pytest.approx(slope, rel=1e-12)
 
 
 def test_the_counter_of_fori_does_not_widen():
@@ -359,7 +405,9 @@ def test_plain_switch_refuses_a_float_index_too():
 def test_nested_control_flow_with_closures():
     def program(x, n):
         def step(c, s):
-            inner = arc.while_loop(lambda v: v < s + n, lambda v: v * 1.5 + x[0], s * s + 1.0)
+            inner = arc.while_loop(
+                lambda v: v < s + n, lambda v: v * 1.5 + x[0], s * s + 1.0, max_steps=50
+            )
             return arc.cond(s > 0, lambda: c + inner, lambda: c - inner * n), inner
 
         return arc.scan(step, np.sum(x), x)

@@ -137,7 +137,7 @@ def while_value(b: Builder) -> bool:
     c = b.fresh()
     factor, shift = b.rng.choice(("1.5", "2.0", "-1.25")), b.rng.choice(("0.5", "1.0"))
     test = f"np.max(np.abs(c)) < {b.rng.choice(('3.0', '10.0', '50.0'))}"
-    call = f"arc.while_loop(lambda c: {test}, lambda c: c * {factor} + {shift}, {start.name})"
+    call = f"arc.while_loop(lambda c: {test}, lambda c: c * {factor} + {shift}, {start.name}, 99)"
     return b.block([f"{c} = {call}"], [c])
 
 

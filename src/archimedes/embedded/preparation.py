@@ -25,6 +25,7 @@ from archimedes.graph.dtypes import I64, code_of
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Host, Region, While
+from archimedes.graph.regions.while_loop import UNBOUNDED
 from archimedes.symbolic.core.wide import sparse_loops, wide_from
 from archimedes.symbolic.source_lines import recording_lines
 
@@ -250,11 +251,15 @@ def _check_graph(graph: Graph, name: str, options: Options) -> None:
                 )
             )
         if isinstance(region, While) and region.limit > options.max_iterations:
+            many = (
+                f"a while_loop without max_steps{place}which may run forever"
+                if region.limit == UNBOUNDED
+                else f"a loop of up to {region.limit:,} iterations{place}which is more than the "
+                f"{options.max_iterations:,} allowed on a target"
+            )
             raise CodegenError(
-                f"codegen: {name}() has a loop of up to {region.limit:,} iterations{place}which "
-                f"is more than the {options.max_iterations:,} allowed on a target: give the loop a "
-                "smaller max_steps, use arc.scan or arc.fori_loop, or pass "
-                "options={'max_iterations': ...}"
+                f"codegen: {name}() has {many}: give the loop a smaller max_steps, use arc.scan or "
+                "arc.fori_loop, or pass options={'max_iterations': ...}"
             )
 
 

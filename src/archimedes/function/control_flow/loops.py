@@ -30,6 +30,7 @@ from archimedes.function.region_bodies import (
 from archimedes.graph.blocks.references import as_block, references
 from archimedes.graph.dtypes import B8, item_type
 from archimedes.graph.regions import Scan, While
+from archimedes.graph.regions.while_loop import UNBOUNDED
 from archimedes.symbolic import current_trace, is_traced, wrap
 from archimedes.symbolic.core.trace import trace_error, user_line
 from archimedes.symbolic.core.wide import ANYWAY, threshold
@@ -113,7 +114,7 @@ def _scanned(func: Any, init_carry: Any, xs: Any, steps: int) -> tuple[Any, Any]
         steps,
         n,
         wide,
-    )
+    ).in_blocks()
     outs = trace.graph.region(region)
     rows_out = outs[n:].reshape(steps, len(graph.outputs) - n)
     return init.rebuild(outs[:n].tolist(), blocks), _stacked(
@@ -253,23 +254,26 @@ def while_loop(
     cond: Callable[[Any], Any],
     body: Callable[[Any], Any],
     init: Any,
-    max_steps: int = 1000,
+    max_steps: int | None = None,
     *,
     adaptive: bool = False,
 ) -> Any:
-    """Repeat ``x = body(x)`` while ``cond(x)`` holds, at most ``max_steps`` times.
+    """Repeat ``x = body(x)`` while ``cond(x)`` holds.
 
-    The bound makes the loop differentiable in reverse mode and safe on a target; a loop that
-    reaches it returns the value it has by then. ``adaptive`` marks loops of solvers that choose
+    ``max_steps`` is a bound on the number of steps: a loop that reaches it returns the value it has
+    by then. Without one the loop runs until the condition fails, however long that takes. Two
+    things need a bound and ask for it: a derivative in reverse mode (``arc.grad``), which keeps
+    the state of every step, and ``arc.codegen``. ``adaptive`` marks loops of solvers that choose
     their own steps: ``arc.codegen`` refuses them.
 
     >>> float(while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0))
     192.0
     """
-    if int(max_steps) < 0:
+    limit = UNBOUNDED if max_steps is None else int(max_steps)
+    if limit < 0:
         raise ValueError(f"while_loop: max_steps={max_steps} is negative")
     if not any_traced(init):
-        for _ in range(max_steps):
+        for _ in range(limit):
             if not cond(own_copy(init)):
                 break
             init = body(own_copy(init))
@@ -289,7 +293,7 @@ def while_loop(
         with_output_codes(test_graph, [B8]),
         step_graph,
         n,
-        int(max_steps),
+        limit,
         adaptive=adaptive,
         line=user_line(),
     )
@@ -308,7 +312,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
         raise trace_error(
             "fori_loop needs bounds that are known while recording, but one is a traced value",
             "Use a loop with a condition: arc.while_loop(lambda c: c[0] < upper, lambda c: "
-            "(c[0] + 1, body(*c)), (lower, init), max_steps=...)[1], or name the argument in "
+            "(c[0] + 1, body(*c)), (lower, init))[1], or name the argument in "
             "static_argnames.",
         )
     count = max(int(upper) - int(lower), 0)

@@ -18,16 +18,20 @@ from archimedes.graph.regions.interval_sets import GROWING, either, whole
 from archimedes.graph.regions.scan import times
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["While"]
+__all__ = ["UNBOUNDED", "While"]
+
+#: The limit of loops without one: more steps than any machine makes.
+UNBOUNDED = 1 << 62
 
 
 @lazy_dataclass(frozen=True, eq=False)
 class While(Region):
     """Repeat a body while a condition holds, at most ``limit`` times.
 
-    Inputs: ``carry`` values, then shared ones. Condition: (carry, shared) -> bool; body:
-    (carry, shared) -> carry. Outputs: the last carry. ``adaptive`` marks the loop of a solver
-    that chooses its own steps, which has no place on a target with a clock.
+    With ``limit`` UNBOUNDED, there is no such bound. Inputs: ``carry`` values, then shared ones.
+    Condition: (carry, shared) -> bool; body: (carry, shared) -> carry. Outputs: the last carry.
+    ``adaptive`` marks the loop of a solver that chooses its own steps, which has no place on a
+    target with a clock.
     """
 
     condition: Graph
@@ -48,7 +52,8 @@ class While(Region):
         return (self.carry, self.limit)
 
     def summary(self) -> str:
-        return f"at most {self.limit} steps, {self.carry} carried"
+        bound = "any number of" if self.limit == UNBOUNDED else f"at most {self.limit}"
+        return f"{bound} steps, {self.carry} carried"
 
     def faults(self, g: Graph) -> Iterator[str]:
         for body, what in ((self.condition, "condition"), (self.body, "body")):
@@ -78,7 +83,15 @@ class While(Region):
         body = cutter.part(self.body, inputs, alive)
 
         def make(ids: np.ndarray) -> Region:
-            return While(ids, condition, body, len(alive), self.limit, line=self.line)
+            return While(
+                ids,
+                condition,
+                body,
+                len(alive),
+                self.limit,
+                adaptive=self.adaptive,
+                line=self.line,
+            )
 
         return Cut(inputs, make, new_numbers(alive))
 
@@ -101,7 +114,9 @@ class While(Region):
     def count(
         self, operations: Callable[[Graph], Counter[str]], weight: Callable[[Counter[str]], int]
     ) -> Counter[str]:
-        return times(operations(self.condition) + operations(self.body), self.limit)
+        # Of a loop without a bound, one round is all that is known.
+        rounds = 1 if self.limit == UNBOUNDED else self.limit
+        return times(operations(self.condition) + operations(self.body), rounds)
 
     def work(self, body: Callable[[Graph], int], rounds: int) -> int:
         return min(self.limit, rounds) * (body(self.condition) + body(self.body))

@@ -157,7 +157,7 @@ def inverse_kinematics(
 
     q = within_limits(model, q)
     start = (q, missing(q), np.float64(START), np.int64(0))
-    q, errors, _, count = while_loop(unfinished, step, start)
+    q, errors, _, count = while_loop(unfinished, step, start, max_steps=max_iterations)
     success = square(errors) <= tolerance**2
     q, errors, _ = fori_loop(0, 2, settled, (q, errors, success))
     return KinematicsResult(q, errors[0] if isinstance(frame, str) else errors, success, count)

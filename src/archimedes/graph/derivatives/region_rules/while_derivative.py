@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archimedes.errors import TraceError
 from archimedes.graph.derivatives.bodies import (
     beside,
     copy_inputs,
@@ -18,12 +19,21 @@ from archimedes.graph.passes import inline, prune
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Scan, Switch, While
 from archimedes.graph.regions.base import Directions, RegionDerivative, register_derivative
+from archimedes.graph.regions.while_loop import UNBOUNDED
 
 __all__: list[str] = []
 
 
 def _as_scan(region: While) -> Scan:
     """Return the scan of ``limit`` steps that does the same: finished steps pass the carry on."""
+    if region.limit == UNBOUNDED:
+        place = f" at\n  {region.line}\n" if region.line else ": "
+        raise TraceError(
+            f"a derivative in reverse mode goes through a while_loop without max_steps{place}it "
+            "keeps the state of every step, so it must know how many there can be. Write "
+            "while_loop(..., max_steps=...) with a number of steps that is never exceeded, or "
+            "differentiate in forward mode (arc.jvp)."
+        )
     g, inputs = copy_inputs(region.body)
     (test,) = inline(g, region.condition, inputs)
     keep, carry_in = copy_inputs(region.body)
