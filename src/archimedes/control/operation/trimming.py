@@ -41,8 +41,8 @@ class OperatingPoint:
     >>> from archimedes import control
     >>> swing = lambda t, x, u: np.array([x[1], u[0] - np.sin(x[0])])
     >>> held = control.trim(swing, np.array([0.5, 0.0]), np.zeros(1), free=["u[0]"])
-    >>> held.success, held.u.round(6), held.rates.round(9)
-    (True, array([0.479426]), array([ 0., -0.]))
+    >>> held.success, held.u.round(6), held.rates.round(9) + 0.0
+    (True, array([0.479426]), array([0., 0.]))
     """
 
     x: Any

@@ -66,7 +66,7 @@ class NlpSolver:
         self.obj = tuple(obj) if isinstance(obj, (list, tuple)) else (obj,)
         self.constr = constr
         self.names, self._constraints = named_constraints(constr)
-        self.name = name or getattr(check_objective(self.obj), "__name__", "nlp")
+        self.name = str(name or getattr(check_objective(self.obj), "__name__", "nlp"))
         self.method, self.options = method, dict(options or {})
         self.signature = Signature(_first_function(self.obj), None, static_argnames)
 
