@@ -87,6 +87,10 @@ class Kernel(ABC):
         ``arrays.take`` and ``arrays.empty`` make them.
         """
 
+    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
+        """Return ``f()``, which calls the kernel with arrays that stay the same."""
+        return lambda: self.call(inputs, outputs)
+
     @abstractmethod
     def call_batch(
         self,

@@ -14,6 +14,7 @@ from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.progress import monitor_of
 from archimedes.simulate.solves.initial_values import Problem, prepare
 from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options
+from archimedes.simulate.solves.prepared_solves import request_of
 from archimedes.simulate.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -79,11 +80,25 @@ def solve_ode(
     (True, 0.36787944)
     """
     argument_checks.refuse_traced(t_span, x0, args, t_eval)
+    name = check_backend("solve_ode", backend)
+    usual = events is None and inputs is None and sampled is None and in_axes is None
+    request = None
+    if usual and not (progress or static_argnames):
+        steps = (dt, first_step, max_step, max_steps, project)
+        settings = (method, rtol, atol, name, *steps)
+        request = request_of(func, t_span, x0, args, t_eval, False, settings)
+        prepared = None if request is None else request.prepared
+        if request is not None and prepared is not None and (t_eval is None or not dense):
+            ready = prepared.solve(request, t_eval)
+            if ready is not None:
+                return prepared.trajectory(ready)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
-    options.backend = check_backend("solve_ode", backend)
+    options.backend = name
     ask = (t_eval, dense, threads, progress)
     if inputs is None and sampled is None:
         given = prepare(func, t_span, x0, method, args, static_argnames, options, in_axes)
+        if request is not None:
+            request.remember(given)
         return _solved(given, *ask)
     if static_argnames:
         raise ValueError("static_argnames cannot be combined with inputs or sampled")

@@ -20,6 +20,7 @@ from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.sampled_parts import Sampled
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import monitor_of
+from archimedes.simulate.solves.bound_solves import Solved
 from archimedes.simulate.solves.hybrid import Hybrid, hybrid_of
 from archimedes.simulate.solves.initial_values import prepare, step_limit
 from archimedes.simulate.solves.method_lookup import find_method
@@ -31,6 +32,7 @@ from archimedes.simulate.solves.prepared_model import (
     model_of,
     setup_of,
 )
+from archimedes.simulate.solves.prepared_solves import Prepared, Request, request_of
 from archimedes.simulate.statuses import (
     EVENT,
     FINISHED,
@@ -102,9 +104,20 @@ def odeint(
     (nan, False)
     """
     former_options("odeint", former)
+    request = None
+    if events is None and inputs is None and sampled is None and not (progress or static_argnames):
+        name = check_backend("odeint", backend)
+        steps = (dt, first_step, max_step, max_steps, project)
+        settings = (method, rtol, atol, name, *steps)
+        request = request_of(func, t_span, x0, args, t_eval, True, settings)
+        prepared = None if request is None else request.prepared
+        if request is not None and prepared is not None and not full_output:
+            ready = prepared.solve(request, t_eval)
+            if ready is not None:
+                return _states(prepared, ready, t_eval is None)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
     options.backend = check_backend("odeint", backend)
-    ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output)
+    ask = _Ask(method, t_eval, static_argnames, options, progress, not full_output, request)
     if inputs is None and sampled is None:
         found, info = _solved(func, t_span, x0, args, ask)
     else:
@@ -123,6 +136,8 @@ class _Ask:
     options: Options
     progress: Any
     raises: bool
+    #: The same, where it can be kept ready for the next time.
+    request: Request | None = None
 
 
 def _with_parts(
@@ -151,6 +166,8 @@ def _solved(
     if any_traced(t_span, x0, args, ask.t_eval):
         return _recorded(func, t_span, x0, args, ask)
     problem = prepare(func, t_span, x0, ask.method, args, ask.static_argnames, ask.options)
+    if ask.request is not None:
+        ask.request.remember(problem)
     layout = problem.kernels.plan.layout
     times = None if ask.t_eval is None else problem.times(ask.t_eval)
     with monitor_of(ask.progress) as monitor:
@@ -167,6 +184,22 @@ def _solved(
     t, steps = np.float64(problem.run.t), np.int64(problem.run.accepted)
     info = SolveInfo(np.bool_(found.success), np.int64(found.status), t, steps)
     return _shaped(x, layout, times is None), info
+
+
+def _states(prepared: Prepared, found: Solved, final: bool) -> Any:
+    """Return the states of a solve; raise if it failed."""
+    if found.end.status < 0:
+        part = prepared.trajectory(found)
+        if part.status == INTERRUPTED:
+            raise KeyboardInterrupt(f"odeint: {part.message}")
+        raise SimulationError(f"odeint: {part.message}", part)
+    x = prepared.unpack(found.x)
+    if final:
+        return x[0] if type(x) is np.ndarray else tree.map(lambda leaf: leaf[0], x)
+    if type(x) is not np.ndarray:
+        return x
+    # The axis of time comes last.
+    return x.T if x.ndim < 3 else x.transpose(*range(1, x.ndim), 0)
 
 
 def _filled(leaf: np.ndarray, count: int) -> np.ndarray:

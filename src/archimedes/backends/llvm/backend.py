@@ -49,6 +49,12 @@ class NativeProgram(Kernel):
         """Compute one instance."""
         self.kernel.call(inputs, outputs)
 
+    def bound(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
+    ) -> Callable[[], None]:
+        """Return the kernel with the addresses of its arrays."""
+        return self.kernel.bound(inputs, outputs)
+
     def call_batch(
         self,
         inputs: Sequence[np.ndarray],

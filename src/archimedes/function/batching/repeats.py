@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.backends.protocol import ArrayType, Kernel
 from archimedes.function.compiled import Compiled
+from archimedes.function.execution.tiers import Tiers
 from archimedes.graph.dtypes import DTYPES
 
-__all__ = ["Repeated"]
+__all__ = ["Draft", "OneKind", "Repeated", "Room", "Rooms"]
+
+T = TypeVar("T")
 
 #: Calls, or seconds in them, after which a kernel made in a hurry is made well.
 FEW, LONG = 10, 0.05
@@ -64,7 +67,7 @@ class _Packing:
             leaves[k] = array[span].reshape(shape).copy()
 
 
-class _Room:
+class Room:
     """Arrays for leaves, one per dtype, and the ``parts`` that belong to each leaf."""
 
     def __init__(self, kinds: Sequence[ArrayType]) -> None:
@@ -88,20 +91,45 @@ class _Room:
         return found
 
 
-class _Rooms:
+class Rooms:
     """The memory of one loop: the state read, the state written, and what stays."""
 
     def __init__(self, kernel: Kernel, carry: int, inputs: Sequence[ArrayType]) -> None:
-        self.here, self.there = _Room(inputs[:carry]), _Room(inputs[:carry])
-        self.given = _Room(inputs[carry:])
+        self.here, self.there = Room(inputs[:carry]), Room(inputs[:carry])
+        self.given = Room(inputs[carry:])
         flags = np.zeros((2, 1), dtype=bool)
         self.run = kernel.repeating(
             [*self.here.parts, *self.given.parts], [*self.there.parts, *flags], carry
         )
 
 
-class _OneKind:
-    """A function ready to be repeated for one kind of arguments."""
+class Draft:
+    """A kernel made in a hurry, until it was called often or for long: then it is made well."""
+
+    __slots__ = ("calls", "complete", "seconds", "tiers")
+
+    def __init__(self, tiers: Tiers) -> None:
+        self.tiers, self.calls, self.seconds = tiers, 0, 0.0
+        #: Whether there is nothing more to do.
+        self.complete = False
+
+    def run(self, call: Callable[..., T], *args: Any) -> T:
+        """Call the kernel by ``call``, and count it."""
+        begin = time.perf_counter()
+        found = call(*args)
+        self.calls, self.seconds = self.calls + 1, self.seconds + time.perf_counter() - begin
+        if self.calls >= FEW or self.seconds > LONG:
+            self.complete = True
+            self.tiers.complete()
+        return found
+
+
+class OneKind:
+    """A function ready to be repeated for one kind of arguments.
+
+    ``tree`` is the structure of its state, ``carry`` how many leaves that has, ``inputs`` the types
+    of these and of the numbers given.
+    """
 
     def __init__(self, function: Compiled, state: Any, given: tuple[Any, ...]) -> None:
         _, recording, tiers = function.lookup((state, *given), {})
@@ -115,34 +143,35 @@ class _OneKind:
         #: Which leaves of ``given`` are numbers.
         self.traced = [spec.traced for spec in recording.leaves[self.carry :]]
         self.inputs = inputs
-        self.tiers, self.kernel = tiers, tiers.kernel()
-        #: Calls so far, and seconds that they took, until the kernel need not be a draft any more.
-        self.calls, self.seconds = 0, 0.0
+        self.tiers, self.kernel, self.draft = tiers, tiers.kernel(), Draft(tiers)
         #: Memory that no thread is using.
-        self.free: list[_Rooms] = []
+        self.free: list[Rooms] = []
+
+    def rooms(self) -> Rooms:
+        """Return memory of one's own."""
+        return Rooms(self.kernel, self.carry, self.inputs)
 
     def run(self, leaves: Sequence[Any], rows: np.ndarray) -> tuple[Any, int]:
         """Go on from the state in ``leaves``, which are followed by those given."""
         try:
             rooms = self.free.pop()
         except IndexError:
-            rooms = _Rooms(self.kernel, self.carry, self.inputs)
+            rooms = self.rooms()
         rooms.here.fill(leaves[: self.carry])
         rooms.given.fill(list(itertools.compress(leaves[self.carry :], self.traced)))
-        begin = time.perf_counter()
-        calls, filled = rooms.run(rows)
-        if self.calls <= FEW:
-            self._count(time.perf_counter() - begin)
-        last = (rooms.there if calls % 2 else rooms.here).leaves()
+        last, filled = self.repeat(rooms, rows)
+        state = self.tree.unflatten(last.leaves())
         self.free.append(rooms)
-        return self.tree.unflatten(last), filled
+        return state, filled
 
-    def _count(self, seconds: float) -> None:
-        """Take note of a call; what is run often or for long is worth compiling well."""
-        self.calls, self.seconds = self.calls + 1, self.seconds + seconds
-        if self.calls == FEW or self.seconds > LONG:
-            self.calls = FEW + 1
-            self.tiers.complete()
+    def repeat(self, rooms: Rooms, rows: np.ndarray) -> tuple[Room, int]:
+        """Go on from the state that is in ``rooms.here``.
+
+        Returns the room with the last state, and the number of rows.
+        """
+        draft = self.draft
+        calls, filled = rooms.run(rows) if draft.complete else draft.run(rooms.run, rows)
+        return (rooms.there if calls % 2 else rooms.here), filled
 
 
 def _kinds(leaves: Sequence[Any]) -> Any:
@@ -169,7 +198,7 @@ class Repeated:
 
     def __init__(self, function: Compiled) -> None:
         self.function = function
-        self._known: dict[Any, _OneKind] = {}
+        self._known: dict[Any, OneKind] = {}
 
     def __call__(self, state: Any, given: tuple[Any, ...], rows: np.ndarray) -> tuple[Any, int]:
         """Go on from a state until ``rows`` (m, width) are full or it does not go on.
@@ -177,11 +206,19 @@ class Repeated:
         Returns the last state and the number of rows.
         """
         leaves, treedef = tree.flatten((state, *given))
+        return self._kind(leaves, treedef, state, given).run(leaves, rows)
+
+    def kind(self, arguments: tuple[Any, ...]) -> OneKind:
+        """Return the function ready for arguments of this kind, the state first."""
+        leaves, treedef = tree.flatten(arguments)
+        return self._kind(leaves, treedef, arguments[0], arguments[1:])
+
+    def _kind(self, leaves: Any, treedef: Any, state: Any, given: tuple[Any, ...]) -> OneKind:
         key = (treedef, _kinds(leaves))
         try:
             found = self._known.get(key)
         except TypeError:  # an object that cannot be hashed
-            return _OneKind(self.function, state, given).run(leaves, rows)
+            return OneKind(self.function, state, given)
         if found is None:
-            found = self._known[key] = _OneKind(self.function, state, given)
-        return found.run(leaves, rows)
+            found = self._known[key] = OneKind(self.function, state, given)
+        return found

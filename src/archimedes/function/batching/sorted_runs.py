@@ -10,7 +10,7 @@ import numpy as np
 from archimedes.function.batching.vmap_calls import vmap
 from archimedes.function.compiled import Compiled
 
-__all__ = ["over_runs"]
+__all__ = ["Over", "over_runs"]
 
 
 class Over(Protocol):
@@ -21,6 +21,11 @@ class Over(Protocol):
     ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
         """Return ``f(rows, places, done)``."""
 
+    def along(
+        self, key: int, rows: np.ndarray, done: np.ndarray
+    ) -> Callable[[int, np.ndarray, float, np.ndarray], None]:
+        """Return ``f(steps, items, sign, results)``: one sequence, in memory that stays."""
+
 
 def over_runs(function: Compiled, width: int) -> Over:
     """Map ``function(row, item) -> result`` (of float64) over sequences of rows and items.
@@ -30,6 +35,7 @@ def over_runs(function: Compiled, width: int) -> Over:
     column ``key`` is not before it; both ascend (descend where ``sign`` is -1). ``done`` (N,) is
     how many items each sequence has behind it, and is moved on. Results go to
     ``results[places[k]]``, (N', m, n), in sequence k; what lies behind the items done is undefined.
+    ``along`` is the same for one sequence whose rows lie in the same memory at each call.
 
     >>> from archimedes.function import compile
     >>> rows, items = np.array([[[1.0, 10.0], [2.0, 20.0]]]), np.array([0.5, 1.0, 1.5, 3.0])
@@ -46,6 +52,17 @@ def over_runs(function: Compiled, width: int) -> Over:
 
 class RunByRun:
     """The same in Python."""
+
+    def along(
+        self, key: int, rows: np.ndarray, done: np.ndarray
+    ) -> Callable[[int, np.ndarray, float, np.ndarray], None]:
+        """Return ``f(steps, items, sign, results)``."""
+        here = np.zeros(1, np.int64)
+
+        def run(steps: int, items: np.ndarray, sign: float, results: np.ndarray) -> None:
+            self.bound(key, items, sign, results[None])(rows[None, :steps], here, done)
+
+        return run
 
     def __init__(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
         self.function = function

@@ -33,6 +33,7 @@ __all__ = [
     "content_of",
     "fingerprint",
     "reads_traced",
+    "state_of",
 ]
 
 #: States that a function keeps, and functions whose states are kept for ``fingerprint``.
@@ -244,6 +245,12 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
     if not is_tracing():
         _check_traced(walk)
     return Fingerprint(walk.key)
+
+
+def state_of(func: Callable[..., Any]) -> State | None:
+    """Return what a function or method reads now; None for one that was not met before."""
+    found = _remembered_identity(func)
+    return None if found is None else found.current()
 
 
 def reads_traced(func: Callable[..., Any] | None) -> bool:

@@ -59,7 +59,7 @@ def chunk_of(count: int, size: int, most: int) -> int:
     return min(64, limit) if count <= 64 else limit
 
 
-def steps_in_call(width: int, runs: Runs) -> int:
+def steps_in_call(width: int, runs: Runs | type[Runs]) -> int:
     """Return how many steps, of rows of this width, are made in one call."""
     return min(runs.most_steps, max(8, runs.most_numbers // width))
 

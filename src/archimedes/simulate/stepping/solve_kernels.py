@@ -31,6 +31,7 @@ from archimedes.simulate.stepping.step_rows import END, RowLayout, state_in
 
 if TYPE_CHECKING:
     from archimedes.function.batching.repeated_batches import RepeatedBatch
+    from archimedes.function.batching.sorted_runs import Over
     from archimedes.simulate.stepping.stepwise import Stepwise
 
 __all__ = ["Kernels", "kernels_for", "native"]
@@ -210,12 +211,15 @@ class Kernels:
 
     def fill(self, times: Any, sign: float, x: Any) -> Callable[[Any, Any, Any], None]:
         """``(rows, places, done)``: outputs of steps into x, see ``over_runs``."""
+        return self.over().bound(END, times, sign, x)
+
+    def over(self) -> Over:
+        """Return what computes outputs in the rows of steps."""
         from archimedes.function.batching.sorted_runs import over_runs
 
-        over = self.keep(
+        return self.keep(
             "fill", lambda: over_runs(self._native(self._state, name="state"), self.rows().width)
         )
-        return over.bound(END, times, sign, x)
 
     def final(self) -> Compiled:
         """``(setup, args, run) -> run`` at the end of the span."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -150,7 +150,7 @@ class Kernel:
     @property
     def address(self) -> int:
         """The function for one instance, made when it is first wanted: batches need none."""
-        return self._scalar().address
+        return (self._single or self._scalar()).address
 
     def _scalar(self) -> NativeCode:
         if self._single is None:
@@ -316,11 +316,31 @@ class Kernel:
 
     def call(self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]) -> None:
         """Compute one instance into ``out_arrays``."""
+        self._run(*self._pointers(in_arrays, out_arrays))
+
+    def _pointers(
+        self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
+    ) -> tuple[list[int], list[int]]:
+        """Return the addresses of the arrays of a call, which must be those of the leaves."""
         sizes_in = [leaf.size for leaf in self.inputs]
         sizes_out = [leaf.size for leaf in self.outputs]
         given = checked_pointers("input", in_arrays, self._in_dtypes, sizes_in)
-        to = checked_pointers("output", out_arrays, self._out_dtypes, sizes_out)
-        self._run(given, to)
+        return given, checked_pointers("output", out_arrays, self._out_dtypes, sizes_out)
+
+    def bound(
+        self, in_arrays: Sequence[np.ndarray], out_arrays: Sequence[np.ndarray]
+    ) -> Callable[[], None]:
+        """Return ``f()``, which computes one instance with these arrays; it holds them."""
+        given, to = map(pointer_table, self._pointers(in_arrays, out_arrays))
+        held = (tuple(in_arrays), tuple(out_arrays))
+        self._scalar()
+
+        def run(_: object = held) -> None:
+            status = self._call(given, to)
+            if status:
+                self._finish(status)
+
+        return run
 
     def _run(self, given: Sequence[int], to: Sequence[int]) -> None:
         if self._single is None:

@@ -151,6 +151,40 @@ class Runs:
         rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
         self.offsets = np.cumsum([0, *rounded], dtype=np.int64)
 
+    def along(
+        self, key: int, rows: np.ndarray, done: np.ndarray
+    ) -> Callable[[int, np.ndarray, float, np.ndarray], None]:
+        """Return ``f(steps, items, sign, results)`` for one sequence, in memory that stays.
+
+        Its rows are the first ``steps`` of ``rows`` (s, width); ``done`` (1,) is moved on, and
+        results (m, n) of items (m,) are filled in.
+        """
+        width, size = self.kernel.inputs[0].size, self.kernel.outputs[0].size
+        places = np.zeros(1, np.int64)
+        given, where, behind = checked_pointers(
+            "run", (rows, places, done), _MOVING, (rows.size, 1, 1)
+        )
+        row_bytes, result_bytes = width * rows.itemsize, size * rows.itemsize
+        first = (self.address, self.shared or None, data_pointer(self.offsets), given)
+        keys = given + key * rows.itemsize
+        tables, room = 1 + len(self.offsets), int(self.offsets[-1]) + 1
+        function, lanes, kinds = _native(), self.lanes, _DTYPES[1:3]
+        held = (rows, places, done)
+
+        def run(
+            steps: int, items: np.ndarray, sign: float, results: np.ndarray, _: object = held
+        ) -> None:
+            total = len(items)
+            of_items, to = checked_pointers("run", (items, results), kinds, (total, total * size))
+            status = function(
+                *(*first, keys, of_items, to, where, behind, 1, steps, row_bytes, total),
+                *(result_bytes, tables, room, lanes, sign),
+            )
+            if status:
+                self.kernel._finish(status)
+
+        return run
+
     def bound(
         self, key: int, items: np.ndarray, sign: float, results: np.ndarray
     ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:

@@ -1,0 +1,227 @@
+"""Solves that are made again and again: from the arguments to the kernel, with little between.
+
+A first solve checks, flattens and looks up what it is given; that is a thousand Python calls,
+several times as long as many a solve takes. From the third solve on with the same function and
+options, and a state and arguments of the same structure, all that does not depend on their numbers
+is kept: the kernels, and arrays that their inputs lie in. Whatever is not quite usual (events,
+inputs, batches, values that are refused, functions that read something else than before) goes the
+ordinary way, with the same bits.
+
+Symbols: n numbers in a state, m output times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from archimedes import tree
+from archimedes.backends.registry import default_backend
+from archimedes.function.identity.states import State, changing_statics, state_of
+from archimedes.simulate.methods.stiffness import HITS
+from archimedes.simulate.solves.bound_solves import AtTimes, InRows, LastState, Solved, Start, Way
+from archimedes.simulate.solves.collectors import FEW
+from archimedes.simulate.solves.initial_values import Problem
+from archimedes.simulate.statuses import MANY_STEPS, message_of
+from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
+from archimedes.symbolic import is_tracing
+from archimedes.tree import is_struct
+from archimedes.tree.treedef import LEAF
+
+__all__ = ["Prepared", "Request", "request_of"]
+
+#: Solves that are kept ready; the oldest is forgotten. Before that, ordinary solves.
+KEPT, ORDINARY = 64, 2
+
+_NUMBERS, _SERIES = (float, int, np.float64), (np.ndarray, list, tuple)
+#: Arrays that kernels take as they are: of float64, int64 and bool.
+_KINDS = "".join(np.dtype(kind).char for kind in (np.float64, np.int64, np.bool_))
+
+_solves: OrderedDict[Hashable, Prepared | int] = OrderedDict()
+
+
+class Request(Start):
+    """What a user asks for, if it is of the kind that can be kept ready.
+
+    ``prepared`` is what solves it, None where it is solved the ordinary way.
+    """
+
+    __slots__ = ("func", "key", "kind", "prepared", "reads")
+
+    def __init__(
+        self, func: Any, kind: type[Way[Any]], key: Hashable, found: Prepared | int | None
+    ) -> None:
+        self.func, self.kind, self.key = func, kind, key
+        self.prepared: Prepared | None = None
+        #: What the function reads, where that is to be compared after an ordinary solve's.
+        self.reads: State | None = None
+        if isinstance(found, Prepared):
+            if found.reads.unchanged():
+                self.prepared = found
+            else:
+                _solves.pop(key, None)
+        elif found == ORDINARY - 1:
+            self.reads = state_of(func)
+
+    def remember(self, problem: Problem) -> None:
+        """Take note of a problem that was prepared for this; keep it ready if it comes again."""
+        count = _solves.get(self.key, 0)
+        if isinstance(count, Prepared) or count < 0:
+            return
+        count += 1
+        _solves[self.key] = count if count < ORDINARY else self._prepared(problem)
+        while len(_solves) > KEPT:
+            _solves.popitem(last=False)
+
+    def _prepared(self, problem: Problem) -> Prepared | int:
+        """Make a problem ready for more solves; -1 where that cannot be."""
+        kernels = problem.kernels
+        native, method = kernels.backend is default_backend(), kernels.plan.method
+        usual = native and kernels.single is kernels and kernels.plain and method.drive is None
+        given = tree.structure(problem.instances.args)
+        # Another thread may have changed what the function reads while the problem was made.
+        if self.reads is None or state_of(self.func) is not self.reads:
+            return ORDINARY - 1
+        if not usual or changing_statics({}, set(), (), given):
+            return -1
+        return Prepared(problem, self.reads, self.kind)
+
+
+def request_of(
+    func: Any,
+    t_span: Any,
+    x0: Any,
+    args: Any,
+    t_eval: Any,
+    final: bool,
+    settings: tuple[Any, ...],
+) -> Request | None:
+    """Return the request for a solve with these settings, None for those that are not kept.
+
+    ``final``: without ``t_eval`` the last state is wanted, not those after all steps.
+    """
+    if is_tracing() or type(t_span) is not tuple or len(t_span) != 2:
+        return None
+    outputs: type[Way[Any]] = LastState if final else InRows
+    if t_eval is not None:
+        if type(t_eval) not in _SERIES or (type(t_eval) is np.ndarray and t_eval.ndim != 1):
+            return None
+        outputs = AtTimes if len(t_eval) < FEW else InRows
+    given = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    kind = type(func)
+    if kind is MethodType and is_struct(type(func.__self__)):
+        # The struct of a bound method is an argument like others.
+        func, given = func.__func__, (func.__self__, *given)
+    elif kind is not FunctionType and kind is not MethodType:
+        return None
+    if type(x0) is np.ndarray:
+        leaves, structure = [x0], LEAF
+    elif type(x0) in _SERIES:
+        # Numbers make an array; lists of other things are rarely states.
+        if set(map(type, x0)) != {float}:
+            return None
+        leaves, structure = [np.array(x0)], LEAF
+    else:
+        leaves, structure = tree.flatten(x0)
+    numbers, of_numbers = tree.flatten(given) if given else ((), None)
+    forms = _forms_of([*leaves, *numbers])
+    begin, end = t_span
+    if forms is None or type(begin) not in _NUMBERS or type(end) not in _NUMBERS:
+        return None
+    if not (math.isfinite(begin) and math.isfinite(end)) or begin == end:
+        return None
+    # Functions and methods are found by identity.
+    key = (func, kind, settings, outputs, structure, of_numbers, forms)
+    try:
+        found = _solves.get(key)
+    except TypeError:
+        return None  # a setting that is no number or name, such as an array of tolerances
+    request = Request(func, outputs, key, found)
+    request.t_start, request.t_end = float(begin), float(end)
+    request.state, request.numbers = leaves, numbers
+    return request
+
+
+def _forms_of(leaves: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return what kernels know of numbers; None where there are other things among them."""
+    found: list[Any] = []
+    for leaf in leaves:
+        if type(leaf) is np.ndarray:
+            dtype = leaf.dtype
+            if dtype.char not in _KINDS or not dtype.isnative:
+                return None
+            found.append((dtype.char, leaf.shape))
+        elif type(leaf) in _NUMBERS:
+            found.append(type(leaf))
+        else:
+            return None
+    return tuple(found)
+
+
+class Prepared:
+    """A problem with all but its numbers made ready.
+
+    It holds for as long as what its function ``reads`` does not change.
+    """
+
+    def __init__(self, problem: Problem, reads: State, kind: type[Way[Any]]) -> None:
+        self.reads, self.most = reads, problem.max_steps
+        self.method, self.layout = problem.kernels.plan.method, problem.kernels.plan.layout
+        self.way = kind(problem)
+
+    def solve(self, request: Request, t_eval: Any) -> Solved | None:
+        """Solve for the states at ``t_eval``; without it, the last one or those after all steps.
+
+        None where something is to be refused, for the ordinary way to say what.
+        """
+        times = None
+        if t_eval is not None:
+            times = _times(t_eval, request.t_start, request.t_end)
+            if times is None:
+                return None
+        return self.way.solve(request, times)
+
+    def unpack(self, x: np.ndarray) -> Any:
+        """Return the tree of states (m, n)."""
+        shapes = self.layout.shapes
+        if self.layout.is_array:
+            return x if len(shapes[0]) == 1 else x.reshape(len(x), *shapes[0])
+        pairs = zip(self.way.spans, shapes)
+        leaves = [x[:, span].reshape(len(x), *shape) for span, shape in pairs]
+        return self.layout.treedef.unflatten(leaves)
+
+    def trajectory(self, found: Solved) -> Trajectory:
+        """Return the trajectory of a solve."""
+        end, method = found.end, self.method
+        looks = end.hits >= HITS and end.accepted >= MANY_STEPS
+        stats = {"method": method.name, "steps": end.accepted, "rejected": end.rejected}
+        return assembled(
+            t=found.t,
+            x=self.unpack(found.x),
+            u=None,
+            y=None,
+            status=end.status,
+            message=message_of(end.status, end.reached, self.most, method.stiff, looks),
+            stats=stats | end.counts,
+            dense=found.dense,
+            events=None,
+        )
+
+
+def _times(t_eval: Any, start: float, end: float) -> np.ndarray | None:
+    """Return output times in the span, in its direction; None for those to be refused."""
+    try:
+        times = np.ascontiguousarray(t_eval, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if times.ndim != 1 or not len(times):
+        return None
+    along, low, high = (times, start, end) if end > start else (times[::-1], end, start)
+    # Sorted times lie in the span if the first and the last do; nan is never sorted.
+    within = low <= along.item(0) and along.item(-1) <= high
+    return times if within and np.logical_and.reduce(along[:-1] <= along[1:]) else None
