@@ -148,10 +148,18 @@ def test_unstable_modes_that_cost_nothing_are_stabilised(ours, theirs):
         np.testing.assert_allclose(ours(A, B, Q, R), theirs(A, B, Q, R), rtol=1e-9, atol=1e-9)
 
 
-def test_modes_on_the_limit_of_stability_that_cost_nothing():
-    """Rounding decides there: zero to the root of the precision."""
-    for solve, a in ((solve_care, 0.0), (solve_dare, 1.0)):
-        np.testing.assert_allclose(solve([[a]], [[1.0]], [[0.0]], [[1.0]]), 0.0, atol=1e-7)
+@pytest.mark.parametrize("b", [1e-3, 1.0, 1e6])
+def test_modes_on_the_limit_of_stability_that_cost_nothing(b):
+    """X = 0 leaves them there: no solution stabilises them."""
+    one = np.eye(1)
+    for solve, a in ((solve_care, 0.0), (solve_dare, 1.0), (solve_dare, -1.0)):
+        with pytest.raises(np.linalg.LinAlgError, match="on the limit of stability, and Q gives"):
+            solve(a * one, b * one, 0.0 * one, one)
+        assert np.isnan(arc.compile(solve)(a * one, b * one, 0.0 * one, one)).all()
+    # However little they cost, there is one: X = sqrt(q r) / b.
+    for q in (1e-3, 1e-20, 1e-200):
+        X = solve_care(0.0 * one, b * one, q * one, one)
+        np.testing.assert_allclose(X, np.sqrt(q) / b, rtol=1e-14)
 
 
 def test_modes_that_cannot_be_stabilised_are_refused():

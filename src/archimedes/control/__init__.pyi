@@ -9,11 +9,11 @@ from archimedes.control.blocks.scheduling import schedule_gains as schedule_gain
 from archimedes.control.linear.balancing import Reduced as Reduced
 from archimedes.control.linear.balancing import balanced_truncation as balanced_truncation
 from archimedes.control.linear.balancing import gramians as gramians
-from archimedes.control.linear.balancing import solve_dlyap as solve_dlyap
-from archimedes.control.linear.balancing import solve_lyap as solve_lyap
 from archimedes.control.linear.discretization import discretize_linear as discretize_linear
 from archimedes.control.linear.frequencies import FrequencyResponse as FrequencyResponse
 from archimedes.control.linear.frequencies import frequency_response as frequency_response
+from archimedes.control.linear.lyapunov import solve_dlyap as solve_dlyap
+from archimedes.control.linear.lyapunov import solve_lyap as solve_lyap
 from archimedes.control.linear.mode_tables import Mode as Mode
 from archimedes.control.linear.mode_tables import ModeTable as ModeTable
 from archimedes.control.linear.mode_tables import modes as modes

@@ -8,6 +8,7 @@ import numpy as np
 
 from archimedes.errors import ShapeDtypeError, explained
 from archimedes.function import array, holds_traced
+from archimedes.function.matrix_balancing import diagonal_units, in_units
 
 __all__ = ["check_positive", "matrix", "real_numbers", "symmetric_matrix", "vector"]
 
@@ -81,7 +82,7 @@ def symmetric_matrix(
     if eigenvalues == "any":
         return found
     least = np.min(np.linalg.eigvalsh(found), initial=np.inf)
-    if eigenvalues == "positive" and not least > 0.0:
+    if eigenvalues == "positive" and not _is_definite(found):
         raise ValueError(
             explained(
                 "weight",
@@ -98,6 +99,14 @@ def symmetric_matrix(
             )
         )
     return found
+
+
+def _is_definite(M: np.ndarray) -> bool:
+    """Whether a symmetric matrix is positive definite, whatever the units of its rows."""
+    if not np.all(np.diagonal(M) > 0.0):
+        return False
+    units = 1.0 / diagonal_units(M)
+    return bool(np.min(np.linalg.eigvalsh(in_units(M, units, units)), initial=np.inf) > 0.0)
 
 
 def check_positive(value: Any, name: str) -> None:

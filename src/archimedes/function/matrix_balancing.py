@@ -21,7 +21,7 @@ from archimedes.function.control_flow.loops import while_loop
 from archimedes.function.derivatives.custom_rules import stop_gradient
 from archimedes.symbolic.core.traced_content import holds_traced
 
-__all__ = ["balancing_units", "repeat_while"]
+__all__ = ["balancing_units", "diagonal_units", "in_units", "repeat_while"]
 
 #: Most changes of a unit for each state.
 CHANGES = 20
@@ -66,6 +66,31 @@ def balancing_units(a: Any) -> Any:
     with np.errstate(all="ignore"):
         units, _ = repeat_while(unbalanced, change, (start, powers(start)), CHANGES * n)
     return units
+
+
+def diagonal_units(m: Any) -> Any:
+    """Return units s (n,), powers of two, in which the diagonal of m_ij / (s_i s_j) is near one.
+
+    It is between 1/2 and 2 then; where it is not above zero the unit is 1. Units are constants to
+    derivatives.
+
+    >>> diagonal_units(np.diag([4e6, 0.0, 1e-6]))
+    array([2.04800000e+03, 1.00000000e+00, 9.76562500e-04])
+    """
+    diagonal = np.diagonal(stop_gradient(m))
+    above = diagonal > 0.0
+    power = np.rint(0.5 * np.log2(np.where(above, diagonal, 1.0)))
+    return np.ldexp(np.ones_like(diagonal), power.astype(np.int64))
+
+
+def in_units(m: Any, rows: Any, columns: Any) -> Any:
+    """Return m_ij rows_i columns_j: a matrix whose rows and columns are multiplied by units.
+
+    >>> in_units(np.ones((2, 2)), np.array([1.0, 2.0]), np.array([1.0, 3.0]))
+    array([[1., 3.],
+           [2., 6.]])
+    """
+    return m * rows[:, None] * columns
 
 
 def repeat_while(

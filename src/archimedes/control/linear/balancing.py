@@ -1,8 +1,6 @@
-"""Lyapunov equations by doubling, Gramians, and balanced truncation.
+"""Gramians, and balanced truncation.
 
-Doubling: X = sum of F^k Q F'^k over all k is reached in steps X <- X + F X F', F <- F F (R. Smith,
-"Matrix equation XA + BX = C", SIAM J. Appl. Math. 16, 1968); a Cayley transform makes it serve
-continuous time. Truncation by square roots: M. Safonov, R. Chiang, IEEE Trans. AC 34, 1989.
+Truncation by square roots: M. Safonov, R. Chiang, IEEE Trans. AC 34, 1989.
 """
 
 from __future__ import annotations
@@ -11,73 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.control.linear.lyapunov import solve_dlyap, solve_lyap
 from archimedes.control.linear.state_space import StateSpace
-from archimedes.control.matrix_checks import matrix, symmetric_matrix
-from archimedes.function import holds_traced, scan, stop_gradient
+from archimedes.function import holds_traced
+from archimedes.function.matrix_balancing import diagonal_units, in_units
 
-__all__ = ["Reduced", "balanced_truncation", "gramians", "solve_dlyap", "solve_lyap"]
-
-#: Doublings: spectral radii up to 1 - 1e-8 have died away after them.
-DOUBLINGS = 32
-
-
-def solve_dlyap(A: Any, Q: Any) -> Any:
-    """Return X (n, n) of A X A' - X + Q = 0, for a stable A (n, n) and a symmetric Q.
-
-    With derivatives, in recorded code; an unstable A raises LinAlgError, and is nan there.
-
-    >>> solve_dlyap([[0.5]], [[3.0]])
-    array([[4.]])
-    """
-    A, Q = _checked(A, Q)
-    return _answer(_doubled(A, Q), "all eigenvalues of A must be inside the unit circle")
-
-
-def solve_lyap(A: Any, Q: Any) -> Any:
-    """Return X (n, n) of A X + X A' + Q = 0; as `solve_dlyap`, for continuous time.
-
-    >>> solve_lyap([[-1.0]], [[4.0]]).round(12)
-    array([[2.]])
-    """
-    A, Q = _checked(A, Q)
-    eye = np.eye(A.shape[0])
-    # Any positive pole will do: of the size of A's eigenvalues few steps are needed.
-    held = stop_gradient(A)
-    pole = np.sqrt(np.sum(held * held) / A.shape[0])
-    pole = np.where(pole > 0.0, pole, 1.0)
-    need = "all eigenvalues of A must have negative real parts"
-    try:
-        left = np.linalg.inv(pole * eye - A)
-    except np.linalg.LinAlgError:  # the pole is an eigenvalue, which is not stable then
-        raise np.linalg.LinAlgError(f"no solution: {need}") from None
-    F = left @ (pole * eye + A)
-    return _answer(_doubled(F, 2.0 * pole * (left @ Q @ left.T)), need)
-
-
-def _checked(A: Any, Q: Any) -> tuple[Any, Any]:
-    n = matrix(A, "A").shape[0]
-    return matrix(A, "A", n, n), symmetric_matrix(Q, "Q", n)
-
-
-def _doubled(F: Any, X: Any) -> Any:
-    def double(carry: Any, _: Any) -> Any:
-        F, X = carry
-        X = X + F @ X @ F.T
-        return (F @ F, 0.5 * (X + X.T)), None
-
-    with np.errstate(all="ignore"):
-        (F, X), _ = scan(double, (F, X), length=DOUBLINGS)
-        return np.where(np.max(np.abs(F)) < 1e-16, X, np.nan)
-
-
-def _answer(X: Any, need: str) -> Any:
-    if not holds_traced(X) and np.any(np.isnan(X)):
-        raise np.linalg.LinAlgError(f"no solution: {need}")
-    return X
+__all__ = ["Reduced", "balanced_truncation", "gramians"]
 
 
 def gramians(system: StateSpace) -> tuple[Any, Any]:
     """Return the Gramians (n, n) of controllability and observability of a stable system.
+
+    Its states may be stiff and in any units; see `solve_lyap`.
 
     >>> lag = StateSpace([[-1.0]], [[2.0]], [[1.0]], [[0.0]])
     >>> gramians(lag)[0].round(12)
@@ -150,6 +93,7 @@ def balanced_truncation(system: StateSpace, order: int) -> Reduced:
 
 
 def _root(M: Any) -> Any:
-    """Return S with S S' = M, for M that may be singular."""
-    values, vectors = np.linalg.eigh(M)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    """Return S with S S' = M, for M that may be singular and whose states may be in any units."""
+    units = diagonal_units(M)
+    values, vectors = np.linalg.eigh(in_units(M, 1.0 / units, 1.0 / units))
+    return units[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.control.linear.riccati import care, dare
+from archimedes.control.linear.riccati import care, dare, solve_definite
 from archimedes.control.linear.unreached_modes import ESTIMATOR
 from archimedes.control.matrix_checks import matrix, symmetric_matrix
 from archimedes.function import holds_traced
@@ -28,7 +28,7 @@ def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
     _check_cost(Q, R, N)
     X = care(A, B, Q, R, N)
     BX = matrix(B, "B").T @ X
-    return np.linalg.solve(matrix(R, "R"), BX if N is None else BX + matrix(N, "N").T), X
+    return solve_definite(matrix(R, "R"), BX if N is None else BX + matrix(N, "N").T), X
 
 
 def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
@@ -45,7 +45,7 @@ def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
     B = matrix(B, "B")
     BXA = B.T @ X @ matrix(A, "A")
     right = BXA if N is None else BXA + matrix(N, "N").T
-    return np.linalg.solve(matrix(R, "R") + B.T @ X @ B, right), X
+    return solve_definite(matrix(R, "R") + B.T @ X @ B, right), X
 
 
 def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
@@ -60,7 +60,7 @@ def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
     """
     A, C, R = _transposed(A, C, R)
     P = care(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R, words=ESTIMATOR)
-    return np.linalg.solve(R, C.T @ P).T, P
+    return solve_definite(R, C.T @ P).T, P
 
 
 def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
@@ -75,7 +75,7 @@ def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
     """
     A, C, R = _transposed(A, C, R)
     P = dare(A, C, symmetric_matrix(Q, "Q", A.shape[0], "not negative"), R, words=ESTIMATOR)
-    return np.linalg.solve(R + C.T @ P @ C, C.T @ P).T, P
+    return solve_definite(R + C.T @ P @ C, C.T @ P).T, P
 
 
 def _check_cost(Q: Any, R: Any, N: Any) -> None:

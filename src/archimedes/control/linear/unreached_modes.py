@@ -12,8 +12,8 @@ import numpy as np
 
 __all__ = ["ESTIMATOR", "REGULATOR", "Words", "no_solution"]
 
-#: Singular values below this part of the largest count as zero.
-RANK = 1e-9
+#: Singular values below this part of the largest are rounding, in balanced units.
+RANK = 1e-14
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Words:
 
     pair: str
     verb: str
+    reached: str
     remedy: str
     cost: str
 
@@ -29,12 +30,14 @@ class Words:
 REGULATOR = Words(
     "B",
     "reach",
+    "reached",
     "add an input that moves it, or leave it out of the model",
     "Q gives it no weight",
 )
 ESTIMATOR = Words(
     "C",
     "see",
+    "seen",
     "measure something that shows it, or leave it out of the model",
     "Q gives it no noise, so that its gain dies away",
 )
@@ -43,7 +46,10 @@ ESTIMATOR = Words(
 def no_solution(
     A: np.ndarray, B: np.ndarray, Q: np.ndarray, discrete: bool, words: Words
 ) -> np.linalg.LinAlgError:
-    """Return the error of an equation without a stabilising solution, which names a mode."""
+    """Return the error of an equation without a stabilising solution, which names a mode.
+
+    A, B and Q are in balanced units.
+    """
     text = (
         f"found no stabilising solution: {words.pair} must {words.verb} every mode of A that is "
         "not stable"
@@ -62,8 +68,10 @@ def no_solution(
                 f"of stability, and {words.cost}: give its states some"
             )
     return np.linalg.LinAlgError(
-        f"{text}, and no weight may be so negative that it rewards a mode; or the closed loop is "
-        "so near the limit of stability that rounding decides: scale the weights"
+        f"found no stabilising solution in double precision. {words.pair} does {words.verb} every "
+        "mode of A that is not stable; but either a weight is so negative that it rewards a mode, "
+        f"or some mode is so weakly {words.reached}, or so near the limit of stability with so "
+        "little weight, that rounding decides: change the weights, or leave the mode out"
     )
 
 
