@@ -75,6 +75,7 @@ class Interpreter(Backend):
     """The reference that every other backend must equal bit for bit."""
 
     name = "interpreter"
+    reads_tables_in_place = True
 
     def build(self, program: Program) -> Kernel:
         """Return the program as it is."""

@@ -202,6 +202,9 @@ class Backend(ABC):
     arrays: Arrays = HOST
     #: How many solves it wants to have together.
     sizes: GroupSizes = GroupSizes()
+    #: Whether its kernels read the tables of a program where they lie, at each call anew. If not,
+    #: programs have no live tables (``graph.digests.live_table``).
+    reads_tables_in_place: bool = False
 
     @abstractmethod
     def build(self, program: Program) -> Kernel:

@@ -30,6 +30,7 @@ __all__ = [
     "reference_backend",
     "register",
     "resolved",
+    "runs_in_place",
     "unregister",
 ]
 
@@ -176,6 +177,13 @@ def home_of(leaves: Sequence[Any], names: Sequence[str]) -> Backend | None:
         raise _mixed([(names[k], _kind(home)) for home, k in found.items()], found)
     home = next(iter(found), None)
     return home if isinstance(home, Backend) else None
+
+
+def runs_in_place(name: str, leaves: Sequence[Any]) -> bool:
+    """Return whether a call with these leaves runs on a backend that reads tables in place."""
+    if not get_backend(name).reads_tables_in_place:
+        return False
+    return not _met_others or all(backend_of(leaf) is None for leaf in leaves)
 
 
 #: Stands for all backends that compute with NumPy's arrays.

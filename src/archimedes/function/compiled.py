@@ -117,7 +117,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
                 result = fast(*args)
                 if result is not NotImplemented:
                     return result
-        leaves, recording, tiers = self.lookup(args, kwargs)
+        leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
         if tiers is not None and not has_traced(leaves):
             tiers = tiers.where(leaves, recording.names)
             result = tiers(leaves)
@@ -134,7 +134,7 @@ class Compiled(RecordedFunction, Generic[P, R]):
                     return out
         from archimedes.function.execution.outputs import result_arrays
 
-        leaves, recording, tiers = self.lookup(args, kwargs)
+        leaves, recording, tiers = self.lookup(args, kwargs, in_place=True)
         if tiers is None or has_traced(leaves):
             raise TraceError(
                 f"{self.name}: out= takes numbers; inside a recorded function there is nothing "

@@ -10,20 +10,30 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 from archimedes import tree
-from archimedes.backends.registry import check_backend, resolved
+from archimedes.backends.registry import check_backend, resolved, runs_in_place
+from archimedes.backends.work import operations
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
+from archimedes.function.identity.data_places import LivePlace
 from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
 from archimedes.function.identity.hosts import collecting, note_hosts
 from archimedes.function.identity.reads import Walk
-from archimedes.function.identity.states import Identity, State, changing_statics
+from archimedes.function.identity.states import (
+    Identity,
+    State,
+    changing_statics,
+    is_read_in_place,
+    reading_in_place,
+    to_record,
+)
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.function.recording import Recording, record
 from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.program import origins
 from archimedes.symbolic import is_tracing
+from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.wide import loop_rules, wide_from
 from archimedes.symbolic.recorded.clocks import refuse_clocks
 from archimedes.tree.content import content_key
@@ -34,6 +44,8 @@ __all__ = ["RecordedFunction"]
 RECORDINGS = 64
 #: Recordings that ``explain`` tells about besides the last.
 LOGGED = 200
+#: How many operations more it may take to read arrays where they lie: a share, and a few.
+_MORE, _FEW = 1.02, 16
 
 
 class _UnderWay(threading.local):
@@ -81,7 +93,9 @@ class RecordedFunction(ShortcutHolder):
         self.identity = (
             watch
             if isinstance(watch, Identity)
-            else Identity((function,) if watch is None else watch, freeze)
+            else Identity((function,), freeze, reads_in_place=True)
+            if watch is None
+            else Identity(watch, freeze)
         )
         #: What makes the recording for bound arguments, if the function need not be called.
         self.recorded_by: Callable[[dict[str, Any]], Recording] | None = None
@@ -93,24 +107,34 @@ class RecordedFunction(ShortcutHolder):
         self._lock = threading.Lock()
         self._log: list[str] = []
 
-    def lookup(self, args: Any, kwargs: Any) -> tuple[list[Any], Recording, Tiers | None]:
+    def lookup(
+        self, args: Any, kwargs: Any, in_place: bool = False
+    ) -> tuple[list[Any], Recording, Tiers | None]:
         """Return the leaves of the arguments, the recording for them (made if needed), its tiers.
 
-        Tiers are None for a recording that holds values of an enclosing one.
+        Tiers are None for a recording that holds values of an enclosing one. ``in_place``: it may
+        read large arrays where they lie. Only what is run at once may, or what knows which they
+        are: others keep recordings under the content of all that is read.
         """
-        return self._specialisation(self.signature.bind(args, kwargs))
+        in_place = in_place and not is_tracing()
+        return self._specialisation(self.signature.bind(args, kwargs), in_place)
 
     def recording_of(self, values: dict[str, Any]) -> Recording:
         """Return the recording used for arguments as the signature binds them."""
-        return self._specialisation(values)[1]
+        return self._specialisation(values, is_read_in_place(self.identity))[1]
 
-    def _specialisation(self, values: dict[str, Any]) -> tuple[list[Any], Recording, Tiers | None]:
+    def _specialisation(
+        self, values: dict[str, Any], in_place: bool
+    ) -> tuple[list[Any], Recording, Tiers | None]:
         static = self.signature.fixed(values)
         dynamic = {k: v for k, v in values.items() if k not in static} if static else values
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
         specs = describe_leaves(leaves, treedef, list(dynamic))
         fixed = tuple(content_key(values[k]) for k in values if k in static) if static else ()
-        state = self.identity.current(changing_statics(values, static, specs, treedef))
+        statics = changing_statics(values, static, specs, treedef)
+        in_place = in_place and self.recorded_by is None and runs_in_place(self.backend, leaves)
+        current = self.identity.current_in_place if in_place else self.identity.current
+        state = current(statics)
         # A recording made inside a trace may hold its values: those are not kept.
         key = (treedef, specs, tuple(values), fixed, state.key, loop_rules())
         # Nor is one that was made to know its lines, which costs more.
@@ -119,7 +143,13 @@ class RecordedFunction(ShortcutHolder):
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
             with collecting() as hosts:
-                recording = self._record_once(key, values, dynamic, state)
+                if state.live:
+                    plain = self._specialisation(values, False)
+                    recording = self._record_in_place(key, values, dynamic, state, plain[1])
+                    if recording is None:
+                        return plain
+                else:
+                    recording = self._record_once(key, values, dynamic, state)
             if recording.captured or origins.find is not None:
                 return leaves, recording, None
             if self.identity.learn(hosts):
@@ -154,6 +184,31 @@ class RecordedFunction(ShortcutHolder):
         finally:
             _under_way.marks.discard(mark)
 
+    def _record_in_place(
+        self, key: Any, values: Any, dynamic: Any, state: State, plain: Recording
+    ) -> Recording | None:
+        """Record with large arrays where they lie; None where their values are needed.
+
+        They are where nothing can be recorded without them, or where it takes more operations than
+        the ``plain`` recording: what is computed of such arrays alone is computed once if they are
+        constants.
+        """
+        if self.identity.current_in_place(state.statics) is not state:
+            return None  # the plain recording has shown more about the function: the next call
+        recording = None
+        try:
+            with attempt(), reading_in_place(self.identity, state):
+                recording = self._record_once(key, values, dynamic, state)
+        except Exception:
+            # What went wrong did so for want of values: with them it has been recorded.
+            recording = None
+        if recording is not None and self.identity.reads_in_place:
+            limit = _MORE * operations(plain.blocks) + _FEW
+            if recording.outs == plain.outs and operations(recording.blocks) <= limit:
+                return recording
+        self.identity.reads_in_place = False
+        return None
+
     def _record_again(
         self, first: Recording, added: Any, values: Any, dynamic: Any, key: Any, state: State
     ) -> Recording:
@@ -170,7 +225,8 @@ class RecordedFunction(ShortcutHolder):
         if not self.identity.frozen:
             # Iterators and generators may have moved since they were found.
             positions = [place.fresh() for place in state.positions]
-            return [*state.places, *positions], again, self.lenient
+            arrays = [place.content() for place in state.places if isinstance(place, LivePlace)]
+            return [*state.places, *positions, *arrays], again, self.lenient
         try:
             seen = again()
         except TraceError:  # too much to look at, which is why it is frozen
@@ -183,7 +239,8 @@ class RecordedFunction(ShortcutHolder):
     ) -> tuple[Recording, Tiers]:
         with self._lock:
             if key not in self._cache:
-                why = reason_to_record(self.name, key, list(self._cache), names, state.reason)
+                earlier, live = list(self._cache), bool(state.live)
+                why = reason_to_record(self.name, key, earlier, names, state.reason, live)
                 self._log = [*self._log[-LOGGED:], why]
                 graph = in_mode(recording.blocks, self.numerics)
                 tiers = Tiers(
@@ -205,7 +262,7 @@ class RecordedFunction(ShortcutHolder):
 
         names = [p for name, sub in zip(dynamic, treedef.children) for p in sub.paths(name)]
         with nullcontext() if self.loops_from is None else wide_from(self.loops_from):
-            recording = record(self.function, specs, build, names)
+            recording = record(to_record(self.identity, self.function), specs, build, names)
         if self.return_names is not None:
             self._check_names(recording)
         return recording

@@ -13,10 +13,13 @@ from archimedes.graph.regions import Nest
 __all__ = ["reason_to_record"]
 
 
-def reason_to_record(name: str, key: Any, earlier: list[Any], names: list[str], read: str) -> str:
+def reason_to_record(
+    name: str, key: Any, earlier: list[Any], names: list[str], read: str, in_place: bool = False
+) -> str:
     """Say in one line why a call was recorded: what differs from the nearest earlier one.
 
-    ``read`` is what differs among what the function reads.
+    ``read`` is what differs among what the function reads; ``in_place``: it reads arrays where
+    they lie, and was recorded with their values before.
     """
     treedef, specs, _, fixed, state, rules = key
     text = f"{name}({', '.join(_describe(treedef, specs, names))})"
@@ -34,6 +37,8 @@ def reason_to_record(name: str, key: Any, earlier: list[Any], names: list[str], 
         return f"{text}: loops are made by other rules: {rules}, not {nearest[5]}"
     if read and any(k[3] == fixed and k[4] != state for k in same_tree):
         return f"{text}: {read} has changed"
+    if in_place:
+        return f"{text}: large captured arrays are read where they lie"
     return f"{text}: another value of a static argument"
 
 

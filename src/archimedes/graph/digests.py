@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import struct
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,15 @@ from archimedes.hashing import blake2b
 if TYPE_CHECKING:
     from archimedes.graph.program import Graph
 
-__all__ = ["LONG_TABLE", "constant_key", "frozen", "hashed", "table_digest"]
+__all__ = [
+    "LONG_TABLE",
+    "constant_key",
+    "frozen",
+    "hashed",
+    "is_live",
+    "live_table",
+    "table_digest",
+]
 
 #: Tables of so many entries are data: machine code is the same whatever they hold.
 LONG_TABLE = 16
@@ -32,6 +42,42 @@ def constant_key(value: Any, dtype: int) -> tuple[Any, ...]:
 _known: dict[int, tuple[weakref.ref[np.ndarray], str]] = {}
 
 
+#: What names live tables: no other process has the first part.
+_process, _numbers = os.urandom(16).hex(), itertools.count()
+_LIVE = "live"
+
+
+def live_table(array: np.ndarray) -> np.ndarray:
+    """Return the memory of a contiguous array as a table that programs read as it then is.
+
+    Two such tables are never equal, nor is anything assumed about their content: whoever looks
+    for the values of constants finds none here.
+
+    >>> a = np.zeros(3)
+    >>> table = live_table(a)
+    >>> a[1] = 7.0
+    >>> table, is_live(table), is_live(frozen(a, a.dtype))
+    (array([0., 7., 0.]), True, False)
+    """
+    table = array.view()
+    table.shape = (array.size,)
+    table.flags.writeable = False
+    return _named(table, f"{_LIVE} {_process} {next(_numbers)}")
+
+
+def is_live(table: np.ndarray) -> bool:
+    """Return whether a table is the memory of an array that may change."""
+    known = _known.get(id(table))
+    return known is not None and known[0]() is table and known[1].startswith(_LIVE)
+
+
+def _named(table: np.ndarray, digest: str) -> np.ndarray:
+    """Keep the digest of a table as long as the table is there."""
+    key = id(table)
+    _known[key] = weakref.ref(table, lambda _: _known.pop(key, None)), digest
+    return table
+
+
 def frozen(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return a table as a contiguous array of a dtype that nobody changes, its digest at hand.
 
@@ -44,9 +90,7 @@ def frozen(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return table
     made = np.array(table, dtype=dtype, order="C")
     made.flags.writeable = False
-    digest, key = table_digest(made), id(made)
-    _known[key] = weakref.ref(made, lambda _: _known.pop(key, None)), digest
-    return made
+    return _named(made, table_digest(made))
 
 
 def table_digest(table: np.ndarray) -> str:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.errors import GraphError
-from archimedes.graph.digests import LONG_TABLE, constant_key, frozen, hashed, table_digest
+from archimedes.graph.digests import (
+    LONG_TABLE,
+    constant_key,
+    frozen,
+    hashed,
+    is_live,
+    table_digest,
+)
 from archimedes.graph.dtypes import B8, DTYPES, F32, F64, I64, block_type, item_type, length_of
 from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program_nodes import Nodes, origins
@@ -177,6 +184,8 @@ class Graph(Nodes):
         """Return ``table[clip(index, 0, len(table) - 1)]`` for a constant 1-D table."""
         table = np.ascontiguousarray(table)
         index = self.node_of(index)
+        if is_live(table):
+            return self.element(self.block(table), index)
         if index in self.value:
             at = min(max(self.value[index], 0), len(table) - 1)
             return int(self.constants(table[at : at + 1])[0])
@@ -209,6 +218,13 @@ class Graph(Nodes):
         dtype, number = self._table(table)
         return self._shared(BLOCK, -1, number, block_type(dtype, len(table)))
 
+    def constant_table(self, block: int) -> np.ndarray | None:
+        """Return the table that a block is, if its content is known: that of live ones is not."""
+        if self.op[block] != BLOCK:
+            return None
+        table = self.tables[self.b[block]]
+        return None if is_live(table) else table
+
     def first_reference(self, block: int) -> int:
         """Return the reference to the first element of a block; the others follow it."""
         first = self.first_references.get(block)
@@ -235,8 +251,9 @@ class Graph(Nodes):
         at = self.value.get(index)
         if at is not None:
             at = min(max(at, 0), length_of(self.dtype[block]) - 1)
-            if self.op[block] == BLOCK:
-                return int(self.constants(self.tables[self.b[block]][at : at + 1])[0])
+            table = self.constant_table(block)
+            if table is not None:
+                return int(self.constants(table[at : at + 1])[0])
             if self.op[block] == OUT:
                 found = self.regions[self.a[block]].element(self, self.b[block], at)
                 if found is not None:

@@ -138,6 +138,7 @@ class LLVM(Backend):
     """Native code for this machine's CPUs."""
 
     name = "llvm"
+    reads_tables_in_place = True
 
     def build(self, program: Program) -> Kernel:
         """Compile, or read from the cache."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
 from archimedes.backends.cpus import check_threads
-from archimedes.backends.registry import check_backend
+from archimedes.backends.registry import check_backend, runs_in_place
 from archimedes.errors import TraceError
 from archimedes.function.batching.batch_axes import (
     check_axes,
@@ -95,7 +95,8 @@ class Batched(ShortcutHolder, Generic[P, R]):
         sample = treedef.unflatten(
             [leaf if axis is None else instance(leaf) for leaf, axis in zip(leaves, axes)]
         )
-        _, recording, tiers = self.compiled.lookup(sample, kwargs)
+        in_place = runs_in_place(self.backend or self.compiled.backend, leaves)
+        _, recording, tiers = self.compiled.lookup(sample, kwargs, in_place)
         every, batched = self._line_up(sample, kwargs, leaves, axes)
         if tiers is None or any_traced(args, kwargs):
             if out is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.identity.states import Identity
+from archimedes.function.identity.states import Identity, to_record
 from archimedes.function.leaf_specs import describe_leaves
 from archimedes.function.recording import Recording, leaf_ids, record
 from archimedes.function.signatures import Bound, Signature
@@ -84,7 +84,11 @@ class Derivative:
         self.compiled = function if isinstance(function, Compiled) else None
         self.what = what
         #: What counts as part of the function, see ``Compiled``; its derivatives share it.
-        self.watch = function.identity if isinstance(function, Compiled) else Identity((base,))
+        self.watch = (
+            function.identity
+            if isinstance(function, Compiled)
+            else Identity((base,), reads_in_place=True)
+        )
         self.freeze = isinstance(function, Compiled) and function.identity.frozen
         self.backend = function.backend if isinstance(function, Compiled) else None
         self.loops_from = function.loops_from if isinstance(function, Compiled) else None
@@ -136,7 +140,7 @@ class Derivative:
         def build(symbols: list[Any]) -> Any:
             return self.signature.rebind(values, dict(zip(dynamic, treedef.unflatten(symbols))))
 
-        return record(self.function, specs, build)
+        return record(to_record(self.watch, self.function), specs, build)
 
     def _chosen(self, values: dict[str, Any]) -> list[str]:
         """Return the names of the arguments to differentiate in; ``argnums`` counts positions."""

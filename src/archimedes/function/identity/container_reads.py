@@ -13,7 +13,9 @@ from archimedes.function.identity.data_places import (
     ContentPlace,
     DictPlace,
     ListPlace,
+    LivePlace,
 )
+from archimedes.function.identity.live_arrays import may_be_live
 from archimedes.function.identity.object_parts import ordered_items
 from archimedes.function.identity.traversal import Same, Traversal
 from archimedes.symbolic import SymbolicArray
@@ -23,8 +25,10 @@ from archimedes.tree.content import content_key
 
 __all__ = [
     "open_array",
+    "open_content",
     "open_dict",
     "open_list",
+    "open_live",
     "open_number",
     "open_proxy",
     "open_recorded_array",
@@ -83,7 +87,23 @@ def open_number(walk: Traversal, value: Any, path: str) -> None:
 
 
 def open_array(walk: Traversal, value: np.ndarray, path: str) -> None:
-    """An array: its bytes and how they are laid out, or its objects."""
+    """An array: its bytes and how they are laid out, or its objects; later, if it may be live."""
+    if may_be_live(value):
+        walk.has_large = True
+        if walk.references is not None:
+            walk.live.append((value, path))
+            return
+    open_content(walk, value, path)
+
+
+def open_live(walk: Traversal, value: np.ndarray, path: str) -> None:
+    """An array whose numbers are read where they lie: which one it is."""
+    walk.found.append(LivePlace(path, value))
+    walk.add(value, "live", Same(value), value.dtype.str, value.shape)
+
+
+def open_content(walk: Traversal, value: np.ndarray, path: str) -> None:
+    """The bytes of an array and how they are laid out, or its objects."""
     plain = value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
     if plain.dtype.hasobject:
         walk.add(value, *[walk.token(v, path) for v in plain.ravel().tolist()])

@@ -25,6 +25,7 @@ __all__ = [
     "GeneratorPlace",
     "IteratorPlace",
     "ListPlace",
+    "LivePlace",
     "MovingPlace",
     "is_fixed",
 ]
@@ -147,6 +148,40 @@ def is_fixed(value: Any) -> bool:
             return False
         value = value.base
     return value is None or isinstance(value, bytes)
+
+
+class LivePlace(Place):
+    """Where an array lies whose numbers programs read there: only its form must stay."""
+
+    __slots__ = ("form", "value")
+
+    def __init__(self, path: str, value: np.ndarray) -> None:
+        self.path, self.value, self.form = path, value, self.now(value)
+
+    @staticmethod
+    def now(value: np.ndarray) -> tuple[Any, ...]:
+        """Return address, dtype, shape and strides."""
+        return value.ctypes.data, *_form(value)
+
+    def same(self) -> bool:
+        return self.now(self.value) == self.form
+
+    def check(self, writer: CheckWriter) -> None:
+        # NumPy refuses to move memory that another array, our table, refers to.
+        value, (_, dtype, shape, strides) = writer.name(self.value), self.form
+        writer.same(f"{value}.dtype", dtype)
+        writer.term(f"{value}.shape == {shape!r} and {value}.strides == {strides!r}")
+
+    def changes(self) -> Iterator[Change]:
+        if not self.same():
+            yield Change(f"the form of the array {self.path}", self.form, self.value)
+
+    def restore(self) -> None:
+        pass  # what it was has another shape, or other memory
+
+    def content(self) -> ArrayPlace:
+        """Return the place with its numbers as they are now: no recording may change them."""
+        return ArrayPlace(self.path, self.value, self.value.tobytes())
 
 
 class MovingPlace(Place):

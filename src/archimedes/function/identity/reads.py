@@ -37,8 +37,10 @@ import numpy as np
 
 from archimedes.function.identity.container_reads import (
     open_array,
+    open_content,
     open_dict,
     open_list,
+    open_live,
     open_number,
     open_proxy,
     open_recorded_array,
@@ -55,6 +57,7 @@ from archimedes.function.identity.function_reads import (
     open_partial,
     open_wrapper,
 )
+from archimedes.function.identity.live_arrays import reachable_by_name
 from archimedes.function.identity.object_reads import (
     open_class,
     open_fixed,
@@ -141,6 +144,20 @@ class Walk(Traversal):
         if isinstance(value, SymbolicArray):
             return open_traced_array
         return open_class if isinstance(value, type) else open_instance
+
+    def settle(self) -> None:
+        """Read arrays where they lie if every way to them can lead elsewhere while recording."""
+        found, self.live = self.live, []
+        counts = self.references or {}
+        candidates = [array for array, _ in found]
+        arrays, self.holders = reachable_by_name(candidates, self.objects, counts, self.hosts)
+        for value, path in found:
+            if any(value is a for a in arrays):
+                open_live(self, value, path)
+                self.live.append((value, path))
+            else:
+                open_content(self, value, path)
+        self.references = None
 
     @staticmethod
     def pickled(value: Any) -> Hashable:

@@ -11,13 +11,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from types import CodeType, MethodType
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from archimedes.errors import TraceError
 from archimedes.function.identity.checks import CheckWriter
 from archimedes.function.identity.data_places import MovingPlace
+from archimedes.function.identity.live_arrays import with_live_arrays
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.identity.places import Place
 from archimedes.function.identity.reads import Walk
@@ -32,8 +36,11 @@ __all__ = [
     "changing_statics",
     "content_of",
     "fingerprint",
+    "is_read_in_place",
+    "reading_in_place",
     "reads_traced",
     "state_of",
+    "to_record",
 ]
 
 #: States that a function keeps, and functions whose states are kept for ``fingerprint``.
@@ -61,7 +68,10 @@ class Fingerprint:
 class State:
     """What a function reads, as it was found: ``key`` by content, ``places`` to look again."""
 
-    __slots__ = ("check", "clocks", "key", "objects", "places", "positions", "reason", "statics")
+    __slots__ = (
+        *("check", "clocks", "has_large", "holders", "key", "live", "objects", "places"),
+        *("positions", "reason", "statics", "tables"),
+    )
 
     def __init__(self, key: Fingerprint, reason: str = "") -> None:
         self.key = key
@@ -73,6 +83,12 @@ class State:
         self.statics: tuple[Any, ...] = ()
         #: Whether the function can reach a clock.
         self.clocks = False
+        #: Whether it reads large arrays; those that are read where they lie, the functions on the
+        #: way to them, and their tables in programs.
+        self.has_large = False
+        self.live: list[np.ndarray] = []
+        self.holders: list[FunctionType] = []
+        self.tables: dict[int, np.ndarray] = {}
         #: The generated test that all places hold what they held, once it is worth its making.
         self.check: Callable[[], bool] | None = None
 
@@ -80,6 +96,8 @@ class State:
         """Take over where the same content was found now."""
         self.places, self.objects, self.statics = walk.places, walk.objects, statics
         self.positions, self.clocks = walk.positions, walk.clocks
+        self.has_large, self.holders = walk.has_large, walk.holders
+        self.live = [array for array, _ in walk.live]
         if self.check is not None:
             self.watch()
 
@@ -121,10 +139,21 @@ def _are_same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 class Identity:
     """The states of what one function reads; ``frozen``: it is taken as it was first found."""
 
-    __slots__ = ("_lock", "frozen", "hosts", "recent", "roots", "states")
+    __slots__ = (
+        *("_lock", "frozen", "hosts", "in_place", "reads_in_place", "recent", "roots"),
+        "states",
+    )
 
-    def __init__(self, roots: Sequence[Any], frozen: bool = False) -> None:
+    def __init__(
+        self, roots: Sequence[Any], frozen: bool = False, *, reads_in_place: bool = False
+    ) -> None:
         self.roots, self.frozen = tuple(roots), frozen
+        #: Whether recordings may read large arrays where they lie. Then there are two kinds of
+        #: states: those of all that is read by content, and, in another identity, those in which
+        #: such arrays are known by where they lie.
+        plain = bool(self.roots) and type(self.roots[0]) is FunctionType
+        self.reads_in_place = reads_in_place and plain and not frozen
+        self.in_place: Identity | None = None
         #: Code that recordings call back at run time: what it reads is not followed.
         self.hosts: frozenset[CodeType] = frozenset()
         self.states: OrderedDict[Any, State] = OrderedDict()
@@ -142,6 +171,22 @@ class Identity:
         """Look at everything that is read, frozen or not."""
         return Walk(self.roots, hosts=self.hosts, statics=statics)
 
+    def current_in_place(self, statics: tuple[Any, ...] = ()) -> State:
+        """Return the state that holds now, with large arrays where they lie if there are any."""
+        if not self.reads_in_place:
+            return self.current(statics)
+        if self.in_place is None:
+            state = self.current(statics)
+            if not state.has_large:
+                return state
+            self.in_place = _InPlace(self.roots)
+            self.in_place.hosts = self.hosts
+        state = self.in_place.current(statics)
+        if state.live:
+            return state
+        self.reads_in_place = False
+        return self.current(statics)
+
     def learn(self, hosts: set[CodeType]) -> bool:
         """Take note of host functions; tell whether some are new."""
         fresh = not hosts <= self.hosts
@@ -149,6 +194,8 @@ class Identity:
             self.hosts = self.hosts | hosts
             self.forget()
             _remember_hosts(self.roots, hosts)
+            if self.in_place is not None:
+                self.in_place.learn(hosts)
         return fresh
 
     def forget(self) -> None:
@@ -156,6 +203,8 @@ class Identity:
         with self._lock:
             self.states.clear()
             self.recent = ()
+        if self.in_place is not None:
+            self.in_place.forget()
 
     def current(self, statics: tuple[Any, ...] = ()) -> State:
         """Return the state that holds now; ``statics`` are arguments that count as well."""
@@ -191,6 +240,48 @@ class Identity:
             return ""
         changes = (c.what for p in last.places if not p.same() for c in p.changes())
         return next(changes, "")
+
+
+class _InPlace(Identity):
+    """States in which large arrays are known by where they lie."""
+
+    __slots__ = ()
+
+    def reads(self, statics: tuple[Any, ...] = ()) -> Walk:
+        return Walk(self.roots, hosts=self.hosts, statics=statics, live=True)
+
+
+class _Under(threading.local):
+    """The identities whose arrays are read where they lie in the recordings of this thread."""
+
+    def __init__(self) -> None:
+        self.way: list[tuple[Identity, State]] = []
+
+
+_under = _Under()
+
+
+@contextmanager
+def reading_in_place(identity: Identity, state: State) -> Iterator[None]:
+    """Have recordings made inside read the arrays of a state where they lie."""
+    _under.way.append((identity, state))
+    try:
+        yield
+    finally:
+        _under.way.pop()
+
+
+def is_read_in_place(identity: Identity) -> bool:
+    """Return whether a recording is under way that reads arrays of this identity in place."""
+    return any(mine is identity for mine, _ in _under.way)
+
+
+def to_record(identity: Identity, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what to call to record a function: itself, or with arrays where they lie."""
+    for mine, state in reversed(_under.way):
+        if mine is identity and function is identity.roots[0]:
+            return with_live_arrays(function, state.live, state.holders, state.tables)
+    return function
 
 
 def changing_statics(

@@ -84,7 +84,7 @@ class Traversal:
 
     __slots__ = (
         *("_again", "_known", "_queue", "clocks", "every", "found", "globals", "hosts", "names"),
-        "numbers",
+        *("has_large", "holders", "live", "numbers", "references"),
         *("objects", "positions", "spaces", "tokens", "traced", "waiting"),
     )
 
@@ -94,8 +94,16 @@ class Traversal:
         every: bool = False,
         hosts: frozenset[CodeType] = frozenset(),
         statics: Iterable[Any] = (),
+        live: bool = False,
     ) -> None:
         self.hosts = hosts
+        #: How often each object was met, by id, where arrays may be read where they lie; else None.
+        self.references: dict[int, int] | None = {} if live else None
+        #: Whether there are arrays large enough to be read where they lie.
+        self.has_large = False
+        #: These, and then those of them that are; the functions on the way to them.
+        self.live: list[tuple[np.ndarray, str]] = []
+        self.holders: list[FunctionType] = []
         self.numbers: dict[int, int] = {}
         self.objects: list[Any] = []
         self.tokens: list[Hashable] = []
@@ -142,6 +150,12 @@ class Traversal:
             self.waiting, self._again = [], False
             for space in spaces:
                 space.expand(self)
+            if self.live and not (self._queue or self.waiting or self._again):
+                self.settle()
+
+    def settle(self) -> None:
+        """Decide which large arrays are read where they lie, now that all references are known."""
+        raise NotImplementedError
 
     def follow(self, space: Space) -> None:
         """Take the names that count of an object with named parts."""
@@ -157,6 +171,8 @@ class Traversal:
             return (cls, value) if cls is not float and cls is not complex else content_key(value)
         if cls is tuple:
             return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
+        if self.references is not None:
+            self.references[id(value)] = self.references.get(id(value), 0) + 1
         number = self.numbers.get(id(value))
         if number is None:
             number = self.numbers[id(value)] = len(self.objects)

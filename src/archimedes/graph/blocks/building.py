@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from archimedes.graph.dtypes import DTYPES, I64, block_type, item_type, length_of
-from archimedes.graph.ops import BLOCK, CODES
+from archimedes.graph.ops import CODES
 from archimedes.graph.passes import inline
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.nest import PARTIALS, Nest
@@ -91,8 +91,7 @@ def loops(
 
 def _simple(g: Graph, i: int, read: Read) -> tuple[int, Read]:
     """Return what is read, and how: a table of equal entries is a number."""
-    if read is not None and g.op[i] == BLOCK:
-        table = g.tables[g.b[i]]
+    if read is not None and (table := g.constant_table(i)) is not None:
         rows = table.view(np.uint8).reshape(len(table), -1)
         if (rows == rows[0]).all():
             return int(g.constants(table[:1])[0]), None

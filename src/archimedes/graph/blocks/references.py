@@ -15,7 +15,6 @@ import numpy as np
 
 from archimedes.graph.blocks.building import loops, pack
 from archimedes.graph.dtypes import DTYPES, item_type, length_of
-from archimedes.graph.ops import BLOCK
 from archimedes.graph.program import FIRST_REFERENCE as FIRST
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.pack import Move
@@ -114,10 +113,11 @@ def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | 
         if at < 0:
             continue
         block = g.referenced[at]
-        if g.op[block] != BLOCK:
+        table = g.constant_table(block)
+        if table is None:
             return None
         mine = home == at
-        found[mine] = g.tables[g.b[block]][part[mine] - starts[at]]
+        found[mine] = table[part[mine] - starts[at]]
         left[mine] = False
     for k in np.flatnonzero(left).tolist():
         i = int(part[k])
@@ -148,7 +148,7 @@ def _in_blocks(g: Graph, ids: np.ndarray) -> int:
     home = np.searchsorted(np.array(g.reference_starts), ids.ravel(), side="right") - 1
     count = 0
     for at, times in zip(*np.unique(home[home >= 0], return_counts=True)):
-        if g.op[g.referenced[at]] != BLOCK:
+        if g.constant_table(g.referenced[at]) is None:
             count += int(times)
     return count
 
@@ -163,8 +163,7 @@ def literal_zeros(g: Graph, ids: np.ndarray) -> np.ndarray:
         mine = home == at
         if at < 0:
             found[mine] = [g.value.get(i) == 0 for i in flat[mine].tolist()]
-        elif g.op[g.referenced[at]] == BLOCK:
-            table = g.tables[g.b[g.referenced[at]]]
+        elif (table := g.constant_table(g.referenced[at])) is not None:
             found[mine] = table[flat[mine] - starts[at]] == 0
     return found.reshape(ids.shape)
 

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from archimedes.graph.program import CONST, Graph
 
 __all__ = [
     "Trace",
+    "attempt",
     "current_trace",
     "is_active",
     "is_internal",
@@ -172,6 +174,17 @@ class Trace:
                 self.captured.append(i)
             self._inner[i] = mine
         return mine
+
+
+@contextmanager
+def attempt() -> Iterator[None]:
+    """Let recordings under way go on after an error inside that somebody takes care of."""
+    before = [(trace, trace.refused) for trace in _stack.traces]
+    try:
+        yield
+    finally:
+        for trace, refused in before:
+            trace.refused = refused
 
 
 def current_trace() -> Trace:

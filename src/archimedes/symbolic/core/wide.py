@@ -17,7 +17,7 @@ import numpy as np
 from archimedes.graph.blocks.building import loops
 from archimedes.graph.blocks.references import FIRST, as_block, is_block_like, references, strided
 from archimedes.graph.dtypes import B8, I64, item_type
-from archimedes.graph.ops import BLOCK, CODES
+from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.reads import Affine, Read, row_major
 
@@ -157,10 +157,10 @@ class Reads:
             block, read = as_block(g, ids, dtype), Affine(0, row_major(ids.shape))
         else:
             block, read = part
-            if g.op[block] == BLOCK:
-                table = g.tables[g.b[block]]
-                if (table == table[0]).all() and not np.signbit(table).any():
-                    return self.body.const(table[0].item(), dtype)
+            table = g.constant_table(block)
+            is_one_number = table is not None and (table == table[0]).all()
+            if table is not None and is_one_number and not np.signbit(table).any():
+                return self.body.const(table[0].item(), dtype)
         places = [0] * len(self.shape)
         for axis, n, stride in zip(axes, ids.shape, read.strides):
             if n > 1:

@@ -4,7 +4,7 @@ Clocks are C functions, which Python reports to a thread's own profiling functio
 (``sys.setprofile``) just before it calls them; nothing is replaced, and other threads notice
 nothing. Being told of every call more than doubles the time of a recording, so that only those
 are watched whose functions can reach a clock: ``is_clock`` says what that is, to the walk over
-what a function reads. See docs/decisions/068-clocks.md.
+what a function reads. See docs/decisions/017-random-numbers.md.
 """
 
 from __future__ import annotations
