@@ -273,3 +273,23 @@ def test_parameters_of_any_size():
     found = lm_solve(lambda p: np.array([1e8 * p[0] - 1.0, 1e-8 * p[1] - 1.0]), [0.0, 0.0])
     assert found.success, found.message
     np.testing.assert_allclose(found.x, [1e-8, 1e8], rtol=1e-6)
+
+
+def test_slopes_that_jump_are_passed():
+    """A piecewise linear system, solved on another piece than that of the point where it stalls."""
+    rng = np.random.default_rng(53)
+    A, B, kinks = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=3)
+    found = least_squares(lambda x: A @ x + 3.0 * B @ np.maximum(x - kinks, 0.0) - 1.0, np.zeros(3))
+    assert found.success, found.message
+    left = A @ found.x + 3.0 * B @ np.maximum(found.x - kinks, 0.0) - 1.0
+    np.testing.assert_allclose(left, 0.0, atol=1e-12)
+
+
+def test_a_stalled_fit_stays_where_it_was_best():
+    """Where nothing helps behind the kink, the point before it is returned, and no success."""
+    rng = np.random.default_rng(0)
+    A, B, kinks = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=3)
+    found = least_squares(lambda x: A @ x + 3.0 * B @ np.maximum(x - kinks, 0.0) - 1.0, np.zeros(3))
+    assert not found.success and found.status == LMStatus.STALLED
+    left = A @ found.x + 3.0 * B @ np.maximum(found.x - kinks, 0.0) - 1.0
+    assert found.cost == pytest.approx(0.5 * left @ left, rel=1e-12) and found.cost < 1.5

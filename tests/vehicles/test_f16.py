@@ -292,3 +292,38 @@ def test_dispersed_flights_are_one_batch():
     single = arc.compile(plane.dynamics, backend="llvm")
     for k, x in enumerate(states):
         np.testing.assert_array_equal(rates.motion.w_B[k], single(0.0, x, START).motion.w_B)
+
+
+def ahead(speed, alt):
+    v, rpy = np.array([speed, 0.0, 0.0]), np.array([0.0, 0.03, 0.0])
+    return FlightState(0.6, 0.0, alt, v, rpy, np.zeros(3))
+
+
+def test_trims_end_when_only_rounding_is_left(monkeypatch):
+    """Residuals of 1e-17 are terms that cancel: more steps would only shuffle their rounding."""
+    from archimedes.control.operation import balance
+
+    counts, search = [], balance.least_squares
+
+    def counted(*args, **options):
+        found = search(*args, **options)
+        counts.append(found.nfev)
+        return found
+
+    monkeypatch.setattr(balance, "least_squares", counted)
+    plane = load("f16")
+    for speed in (150.0, 200.0, 300.0):
+        start = ahead(speed, 3000.0)
+        assert trim(plane, start, F16.Input(0.15, -0.03), {"power": 10.0}).success
+    assert max(counts) < 30, counts
+
+
+def test_trims_go_on_behind_kinks_of_the_tables():
+    """At 380 m/s the search meets a slope that jumps; the throttle grows with the speed."""
+    plane, throttles = load("f16"), []
+    for speed in (350.0, 380.0, 390.0):
+        start = ahead(speed, 0.0)
+        found = trim(plane, start, F16.Input(0.15, -0.03), {"power": 10.0})
+        assert found.success, found.message
+        throttles.append(float(found.input.throttle))
+    assert np.all(np.diff(throttles) > 0.0) and throttles[-1] < 1.0

@@ -261,9 +261,41 @@ class _Search:
             flat = np.isfinite(self.cost) and self.cost > 0.0 and not np.any(self.J)
             if flat and self._probe(0.0) is None:
                 return LMStatus.FLAT
-            return self._iterate()
+            status = self._iterate()
+            return self._leap() if status is LMStatus.STALLED else status
         except KeyboardInterrupt:
             return LMStatus.INTERRUPTED
+
+    def _leap(self) -> LMStatus:
+        """Go on behind the kink at which a search has stalled, as long as that helps.
+
+        Slopes that jump, as those of a table that is read linearly, promise a gain that no short
+        step gives. The whole step of the linear model leads past the jump, and may raise the cost
+        at first (a watchdog: Chamberlain et al., Math. Programming Study 16, 1982).
+        """
+        status = LMStatus.STALLED
+        while status is LMStatus.STALLED:
+            held, stalled = (self.x, self.raw[0]), self.cost
+            try:
+                x = np.clip(self.x + self._whole_step(), self.problem.lower, self.problem.upper)
+                self._arrive(x, self.problem.value(x))
+                self.scale, self.mu, self.growth = np.zeros_like(x), self.first_mu, 2.0
+                status = self._iterate()
+            except KeyboardInterrupt:
+                status = LMStatus.INTERRUPTED
+            if not self.cost < 0.5 * stalled:
+                self._arrive(*held)
+                return status if status is LMStatus.INTERRUPTED else LMStatus.STALLED
+        return status
+
+    def _whole_step(self) -> np.ndarray:
+        """Return the step of the linear model without damping."""
+        free = self._free(self.J.T @ self.r)
+        sizes = np.linalg.norm(self.J[:, free], axis=0)
+        step = np.zeros_like(self.x)
+        whole = np.linalg.lstsq(self._unit_columns(free), self.r, rcond=None)[0]
+        step[free] = -whole / np.where(sizes > 0, sizes, 1.0)
+        return step
 
     def _iterate(self) -> LMStatus:
         while np.isfinite(self.cost) and np.all(np.isfinite(self.J)):
@@ -338,6 +370,7 @@ class _Search:
             cost = self.loss.of(r)
             predicted = -float(gradient @ step) - _half_square(self.J @ step)
             gained = self.cost - cost
+            short = self._is_short(step, free)
             if np.isfinite(cost) and gained > 0 and predicted > 0:
                 small_f = max(gained, predicted) <= ftol * self.cost
                 size = float(np.linalg.norm(self.scale * step))
@@ -349,7 +382,9 @@ class _Search:
                 self.mu, self.growth = max(self.mu, _LEAST_DAMPING), 2.0
                 if (small_f or small_x) and self._is_minimum(ftol):
                     return LMStatus(small_f + 2 * small_x)
-                return None
+                return LMStatus.ROUNDING_REACHED if short else None
+            if short:
+                return LMStatus.ROUNDING_REACHED
             if abs(gained) <= _EPS * self.cost and self._is_minimum(ftol):
                 return LMStatus.FTOL_REACHED
             if predicted <= _EPS * self.cost and abs(gained) <= ftol * self.cost:
@@ -421,13 +456,28 @@ class _Search:
         reach = count * _EPS * (np.abs(self.raw[1]) @ np.abs(self.x))
         return bool(np.all(np.abs(self.raw[0]) <= reach))
 
+    def _is_short(self, step: np.ndarray, free: np.ndarray) -> bool:
+        """Return whether a step, and the one without damping, is no more than the rounding of x.
+
+        What is left of the residuals is rounding then, also that of terms that do not depend on x.
+        """
+        sizes = np.linalg.norm(self.J, axis=0)
+        rounding = 4.0 * _EPS * float(np.linalg.norm(sizes * self.x))
+        if np.linalg.norm(sizes * step) > rounding:
+            return False
+        undamped = np.linalg.lstsq(self._unit_columns(free), self.r, rcond=None)[0]
+        return float(np.linalg.norm(undamped)) <= rounding
+
+    def _unit_columns(self, free: np.ndarray) -> np.ndarray:
+        """Return columns of J by what they are here: elsewhere they may have been much larger."""
+        sizes = np.linalg.norm(self.J[:, free], axis=0)
+        return self.J[:, free] / np.where(sizes > 0, sizes, 1.0)
+
     def _is_minimum(self, tolerance: float) -> bool:
         """Return whether the linear model, without damping, has no more to gain than this."""
         free = self._free(self.J.T @ self.r)
         if not np.all(np.isfinite(self.J)) or not np.any(free):
             return bool(np.all(np.isfinite(self.J)))
-        # Columns of size 1, by what they are here: elsewhere they may have been much larger.
-        sizes = np.linalg.norm(self.J[:, free], axis=0)
-        part = self.J[:, free] / np.where(sizes > 0, sizes, 1.0)
+        part = self._unit_columns(free)
         gain = _half_square(part @ np.linalg.lstsq(part, self.r, rcond=None)[0])
         return gain <= max(tolerance, 1e3 * _EPS) * self.cost
