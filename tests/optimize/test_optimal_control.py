@@ -157,8 +157,9 @@ def test_meshes_are_refined_where_the_error_is():
     steps = np.diff(fine.mesh)
     assert steps.max() > 1.9 * steps.min()
     # Nothing was recorded again for the other meshes.
-    (made,) = problem._made.values()
-    assert len(made._kernels["intervals"]["value 3"]._cache) == 1
+    kernels = fine.transcription._kernels["intervals"]
+    assert kernels is coarse.transcription._kernels["intervals"]
+    assert len(kernels["value 3"]._cache) == 1
 
 
 def test_path_and_boundary_constraints_parameters_and_arguments():
@@ -199,11 +200,49 @@ def test_the_code_does_not_grow_with_the_mesh():
         double_integrator, running_cost=lambda t, x, u: u**2 * np.exp(x[0]), tf=1.0, **REST
     )
     for n in (5, 50, 200):
-        assert problem.solve(START, intervals=n).success
-    (made,) = problem._made.values()
-    kernels = made._kernels["intervals"]
+        found = problem.solve(START, intervals=n)
+        assert found.success
+    kernels = found.transcription._kernels["intervals"]
     assert len(kernels["value 3"]._cache) == 1
     assert len(kernels["slope 3"].values._cache) == 1
+
+
+def test_a_problem_made_anew_finds_the_recordings(recordings):
+    def solve(target, weight):
+        problem = OptimalControl(
+            lambda t, x, u: np.array([x[1], u]),
+            running_cost=lambda t, x, u: weight * u**2,
+            initial=[0.0, 0.0],
+            final=[target, 0.0],
+        )
+        return problem.solve(START, intervals=4)
+
+    # From rest to rest over a distance: 12 times its square.
+    assert solve(1.0, 1.0).fun == pytest.approx(12.0, abs=1e-6)
+    recordings.clear()
+    assert solve(2.0, 1.0).fun == pytest.approx(48.0, abs=1e-6)
+    assert not recordings
+    # Another weight is another function.
+    assert solve(1.0, 3.0).fun == pytest.approx(36.0, abs=1e-6)
+
+
+def test_what_the_functions_of_a_problem_read_may_change():
+    gain = np.array([1.0])
+
+    class Model:
+        drag = 0.0
+
+    model = Model()
+    problem = OptimalControl(
+        lambda t, x, u: np.array([x[1], gain[0] * u - model.drag * x[1]]),
+        running_cost=lambda t, x, u: u**2,
+        **REST,
+    )
+    assert problem.solve(START, intervals=4).fun == pytest.approx(12.0, abs=1e-6)
+    gain[0] = 2.0
+    assert problem.solve(START, intervals=4).fun == pytest.approx(3.0, abs=1e-6)
+    model.drag = 1.0
+    assert problem.solve(START, intervals=4).fun > 3.1
 
 
 def test_points_and_weights_of_radau():

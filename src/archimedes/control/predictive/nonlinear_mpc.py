@@ -18,6 +18,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function import grad, hess, jac, scan, vmap, while_loop
+from archimedes.function.identity.store import Current
 from archimedes.optimize import OptimalControl, solve_qp
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
@@ -142,7 +143,9 @@ class _Iteration:
             t0,
             tf,
         )
-        self.equations = Equations(problem, scheme_of("multiple-shooting"), still)
+        self.equations = Equations(
+            Current(problem.functions), scheme_of("multiple-shooting"), still
+        )
         self.nx, self.nu, self.N = self.equations.nx, self.equations.nu, mpc.intervals
         self.length = tf - t0
 

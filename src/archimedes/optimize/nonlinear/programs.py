@@ -150,11 +150,11 @@ class Program:
         if apart is None:
             rows = np.arange(-1, self.rows)[None]
             kernels = {Block.key("value", len(self.args)): whole}
-            return [Block(self.func, index, rows, name=name, kernels=kernels, freeze=True)]
+            return [Block(self.func, index, rows, name=name, kernels=kernels, watch=())]
         maps, rest = apart
-        blocks = [Block(m, m.index, m.rows, (m.data,), f"{name}_map", freeze=True) for m in maps]
+        blocks = [Block(m, m.index, m.rows, (m.data,), f"{name}_map", watch=()) for m in maps]
         if rest is not None:
-            blocks.append(Block(rest, rest.index, rest.rows, name=name, freeze=True))
+            blocks.append(Block(rest, rest.index, rest.rows, name=name, watch=()))
         return blocks
 
     def _placed_blocks(self) -> list[Block]:
@@ -194,7 +194,7 @@ class Program:
         def flat(z: Any, *rest: Any) -> Any:
             return tree.ravel(current.functions[k].func(z, *unfixed(rest)))[0] * 1.0
 
-        return Block(flat, part.index, rows, part.data, part.__name__, freeze=True)
+        return Block(flat, part.index, rows, part.data, part.__name__, watch=(current,))
 
     def _rest(self, objective: Sequence[int], constr: Sequence[int], rows: np.ndarray) -> Block:
         """Return the block of what is not used at places: these functions, rows of constraints."""
@@ -207,7 +207,7 @@ class Program:
             return np.concatenate(parts)
 
         every = np.concatenate([[-1], rows])[None]
-        return Block(together, np.arange(self.size)[None], every, name=self.name, freeze=True)
+        return Block(together, np.arange(self.size)[None], every, name=self.name, watch=())
 
     def compile_at_once(self) -> None:
         """Have the blocks compiled before they are evaluated again."""

@@ -5,17 +5,15 @@ Nothing here changes after it was made, so that what was recorded stays valid on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.function import scan
+from archimedes.function.identity.store import Current
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.schemes import Scheme
-
-if TYPE_CHECKING:
-    from archimedes.optimize.optimal_control.problem import OptimalControl
 
 __all__ = ["Equations"]
 
@@ -27,12 +25,11 @@ class Equations:
     """Defects, costs and constraints of intervals and ends, for trees like those of a guess."""
 
     def __init__(
-        self, problem: OptimalControl, scheme: Scheme, guess: Guess, integrals_like: Any = None
+        self, current: Current, scheme: Scheme, guess: Guess, integrals_like: Any = None
     ) -> None:
-        # The functions alone: what else the problem holds may change.
-        self.dynamics, self.path, self.boundary = problem.dynamics, problem.path, problem.boundary
-        self.running_cost, self.terminal_cost = problem.running_cost, problem.terminal_cost
-        self.integrals = problem.integrals
+        #: The functions alone, as ``OptimalControl.functions`` has them: what else the problem
+        #: holds may change.
+        self.current = current
         if self.integrals is not None and integrals_like is None:
             raise ValueError(
                 "the problem has integrals, which only OptimalControl.solve takes: make states of "
@@ -50,6 +47,13 @@ class Equations:
         self.unravel_x = of_own if self.nx == own else (lambda v: of_own(v[:own]))
         self.unravel_u = tree.ravel(guess.u_like)[1]
         self.unravel_p = (lambda v: None) if guess.p is None else tree.ravel(guess.p)[1]
+
+    dynamics = property(lambda self: self.current.functions[0])
+    running_cost = property(lambda self: self.current.functions[1])
+    terminal_cost = property(lambda self: self.current.functions[2])
+    path = property(lambda self: self.current.functions[3])
+    boundary = property(lambda self: self.current.functions[4])
+    integrals = property(lambda self: self.current.functions[5])
 
     def _rest(self, p: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args if self.p_like is None else (self.unravel_p(p), *args)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import TraceError
-from archimedes.function import Compiled
+from archimedes.function.identity.store import form_of, prepared
 from archimedes.function.region_bodies import any_traced
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.refinement import refined
 from archimedes.optimize.optimal_control.schemes import scheme_of
 from archimedes.optimize.optimal_control.solution import ControlSolution
-from archimedes.optimize.optimal_control.transcription import Transcription
-from archimedes.optimize.problems.unknowns import numbers_of
+from archimedes.optimize.optimal_control.transcription import Recordings, Transcription
 
 __all__ = ["OptimalControl", "mesh_of"]
 
@@ -80,7 +79,6 @@ class OptimalControl:
                 raise ValueError(f"OptimalControl: {name} are given, but no {what} they are for")
         for name in ("t0", "tf"):
             _check_time(name, getattr(self, name))
-        self._made: dict[Any, Transcription] = {}
 
     def solve(
         self,
@@ -139,21 +137,24 @@ class OptimalControl:
         warm = start if isinstance(start, ControlSolution) else None
         return made.solve(mesh, guess, tuple(args), options, callback, warm, solver)
 
-    def transcription(self, guess: Guess, method: str, args: tuple[Any, ...]) -> Transcription:
-        """Return the equations of a method, kept so that they are compiled once."""
-        key = (method, guess.form())
-        if key not in self._made:
-            like = self._integrals_like(guess, args)
-            self._made[key] = Transcription(self, scheme_of(method), guess, like)
-        return self._made[key]
+    @property
+    def functions(self) -> tuple[Callable[..., Any] | None, ...]:
+        """The functions of the problem, in the order of ``Equations``."""
+        return (
+            *(self.dynamics, self.running_cost, self.terminal_cost),
+            *(self.path, self.boundary, self.integrals),
+        )
 
-    def _integrals_like(self, guess: Guess, args: tuple[Any, ...]) -> Any:
-        integrals = self.integrals
-        if integrals is None:
-            return None
-        rest = args if guess.p is None else (guess.p, *args)
-        made = Compiled(lambda t, *more: integrals(t, *more), name="integrals")
-        return numbers_of(made, 0.0, (guess.x_like, guess.u_like, *rest), "integrals")
+    def transcription(self, guess: Guess, method: str, args: tuple[Any, ...]) -> Transcription:
+        """Return the equations of a method; what is recorded of them is kept between calls."""
+        scheme = scheme_of(method)
+        recorded = prepared(
+            "transcription",
+            self.functions,
+            (method, guess.form(), form_of(args)),
+            lambda current: Recordings(current, scheme, guess, args),
+        )
+        return Transcription(self, scheme, recorded)
 
 
 def _check_time(name: str, given: Any) -> None:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.function import Compiled, vmap
+from archimedes.function import vmap
+from archimedes.function.identity.store import Current
+from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize.optimal_control.equations import Equations
 from archimedes.optimize.optimal_control.guesses import Guess
 from archimedes.optimize.optimal_control.layouts import Layout
@@ -30,7 +32,7 @@ from archimedes.optimize.solvers.by_name import CHAINED, check_method, solve_tas
 if TYPE_CHECKING:
     from archimedes.optimize.optimal_control.problem import OptimalControl
 
-__all__ = ["Transcription"]
+__all__ = ["Recordings", "Transcription"]
 
 #: With this many intervals solving takes longer than compiling.
 OFTEN = 20
@@ -38,18 +40,43 @@ OFTEN = 20
 KEPT = 8
 
 
+class Recordings:
+    """What is recorded of a problem by one scheme, for trees like those of a guess.
+
+    It is kept in the store of recordings: problems with the same functions share it, whatever
+    their bounds and ends are.
+    """
+
+    def __init__(
+        self, current: Current, scheme: Scheme, guess: Guess, args: tuple[Any, ...]
+    ) -> None:
+        rest = args if guess.p is None else (guess.p, *args)
+        along, ends = (guess.x_like, guess.u_like), (guess.x_like, 0.0, guess.x_like)
+        integrals = _likes(current, 5, "integrals", (*along, *rest))
+        self.equations = Equations(current, scheme, guess, integrals)
+        #: What path and boundary constraints look like.
+        self.path_like = _likes(current, 3, "path", (*along, *rest))
+        self.boundary_like = _likes(current, 4, "boundary", (*ends, *rest))
+        self.kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}}
+        self.structures: dict[int, Structure] = {}
+
+
+def _likes(current: Current, k: int, name: str, given: tuple[Any, ...]) -> Any:
+    """Return zeros like what a function of the problem returns, None if there is none."""
+    if current.functions[k] is None:
+        return None
+    made = prepared_function(lambda t, *more: current.functions[k](t, *more), (current,), name)
+    return numbers_of(made, 0.0, given, name)
+
+
 class Transcription:
     """The equations of one problem by one scheme, for trees like those of a guess."""
 
-    def __init__(
-        self, problem: OptimalControl, scheme: Scheme, guess: Guess, integrals_like: Any = None
-    ) -> None:
-        self.problem, self.scheme = problem, scheme
-        self.equations = Equations(problem, scheme, guess, integrals_like)
-        self._kernels: dict[str, dict[str, Any]] = {"intervals": {}, "ends": {}}
-        self._structures: dict[int, Structure] = {}
-        self._path_like: Any = None
-        self._boundary_like: Any = None
+    def __init__(self, problem: OptimalControl, scheme: Scheme, recorded: Recordings) -> None:
+        self.problem, self.scheme, self.equations = problem, scheme, recorded.equations
+        self._kernels, self._structures = recorded.kernels, recorded.structures
+        self._path_like, self._boundary_like = recorded.path_like, recorded.boundary_like
+        self._watch = (recorded.equations.current,)
 
     def interpolant(self, count: int) -> Any:
         """Return ``between`` for many points at once, with this many arguments of the user."""
@@ -60,26 +87,12 @@ class Transcription:
         return self._mapped("flown", (0,) * 7 + (None,) * 3, count)
 
     def _mapped(self, name: str, axes: tuple[int | None, ...], count: int) -> Any:
-        key, kernels = f"{name} {count}", self._kernels["intervals"]
+        key, kernels = f"mapped {name} {count}", self._kernels["intervals"]
         if key not in kernels:
             function = with_arguments(getattr(self.equations, name), len(axes) + count)
-            kernels[key] = vmap(function, in_axes=axes + (None,) * count)
+            made = prepared_function(function, self._watch, name)
+            kernels[key] = vmap(made, in_axes=axes + (None,) * count)
         return kernels[key]
-
-    def _likes(self, args: tuple[Any, ...]) -> None:
-        """Find out what path and boundary constraints look like."""
-        like = self.equations
-        rest = args if like.p_like is None else (like.p_like, *args)
-        if self.problem.path is not None and self._path_like is None:
-            given = (self.equations.x_like, self.equations.u_like, *rest)
-            path = self.problem.path
-            made = Compiled(lambda t, *more: path(t, *more), name="path")
-            self._path_like = numbers_of(made, 0.0, given, "path")
-        if self.problem.boundary is not None and self._boundary_like is None:
-            boundary = self.problem.boundary
-            made = Compiled(lambda t0, *more: boundary(t0, *more), name="boundary")
-            given = (self.equations.x_like, 0.0, self.equations.x_like, *rest)
-            self._boundary_like = numbers_of(made, 0.0, given, "boundary")
 
     def _blocks(self, mesh: np.ndarray, layout: Layout, scale: np.ndarray) -> tuple[Any, Any]:
         """Return the blocks and the limits (low, high) of their rows."""
@@ -107,6 +120,7 @@ class Transcription:
                 "interval",
                 self._kernels["intervals"],
                 n >= OFTEN,
+                self._watch,
             )
         ]
         blocks[0].data = (scale[blocks[0].index], mesh[:-1], mesh[1:])
@@ -118,7 +132,10 @@ class Transcription:
             kernels = self._kernels["ends"]
             data = (scale[index],)
             blocks.append(
-                Block(self.equations.ends, index, rows, data, "ends", kernels, n >= OFTEN)
+                Block(
+                    *(self.equations.ends, index, rows, data, "ends", kernels, n >= OFTEN),
+                    self._watch,
+                )
             )
         low, high = (
             np.concatenate(
@@ -211,7 +228,6 @@ class Transcription:
         """Return the program on a mesh: where its unknowns are, their sizes, and what to solve."""
         equations = self.equations
         layout = Layout(self.scheme, len(mesh) - 1, equations.np_, equations.nx, equations.nu)
-        self._likes(args)
         lower, upper = self._bounds(layout)
         start = np.clip(self._start(mesh, layout, guess), lower, upper)
         same = warm is not None and warm.vector.size == start.size and warm.mesh.size == mesh.size

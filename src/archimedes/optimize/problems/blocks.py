@@ -54,8 +54,9 @@ class Block:
     """A function and the places where it is used; see the module's text.
 
     ``data`` are arrays with one row for each place, given to ``func`` after z. ``often`` says that
-    it is worth compiling before the first call; ``freeze`` that whoever keeps it knows when its
-    function has changed.
+    it is worth compiling before the first call. Where ``watch`` is given, the block belongs to
+    something in the store of recordings, which knows when its function has changed: see
+    ``prepared_function``.
     """
 
     func: Callable[..., Any]
@@ -65,7 +66,7 @@ class Block:
     name: str = "block"
     kernels: dict[str, Any] = field(default_factory=dict)
     often: bool = False
-    freeze: bool = False
+    watch: tuple[Any, ...] | None = None
     _patterns: BlockPatterns | None = None
     _calls: dict[tuple[str, int], Any] = field(default_factory=dict, init=False)
 
@@ -116,7 +117,9 @@ class Block:
         return f"{what} {count}"
 
     def _compiled(self, func: Callable[..., Any], name: str) -> Any:
-        return prepared_function(func, name=name) if self.freeze else compile(func, name=name)
+        if self.watch is None:
+            return compile(func, name=name)
+        return prepared_function(func, self.watch, name)
 
     def _value(self, count: int) -> Any:
         def make() -> Any:
