@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -31,12 +32,16 @@ def interrupted(work: Callable[[], Any], handler: Any = signal.default_int_handl
     """Send Ctrl-C while ``work`` runs; return what it returned or raised, which must be soon."""
     with handled_by(handler):
         timer = threading.Timer(LATER, os.kill, (os.getpid(), signal.SIGINT))
+        # Others' callbacks of the collector (Hypothesis has one) would take the exception.
+        gc.disable()
         timer.start()
         begin = time.perf_counter()
         try:
             found = work()
         except BaseException as error:
             found = error
+        finally:
+            gc.enable()
         seconds = time.perf_counter() - begin
         timer.join()
     assert LATER <= seconds < SOON, (seconds, found)

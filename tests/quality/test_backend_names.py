@@ -18,6 +18,7 @@ COMMON = {
     "code_cache",
     "cpus",
     "entry_forms",
+    "interrupts",
     "protocol",
     "python_api",
     "registry",

@@ -36,7 +36,7 @@ def balancing_units(a: Any) -> Any:
     derivatives.
 
     >>> balancing_units(np.array([[0.0, 4e6], [1.0, 0.0]]))
-    array([2048.,    1.])
+    array([2.048e+03, 1.000e+00])
     """
     sizes = np.abs(stop_gradient(a))
     n = sizes.shape[-1]
@@ -75,7 +75,7 @@ def diagonal_units(m: Any) -> Any:
     derivatives.
 
     >>> diagonal_units(np.diag([4e6, 0.0, 1e-6]))
-    array([2.04800000e+03, 1.00000000e+00, 9.76562500e-04])
+    array([2.048000e+03, 1.000000e+00, 9.765625e-04])
     """
     diagonal = np.diagonal(stop_gradient(m))
     above = diagonal > 0.0

@@ -41,6 +41,7 @@ __all__ = [
     "reads_traced",
     "state_of",
     "to_record",
+    "whole_fingerprint",
 ]
 
 #: States that a function keeps, and functions whose states are kept for ``fingerprint``.
@@ -336,6 +337,11 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
     if not is_tracing():
         _check_traced(walk)
     return Fingerprint(walk.key)
+
+
+def whole_fingerprint(func: Callable[..., Any]) -> Fingerprint:
+    """Return a key that also changes with what functions called back at run time read."""
+    return Fingerprint(Walk((func,)).key)
 
 
 def state_of(func: Callable[..., Any]) -> State | None:

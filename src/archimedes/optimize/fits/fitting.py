@@ -39,7 +39,7 @@ def least_squares(
     >>> misfit = lambda p, y: p["a"] + p["b"] * t - y
     >>> fit = least_squares(misfit, {"a": 0.0, "b": 0.0}, (1 + 2 * t,))
     >>> round(float(fit.x["b"]), 6), fit.status.name
-    (2.0, 'GTOL_REACHED')
+    (2.0, 'ROUNDING_REACHED')
     """
     if method not in METHODS:
         raise ValueError(

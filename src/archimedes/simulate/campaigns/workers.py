@@ -19,7 +19,7 @@ from archimedes.backends.registry import AUTO, get_backend
 from archimedes.errors import TraceError
 from archimedes.function import Compiled, vmap
 from archimedes.function.identity.lasting import lasting_digest
-from archimedes.function.identity.states import fingerprint
+from archimedes.function.identity.states import whole_fingerprint
 from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.campaigns.campaign_checks import check_result
 from archimedes.simulate.campaigns.chunk_store import CampaignError
@@ -72,7 +72,7 @@ class Worker:
         drawing = Compiled(self.drawn_there, watch=(task.model,), backend=task.backend)
         self.drawn = vmap(drawing) if there and self.sampler.places else None
         self.draws = vmap(Compiled(self.sampler.one, backend=task.backend))
-        self._state = fingerprint(task.model)
+        self._state = whole_fingerprint(task.model)
 
     def one(self, drawn: list[Any]) -> Any:
         """Run the model for what was drawn for one run."""
@@ -119,7 +119,7 @@ class Worker:
 
     def check_model(self) -> None:
         """Refuse to go on if the model has changed since the start."""
-        if self.task.vectorize and fingerprint(self.task.model) != self._state:
+        if self.task.vectorize and whole_fingerprint(self.task.model) != self._state:
             raise CampaignError(
                 "monte_carlo: something the model reads was changed while the campaign ran: its "
                 "runs would be those of two models. Pass what varies as a parameter"
