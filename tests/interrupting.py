@@ -34,8 +34,8 @@ def interrupted(work: Callable[[], Any], handler: Any = signal.default_int_handl
         timer = threading.Timer(LATER, os.kill, (os.getpid(), signal.SIGINT))
         # Others' callbacks of the collector (Hypothesis has one) would take the exception.
         gc.disable()
-        timer.start()
         begin = time.perf_counter()
+        timer.start()
         try:
             found = work()
         except BaseException as error:
