@@ -72,6 +72,11 @@ class Model:
             if given is not None
         )
 
+    def split(self, full: Any) -> tuple[Any, Any]:
+        """Return x and u (or None) for all their numbers."""
+        x, u = self._unravel(full)
+        return x, u if self.driven else None
+
     def rates(self, x: Any, u: Any, args: Any) -> Any:
         """Return dx/dt."""
         return self._recorded[0](self.t, x, u, args)
@@ -103,9 +108,4 @@ class Model:
 
         settings = (self.form, tuple(moving.tolist()), tuple(places), tuple(loose.tolist()))
         parts = prepared("conditions", self.given, settings, make)
-
-        def split(full: Any) -> Any:
-            x, u = unravel(full)
-            return x, u if driven else None
-
-        return ModelFunctions(parts, start, moving, split, self.t)
+        return ModelFunctions(parts, start, moving, self.split, self.t)

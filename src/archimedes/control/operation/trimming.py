@@ -120,7 +120,8 @@ def trim(
         )
     known, start = _known_numbers(x, u)
     model = Model(dynamics, outputs, x, u, args, t)
-    seen = None if outputs is None else named_numbers(model.seen(x, u, args), "y")
+    # Numbers of the kind that the search has, so that outputs are recorded once.
+    seen = None if outputs is None else named_numbers(model.seen(*model.split(start), args), "y")
     moving = moving_numbers(known, free, fixed)
     low, high = (edge[moving] for edge in limits_of(known, bounds))
     wanted = conditions_of(known, seen, rates, targets)
