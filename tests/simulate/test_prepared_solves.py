@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import OrderedDict
 from dataclasses import field
 
 import numpy as np
@@ -25,7 +26,8 @@ INERTIA = np.array([1.0, 2.0, 3.0])
 @pytest.fixture(autouse=True)
 def nothing_prepared(monkeypatch):
     """Begin with nothing prepared, and keep nothing for other tests."""
-    monkeypatch.setattr(prepared_solves, "_solves", type(prepared_solves._solves)())
+    for name in ("_solves", "_functions"):
+        monkeypatch.setattr(prepared_solves, name, OrderedDict())
 
 
 def prepared():
@@ -172,15 +174,14 @@ def test_a_repeated_solve_makes_few_calls(form, solve):
 
 @pytest.mark.parametrize("solve", list(SOLVES))
 def test_other_numbers_give_other_results(solve):
-    # Against solves that were never repeated, each with a function of its own.
-    def fresh(*args, **options):
-        return SOLVES[solve](lambda t, x, k: -k * x, *args, **options)
-
+    # A span that is a list is solved the ordinary way.
     decay = lambda t, x, k: -k * x
     for k, x, end in [(1.0, 1.0, 2.0), (1.0, 1.0, 2.0), (2.0, 1.0, 2.0), (0.5, -3.0, 2.5)]:
-        given = ((0.0, end), np.array([x, 2.0 * x])), {"args": (k,)}
-        expected = fresh(*given[0], **given[1])
-        assert_equal(SOLVES[solve](decay, *given[0], **given[1]), expected)
+        x0 = np.array([x, 2.0 * x])
+        found, expected = (
+            SOLVES[solve](decay, span, x0, args=(k,)) for span in ((0.0, end), [0.0, end])
+        )
+        assert_equal(found, expected)
     assert len(prepared()) == 1
 
 
@@ -255,6 +256,40 @@ def test_a_function_that_reads_something_else_is_solved_anew(monkeypatch):
             expected = np.exp(-gain * np.array([1.0, weight]))
             assert np.allclose(run(), expected, rtol=1e-8)
         assert len(prepared()) == 1
+
+
+def test_functions_that_are_written_anew_for_each_call():
+    scale = np.array([1.0, 2.0, 3.0])
+
+    def run(gain=1.0, offset=0.0):
+        def decay(t, x, *, k=gain):
+            return -k * scale * x + offset
+
+        return arc.odeint(decay, (0.0, 1.0), np.ones(3), rtol=1e-10)
+
+    plain = lambda: arc.odeint(lambda t, x: -scale * x, (0.0, 1.0), np.ones(3), rtol=1e-10)
+    for _ in range(4):
+        assert np.allclose(plain(), np.exp(-scale), rtol=1e-8)
+    assert count_calls(plain) <= MOST and len(prepared()) == 1
+    for gain, offset in [(1.0, 0.0), (1.0, 0.0), (2.0, 0.0), (2.0, 0.5), (1.0, 0.0)]:
+        for _ in range(3):
+            rate = gain * scale
+            expected = offset / rate + (1.0 - offset / rate) * np.exp(-rate)
+            assert np.allclose(run(gain, offset), expected, rtol=1e-8)
+    scale[0] = 4.0
+    for _ in range(3):
+        assert np.allclose(plain(), np.exp(-scale), rtol=1e-8)
+
+
+def test_functions_of_one_factory_are_told_apart():
+    def decay(k):
+        return lambda t, x, s=1.0: -k * s * x
+
+    one, two = decay(1.0), decay(2.0)
+    for _ in range(4):
+        for func, k in ((one, 1.0), (two, 2.0), (decay(1.0), 1.0), (decay(3.0), 3.0)):
+            found = arc.odeint(func, (0.0, 1.0), 1.0, rtol=1e-10)
+            assert found == pytest.approx(np.exp(-k), rel=1e-8)
 
 
 def test_states_and_arguments_of_other_forms_are_solved_anew():

@@ -80,12 +80,11 @@ def solve_ode(
     (True, 0.36787944)
     """
     argument_checks.refuse_traced(t_span, x0, args, t_eval)
-    name = check_backend("solve_ode", backend)
     usual = events is None and inputs is None and sampled is None and in_axes is None
     request = None
     if usual and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
-        settings = (method, rtol, atol, name, *steps)
+        settings = (method, rtol, atol, backend, *steps)
         request = request_of(func, t_span, x0, args, t_eval, False, settings)
         prepared = None if request is None else request.prepared
         if request is not None and prepared is not None and (t_eval is None or not dense):
@@ -93,7 +92,7 @@ def solve_ode(
             if ready is not None:
                 return prepared.trajectory(ready)
     options = Options(rtol, atol, dt, first_step, max_step, max_steps, project, events)
-    options.backend = name
+    options.backend = check_backend("solve_ode", backend)
     ask = (t_eval, dense, threads, progress)
     if inputs is None and sampled is None:
         given = prepare(func, t_span, x0, method, args, static_argnames, options, in_axes)

@@ -106,9 +106,8 @@ def odeint(
     former_options("odeint", former)
     request = None
     if events is None and inputs is None and sampled is None and not (progress or static_argnames):
-        name = check_backend("odeint", backend)
         steps = (dt, first_step, max_step, max_steps, project)
-        settings = (method, rtol, atol, name, *steps)
+        settings = (method, rtol, atol, backend, *steps)
         request = request_of(func, t_span, x0, args, t_eval, True, settings)
         prepared = None if request is None else request.prepared
         if request is not None and prepared is not None and not full_output:

@@ -37,20 +37,83 @@ from archimedes.simulate.statuses import (
 from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.stepping.step_rows import END
 
-__all__ = ["AtTimes", "End", "InRows", "LastState", "Solved", "Start"]
+__all__ = [
+    "AtTimes",
+    "End",
+    "InRows",
+    "LastState",
+    "Outputs",
+    "Solved",
+    "Start",
+    "Way",
+    "outputs_at",
+]
 
 #: Leaves of :class:`Setup`, and where those are that differ from solve to solve.
 SETUP, T_START, T_END, PAUSE = 7, 0, 1, 6
+#: Bytes of output times up to which they are compared with those of the solve before.
+SMALL = 65_536
+
+
+class Outputs:
+    """What is known of output times (m,) in a span.
+
+    ``sign``: 1 where time goes forward, -1 where it goes back; ``first``: how many are at the very
+    start; ``whole``: the last one is at the end of the span.
+    """
+
+    __slots__ = ("content", "first", "sign", "t_end", "t_start", "whole")
+
+    def __init__(self, times: np.ndarray, t_start: float, t_end: float) -> None:
+        self.content = times.tobytes() if times.nbytes <= SMALL else None
+        self.t_start, self.t_end = t_start, t_end
+        self.sign = 1.0 if t_end > t_start else -1.0
+        along = times if self.sign > 0.0 else -times
+        self.first = int(along.searchsorted(self.sign * t_start, side="right"))
+        self.whole = times.item(-1) == t_end
+
+    def are_at(self, t_eval: Any, t_start: float, t_end: float) -> bool:
+        """Return whether they are these, in the same span."""
+        return (
+            type(t_eval) is np.ndarray
+            and t_start == self.t_start
+            and t_end == self.t_end
+            and t_eval.dtype.char == "d"
+            and t_eval.nbytes <= SMALL
+            and t_eval.tobytes() == self.content
+        )
+
+
+def outputs_at(t_eval: Any, t_start: float, t_end: float) -> Outputs | None:
+    """Return what is known of times in a span, in its direction; None for others."""
+    try:
+        times = np.ascontiguousarray(t_eval, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if times.ndim != 1 or not len(times):
+        return None
+    forward = t_end > t_start
+    along, low, high = (times, t_start, t_end) if forward else (times[::-1], t_end, t_start)
+    # Sorted times lie in the span if the first and the last do; nan is never sorted.
+    if not (low <= along.item(0) and along.item(-1) <= high):
+        return None
+    sorted_ = np.logical_and.reduce(along[:-1] <= along[1:])
+    return Outputs(times, t_start, t_end) if sorted_ else None
 
 
 class Start:
-    """What differs from solve to solve: the span, leaves of the state, numbers of the arguments."""
+    """What differs from solve to solve: the span, leaves of the state, numbers of the arguments.
 
-    __slots__ = ("numbers", "state", "t_end", "t_start")
+    ``outputs`` at ``times`` (m,), None where these are not asked for.
+    """
+
+    __slots__ = ("numbers", "outputs", "state", "t_end", "t_start", "times")
     t_start: float
     t_end: float
     state: Sequence[Any]
     numbers: Sequence[Any]
+    times: np.ndarray
+    outputs: Outputs | None
 
 
 class End(NamedTuple):
@@ -111,6 +174,9 @@ class Memory:
         self.begin = way.begin.kernel().bound(inputs, here.parts)
 
 
+#: Solves after which the kernel that begins them is made well: it is short, and runs once in each.
+OFTEN = 200
+
 M = TypeVar("M", bound=Memory)
 
 
@@ -140,6 +206,7 @@ class Way(ABC, Generic[M]):
         self.run_types = self.begin.program.outputs
         self.given_types = (*inputs[:SETUP], *inputs[SETUP + 2 :])
         self.prepare(run, setup, args)
+        self.count = 0
         #: Memory that no thread is using.
         self.free: list[M] = [self.memory()]
 
@@ -159,10 +226,10 @@ class Way(ABC, Generic[M]):
         """Return memory for one solve."""
 
     @abstractmethod
-    def go(self, memory: M, start: Start, end: End, pace: Pace, times: np.ndarray | None) -> Solved:
+    def go(self, memory: M, start: Start, end: End, pace: Pace) -> Solved:
         """Go on from the beginning, where the run stands as ``end`` says."""
 
-    def solve(self, start: Start, times: np.ndarray | None) -> Solved | None:
+    def solve(self, start: Start) -> Solved | None:
         """Solve; None where the state is nan or infinite."""
         try:
             memory = self.free.pop()
@@ -174,10 +241,13 @@ class Way(ABC, Generic[M]):
             part[:] = number.reshape(-1) if type(number) is np.ndarray else number
         for span, leaf in zip(self.spans, start.state):
             memory.x[span] = leaf.reshape(-1) if type(leaf) is np.ndarray else leaf
+        self.count += 1
+        if self.count == OFTEN:
+            self.begin.complete()
         memory.begin()
         end, found = self.look(memory.here), None
         if end.status != NON_FINITE or np.isfinite(memory.x).all():
-            found = self.go(memory, start, end, pace, times)
+            found = self.go(memory, start, end, pace)
         self.free.append(memory)
         return found
 
@@ -230,9 +300,7 @@ class LastState(Way[LastMemory]):
         made.run = self.kernel.kernel().bound(inputs, there.parts)
         return made
 
-    def go(
-        self, memory: LastMemory, start: Start, end: End, pace: Pace, times: np.ndarray | None
-    ) -> Solved:
+    def go(self, memory: LastMemory, start: Start, end: End, pace: Pace) -> Solved:
         """Go to the end of the span."""
         room = memory.here
         try:
@@ -275,13 +343,11 @@ class AtTimes(Way[OutputMemory]):
         made.run = self.kernel.kernel().bound(inputs, [*there.parts, made.states])
         return made
 
-    def go(
-        self, memory: OutputMemory, start: Start, end: End, pace: Pace, times: np.ndarray | None
-    ) -> Solved:
+    def go(self, memory: OutputMemory, start: Start, end: End, pace: Pace) -> Solved:
         """Go on to each of the times."""
-        assert times is not None
+        assert start.outputs is not None
+        times, sign = start.times, start.outputs.sign
         total, done, block, chunk = len(times), 0, memory.block, self.chunk
-        sign = 1.0 if start.t_end > start.t_start else -1.0
         along, x = times if sign > 0.0 else -times, np.empty((total, self.size))
         try:
             while end.status == RUNNING and done < total:
@@ -339,25 +405,23 @@ class InRows(Way[RowMemory]):
         memory.rows = np.empty((count, self.rows.width))
         memory.fill = self.over.along(END, memory.rows, memory.done)
 
-    def go(
-        self, memory: RowMemory, start: Start, end: End, pace: Pace, times: np.ndarray | None
-    ) -> Solved:
+    def go(self, memory: RowMemory, start: Start, end: End, pace: Pace) -> Solved:
         """Make all steps, or those with the times in them."""
-        if times is None:
+        if start.outputs is None:
             return self._every_step(memory, start, end, pace)
-        total, done, x = len(times), memory.done, np.empty((len(times), self.size))
-        sign = 1.0 if start.t_end > start.t_start else -1.0
+        times, outputs, done = start.times, start.outputs, memory.done
+        total, x = len(times), np.empty((len(times), self.size))
         # Times at the very start belong to no step.
-        first = (times if sign > 0.0 else -times).searchsorted(sign * start.t_start, side="right")
-        x[:first], done[0] = memory.x, first
+        x[: outputs.first], done[0] = memory.x, outputs.first
         # Where outputs end before the span does, steps come in such portions as in other solves.
-        limit = len(memory.rows) if times[-1] == start.t_end else FIRST_ROWS
+        limit = len(memory.rows) if outputs.whole else FIRST_ROWS
         try:
             while end.status == RUNNING and done[0] < total:
                 if limit > len(memory.rows):
                     self._make_room(memory, limit)
-                last, filled = self.kind.repeat(memory.rooms, memory.rows[:limit])
-                memory.fill(filled, times, sign, x)
+                rows = memory.rows if limit == len(memory.rows) else memory.rows[:limit]
+                last, filled = self.kind.repeat(memory.rooms, rows)
+                memory.fill(filled, times, outputs.sign, x)
                 end = self.after(memory, pace, last)
                 limit = min(4 * limit, self.most_rows)
         except KeyboardInterrupt:

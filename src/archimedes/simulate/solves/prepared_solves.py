@@ -12,10 +12,12 @@ Symbols: n numbers in a state, m output times.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from types import FunctionType, MethodType
+from collections.abc import Callable, Hashable, Sequence
+from operator import is_not
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,16 @@ from archimedes import tree
 from archimedes.backends.registry import default_backend
 from archimedes.function.identity.states import State, changing_statics, state_of
 from archimedes.simulate.methods.stiffness import HITS
-from archimedes.simulate.solves.bound_solves import AtTimes, InRows, LastState, Solved, Start, Way
+from archimedes.simulate.solves.bound_solves import (
+    AtTimes,
+    InRows,
+    LastState,
+    Outputs,
+    Solved,
+    Start,
+    Way,
+    outputs_at,
+)
 from archimedes.simulate.solves.collectors import FEW
 from archimedes.simulate.solves.initial_values import Problem
 from archimedes.simulate.statuses import MANY_STEPS, message_of
@@ -38,17 +49,21 @@ __all__ = ["Prepared", "Request", "request_of"]
 #: Solves that are kept ready; the oldest is forgotten. Before that, ordinary solves.
 KEPT, ORDINARY = 64, 2
 
+_is_struct: Callable[[type], bool] = functools.lru_cache(maxsize=256)(is_struct)
 _NUMBERS, _SERIES = (float, int, np.float64), (np.ndarray, list, tuple)
 #: Arrays that kernels take as they are: of float64, int64 and bool.
 _KINDS = "".join(np.dtype(kind).char for kind in (np.float64, np.int64, np.bool_))
 
+#: Functions by their code, of each the last one that read other objects than those before it.
+_functions: OrderedDict[CodeType, FunctionType] = OrderedDict()
 _solves: OrderedDict[Hashable, Prepared | int] = OrderedDict()
 
 
 class Request(Start):
     """What a user asks for, if it is of the kind that can be kept ready.
 
-    ``prepared`` is what solves it, None where it is solved the ordinary way.
+    ``prepared`` is what solves it, None where it is solved the ordinary way. The backend is that of
+    the ordinary solves before, as a compiled function's is that with which it was made.
     """
 
     __slots__ = ("func", "key", "kind", "prepared", "reads")
@@ -114,10 +129,12 @@ def request_of(
         outputs = AtTimes if len(t_eval) < FEW else InRows
     given = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
     kind = type(func)
-    if kind is MethodType and is_struct(type(func.__self__)):
+    if kind is MethodType and _is_struct(type(func.__self__)):
         # The struct of a bound method is an argument like others.
         func, given = func.__func__, (func.__self__, *given)
-    elif kind is not FunctionType and kind is not MethodType:
+    elif kind is FunctionType:
+        func = _first_of_its_kind(func)
+    elif kind is not MethodType:
         return None
     if type(x0) is np.ndarray:
         leaves, structure = [x0], LEAF
@@ -147,6 +164,40 @@ def request_of(
     return request
 
 
+def _first_of_its_kind(func: FunctionType) -> FunctionType:
+    """Return a function met before that reads the very same objects, or this one.
+
+    A lambda is a new function each time its line is run.
+    """
+    known = _functions.get(func.__code__)
+    if known is func:
+        return func
+    if known is not None and _reads_the_same(known, func):
+        return known
+    _functions[func.__code__] = func
+    while len(_functions) > KEPT:
+        _functions.popitem(last=False)
+    return func
+
+
+def _reads_the_same(one: FunctionType, other: FunctionType) -> bool:
+    """Return whether functions of the same code have the same globals, variables and defaults."""
+    if one.__globals__ is not other.__globals__ or one.__dict__ or other.__dict__:
+        return False
+    if one.__kwdefaults__ is not other.__kwdefaults__:
+        return False
+    mine, theirs = one.__defaults__ or (), other.__defaults__ or ()
+    if len(mine) != len(theirs) or any(map(is_not, mine, theirs)):
+        return False
+    try:
+        for a, b in zip(one.__closure__ or (), other.__closure__ or ()):
+            if a is not b and a.cell_contents is not b.cell_contents:
+                return False
+    except ValueError:
+        return False  # a variable that has no value yet
+    return True
+
+
 def _forms_of(leaves: Sequence[Any]) -> tuple[Any, ...] | None:
     """Return what kernels know of numbers; None where there are other things among them."""
     found: list[Any] = []
@@ -173,18 +224,24 @@ class Prepared:
         self.reads, self.most = reads, problem.max_steps
         self.method, self.layout = problem.kernels.plan.method, problem.kernels.plan.layout
         self.way = kind(problem)
+        #: What is known of the output times of the last solve.
+        self.outputs: Outputs | None = None
 
     def solve(self, request: Request, t_eval: Any) -> Solved | None:
         """Solve for the states at ``t_eval``; without it, the last one or those after all steps.
 
         None where something is to be refused, for the ordinary way to say what.
         """
-        times = None
+        request.outputs = None
         if t_eval is not None:
-            times = _times(t_eval, request.t_start, request.t_end)
-            if times is None:
-                return None
-        return self.way.solve(request, times)
+            known = self.outputs
+            if known is None or not known.are_at(t_eval, request.t_start, request.t_end):
+                known = outputs_at(t_eval, request.t_start, request.t_end)
+                if known is None:
+                    return None
+                self.outputs = known
+            request.outputs, request.times = known, np.ascontiguousarray(t_eval, np.float64)
+        return self.way.solve(request)
 
     def unpack(self, x: np.ndarray) -> Any:
         """Return the tree of states (m, n)."""
@@ -211,17 +268,3 @@ class Prepared:
             dense=found.dense,
             events=None,
         )
-
-
-def _times(t_eval: Any, start: float, end: float) -> np.ndarray | None:
-    """Return output times in the span, in its direction; None for those to be refused."""
-    try:
-        times = np.ascontiguousarray(t_eval, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    if times.ndim != 1 or not len(times):
-        return None
-    along, low, high = (times, start, end) if end > start else (times[::-1], end, start)
-    # Sorted times lie in the span if the first and the last do; nan is never sorted.
-    within = low <= along.item(0) and along.item(-1) <= high
-    return times if within and np.logical_and.reduce(along[:-1] <= along[1:]) else None
