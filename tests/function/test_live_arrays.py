@@ -311,6 +311,61 @@ def test_other_ways_to_an_array() -> None:
             np.testing.assert_allclose(f(X), plain(X), rtol=1e-11)
 
 
+@arc.struct
+class Plant:
+    a: np.ndarray
+    gain: float = 2.0
+
+    def step(self, x):
+        return self.gain * (self.a @ x)
+
+    def __call__(self, x):
+        return self.step(x)
+
+
+@arc.struct
+class Loop:
+    plant: Plant
+
+    def run(self, x):
+        return self.plant.step(x) + 1.0
+
+
+@pytest.mark.parametrize("name", ["name", "method", "inner method", "call", "global and field"])
+def test_fields_of_structs(name: str) -> None:
+    a = matrix()
+    plant = Plant(a)
+    loop = Loop(plant)
+    plain = {
+        "name": lambda x: plant.a @ x,
+        "method": plant.step,
+        "inner method": lambda x: loop.run(x),
+        "call": plant,
+        "global and field": lambda x: plant.step(x) + helper(x),
+    }[name]
+    f = arc.compile(plain)
+    check_follows(f, plain, a, X)
+    assert "where they lie" in f.explain()
+    assert vars(plant)["a"] is a and vars(loop)["plant"] is plant
+
+
+def test_what_is_differentiated_and_mapped_inside() -> None:
+    def cost(x):
+        return 0.5 * x @ (GLOBAL @ x)
+
+    def model(x):
+        return arc.grad(cost)(x) + arc.vmap(lambda k: np.sum(GLOBAL @ (k * x)))(np.ones(3))[0]
+
+    def plain(x):
+        return 0.5 * (GLOBAL + GLOBAL.T) @ x + np.sum(GLOBAL @ x)
+
+    f = arc.compile(model)
+    for k in range(4):
+        GLOBAL[k] *= 1.5
+        np.testing.assert_allclose(f(X), plain(X), rtol=1e-10, atol=1e-10)
+        GLOBAL[k] /= 1.5
+
+
 def recursive(x, n=3):
     return GLOBAL @ x if n == 0 else recursive(x, n - 1) * 0.5
 

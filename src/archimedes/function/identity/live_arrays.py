@@ -3,15 +3,15 @@
 While a function is recorded, such an array is a traced one of the same shape whose block is the
 array's own memory (``graph.digests.live_table``). To put it there, nothing of the user's is
 changed: the function is called as a copy of itself, with the same code, in which the variables of
-enclosing functions and the globals that lead to the array lead to the traced one. That can be done
-if the array, and every function on the way to it, is reached by such names only. Any other array
-is compared by content. See docs/decisions/068-live-arrays.md.
+enclosing functions, the globals and the fields of structs that lead to the array lead to the traced
+one. That can be done if the array, and every function and struct on the way to it, is reached by
+such names only. Any other array is compared by content. See docs/decisions/068-live-arrays.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ from archimedes.errors import TraceError
 from archimedes.function.identity.code_names import names_of
 from archimedes.function.identity.data_places import is_fixed
 from archimedes.function.identity.installed import is_installed
+from archimedes.function.identity.object_parts import slots_of
+from archimedes.function.identity.spaces import NameSpace, Space
 from archimedes.graph.blocks.references import references
 from archimedes.graph.digests import live_table
 from archimedes.graph.dtypes import B8, code_of
 from archimedes.symbolic import SymbolicArray, current_trace
+from archimedes.tree.structs import is_struct
 
 __all__ = ["LARGE", "may_be_live", "reachable_by_name", "with_live_arrays"]
 
@@ -67,20 +70,32 @@ def _globals(f: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, f.__globals__[name]
 
 
+def _fields(spaces: Sequence[Space]) -> list[tuple[Any, Any]]:
+    """Return the structs among objects with attributes, each with a value it leads to."""
+    structs = [
+        space
+        for space in spaces
+        if isinstance(space, NameSpace)
+        and is_struct(type(space.owner))
+        and not isinstance(space.owner, type)
+        and not slots_of(space.owner.__class__)
+    ]
+    return [(s.owner, value) for s in structs for value in s.found.values()]
+
+
 def reachable_by_name(
     arrays: Sequence[np.ndarray],
     objects: Sequence[Any],
     counts: dict[int, int],
+    spaces: Sequence[Space],
     hosts: frozenset[CodeType] = frozenset(),
-) -> tuple[list[np.ndarray], list[FunctionType]]:
-    """Return those arrays to which nothing leads but names in functions, and these functions.
+) -> tuple[list[np.ndarray], list[Any]]:
+    """Return those arrays to which nothing leads but names, and what has these names.
 
-    ``objects`` are all that a walk has met, the root first; ``counts`` says how often each.
-    Functions of the code ``hosts`` are called at run time, with the arrays themselves.
+    That are functions and structs. ``objects`` are all that a walk has met, the root first;
+    ``counts`` says how often each; ``spaces`` are those with attributes. Functions of the code
+    ``hosts`` are called at run time, with the arrays themselves.
     """
-    root = objects[0] if objects else None
-    if type(root) is not FunctionType:
-        return [], []
     functions = [
         f
         for f in objects
@@ -88,10 +103,11 @@ def reachable_by_name(
         and f.__code__ not in hosts
         and not is_installed(f.__globals__.get("__name__"))
     ]
+    fields = _fields(spaces)
     live: list[np.ndarray] = []
-    holders: dict[int, FunctionType] = {}
+    holders: dict[int, Any] = {}
     for array in arrays:
-        found = _holders(array, root, functions, counts)
+        found = _holders(array, objects[0], functions, fields, counts)
         if found is not None:
             live.append(array)
             holders.update(found)
@@ -99,29 +115,40 @@ def reachable_by_name(
 
 
 def _holders(
-    array: np.ndarray, root: Any, functions: Sequence[FunctionType], counts: dict[int, int]
-) -> dict[int, FunctionType] | None:
-    """Return the functions on the way to an array, by id; None if there are other ways."""
-    held: dict[int, FunctionType] = {}
+    array: np.ndarray,
+    root: Any,
+    functions: Sequence[FunctionType],
+    fields: Sequence[tuple[Any, Any]],
+    counts: dict[int, int],
+) -> dict[int, Any] | None:
+    """Return the functions and structs on the way to an array; None if there are other ways."""
+    held: dict[int, Any] = {}
     todo: list[Any] = [array]
+
+    def note(holder: Any) -> None:
+        if id(holder) not in held:
+            held[id(holder)] = holder
+            todo.append(holder)
+
     while todo:
         target = todo.pop()
-        ways = 1 if target is root else 0
-        spaces: set[tuple[int, str]] = set()
+        ways = int(target is root or (type(root) is MethodType and root.__self__ is target))
+        names: set[tuple[int, str]] = set()
         for f in functions:
             cells = sum(1 for _, value in _cells(f) if value is target)
-            names = [name for name, value in _globals(f) if value is target]
-            if not cells and not names:
+            mine = {(id(f.__globals__), name) for name, value in _globals(f) if value is target}
+            if not cells and not mine:
                 continue
-            ways += cells
-            spaces |= {(id(f.__globals__), name) for name in names}
             code = names_of(f.__code__)
             if not _DYNAMIC.isdisjoint(code.globals | code.attributes):
                 return None
-            if id(f) not in held:
-                held[id(f)] = f
-                todo.append(f)
-        if ways + len(spaces) != counts.get(id(target), 0):
+            ways, names = ways + cells, names | mine
+            note(f)
+        for struct, value in fields:
+            if value is target:
+                ways += 1
+                note(struct)
+        if ways + len(names) != counts.get(id(target), 0):
             return None
     return held
 
@@ -141,11 +168,75 @@ class _Globals(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         return self.other[name] if name in self.other else self.original[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.original
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what a name leads to, or the default."""
+        return self[name] if name in self.original else default
+
+
+class _Copies:
+    """Copies of functions and structs that lead to traced arrays, and to each other."""
+
+    def __init__(self, arrays: Sequence[Any], holders: Sequence[Any], tables: Any) -> None:
+        self.others = {id(a): _traced(a, tables) for a in arrays}
+        self.leading = {*self.others, *map(id, holders)}
+        self.spaces: list[_Globals] = []
+        self.cells: list[tuple[CellType, Any]] = []
+        for holder in holders:
+            is_function = type(holder) is FunctionType
+            self.others[id(holder)] = (self._function if is_function else self._struct)(holder)
+        for cell, value in self.cells:
+            cell.cell_contents = self.others[id(value)]
+        for space in self.spaces:
+            space.other = self._found(space.original)
+        for holder in holders:
+            if type(holder) is not FunctionType:
+                vars(self.others[id(holder)]).update(self._found(vars(holder)))
+
+    def _found(self, names: dict[str, Any]) -> dict[str, Any]:
+        """Return those names that lead elsewhere in the copies."""
+        return {k: self.others[id(v)] for k, v in names.items() if id(v) in self.leading}
+
+    def _function(self, f: FunctionType) -> FunctionType:
+        space = f.__globals__
+        if any(id(value) in self.leading for _, value in _globals(f)):
+            space = _Globals(space)
+            self.spaces.append(space)
+        closure = list(f.__closure__ or ())
+        for k, value in _cells(f):
+            if id(value) in self.leading:
+                closure[k] = CellType()
+                self.cells.append((closure[k], value))
+        copy = FunctionType(f.__code__, space, f.__name__, f.__defaults__, tuple(closure))
+        copy.__kwdefaults__ = f.__kwdefaults__
+        copy.__dict__.update(f.__dict__)
+        return copy
+
+    @staticmethod
+    def _struct(value: Any) -> Any:
+        copy = object.__new__(type(value))
+        vars(copy).update(vars(value))
+        return copy
+
+    def of(self, root: Any) -> Callable[..., Any]:
+        """Return what to call for a function, a method of a struct or a struct."""
+        if type(root) is MethodType:
+            return MethodType(root.__func__, self.others[id(root.__self__)])
+        return self.others[id(root)]
+
+    def are_as_made(self) -> bool:
+        """Return whether no name that leads to an array was bound anew."""
+        return all(len(space) == space.size for space in self.spaces) and all(
+            cell.cell_contents is self.others[id(value)] for cell, value in self.cells
+        )
+
 
 def with_live_arrays(
     root: Any,
     arrays: Sequence[np.ndarray],
-    holders: Sequence[FunctionType],
+    holders: Sequence[Any],
     tables: dict[int, np.ndarray],
 ) -> Callable[..., Any]:
     """Return what calls a function with arrays that are read where they lie, in a recording.
@@ -154,33 +245,9 @@ def with_live_arrays(
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        others = {id(a): _traced(a, tables) for a in arrays}
-        leading = {*others, *map(id, holders)}
-        spaces: list[_Globals] = []
-        cells: list[tuple[CellType, Any]] = []
-        for f in holders:
-            space = f.__globals__
-            if any(id(value) in leading for _, value in _globals(f)):
-                space = _Globals(space)
-                spaces.append(space)
-            closure = list(f.__closure__ or ())
-            for k, value in _cells(f):
-                if id(value) in leading:
-                    closure[k] = CellType()
-                    cells.append((closure[k], value))
-            copy = FunctionType(f.__code__, space, f.__name__, f.__defaults__, tuple(closure))
-            copy.__kwdefaults__ = f.__kwdefaults__
-            copy.__dict__.update(f.__dict__)
-            others[id(f)] = copy
-        for cell, value in cells:
-            cell.cell_contents = others[id(value)]
-        for space in spaces:
-            found = space.original.items()
-            space.other = {name: others[id(v)] for name, v in found if id(v) in leading}
-        result = others[id(root)](*args, **kwargs)
-        if any(len(s) != s.size for s in spaces) or any(
-            cell.cell_contents is not others[id(value)] for cell, value in cells
-        ):
+        copies = _Copies(arrays, holders, tables)
+        result = copies.of(root)(*args, **kwargs)
+        if not copies.are_as_made():
             raise TraceError("a name that leads to an array is bound anew while recording")
         return result
 

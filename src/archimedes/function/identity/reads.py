@@ -150,7 +150,9 @@ class Walk(Traversal):
         found, self.live = self.live, []
         counts = self.references or {}
         candidates = [array for array, _ in found]
-        arrays, self.holders = reachable_by_name(candidates, self.objects, counts, self.hosts)
+        arrays, self.holders = reachable_by_name(
+            candidates, self.objects, counts, self.spaces, self.hosts
+        )
         for value, path in found:
             if any(value is a for a in arrays):
                 open_live(self, value, path)

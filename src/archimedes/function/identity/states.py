@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, MethodType
 from typing import Any
 
 import numpy as np
@@ -84,11 +84,11 @@ class State:
         self.statics: tuple[Any, ...] = ()
         #: Whether the function can reach a clock.
         self.clocks = False
-        #: Whether it reads large arrays; those that are read where they lie, the functions on the
-        #: way to them, and their tables in programs.
+        #: Whether it reads large arrays; those that are read where they lie, what is on the way to
+        #: them, and their tables in programs.
         self.has_large = False
         self.live: list[np.ndarray] = []
-        self.holders: list[FunctionType] = []
+        self.holders: list[Any] = []
         self.tables: dict[int, np.ndarray] = {}
         #: The generated test that all places hold what they held, once it is worth its making.
         self.check: Callable[[], bool] | None = None
@@ -152,8 +152,7 @@ class Identity:
         #: Whether recordings may read large arrays where they lie. Then there are two kinds of
         #: states: those of all that is read by content, and, in another identity, those in which
         #: such arrays are known by where they lie.
-        plain = bool(self.roots) and type(self.roots[0]) is FunctionType
-        self.reads_in_place = reads_in_place and plain and not frozen
+        self.reads_in_place = reads_in_place and not frozen
         self.in_place: Identity | None = None
         #: Code that recordings call back at run time: what it reads is not followed.
         self.hosts: frozenset[CodeType] = frozenset()

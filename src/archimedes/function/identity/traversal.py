@@ -101,9 +101,9 @@ class Traversal:
         self.references: dict[int, int] | None = {} if live else None
         #: Whether there are arrays large enough to be read where they lie.
         self.has_large = False
-        #: These, and then those of them that are; the functions on the way to them.
+        #: These, and then those of them that are; the functions and structs on the way to them.
         self.live: list[tuple[np.ndarray, str]] = []
-        self.holders: list[FunctionType] = []
+        self.holders: list[Any] = []
         self.numbers: dict[int, int] = {}
         self.objects: list[Any] = []
         self.tokens: list[Hashable] = []
