@@ -237,6 +237,23 @@ def test_what_a_callback_writes_does_not_count(recordings):
         assert len(log) > before
 
 
+def test_large_captured_arrays_belong_to_their_functions():
+    def make(data):
+        return lambda x: np.sum((x - data[:2, 0]) ** 2) + 0.0 * np.sum(data)
+
+    def solved(function):
+        return arc.minimize(function, np.zeros(2), method="SLSQP").x
+
+    one, other = np.arange(90_000.0).reshape(300, 300), np.ones((300, 300))
+    first, second = make(one), make(other)
+    for function, data in ((first, one), (second, other), (first, one), (make(other), other)):
+        np.testing.assert_allclose(solved(function), data[:2, 0], rtol=1e-6, atol=1e-6)
+    copy = make(one.copy())
+    one[:2, 0] = 7.0
+    np.testing.assert_allclose(solved(first), 7.0, rtol=1e-6)
+    np.testing.assert_allclose(solved(copy), [0.0, 300.0], rtol=1e-6, atol=1e-4)
+
+
 def test_memory_is_bounded():
     kept = Store(size=3)
     for k in range(10):
