@@ -12,7 +12,7 @@ from archimedes.optimize.solvers.interior_point.banded_system import BandedSyste
 from archimedes.optimize.solvers.interior_point.chains import chain_of
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
 from tests.marking import long_but
-from tests.optimize.hock_schittkowski import PROBLEMS
+from tests.optimize.catalogue.hock_schittkowski import PROBLEMS
 
 #: Bounds, a square system, equations and inequalities, all together.
 QUICK = (5, 8, 14, 71)

@@ -8,7 +8,7 @@ import pytest
 import archimedes as arc
 from archimedes.optimize import Status, minimize, nlp_solver
 from tests.marking import long_but
-from tests.optimize.hock_schittkowski import PROBLEMS
+from tests.optimize.catalogue.hock_schittkowski import PROBLEMS
 
 #: Problems that need more than 60 iterations of this method, or stop short of the optimum.
 HARD = (17, 61, 106)

@@ -197,7 +197,7 @@ def test_the_best_point_may_be_the_start():
 
 
 def test_objectives_without_unknowns_are_refused():
-    with pytest.raises(ValueError, match=r"x0\[0\] enters neither the objective nor"):
+    with pytest.raises(ValueError, match="depends on the unknowns x0"):
         minimize(lambda x: 3, np.ones(2))
 
 

@@ -19,7 +19,6 @@ from archimedes.function.prepared_functions import prepared_function
 from archimedes.optimize.nonlinear.places import AtPlaces
 from archimedes.optimize.problems.blocks import Block, with_arguments
 from archimedes.optimize.problems.evaluation import Structure
-from archimedes.optimize.problems.limits import name_of
 from archimedes.optimize.problems.unknowns import shapes_of
 from archimedes.optimize.small.products import UNROLLED
 from archimedes.optimize.small.sequential_quadratic import (
@@ -258,20 +257,10 @@ class Program:
         return made
 
     def _check_dependence(self, made: Structure) -> None:
-        idle = np.setdiff1d(np.arange(self.rows), made.jac_rows)
-        if idle.size:
-            name = name_of(self.values_like, int(idle[0]), "constr")
+        if made.unused_unknowns.size == self.size:
             raise ValueError(
-                f"{name} does not depend on any unknown, so that nothing can satisfy or violate "
-                "it: leave it out of the constraints"
-            )
-        used = np.union1d(made.gradient_at, made.jac_columns)
-        unused = np.setdiff1d(np.arange(self.size), used)
-        if unused.size:
-            name = name_of(self.unknowns, int(unused[0]), "x0")
-            raise ValueError(
-                f"{name} enters neither the objective nor any constraint, so that any value would "
-                "do: take it out of the unknowns and pass it in args"
+                "neither the objective nor any constraint depends on the unknowns x0: do the "
+                "functions use their first argument?"
             )
 
 

@@ -251,5 +251,16 @@ class BlockPatterns:
         """Columns of the entries of the Hessian's lower triangle."""
         return np.minimum(*map(self._unknowns, (self.second.rows, self.second.columns)))
 
+    def transposed(self, slopes: np.ndarray, lam: np.ndarray, n: int, absolute: bool) -> np.ndarray:
+        """Return this block's part of A^T lam (n,), from its slopes (N, entries).
+
+        With ``absolute`` it is that of abs(A)^T abs(lam).
+        """
+        mine, block = self.of_constraints, self.block
+        products = slopes.take(mine, axis=1) * lam[block.rows.take(self.first.rows[mine], axis=1)]
+        places = block.index.take(self.first.columns[mine], axis=1).ravel()
+        weights = (np.abs(products) if absolute else products).ravel()
+        return np.bincount(places, weights, minlength=n) if places.size else np.zeros(n)
+
     def _unknowns(self, local: np.ndarray) -> np.ndarray:
         return self.block.index.take(local, axis=1).ravel()

@@ -50,6 +50,13 @@ class Structure:
         """Whether the entries of the gradient are all its numbers, in order."""
         return np.array_equal(self.gradient_at, np.arange(self.n))
 
+    @cached_property
+    def unused_unknowns(self) -> np.ndarray:
+        """Unknowns that neither the objective nor a constraint depends on."""
+        used = np.zeros(self.n, dtype=bool)
+        used[self.gradient_at] = used[self.jac_columns] = True
+        return np.flatnonzero(~used)
+
     def jac_matrix(self, entries: np.ndarray) -> Any:
         """Return the Jacobian (m, n) as a ``scipy.sparse.csr_array``."""
         from scipy.sparse import coo_array
@@ -151,6 +158,13 @@ class Evaluator:
             self._slopes, self._entries = (whole, parts), None if self.structure.m else _NONE
             self._count("slopes", start)
         return self._slopes
+
+    def transposed(self, x: np.ndarray, lam: np.ndarray, absolute: bool = False) -> np.ndarray:
+        """Return A^T lam (n,), A the Jacobian of g, or abs(A)^T abs(lam)."""
+        total = np.zeros(self.structure.n)
+        for pattern, part in zip(self.structure.patterns, self.slope_parts(x)[1]):
+            total += pattern.transposed(part, lam, self.structure.n, absolute)
+        return total
 
     def curvature(self, x: np.ndarray, sigma: float, lam: np.ndarray) -> np.ndarray:
         """Return the entries of the lower triangle of the Lagrangian's Hessian."""

@@ -102,7 +102,8 @@ class Monitor:
     ) -> None:
         self.callback, self.unravel, self.maxtime, self.tol = callback, unravel, maxtime, tol
         self.began = time.perf_counter()
-        self.iterations = 0
+        #: Iterations so far, and those of earlier attempts at the same task.
+        self.iterations = self.before = 0
         #: Why the solver was told to stop, and what a callback or function raised.
         self.stopped: Status | None = None
         self.error: BaseException | None = None
@@ -121,7 +122,7 @@ class Monitor:
         """Note an iteration; returns whether the solver shall go on."""
         self.iterations = number
         self.seen(x, fun, violation)
-        if self.stopped is None and self._wants_stop(number, x, fun, violation):
+        if self.stopped is None and self._wants_stop(self.before + number, x, fun, violation):
             self.stopped = Status.INTERRUPTED
         if self.stopped is None and self.late():
             self.stopped = Status.TIME_LIMIT

@@ -113,7 +113,7 @@ class _Calls:
         self, n, x, _, sigma, m, lam, _, k, i, j, out, _ = given
         if not out:
             return self._places(k, i, j, self.structure.hess_rows, self.structure.hess_columns)
-        weights = _view(lam, m) if m else np.zeros(0)
+        weights = _view(lam, m) if m else np.zeros(self.structure.m)
         entries = self.evaluator.curvature(_view(x, n), sigma, weights)
         if k:
             _view(out, k)[:] = entries
@@ -176,10 +176,12 @@ def solve(task: Task) -> Answer:
     """Minimise with IPOPT; raises what the functions or the callback raised."""
     lib = library()
     n, m = task.start.size, task.low.size
+    if not len(task.evaluator.structure.jac_rows):
+        m = 0  # constraints that depend on nothing; IPOPT takes none such
     calls, structure = _Calls(task), task.evaluator.structure
     limits = [np.ascontiguousarray(v) for v in (task.lower, task.upper, task.low, task.high)]
     x, g, f = task.start.copy(), np.zeros(m), np.zeros(1)
-    lam_g = np.zeros(m) if task.lam_g is None else task.lam_g.copy()
+    lam_g = np.zeros(task.low.size) if task.lam_g is None else task.lam_g.copy()
     lam_x = np.zeros(n) if task.lam_x is None else task.lam_x
     z_low, z_high = np.maximum(-lam_x, 0.0), np.maximum(lam_x, 0.0)
     with solving:

@@ -23,6 +23,8 @@ SMALL_MULTIPLIER, MOST_MULTIPLIER = 10.0, 1e3
 #: Errors below this many tolerances want exact steps.
 NEAR = 1e3
 FIRST_MU, FIRST_SHIFT = 0.1, 1e-4
+#: The curvature of a slack that has no limits.
+UNLIMITED = 1e-8
 
 
 class LineSearchFailed(Exception):
@@ -82,6 +84,8 @@ class NewtonSteps(ScaledProblem):
         #: The last shift of H that was needed, and the one in use.
         self.shift = self.shift_now = 0.0
         self.count = self.n + self.slacks
+        bounded = np.isin(np.arange(self.count), self.bounds.at)
+        self.unlimited = np.flatnonzero(~bounded & (np.arange(self.count) >= self.n))
         self._bind()
 
     def _bind(self) -> None:
@@ -204,6 +208,8 @@ class NewtonSteps(ScaledProblem):
         self.system.load(self.evaluator.curvature_parts(at.trial.x, self.f_scale, lam))
         sigma = np.empty(self.count)
         self._curve(id(at.z), id(at.trial.d), id(sigma))
+        # A slack without limits follows its constraint for next to nothing.
+        sigma[self.unlimited] = UNLIMITED
         shift, first = 0.0, True
         while not self.system.factor(sigma[: self.n] + shift, self._slack_part(sigma, shift)):
             if shift == 0.0:

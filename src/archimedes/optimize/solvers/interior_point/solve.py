@@ -26,8 +26,6 @@ def solve(task: Task) -> Answer:
                 f"options: method='ipm' takes no option {name!r}; it takes 'maxiter', 'maxtime', "
                 f"'tol' and {sorted(OPTIONS)}"
             )
-    if not np.any(task.lower < task.upper):
-        return _held(task)
     loops = native_loops()
     if loops is None:
         return _by_ipopt(task)
@@ -45,15 +43,6 @@ def _by_ipopt(task: Task) -> Answer:
     from archimedes.optimize.solvers import ipopt
 
     return ipopt.solve(task)
-
-
-def _held(task: Task) -> Answer:
-    """Return the only point there is, where bounds hold every unknown."""
-    gradient, _ = task.evaluator.slopes(task.start)
-    _, g = task.evaluator.values(task.start)
-    fits = task.violation(task.start, g) <= max(task.settings.tol, 1e-12)
-    status = Status.SOLVED if fits else Status.INFEASIBLE
-    return Answer(task.start.copy(), np.zeros(task.low.size), -gradient, status, 0)
 
 
 def _handed_over(task: Task, made: InteriorPoint) -> Answer:
