@@ -13,6 +13,8 @@ GAMMA_THETA, GAMMA_PHI, S_THETA, S_PHI, ETA, SMALLEST = 1e-5, 1e-8, 1.1, 2.3, 1e
 #: How many times the violation of the start is allowed later. The paper's 10,000 lets steps wander
 #: off where the barrier function falls, and has each of them undone by the next.
 MOST = 4.0
+#: After so many steps that only earlier points shortened they are forgotten, at most so often.
+BLOCKS, RESETS = 5, 5
 _ROUNDING = 10 * 2.2e-16
 
 
@@ -22,6 +24,9 @@ class Filter:
     def __init__(self, theta: float) -> None:
         self.most, self.least = MOST * max(1.0, theta), 1e-4 * max(1.0, theta)
         self.entries: list[tuple[float, float]] = []
+        #: Whether an earlier point alone stood against the last trial, how many searches in a row
+        #: were shortened by that, and how often all were forgotten for it.
+        self.blocked, self.blocks, self.resets = False, 0, 0
 
     def clear(self) -> None:
         """Forget all pairs: the barrier function is another one."""
@@ -41,6 +46,7 @@ class Filter:
     ) -> bool:
         """Whether a trial point is acceptable, from the present (theta, phi)."""
         there, value = new
+        self.blocked = False
         if not (there <= self.most and value < float("inf")):
             return False
         slack = _ROUNDING * abs(phi)
@@ -49,7 +55,15 @@ class Filter:
         else:
             good = there <= (1 - GAMMA_THETA) * theta
             good = good or value - phi - slack <= -GAMMA_PHI * theta
-        return good and not self.dominates(there, value - slack)
+        self.blocked = good and self.dominates(there, value - slack)
+        return good and not self.blocked
+
+    def note(self, blocked: bool) -> None:
+        """Forget earlier points where they alone have shortened several steps in a row."""
+        self.blocks = self.blocks + 1 if blocked else 0
+        if self.blocks >= BLOCKS and self.resets < RESETS:
+            self.clear()
+            self.blocks, self.resets = 0, self.resets + 1
 
     def dominates(self, theta: float, phi: float) -> bool:
         """Whether an earlier point is better in both."""

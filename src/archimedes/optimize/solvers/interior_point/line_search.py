@@ -39,6 +39,8 @@ class LineSearch(Restoration):
         #: counted with these prices in the barrier function.
         self.nothing = 1e-2 * task.settings.tol
         self.prices: np.ndarray | None = None
+        #: What part of the step within bounds the last search took.
+        self.part_taken = 1.0
 
     def theta(self, trial: Trial) -> float:
         """Return the violation as the filter counts it: zero if it is far below the tolerance.
@@ -81,12 +83,13 @@ class LineSearch(Restoration):
         longest = alpha = longest_step(step.falls, part)
         if step.size < TINY:
             return self.trial(here.w, dw, alpha), alpha
-        shortest = search.shortest(theta, slope)
+        shortest, blocked = search.shortest(theta, slope), False
         while alpha > shortest:
             trial = self.trial(here.w, dw, alpha)
             new = self.measure(trial)
             if search.accepts(theta, phi, slope, alpha, new):
                 break
+            blocked = search.blocked
             if alpha == longest and new[0] >= theta and np.isfinite(new[0]):
                 found = self.corrected(at, sigma, alpha, trial, part, search, (theta, phi, slope))
                 if found is not None:
@@ -95,6 +98,8 @@ class LineSearch(Restoration):
             alpha *= 0.5
         else:
             raise LineSearchFailed
+        search.note(blocked)
+        self.part_taken = alpha / longest
         armijo = new[1] - phi <= 1e-8 * alpha * slope + 2.2e-15 * abs(phi)
         if not (search.switching(theta, slope, alpha) and armijo):
             search.add(theta, phi)

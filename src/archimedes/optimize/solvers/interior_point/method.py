@@ -29,6 +29,9 @@ KAPPA_EPS, KAPPA_MU, THETA_MU, KAPPA_SIGMA = 10.0, 0.2, 1.5, 1e10
 MAX_ITERATIONS, ACCEPTABLE, ENOUGH = 3000, 1e-6, 15
 #: Signs that it does not go on: short steps, no fall of the violation, slow convergence.
 CRAWL, CRAWLING, STUCK, SLOW = 1e-2, 3, 5, 5
+#: Steps shortened to less than SHORT are damped, those of at least LONG less so.
+SHORT, LONG, FIRST_DAMPING = 0.1, 0.5, 1e-4
+GROWTH, DECAY = 4.0, 2.0
 #: Constraints are met where this part of the tolerance is left of them.
 MET = 0.5
 
@@ -112,6 +115,14 @@ class InteriorPoint(LineSearch):
             self.nothing, self.slow = MET * self.task.settings.tol, 0
         self.stuck = self.stuck + 1 if after > 0.99 * before and self.hopeless(new.trial) else 0
         self.crawling = self.crawling + 1 if alpha < CRAWL else 0
+        self.damp()
+
+    def damp(self) -> None:
+        """Have steps shorter where the last one led too far, as a trust region does."""
+        if self.part_taken < SHORT:
+            self.damping = max(GROWTH * self.damping, FIRST_DAMPING)
+        elif self.part_taken >= LONG:
+            self.damping = self.damping / DECAY if self.damping > FIRST_DAMPING else 0.0
 
     def told(self, at: Point) -> bool:
         """Note the iteration; returns whether to stop."""

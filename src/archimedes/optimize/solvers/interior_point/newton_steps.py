@@ -83,6 +83,8 @@ class NewtonSteps(ScaledProblem):
         self.mu = task.settings.more.get("mu_init", FIRST_MU)
         #: The last shift of H that was needed, and the one in use.
         self.shift = self.shift_now = 0.0
+        #: The least shift: steps that had to be shortened are made of more convex problems.
+        self.damping = 0.0
         self.count = self.n + self.slacks
         bounded = np.isin(np.arange(self.count), self.bounds.at)
         self.unlimited = np.flatnonzero(~bounded & (np.arange(self.count) >= self.n))
@@ -210,10 +212,11 @@ class NewtonSteps(ScaledProblem):
         self._curve(id(at.z), id(at.trial.d), id(sigma))
         # A slack without limits follows its constraint for next to nothing.
         sigma[self.unlimited] = UNLIMITED
-        shift, first = 0.0, True
+        shift, first = self.damping, True
         while not self.system.factor(sigma[: self.n] + shift, self._slack_part(sigma, shift)):
-            if shift == 0.0:
+            if shift <= self.damping:
                 shift = FIRST_SHIFT if self.shift == 0.0 else max(1e-20, self.shift / 3.0)
+                shift = max(shift, 10.0 * self.damping)
             else:
                 # IPOPT's first shifts grow by 100: but to factor again costs less here.
                 shift *= 10.0 if self.shift == 0.0 else 8.0
