@@ -12,7 +12,18 @@ from tests.optimize.catalogue import PROBLEMS
 
 #: One of each kind (bounds, a square system, equations, inequalities, a sum of squares), and those
 #: at which a method claimed a minimum that is none.
-QUICK = ("HS5", "HS8", "HS14", "HS71", "beale", "MAKELA2", "DEMYMALO", "PALMER4", "ANTWERP", "CLIFF")
+QUICK = (
+    "HS5",
+    "HS8",
+    "HS14",
+    "HS71",
+    "beale",
+    "MAKELA2",
+    "DEMYMALO",
+    "PALMER4",
+    "ANTWERP",
+    "CLIFF",
+)
 #: COBYQA and trust-constr take seconds for problems of more unknowns than this.
 SMALL = 6
 

@@ -14,7 +14,7 @@ EYE, NONE = np.eye(2), np.zeros(2)
 # ---- the native solver of nonlinear programs ----------------------------------------------
 
 ENDS = {
-    "a pole": (lambda x: np.log(x[0]), np.ones(1), {}, Status.ITERATION_LIMIT),
+    "a pole": (lambda x: np.log(x[0]), np.ones(1), {}, Status.STALLED),
     "a slope": (lambda x: np.sum(x), NONE, {}, Status.UNBOUNDED),
     "a hill": (lambda x: -(x[0] ** 2), np.ones(1), {}, Status.UNBOUNDED),
     "no real root": (

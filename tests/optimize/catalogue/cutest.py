@@ -185,16 +185,12 @@ PROBLEMS = {
         1.0,
         equal=lambda a, b, c, d, e: [a - 1 - d**2 + b**2, a**2 + b**2 - e**2 - 1],
     ),
-    "BT10": make(
-        lambda a, b: -a, [2, 2], -1.0, equal=lambda a, b: [b - a**3, a**2 - b]
-    ),
+    "BT10": make(lambda a, b: -a, [2, 2], -1.0, equal=lambda a, b: [b - a**3, a**2 - b]),
     "BT12": make(
         lambda a, b, c, d, e: 0.01 * a**2 + b**2,
         [15.811, 1.5811, 0, 15.083, 3.7164],
         6.188118812,
-        equal=lambda a, b, c, d, e: [
-            *(a + b - c**2 - 25, a**2 + b**2 - d**2 - 25, a - e**2 - 2)
-        ],
+        equal=lambda a, b, c, d, e: [*(a + b - c**2 - 25, a**2 + b**2 - d**2 - 25, a - e**2 - 2)],
     ),
     # N. Maratos, thesis, London 1978.
     "MARATOS": make(
@@ -249,17 +245,16 @@ PROBLEMS = {
         bounds=(0, 5),
     ),
     # J. Dennis, R. Schnabel, "Numerical methods for unconstrained optimization", 1983.
-    "DENSCHNA": least_squares(
-        lambda a, b: (a**2, a + b, np.exp(b) - 1), [1, 1], 0.0
-    ),
+    "DENSCHNA": least_squares(lambda a, b: (a**2, a + b, np.exp(b) - 1), [1, 1], 0.0),
     "DENSCHNB": least_squares(lambda a, b: (a - 2, (a - 2) * b, b + 1), [1, 1], 0.0),
     "DENSCHNC": least_squares(
-        lambda a, b: (a**2 + b**2 - 2, np.exp(a - 1) + b**3 - 2), [2, 3], 0.0, others=(0.1833616551,)
+        lambda a, b: (a**2 + b**2 - 2, np.exp(a - 1) + b**3 - 2),
+        [2, 3],
+        0.0,
+        others=(0.1833616551,),
     ),
     "DENSCHND": least_squares(
-        lambda a, b, c: (
-            *(a**2 + b**3 - c**4, 2 * a * b * c, 2 * a * b - 3 * b * c + a * c),
-        ),
+        lambda a, b, c: (*(a**2 + b**3 - c**4, 2 * a * b * c, 2 * a * b - 3 * b * c + a * c),),
         [10, 10, 10],
         0.0,
     ),
@@ -273,9 +268,7 @@ PROBLEMS = {
     ),
     # D. Himmelblau, "Applied nonlinear programming", McGraw-Hill 1972.
     "HIMMELBLAU": make(himmelblau, [1, 1], 0.0, bounds=(-5, 5)),
-    "HIMMELBG": make(
-        lambda a, b: np.exp(-a - b) * (2 * a**2 + 3 * b**2), [0.5, 0.5], 0.0
-    ),
+    "HIMMELBG": make(lambda a, b: np.exp(-a - b) * (2 * a**2 + 3 * b**2), [0.5, 0.5], 0.0),
     "ZANGWIL2": make(
         lambda a, b: (16 * a**2 + 16 * b**2 - 8 * a * b - 56 * a - 256 * b + 991) / 15,
         [3, 8],

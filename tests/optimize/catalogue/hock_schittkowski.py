@@ -167,7 +167,6 @@ def limits113(a, b, c, d, e, f, g, h, i, j):
     ]
 
 
-
 def obj83(a, b, c, d, e):
     return 5.3578547 * c**2 + 0.8356891 * a * e + 37.293239 * a - 40792.141
 
@@ -788,9 +787,7 @@ PROBLEMS = {
         bounds=(1e-6, None),
     ),
     113: make(obj113, [2, 3, 5, 5, 1, 2, 7, 3, 6, 10], 24.3062091, positive=limits113),
-    2: make(
-        rosenbrock, [-2, 1], 0.0504261879, bounds=([None, 1.5], None), others=(4.941229318,)
-    ),
+    2: make(rosenbrock, [-2, 1], 0.0504261879, bounds=([None, 1.5], None), others=(4.941229318,)),
     16: make(
         rosenbrock,
         [-2, 1],
@@ -859,9 +856,7 @@ PROBLEMS = {
     102: make(**geometric(0.125), best=911.880571),
     103: make(**geometric(0.5), best=543.667958),
     108: make(
-        lambda a, b, c, d, e, f, g, h, i: (
-            -0.5 * (a * d - b * c + c * i - e * i + e * h - f * g)
-        ),
+        lambda a, b, c, d, e, f, g, h, i: -0.5 * (a * d - b * c + c * i - e * i + e * h - f * g),
         [1.0] * 9,
         -R3 / 2,
         positive=limits108,

@@ -41,9 +41,7 @@ def nearest(a, b):
 
 PROBLEMS = {
     # M. Makela, "Nonsmooth optimization", thesis, Jyvaskyla 1990.
-    "MAKELA1": min_max(
-        lambda a, b: [-a - b, -a - b + a**2 + b**2 - 1], [-0.5, -0.5], -np.sqrt(2)
-    ),
+    "MAKELA1": min_max(lambda a, b: [-a - b, -a - b + a**2 + b**2 - 1], [-0.5, -0.5], -np.sqrt(2)),
     "MAKELA2": min_max(
         lambda a, b: [
             a**2 + b**2,
@@ -61,9 +59,7 @@ PROBLEMS = {
     "CB2": min_max(
         lambda a, b: [a**2 + b**4, nearest(a, b), 2 * np.exp(b - a)], [2, 2], 1.952224494, 1.0
     ),
-    "CB3": min_max(
-        lambda a, b: [a**4 + b**2, nearest(a, b), 2 * np.exp(b - a)], [2, 2], 2.0, 1.0
-    ),
+    "CB3": min_max(lambda a, b: [a**4 + b**2, nearest(a, b), 2 * np.exp(b - a)], [2, 2], 2.0, 1.0),
     "CHACONN1": min_max(
         lambda a, b: [a**2 + b**4, nearest(a, b), 2 * np.exp(b - a)], [1, -0.1], 1.952224494
     ),
@@ -127,9 +123,7 @@ PROBLEMS = {
         positive=lambda a, b, u: [u - a**2 - b**2 + 1, u + a**2 + b**2 - 1],
     ),
     # V. Demyanov, V. Malozemov, "Introduction to minimax", Wiley 1974.
-    "DEMYMALO": min_max(
-        lambda a, b: [5 * a + b, -5 * a + b, a**2 + b**2 + 4 * b], [1, 1], -3.0
-    ),
+    "DEMYMALO": min_max(lambda a, b: [5 * a + b, -5 * a + b, a**2 + b**2 + 4 * b], [1, 1], -3.0),
     # M. Overton's spiral, by R. Womersley, R. Fletcher.
     "SPIRAL": min_max(spiral, [1.411831, -4.79462], 0.0),
 }

@@ -142,9 +142,7 @@ PROBLEMS = {
     "powell badly scaled": least_squares(
         lambda a, b: (1e4 * a * b - 1, np.exp(-a) + np.exp(-b) - 1.0001), [0, 1], 0.0
     ),
-    "brown badly scaled": least_squares(
-        lambda a, b: (a - 1e6, b - 2e-6, a * b - 2), [1, 1], 0.0
-    ),
+    "brown badly scaled": least_squares(lambda a, b: (a - 1e6, b - 2e-6, a * b - 2), [1, 1], 0.0),
     "beale": least_squares(
         lambda a, b: (1.5 - a * (1 - b), 2.25 - a * (1 - b**2), 2.625 - a * (1 - b**3)),
         [1, 1],
@@ -255,9 +253,7 @@ PROBLEMS = {
     "variably dimensioned": vector(variably_dimensioned, 1 - np.arange(1, 11) / 10, 0.0),
     "trigonometric": vector(trigonometric, np.full(10, 0.1), 0.0, others=(2.79506e-5,)),
     "brown almost linear": vector(brown_almost_linear, np.full(10, 0.5), 0.0, others=(1.0,)),
-    "boundary value": vector(
-        boundary_value, [k / 11 * (k / 11 - 1) for k in range(1, 11)], 0.0
-    ),
+    "boundary value": vector(boundary_value, [k / 11 * (k / 11 - 1) for k in range(1, 11)], 0.0),
     "integral equation": vector(
         integral_equation, [k / 11 * (k / 11 - 1) for k in range(1, 11)], 0.0
     ),

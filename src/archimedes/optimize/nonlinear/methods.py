@@ -17,7 +17,7 @@ from archimedes.optimize.problems.tasks import Answer, Monitor, Settings, Task, 
 __all__ = ["Edges", "result_of", "sqp_runner"]
 
 #: Iterations of method="sqp" unless the options say otherwise.
-SQP_ITERATIONS = 60
+SQP_ITERATIONS = 200
 
 #: Lower and upper limits of the unknowns, then of the constraints.
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -104,7 +104,7 @@ def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.nda
     if not np.all(np.isfinite(H)):
         return Optimality(_grade(error, LOOSER), *own, why if error > 1.0 else "", error)
     space = _TangentSpace(at, lam, H)
-    if 1.0 < error:
+    if error > 1.0:
         # Slopes that are not small enough say little: what is there to gain?
         along, off = space.gain(lam)
         gain = max(along / (GAIN * task.settings.tol), off / tol) / (1.0 + abs(f))

@@ -164,26 +164,39 @@ class _Program:
         values, slope = self.func(x), grad(lambda x: self.func(x)[0])(x)
         g = values[1:]
         A = jac(lambda x: self.func(x)[1:])(x) if self.m else np.zeros((0, x.shape[0]))
-        H, weights = self.convex(self.curvature(s, A, slope), A, s, slope)
+        pull = slope + (transposed_times(A, s.lam_g) if self.m else 0.0)
+        near = 1e-7 * (1.0 + np.abs(x))
+        kept = (x <= self.lower + near) & (pull > 0.0) | (x >= self.upper - near) & (pull < 0.0)
+        H, weights, shift = self.convex(self.curvature(s, A, slope), A, s, slope, kept)
         # The multipliers that were found with the last step belong to this point.
-        rest = slope + (transposed_times(A, s.lam_g) if self.m else 0.0) + s.lam_x
-        size = 1.0 + np.minimum(_largest(s.lam_g, s.lam_x), 1e4)
-        stationary = (_largest(rest) <= self.tol * size) & (s.steps > 0)
-        # Unknowns of any size: a program in which each has the curvature 1.
+        rest = pull + s.lam_x
+        least = self.tol * (1.0 + np.minimum(_largest(s.lam_g, s.lam_x), 1e4))
+        idle = self.idle(g, s.lam_g, self.low, self.high)
+        idle = idle + self.idle(x, s.lam_x, self.lower, self.upper)
+        stationary = (_largest(rest) <= least) & (s.steps > 0)
+        stationary = stationary & (idle <= self.tol * (1.0 + np.abs(values[0])))
+        # Unknowns of any size: a program in which each has the curvature 1, and far away from
+        # the minimum of f one whose step is not too long.
         unit = 1.0 / np.sqrt(np.diagonal(H))
+        size = np.maximum(1.0, 1e-4 * _largest(slope * unit))
+        scale = size * unit
         found = solve_rows(
-            *(H * unit[:, None] * unit, slope * unit, A * unit, self.low - g, self.high - g),
-            *((self.lower - x) / unit, (self.upper - x) / unit),
+            *(H * unit[:, None] * unit, slope * unit / size, A * scale),
+            *(self.low - g, self.high - g, (self.lower - x) / scale, (self.upper - x) / scale),
             _QP_ITERATIONS,
             _QP_TOL,
         )
         solved = (found.status == SOLVED) & np.all(np.isfinite(found.x))
-        d = cond(solved, lambda: found.x * unit, lambda: self.restoring(x, g, A))
-        own = found.lam_a + weights * times(A, d) if self.m else found.lam_a
-        lam_g, lam_x = np.where(solved, own, s.lam_g), np.where(solved, found.lam_x / unit, s.lam_x)
+        d = cond(solved, lambda: found.x * scale, lambda: self.restoring(x, g, A))
+        raw = found.lam_a * size**2
+        raw = raw + weights * times(A, d) if self.m else raw
+        own = self.pushing(raw, found.lam_a) if self.m else raw
+        lam_x = np.where(solved, found.lam_x * size / unit, s.lam_x)
+        lam_g = np.where(solved, own, s.lam_g)
         gain = self.off(g) - self.off(g + times(A, d))
         bent = times(H, d)
-        nu = self.prices(s.nu, lam_g, A, gain, slope @ d + 0.5 * (d @ bent))
+        dear = np.where(solved, raw, s.lam_g)
+        nu = self.prices(s.nu, dear, A, gain, slope @ d + 0.5 * (d @ bent))
         fall = slope @ d - nu @ gain
         if self.m:
             fall = np.where(solved, fall, -self.miss(g) @ times(A, d))
@@ -202,7 +215,11 @@ class _Program:
         slow = -fall <= 1e-4 * np.sum(self.off(g) ** 2)
         going = moved & (solved | ~tiny & ~slow)
         hopeless = ~feasible & ~going
-        again = hopeless & (s.nudges < _NUDGES)
+        # A start without slopes at which f curves down is a maximum or a saddle.
+        inside = np.all((x > self.lower) & (x < self.upper))
+        top = done & (s.steps == 0) & (shift > 0.0) & inside
+        again = (hopeless | top) & (s.nudges < _NUDGES)
+        done = done & ~again
         new = np.where(again, self.nudged(x, s.nudges), new)
         going = going | again
         ended = np.where(feasible, STALLED, INFEASIBLE)
@@ -216,6 +233,23 @@ class _Program:
         end = np.where(done | ~good, x, new)
         nudges = s.nudges + np.where(again, 1, 0)
         return SQPState(end, lam_g, lam_x, nu, code, s.steps + np.where(done, 0, 1), nudges)
+
+    def idle(self, values: Any, lam: Any, low: Any, high: Any) -> Any:
+        """Return the sum of multipliers times distances to their limits."""
+        if not values.shape[0]:
+            return np.float64(0.0)
+        gap = np.where(lam > 0.0, high - values, values - low)
+        # A limit that does not exist has no multiplier.
+        gap = np.where(np.isfinite(gap), np.maximum(gap, 0.0), 1.0)
+        return np.sum(np.abs(lam) * gap)
+
+    def pushing(self, lam: Any, own: Any) -> Any:
+        """Return multipliers lam less those of limits at which the program has none of its own.
+
+        Their rows are in its matrix, and would push from the wrong side.
+        """
+        kept = (lam * own > 0.0) & (np.abs(own) > 1e-6 * _largest(own))
+        return np.where((self.low == self.high) | kept, lam, 0.0)
 
     def prices(self, before: Any, lam: Any, A: Any, gain: Any, cost: Any) -> Any:
         """Return what violations of each constraint cost: enough that the step pays."""
@@ -242,25 +276,31 @@ class _Program:
             lam = np.clip(lam, -most, most)
         return hess(self.lagrangian)(s.x, lam)
 
-    def convex(self, H: Any, A: Any, s: SQPState, slope: Any) -> tuple[Any, Any]:
+    def convex(self, H: Any, A: Any, s: SQPState, slope: Any, kept: Any) -> tuple[Any, Any, Any]:
         """Return a positive definite matrix that makes the same step where H does.
 
-        Also returns the weights w of the rows in it: its multipliers are those of H less w A d.
+        Also returns the weights w of the rows in it, with which its multipliers are those of H
+        less w A d, and the multiple of the identity that is in it. Inequalities have weights only
+        where it is not definite without: they may let go. Unknowns that are ``kept`` at their
+        bounds have no part in it.
         """
         x, lam = s.x, s.lam_g
         # Where there is no curvature, steps of size 10, or of x, are long enough.
         flat = 0.1 * np.abs(slope) / np.maximum(0.1 * np.abs(x), 1.0) + 1e-12
-        own = np.abs(np.diagonal(H))
-        size = np.maximum(_largest(own), np.max(flat))
+        own = np.abs(np.diagonal(H)) + flat
+        H = np.where(kept[:, None] | kept, 0.0, H) + np.diag(np.where(kept, own, 0.0))
         weights = np.zeros(self.m)
         if self.m:
-            held = (self.low == self.high) | (np.abs(lam) > 1e-6 * (1.0 + _largest(lam)))
-            weights = np.where(held, 10.0 * size / np.maximum(np.max(A**2), 1e-12), 0.0)
+            size = np.maximum(_largest(np.abs(np.diagonal(H))), np.max(flat))
+            full = 10.0 * size / np.maximum(np.max(A**2), 1e-12)
+            equal = self.low == self.high
+            held = equal | (np.abs(lam) > 1e-6 * (1.0 + _largest(lam)))
+            first = gram(H, A, np.where(equal, full, 0.0))
+            size, least = self.sizes(first, flat)
+            definite = np.all(pivots(first) > least)
+            weights = np.where(np.where(definite, equal, held), full, 0.0)
             H = gram(H, A, weights)
-        # Unknowns of any size: each counts by its own curvature.
-        own = np.abs(np.diagonal(H))
-        size = np.maximum(np.maximum(own, 1e-3 * np.max(np.abs(H), axis=1)), flat)
-        least = np.maximum(1e-6 * own, 1e-9 * flat)
+        size, least = self.sizes(H, flat)
         n = H.shape[0]
 
         def indefinite(state: Any) -> Any:
@@ -271,7 +311,13 @@ class _Program:
 
         shift = while_loop(indefinite, more, np.float64(0.0), max_steps=_SHIFTS)
         # More than what just makes it definite: steps where it just is are too long.
-        return H + 1.25 * shift * size * np.eye(n), weights
+        return H + 1.25 * shift * size * np.eye(n), weights, shift
+
+    def sizes(self, H: Any, flat: Any) -> tuple[Any, Any]:
+        """Return what unknowns count by, each by its own curvature, and their least pivots."""
+        own = np.abs(np.diagonal(H))
+        size = np.maximum(np.maximum(own, 1e-3 * np.max(np.abs(H), axis=1)), flat)
+        return size, np.maximum(1e-6 * own, 1e-9 * flat)
 
     def miss(self, g: Any) -> Any:
         """Return how far each constraint is from its limits, with a sign."""

@@ -114,8 +114,12 @@ def _confirmed(task: Task, method: str, answer: Answer) -> Answer:
     """Return an answer that is called solved only where the conditions of a minimum hold.
 
     Where a method stopped short of them, it goes on from there, with scales of that point; where
-    it stopped at a maximum or a saddle, from a point beside it.
+    it stopped at a maximum or a saddle, from a point beside it. A method's own limit of iterations
+    may be reached at a minimum.
     """
+    if answer.status is Status.ITERATION_LIMIT and task.settings.maxiter is None:
+        found = check_optimality(task, answer.x, answer.lam_g, answer.lam_x)
+        return _judged(answer, found, answer.iterations) if found.error <= 1.0 else answer
     best: tuple[Answer, Optimality] | None = None
     for attempt in range(RESTARTS + 1):
         if answer.status not in CHECKED:

@@ -27,6 +27,9 @@ __all__ = ["InteriorPoint", "LineSearchFailed"]
 KAPPA_EPS, KAPPA_MU, THETA_MU, KAPPA_SIGMA = 10.0, 0.2, 1.5, 1e10
 #: ``ACCEPTABLE`` is an error with which a point is returned after so many iterations.
 MAX_ITERATIONS, ACCEPTABLE, ENOUGH = 3000, 1e-6, 15
+#: Iterations for one weight of the barrier, after which another method shall go on; but none
+#: does better for trajectories.
+PATIENCE = 300
 #: Signs that it does not go on: short steps, no fall of the violation, slow convergence.
 CRAWL, CRAWLING, STUCK, SLOW = 1e-2, 3, 5, 5
 #: Steps shortened to less than SHORT are damped, those of at least LONG less so.
@@ -50,7 +53,7 @@ class InteriorPoint(LineSearch):
         search = Filter(at.trial.total)
         least = min(settings.tol, 1e-4) / (KAPPA_EPS + 1.0)
         limit = settings.maxiter or MAX_ITERATIONS
-        self.at, good, level = at, 0, at.trial.f
+        self.at, good, level, since = at, 0, at.trial.f, 0
         while True:
             if self.told(at):
                 return self.answer(at, monitor.stopped or Status.INTERRUPTED)
@@ -71,6 +74,9 @@ class InteriorPoint(LineSearch):
             while self.mu > least and self.error(at, self.mu) <= KAPPA_EPS * self.mu:
                 self.mu = max(least, min(KAPPA_MU * self.mu, self.mu**THETA_MU))
                 search.clear()
+                since = self.iterations
+            if self.task.order is None and self.iterations - since >= PATIENCE:
+                raise LineSearchFailed
             try:
                 at = self.at = self.step(at, search)
             except Infeasible as found:

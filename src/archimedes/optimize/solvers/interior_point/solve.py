@@ -46,16 +46,31 @@ def _by_ipopt(task: Task) -> Answer:
 
 
 def _handed_over(task: Task, made: InteriorPoint) -> Answer:
-    start = made.at.trial.x.copy()
-    settings = replace(task.settings, more={})
-    if settings.maxiter is not None:
-        settings = replace(settings, maxiter=max(1, settings.maxiter - made.iterations))
-    try:
-        answer = _by_ipopt(replace(task, start=start, settings=settings, lam_g=None, lam_x=None))
-    except ImportError:
-        return made.answer(made.at, Status.STALLED)
-    answer.iterations += made.iterations
-    answer.details = f"{answer.details}; IPOPT went on after {made.iterations} iterations".strip(
-        "; "
-    )
+    """Have IPOPT go on from the best point so far, and where that fails from the user's start."""
+    best, iterations = task.monitor.best, made.iterations
+    starts = [task.start]
+    if best is not None and _is_feasible(task, best):
+        starts.insert(0, best)
+    answer, details = made.answer(made.at, Status.STALLED), ""
+    for start in starts:
+        settings = replace(task.settings, more={})
+        if settings.maxiter is not None:
+            settings = replace(settings, maxiter=settings.maxiter - iterations)
+        if (settings.maxiter is not None and settings.maxiter <= 0) or task.monitor.late():
+            break
+        try:
+            attempt = replace(task, start=start, settings=settings, lam_g=None, lam_x=None)
+            answer = _by_ipopt(attempt)
+        except ImportError:
+            break
+        iterations += answer.iterations
+        details = f"IPOPT went on after {made.iterations} iterations"
+        if answer.status not in (Status.STALLED, Status.ITERATION_LIMIT, Status.INFEASIBLE):
+            break
+    answer.iterations = iterations
+    answer.details = "; ".join(part for part in (answer.details, details) if part)
     return answer
+
+
+def _is_feasible(task: Task, x: np.ndarray) -> bool:
+    return task.violation(x, task.evaluator.values(x)[1]) <= max(1e2 * task.settings.tol, 1e-6)
