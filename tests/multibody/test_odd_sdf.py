@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
 from archimedes import multibody as mb
+
+#: Models of these files are joined to nothing: they would float.
+load_fixed = functools.partial(mb.load, base="fixed")
 
 TURNED = '<link name="a"/><link name="b"><pose>1 0 0 0 0 1.5707963267948966</pose></link>'
 
@@ -36,15 +41,15 @@ def test_a_world_around_the_model(write):
         '<world name="w"><gravity>0 0 -1.62</gravity><light name="l"/>{}</world><model name="x"/>'
     )
     file = write(TURNED + joint(), around)
-    assert np.array_equal(mb.load(file).gravity, [0, 0, -1.62])
+    assert np.array_equal(load_fixed(file).gravity, [0, 0, -1.62])
     assert lost(file) == ["<model> beside the model", "<light> beside the model"]
     with pytest.raises(ValueError, match=r"odd\.sdf:1: <gravity> must be three numbers"):
-        mb.load(write("", "<world><gravity>-9.81</gravity>{}</world>"))
+        load_fixed(write("", "<world><gravity>-9.81</gravity>{}</world>"))
 
 
 def test_the_pose_of_the_model_counts_where_it_is_held(write):
     held = '<joint name="k" type="prismatic"><parent>world</parent><child>a</child></joint>'
-    model = mb.load(write("<pose>0 0 5 0 0 0</pose>" + TURNED + held + joint()), strict=True)
+    model = load_fixed(write("<pose>0 0 5 0 0 0</pose>" + TURNED + held + joint()), strict=True)
     assert np.array_equal(mb.frame_pose(model, np.zeros(2), "b").t, [1, 0, 5])
     moved = "<pose>0 0 5 0 0 0</pose><static>true</static>" + TURNED + joint()
     first, second = lost(write(moved))
@@ -62,7 +67,7 @@ def test_the_pose_of_the_model_counts_where_it_is_held(write):
     ],
 )
 def test_what_axes_are_in(write, version, flag, axis):
-    model = mb.load(write(TURNED + joint(flag), version=version), strict=True)
+    model = load_fixed(write(TURNED + joint(flag), version=version), strict=True)
     assert np.allclose(model.links[0].screw.axis, axis, rtol=0, atol=1e-15)
 
 
@@ -70,7 +75,7 @@ def test_what_axes_are_in(write, version, flag, axis):
 def test_limits_that_are_none(write, words):
     low, high, effort = words
     limit = f"<limit><lower>{low}</lower><upper>{high}</upper><effort>{effort}</effort></limit>"
-    model = mb.load(write(TURNED + joint(limit)), strict=True)
+    model = load_fixed(write(TURNED + joint(limit)), strict=True)
     assert (model.lower, model.upper, model.effort_limits) == (-np.inf, np.inf, np.inf)
 
 
@@ -81,11 +86,11 @@ def test_each_axis_of_a_universal_joint_has_its_numbers(write):
 
     second = f"<axis2><xyz>0 1 0</xyz>{numbers(3)}</axis2>"
     text = '<link name="a"/><link name="b"/>' + joint(numbers(2), kind="universal", more=second)
-    model = mb.load(write(text), strict=True)
+    model = load_fixed(write(text), strict=True)
     for name, value in (("lower", [-2, -3]), ("upper", [2, 3]), ("damping", [2, 3])):
         assert np.array_equal(getattr(model, name), value)
     with pytest.raises(ValueError, match="has an <axis> and an <axis2>"):
-        mb.load(write('<link name="a"/><link name="b"/>' + joint(kind="universal")))
+        load_fixed(write('<link name="a"/><link name="b"/>' + joint(kind="universal")))
 
 
 def test_frames_in_joints_and_on_frames(write):
@@ -95,7 +100,7 @@ def test_frames_in_joints_and_on_frames(write):
     <frame name="h" attached_to="b"><pose>0 2 0 0 0 0</pose></frame><frame name="i"/>
     <frame name="k" attached_to="j"/>"""
     file = write(TURNED + frames + joint(of="<parent>g</parent><child>h</child>"))
-    model = mb.load(file, strict=True)
+    model = load_fixed(file, strict=True)
     assert np.allclose(model.links[0].screw.anchor, [0, 2, 0], atol=1e-15)
     places = {"b": [1, 0, 0], "g": [0, 1, 1], "h": [-1, 0, 0], "i": [0, 0, 0], "k": [-1, 0, 0]}
     for name, place in places.items():
@@ -104,12 +109,12 @@ def test_frames_in_joints_and_on_frames(write):
     assert np.allclose(moved, [-1, 0, 0], atol=1e-15)  # k is on the axis
     ring = '<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'
     with pytest.raises(ValueError, match="attached to frames that are attached to each other"):
-        mb.load(write(TURNED + ring + joint(of="<parent>g</parent><child>b</child>")))
+        load_fixed(write(TURNED + ring + joint(of="<parent>g</parent><child>b</child>")))
 
 
 def test_a_joint_named_as_a_link(write):
     links = TURNED.replace('"b"', '"j"')
-    model = mb.load(write(links + joint(of="<parent>a</parent><child>j</child>"), version="1.5"))
+    model = load_fixed(write(links + joint(of="<parent>a</parent><child>j</child>"), version="1.5"))
     assert np.array_equal(model.positions, [[1, 0, 0]])
 
 
@@ -118,7 +123,7 @@ def test_poses_with_quaternions_and_of_shapes_in_other_frames(write):
     links = f"""<link name="a"><visual name="v"><pose relative_to="b">1 0 0 0 0 0</pose>{shape}
     </visual></link><link name="b">
     <pose rotation_format="quat_xyzw">1 0 0 0 0 0.6 0.8</pose></link>"""
-    model = mb.load(write(links + joint()), strict=True)
+    model = load_fixed(write(links + joint()), strict=True)
     turned = [[0.28, -0.96, 0], [0.96, 0.28, 0], [0, 0, 1]]
     assert np.allclose(model.rotations[0], turned, rtol=0, atol=1e-15)
     assert np.allclose(model.geometry[0].position, [1.28, 0.96, 0], rtol=0, atol=1e-15)
@@ -130,7 +135,7 @@ def test_a_joint_that_follows(write):
     more = (
         '<link name="c"/><joint name="k" type="revolute"><parent>b</parent><child>c</child></joint>'
     )
-    model = mb.load(write(TURNED + more + joint(follows)), strict=True)
+    model = load_fixed(write(TURNED + more + joint(follows)), strict=True)
     assert model.joint_names == ("k",)
     assert (model.links[0].scale, model.links[0].offset) == (-2.0, 0.1 + 2 * 0.3)
     limited = joint(follows + "<limit><upper>1</upper></limit>")
@@ -160,3 +165,17 @@ def test_a_joint_that_follows(write):
 def test_what_has_no_effect_is_reported(write, inside, said):
     (line,) = lost(write(TURNED + inside))
     assert line.startswith(said)
+
+
+def test_a_model_that_is_joined_to_nothing_floats(write):
+    file = write(TURNED + joint())
+    assert mb.load(file).joint_names == ("root_joint", "j")
+    assert mb.load(file, base="fixed").joint_names == ("j",)
+    assert "1 floating base" in str(mb.read(file).report)
+    still = write("<static>true</static>" + TURNED + joint())
+    assert mb.load(still).joint_names == ("j",)
+    assert "its base is fixed, its joints move" in str(mb.read(still).report)
+    held = write(TURNED + joint() + joint(of="<parent>world</parent><child>a</child>", kind="fixed")
+                 .replace('name="j"', 'name="k"'))  # fmt: skip
+    assert mb.load(held).joint_names == ("j",)
+    assert "floating" not in str(mb.read(held).report)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
 from archimedes import multibody as mb
+
+#: Models of these files are joined to nothing: they would float.
+load_fixed = functools.partial(mb.load, base="fixed")
 
 LINK = """<inertial><pose>0 0 0.1 0 0 0.3</pose><mass>2</mass><inertia><ixx>0.1</ixx><iyy>0.2</iyy>
 <izz>0.25</izz><ixy>0</ixy><ixz>0</ixz><iyz>0</iyz></inertia></inertial>"""
@@ -44,7 +49,7 @@ def test_the_same_robot_as_urdf(write, tmp_path):
         + joint("j", "a", "b")
         + joint("k", "b", "c", "<pose>0 0.1 -0.2 0 0 0</pose>" + AXIS)
     )
-    model = mb.load(write(text), strict=True)
+    model = load_fixed(write(text), strict=True)
     inertial = (
         '<inertial><origin xyz="0 0 0.1" rpy="0 0 0.3"/><mass value="2"/>'
         '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/></inertial>'
@@ -72,7 +77,7 @@ def test_the_same_robot_as_urdf(write, tmp_path):
         + '<joint name="fix" type="fixed"><parent link="at_joint"/><child link="c"/>'
         + '<origin xyz="0 -0.1 0.2"/></joint></robot>'
     )
-    peer = mb.load(urdf)
+    peer = load_fixed(urdf)
     assert model.joint_names == peer.joint_names == ("j", "k")
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -111,7 +116,7 @@ def test_relative_poses_shapes_and_frames(write):
     }  # fmt: skip
     assert builder.report.ignored[0].endswith("<plugin> of the model")
     with pytest.raises(ValueError, match="strict=True: 1 elements"):
-        mb.load(write(text), strict=True)
+        load_fixed(write(text), strict=True)
 
 
 def test_every_type_of_joint(write):
@@ -119,9 +124,9 @@ def test_every_type_of_joint(write):
     more["screw"] = AXIS + "<screw_thread_pitch>0.01</screw_thread_pitch>"
     for kind, ours in (("continuous", "continuous"), ("ball", "spherical"), ("screw", "helical")):
         text = link("a") + link("b") + joint("j", "a", "b", more.get(kind, AXIS), kind)
-        assert mb.load(write(text)).links[0].kind.name == ours
+        assert load_fixed(write(text)).links[0].kind.name == ours
     text = link("a") + link("b") + joint("j", "a", "b", more["universal"], "universal")
-    assert mb.load(write(text)).nv == 2
+    assert load_fixed(write(text)).nv == 2
 
 
 REFUSED = {
@@ -170,9 +175,9 @@ def test_refused(write, case):
     text, message = REFUSED[case]
     file = write(text) if text else write("", head='<sdf version="1.9">', tail="</sdf>")
     with pytest.raises(ValueError, match=message):
-        mb.load(file)
+        load_fixed(file)
 
 
 def test_not_sdf(write):
     with pytest.raises(ValueError, match="an SDF file is an <sdf>, this is a <robot>"):
-        mb.load(write("", head="<robot>", tail="</robot>"))
+        load_fixed(write("", head="<robot>", tail="</robot>"))

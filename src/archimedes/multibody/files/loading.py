@@ -53,7 +53,7 @@ def read(path: str | os.PathLike[str], packages: Any = None) -> Builder:
 
 def load(
     path: str | os.PathLike[str],
-    base: str = "fixed",
+    base: str | None = None,
     *,
     gravity: Any = None,
     strict: bool = False,
@@ -63,7 +63,9 @@ def load(
 ) -> Model:
     """Return the `Model` of a robot file: URDF, SDF, or MJCF with the extra `robots`.
 
-    The root of the tree is fixed to the world, or ``base="floating"`` on a joint "root_joint".
+    The root of the tree is fixed to the world (``base="fixed"``) or on a joint "root_joint"
+    (``base="floating"``); unless given, it floats where the file is SDF and neither joins the model
+    to the world nor calls it static, as in Gazebo, and is fixed otherwise.
     `strict=True` raises where something in the file is not in the model as it stands there;
     ``read(path).report`` lists that. `physical=False` takes inertias that no body has. A `density`
     in kg/m^3 gives links without mass that of their shapes, meshes by trimesh. `gravity` (3,) is

@@ -115,12 +115,20 @@ def read_sdf(path: str | os.PathLike[str], packages: Any = None) -> Builder:
         if element.tag == "frame":
             read_frame(builder, element, places)
     report_unit_slips(builder, model.place)
-    if (loose := builder.unattached()) and not is_identity(places.of(loose[0], model)):
+    if (loose := builder.unattached()) and not is_static(model):
+        builder.base = "floating"
+        builder.report.use("floating base")
+    if loose and not is_identity(places.of(loose[0], model)):
         builder.report.approximated.append(
             f"{model.place}: the pose of {loose[0]!r} in the model: the base is where q or the "
             "world's origin puts it"
         )
     return builder
+
+
+def is_static(model: Element) -> bool:
+    """Return whether a model stands still."""
+    return any(e.tag == "static" and e.text in ("true", "1") for e in model)
 
 
 def read_around(builder: Builder, root: Element, holder: Element, model: Element) -> None:
@@ -133,9 +141,9 @@ def read_around(builder: Builder, root: Element, holder: Element, model: Element
             elif element is not model and element is not holder:
                 builder.report.ignored.append(f"{element.place}: <{element.tag}> beside the model")
     for element in model:
-        if element.tag == "static" and element.text in ("true", "1"):
+        if element.tag == "static" and is_static(model):
             builder.report.ignored.append(
-                f"{element.place}: <static> of the model: its joints move, its base is as load says"
+                f"{element.place}: <static> of the model: its base is fixed, its joints move"
             )
         elif element.tag not in ("link", "joint", "frame", "pose", "static"):
             builder.report.ignored.append(f"{element.place}: <{element.tag}> of the model")

@@ -69,6 +69,8 @@ class Builder:
         self.joints: dict[str, Joint] = {}
         self.frames: dict[str, tuple[str | None, Pose]] = {}
         self.gravity: Any = GRAVITY
+        #: How `build` holds what is attached to nothing, unless told: "fixed" or "floating".
+        self.base = "fixed"
         self.report = Report()
         self.geometry: tuple[Shape, ...] = ()
         self.tendons: dict[str, Tendon] = {}
@@ -311,11 +313,15 @@ class Builder:
 
     # ---- finishing -----------------------------------------------------------------------
 
-    def build(self, base: str = "fixed", gravity: Any = None, physical: bool = True) -> Model:
+    def build(self, base: str | None = None, gravity: Any = None, physical: bool = True) -> Model:
         """Return the model; what is attached to nothing is welded to the world or floats in it.
+
+        `base` says which: "fixed" or "floating". Without it, it is as the file says that was read:
+        a model of an SDF file floats unless it is static, others are fixed.
 
         Bodies whose inertia no distribution of mass has are an error; `physical=False` takes them.
         """
+        base = self.base if base is None else base
         return assemble(self, base, self.gravity if gravity is None else gravity, physical)
 
     def unattached(self) -> list[str]:
