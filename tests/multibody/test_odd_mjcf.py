@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import pytest
 
+import archimedes as arc
 from archimedes import multibody as mb
 
 from .mujoco_peer import MESSAGES, mujoco
@@ -179,3 +182,73 @@ def test_warnings_of_mujoco_come_to_the_tests_and_not_into_a_file(tmp_path, monk
     mujoco.mj_step(m, d)
     assert any("QPOS" in text for text in MESSAGES[before:])
     assert list(tmp_path.iterdir()) == []
+
+
+#: A hinge that a position servo with an activation drives, within a range of activations.
+SERVO = """<body name="a"><joint name="h" type="hinge" axis="0 1 0" damping="2"/>
+<geom type="box" size="0.1 0.1 0.1" mass="1"/></body>"""
+
+
+@pytest.mark.parametrize("kind", ["integrator", "filter", "filterexact"])
+def test_activations_stay_within_their_range(tmp_path, kind):
+    # With an activation that winds up the joint stayed at 1.00 long after the command had turned.
+    actuator = f"""<actuator><general joint="h" dyntype="{kind}" dynprm="0.2" gainprm="40"
+    biastype="affine" biasprm="0 -40 0" actlimited="true" actrange="-1 1"/></actuator>"""
+    option = '<option timestep="0.0005" gravity="0 0 0" integrator="implicitfast"/>'
+    file = written(tmp_path, SERVO, option, actuator)
+    model = mb.load(file)
+    (lagged,) = model.actuators
+    assert lagged.activation_range.tolist() == [-1.0, 1.0]
+
+    def command(t):
+        return np.where(t < 3.0, 4.0, -4.0)
+
+    peer = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(peer)
+    times, theirs = np.array([1.0, 2.9, 3.2, 3.6, 4.0]), []
+    for time in times:
+        while data.time < time - 1e-9:
+            data.ctrl[0] = command(data.time)
+            mujoco.mj_step(peer, data)
+        theirs.append([data.qpos[0], data.act[0]])
+
+    def f(t, x):
+        return mb.dynamics(model, t, x, command(t)[None], actuators=[lagged])
+
+    ours = arc.odeint(
+        f, (0.0, 4.0), mb.driven_state(model, [lagged]), t_eval=times, max_step=0.01, rtol=1e-6
+    )
+    np.testing.assert_allclose(ours.q[:, 0], np.array(theirs)[:, 0], atol=5e-3)
+    np.testing.assert_allclose(ours.activations[:, 0], np.array(theirs)[:, 1], atol=5e-3)
+
+
+def test_what_is_said_of_plugins_and_of_early_activations(tmp_path):
+    library = pathlib.Path(mujoco.__file__).parent / "plugin" / "libactuator.so"
+    if not library.exists():
+        pytest.skip("MuJoCo's plugins are not installed")
+    mujoco.mj_loadPluginLibrary(str(library))
+    before = '<extension><plugin plugin="mujoco.pid"><instance name="pid"/></plugin></extension>'
+    after = """<actuator><plugin name="p" joint="h" plugin="mujoco.pid" instance="pid"/>
+    <general name="g" joint="h" dyntype="filter" dynprm="0.1" actearly="true"/></actuator>"""
+    builder = mb.read(written(tmp_path, SERVO, before, after))
+    assert len(builder.actuators) == 1
+    assert any("actuator 'p': what a plugin computes" in line for line in builder.report.ignored)
+    assert any("actuator 'g': actearly" in line for line in builder.report.approximated)
+
+
+def test_a_weld_whose_turns_do_not_count_holds_points_alone(tmp_path):
+    def closures(scale):
+        weld = f'<weld body1="a" body2="b" anchor="0.1 0.2 0.3" torquescale="{scale}"/>'
+        return mb.read(written(tmp_path, TWO, after=f"<equality>{weld}</equality>")).closures
+
+    assert [c.kind for c in closures(0)] == ["spherical"]
+    assert [c.kind for c in closures(0.5)] == ["fixed"]
+
+
+@pytest.mark.parametrize("axis", [[0, 0, 1.0000000000000002], [0, 0, -3.0], [1e-170, 0.0, 1.0]])
+def test_axes_that_are_nearly_unit_vectors(axis):
+    b = mb.Builder()
+    b.add_body("a", mass=1.0, inertia=[0.2, 0.3, 0.4])
+    b.attach("a", joint="j", axis=axis)
+    acceleration = mb.aba(b.build(), np.array([0.1]), np.array([0.2]), np.array([1.0]))
+    np.testing.assert_allclose(acceleration, [2.5], rtol=1e-14)

@@ -2,7 +2,8 @@
 
 Legend: the data of an equality between bodies are a point of the first (0:3) and one of the second
 (3:6) where these are connected; where they are welded the point of the second comes first, and is
-followed by that of the first and by the quaternion of the second in it (6:10).
+followed by that of the first, by the quaternion of the second in it (6:10) and by how much turns
+count beside shifts (10): where that is zero only the points are held together.
 Source: MuJoCo documentation, "XML Reference", equality; ``mjModel.eq_data``.
 """
 
@@ -74,7 +75,8 @@ def equality(of: Compiled, builder: Builder, k: int) -> Closure | Coupling | Non
     for name, side in zip((first, second), sides, strict=True):
         owner = of.bodies[side.body] if side.body else "world"
         builder.add_frame(name, owner, side.rotation, side.position)
-    return Closure(first, second, "spherical" if kind == CONNECT else "fixed")
+    turns = kind == WELD and data[10] != 0.0
+    return Closure(first, second, "fixed" if turns else "spherical")
 
 
 def at_site(m: Any, site: int) -> Side:

@@ -156,6 +156,11 @@ def add_actuators(of: Compiled, builder: Builder) -> None:
         if group_off or switched_off(m, "ACTUATION"):
             builder.report.ignored.append(f"{where}, which the file switches off")
             continue
+        if int(m.actuator_plugin[k]) >= 0:
+            builder.report.ignored.append(
+                f"{where}: what a plugin computes; pass its torques to dynamics"
+            )
+            continue
         if arms is None or not known or lag > FILTEREXACT:
             builder.report.ignored.append(
                 f"{where}: only those without dynamics of their own or with "
@@ -167,15 +172,21 @@ def add_actuators(of: Compiled, builder: Builder) -> None:
         if lag > INTEGRATOR and not m.actuator_dynprm[k][0] > 0.0:
             builder.report.approximated.append(f"{where}: a lag of no time is none")
             lag = 0
+        if lag and m.actuator_actearly[k]:
+            builder.report.approximated.append(
+                f"{where}: actearly, the activation of the next step, is that of the same time"
+            )
         builder.actuators.append(made if lag == 0 else lagged(m, k, made))
         builder.report.use("actuator")
 
 
 def lagged(m: Any, k: int, made: Drive) -> Lagged:
-    """Return an actuator with an activation: commands have its range, the drive that of these."""
+    """Return an actuator with an activation, which takes over the range of its commands."""
     constant = None if int(m.actuator_dyntype[k]) == INTEGRATOR else float(m.actuator_dynprm[k][0])
-    limits = range_of(m, "act", k)
-    return Lagged(replace(made, command_range=limits), constant, made.command_range)
+    free = np.array([-np.inf, np.inf])
+    return Lagged(
+        replace(made, command_range=free), constant, made.command_range, range_of(m, "act", k)
+    )
 
 
 def drive(m: Any, k: int, arms: dict[str, float]) -> Drive:

@@ -185,7 +185,8 @@ class Lagged:
 
     Its torques are those of `actuator` with the activation a as its command. Without
     `time_constant` (in s) it integrates: ``a' = command``. `dynamics` takes it, with states of
-    `driven_state`; commands are kept within `command_range` (2,).
+    `driven_state`; commands are kept within `command_range` (2,), activations within
+    `activation_range` (2,): at an end of it they do not move outward.
 
     >>> import numpy as np
     >>> from archimedes import multibody as mb
@@ -201,12 +202,14 @@ class Lagged:
     actuator: Any = field()
     time_constant: Any = field(units="s", default=None)
     command_range: Any = field(default=np.array([-np.inf, np.inf]))
+    activation_range: Any = field(default=np.array([-np.inf, np.inf]))
 
     def __post_init__(self) -> None:
         """Check the lag where it is known."""
         if self.time_constant is not None:
             check_positive(self.time_constant, "Lagged time_constant, in s,")
         check_range(self.command_range, "Lagged command_range")
+        check_range(self.activation_range, "Lagged activation_range")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -230,11 +233,16 @@ class Lagged:
     def activation_rate(self, activation: Any, command: Any) -> Any:
         """Return the rate of the activation."""
         kept = np.minimum(np.maximum(command, self.command_range[0]), self.command_range[1])
-        return kept if self.time_constant is None else (kept - activation) / self.time_constant
+        rate = kept if self.time_constant is None else (kept - activation) / self.time_constant
+        low, high = self.activation_range[0], self.activation_range[1]
+        least = np.where(activation <= low, 0.0, -np.inf)
+        most = np.where(activation >= high, 0.0, np.inf)
+        return np.minimum(np.maximum(rate, least), most)
 
     def torques(self, q: list[Any], v: list[Any], command: Any) -> list[Any]:
         """Return the torques at the joints, of an activation."""
-        return self.actuator.torques(q, v, command)
+        low, high = self.activation_range[0], self.activation_range[1]
+        return self.actuator.torques(q, v, np.minimum(np.maximum(command, low), high))
 
 
 def check_gear(gear: Any, where: str) -> None:

@@ -144,6 +144,8 @@ def checked_axis(axis: Any, name: str) -> tuple[float, float, float]:
         raise ValueError(f"{name} must not be zero")
     if not 1e-100 < largest < 1e100:
         values = values / largest  # whose squares are numbers
+    if np.count_nonzero(values) == 1:
+        values = np.sign(values)
     size = float(np.sqrt(values @ values))
     if abs(size - 1.0) > 1e-15:
         values = values / size
