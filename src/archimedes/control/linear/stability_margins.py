@@ -1,36 +1,51 @@
 """Stability margins of a loop: exact crossings, not those of a grid.
 
-|L(jw)| = 1 where a Hamiltonian matrix has the eigenvalue jw (S. Boyd, V. Balakrishnan, P. Kabamba,
-"A bisection method for computing the H-infinity norm ...", Math. Control Signals Systems 2, 1989,
-theorem 2); L(jw) is real where L(s) - L(-s) has a zero at jw. Systems in steps become continuous
-ones by z = (1 + s) / (1 - s), which keeps the circle: w dt / 2 = arctan of the new frequency.
+L(jw) has size one where 1 - L(-s) L(s) has a zero at s = jw, and is real where L(s) - L(-s) has
+one: generalised eigenvalues of system pencils (A. Emami-Naeini, P. Van Dooren, Automatica 18,
+1982), in units in which the system is balanced. Systems in steps become continuous ones by
+z = (1 + s) / (1 - s), which keeps the circle: w dt / 2 = arctan of the new frequency, and z = -1
+is at infinity. Every loop is real at the frequencies zero and infinity, which are looked at by
+themselves.
 """
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from archimedes.control.linear.state_space import StateSpace
 from archimedes.function import holds_traced
+from archimedes.function.matrix_balancing import balancing_units
 
 __all__ = ["Margins", "margins"]
 
-#: How far from the axis, relative to its size, an eigenvalue may be to count as on it.
-ROUNDING = 1e-7
+#: How far from the axis, relative to its size, an eigenvalue may be to be looked at: double ones
+#: are off by the root of the precision.
+NEAR = 1e-5
+#: How well a crossing must hold there.
+HOLDS = 1e-9
+
+#: A loop of this size has a pole on the axis, but for rounding.
+POLE = 1e12
+
+System = tuple[np.ndarray, np.ndarray, np.ndarray, float]
 
 
 @dataclass(frozen=True)
 class Margins:
     """How far a loop is from instability.
 
-    ``gain`` is the factor (above or below 1) nearest to 1 at which the loop would become unstable,
-    at ``gain_frequency``; ``phase`` (rad) the least lag that does, at ``phase_frequency``;
-    ``delay`` (s) the least delay; infinite, with a frequency of nan, where nothing does. Where
-    the closed loop is not ``stable`` to begin with, they say how far it is from becoming so.
+    ``gain`` is the factor (above or below 1) nearest to 1 at which the loop passes through -1, at
+    ``gain_frequency``; ``phase`` (rad) the least change of phase that takes it there, at
+    ``phase_frequency``; ``delay`` (s) the least delay; infinite, with a frequency of nan, where
+    nothing does. Where the closed loop is not ``stable`` to begin with, they say how far it is
+    from becoming so.
+
+    Frequencies are in rad/s, from zero to the highest: infinite in continuous time, pi / dt (z =
+    -1) in steps. These two count: a direct feedthrough D below zero passes through -1, at infinity,
+    with the gain -1 / D. In continuous time a feedthrough of size one or more leaves no delay.
 
     >>> from archimedes.control import StateSpace, margins
     >>> loop = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
@@ -64,94 +79,121 @@ def margins(loop: StateSpace) -> Margins:
         )
     if holds_traced((loop.A, loop.B, loop.C, loop.D)):
         raise TypeError("margins runs on numbers; frequency_response can be recorded")
-    continuous, frequency = _on_the_axis(loop)
-    gain, gain_w = _gain_margin(continuous)
-    found = [(w, _at(continuous, w)) for w in _unit_crossings(continuous)]
-    leads = [(float((np.angle(v) + np.pi) % (2.0 * np.pi)), w) for w, v in found]
-    lags = [(min(lead, 2.0 * np.pi - lead), w) for lead, w in leads]
-    phase, phase_w = min(lags, default=(np.inf, np.nan))
+    system, frequency = _on_the_axis(loop)
+    crossings = _unit_crossings(system)
+    gain, gain_w = _gain_margin(system, crossings)
+    values = [(w, _at(system, w)) for w in crossings]
+    leads = [(float((np.angle(v) + np.pi) % (2.0 * np.pi)), w) for w, v in values]
+    phases = [(min(lead, 2.0 * np.pi - lead), w) for lead, w in leads]
+    phase, phase_w = min(phases, default=(np.inf, np.nan))
     delays = [lead / frequency(w) for lead, w in leads if w > 0.0]
+    if loop.dt is None and abs(system[3]) >= 1.0:
+        delays.append(0.0)
     delay = min(delays, default=np.inf)
-    stable = _is_stable(continuous)
-    return Margins(gain, phase, delay, frequency(gain_w), frequency(phase_w), stable)
+    return Margins(
+        gain, phase, delay, frequency(gain_w), frequency(phase_w), stable=_is_stable(system)
+    )
 
 
-def _is_stable(system: Any) -> bool:
+def _is_stable(system: System) -> bool:
     """Whether the loop, closed, has all its poles on the left."""
-    A, B, C, D = system
-    ahead = 1.0 + float(D[0, 0])
-    return ahead != 0.0 and bool(np.all(np.linalg.eigvals(A - B @ C / ahead).real < 0.0))
+    A, B, C, d = system
+    return d != -1.0 and bool(np.all(np.linalg.eigvals(A - B @ C / (1.0 + d)).real < 0.0))
 
 
-def _on_the_axis(loop: StateSpace) -> Any:
-    """Return a continuous system with the same values, and its frequencies in rad/s."""
-    A, B, C, D = (np.asarray(getattr(loop, k)) for k in "ABCD")
+def _on_the_axis(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
+    """Return a continuous system with the same values, balanced, and its frequencies in rad/s."""
+    A, B, C, D = (np.asarray(getattr(loop, k), dtype=float) for k in "ABCD")
+    A, B, C = _balanced(A, B, C)
     if loop.dt is None:
-        return (A, B, C, D), float
-    ahead = np.eye(len(A)) + A
+        return (A, B, C, float(D[0, 0])), float
+    eye = np.eye(len(A))
     try:
-        inverse = np.linalg.inv(ahead)
+        inverse = np.linalg.inv(eye + A)
     except np.linalg.LinAlgError:
         raise ValueError("loop has a pole at -1, the highest frequency: no margins there") from None
-    root = np.sqrt(2.0)
-    parts = (inverse @ (A - np.eye(len(A))), root * inverse @ B, root * C @ inverse)
-    dt = float(loop.dt)
-    return (*parts, D - C @ inverse @ B), lambda w: float(2.0 * np.arctan(w) / dt)
+    root, dt = np.sqrt(2.0), float(loop.dt)
+    A, B, C, D = inverse @ (A - eye), root * inverse @ B, root * C @ inverse, D - C @ inverse @ B
+    return (*_balanced(A, B, C), float(D[0, 0])), lambda w: float(2.0 * np.arctan(w) / dt)
 
 
-def _at(system: Any, w: float) -> complex:
-    A, B, C, D = system
-    return complex((C @ np.linalg.solve(1j * w * np.eye(len(A)) - A, B) + D)[0, 0])
+def _balanced(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the same system with states in units that suit it, the input and the output."""
+    units = balancing_units(np.block([[A, B], [C, np.zeros((1, 1))]]))
+    units = (units[:-1] / units[-1])[:, None]
+    return A * units.T / units, B / units, C * units.T
 
 
-def _unit_crossings(system: Any) -> list[float]:
-    A, B, C, D = system
-    d = float(D[0, 0])
-    r = 1.0 - d * d
-    if r == 0.0:
-        r = 1e-15  # the response ends on the circle: the crossing is at infinity
-    F = A + B @ C * (d / r)
-    H = np.block([[F, B @ B.T / r], [-C.T @ C * (1.0 + d * d / r), -F.T]])
-    return _on_axis(np.linalg.eigvals(H), lambda w: abs(_at(system, w)) - 1.0)
+def _at(system: System, w: float) -> complex:
+    A, B, C, d = system
+    if np.isinf(w):
+        return complex(d)
+    try:
+        value = complex((C @ np.linalg.solve(1j * w * np.eye(len(A)) - A, B))[0, 0] + d)
+    except np.linalg.LinAlgError:
+        return complex(np.inf)
+    return value if abs(value) < POLE else complex(np.inf)
 
 
-def _real_crossings(system: Any) -> list[float]:
+def _unit_crossings(system: System) -> list[float]:
+    """Return the frequencies, zero and infinity among them, at which |L| is one."""
+    A, B, C, d = system
+    none = np.zeros_like(A)
+    pencil = np.block([[A, none, B], [-C.T @ C, -A.T, -d * C.T], [-d * C, -B.T, 1.0 - d * d]])
+    found = _on_axis(pencil, lambda w: abs(_at(system, w)) - 1.0, lambda w: 1.0)
+    return found + [w for w in (0.0, np.inf) if abs(abs(_at(system, w)) - 1.0) < 1e-14]
+
+
+def _real_crossings(system: System) -> list[float]:
+    """Return the frequencies between zero and infinity at which L is real."""
+    A, B, C, _ = system
+    none = np.zeros_like(A)
+    pencil = np.block([[A, none, B], [none, -A, B], [C, C, np.zeros((1, 1))]])
+    return _on_axis(pencil, lambda w: _at(system, w).imag, lambda w: abs(_at(system, w)))
+
+
+def _on_axis(
+    pencil: np.ndarray, function: Callable[[float], float], scale: Callable[[float], float]
+) -> list[float]:
+    """Return the zeros of a pencil on the axis, where ``function`` is zero relative to ``scale``.
+
+    The last row of the pencil is an equation without a derivative.
+    """
     from scipy.linalg import eigvals
 
-    A, B, C, _ = system
-    n, none = len(A), np.zeros_like(A)
-    pencil = np.block([[A, none, B], [none, -A, B], [C, C, np.zeros((1, 1))]])
-    mass = np.diag(np.append(np.ones(2 * n), 0.0))
+    mass = np.diag(np.append(np.ones(len(pencil) - 1), 0.0))
     values = eigvals(pencil, mass)
-    return _on_axis(values[np.isfinite(values)], lambda w: _at(system, w).imag)
-
-
-def _on_axis(values: np.ndarray, function: Any) -> list[float]:
-    """Return the frequencies of eigenvalues on the axis, polished by secant steps."""
-    near = np.abs(values.real) <= ROUNDING * (1.0 + np.abs(values))
+    values = values[np.isfinite(values)]
+    near = np.abs(values.real) <= NEAR * np.abs(values)
     found: list[float] = []
     for w in sorted(values[near & (values.imag > 0.0)].imag):
-        w = float(w)
-        if found and abs(w - found[-1]) <= 1e-6 * w:
-            continue
-        found.append(_polished(function, w))
+        w = _polished(function, float(w))
+        holds = abs(function(w)) <= HOLDS * scale(w)  # false for nan, at a pole
+        if holds and not any(abs(w - other) <= 1e-7 * w for other in found):
+            found.append(w)
     return found
 
 
-def _polished(function: Any, w: float) -> float:
-    h = 1e-7 * w
-    for _ in range(3):
+def _polished(function: Callable[[float], float], w: float) -> float:
+    """Return w after secant steps, each of which must bring the function nearer to zero."""
+    value = function(w)
+    for _ in range(4):
+        h = 1e-6 * w
         slope = (function(w + h) - function(w - h)) / (2.0 * h)
-        step = function(w) / slope if slope else 0.0
-        if not abs(step) < 1e-4 * w:
+        after = w - value / slope if slope else w
+        if not abs(after - w) < 1e-3 * w:
             break
-        w -= step
+        nearer = function(after)
+        if not abs(nearer) < abs(value):
+            break
+        w, value = after, nearer
     return w
 
 
-def _gain_margin(system: Any) -> tuple[float, float]:
-    candidates = [(w, _at(system, w).real) for w in _real_crossings(system)]
-    with contextlib.suppress(np.linalg.LinAlgError):  # an integrator is infinite there
-        candidates.append((0.0, _at(system, 0.0).real))
-    found = [(-1.0 / v, w) for w, v in candidates if v < 0.0]
-    return min(found, key=lambda pair: abs(np.log(pair[0])), default=(np.inf, np.nan))
+def _gain_margin(system: System, crossings: list[float]) -> tuple[float, float]:
+    frequencies = [0.0, np.inf, *_real_crossings(system)]
+    # A loop that is real everywhere, such as 1 / s^2, has no crossing of its own.
+    frequencies += [w for w in crossings if abs(_at(system, w).imag) <= HOLDS]
+    values = [(w, _at(system, w).real) for w in frequencies]
+    gains = [(-1.0 / v, w) for w, v in values if -np.inf < v < 0.0]
+    return min(gains, key=lambda pair: abs(np.log(pair[0])), default=(np.inf, np.nan))
