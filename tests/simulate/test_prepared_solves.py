@@ -380,3 +380,16 @@ def test_few_are_kept(monkeypatch):
         scale = lambda t, x, k=k: -x
         arc.odeint(scale, (0.0, 1.0), 1.0)
     assert len(prepared_solves._solves) == 4
+
+
+def test_the_backend_of_the_environment_is_heeded(monkeypatch):
+    decay = lambda t, x: -x
+    expected = [arc.odeint(decay, (0.0, 1.0), 1.0) for _ in range(3)][-1]
+    assert len(prepared()) == 1
+    monkeypatch.setenv("ARCHIMEDES_BACKEND", "interpreter")
+    for _ in range(3):
+        assert arc.odeint(decay, (0.0, 1.0), 1.0) == expected
+    assert len(prepared()) == 1  # and none of another backend
+    monkeypatch.setenv("ARCHIMEDES_BACKEND", "abacus")
+    with pytest.raises(ValueError, match="ARCHIMEDES_BACKEND='abacus' is not one of"):
+        arc.odeint(decay, (0.0, 1.0), 1.0)

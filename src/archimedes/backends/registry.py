@@ -21,6 +21,7 @@ from archimedes.errors import ShapeDtypeError, explained
 
 __all__ = [
     "AUTO",
+    "asked_for",
     "backend_of",
     "check_backend",
     "default_backend",
@@ -111,6 +112,17 @@ def check_backend(caller: str, name: str | None) -> str:
             explained("backend", f"{caller}: backend={name!r} is not one of {names()}")
         )
     return name
+
+
+def asked_for(name: str | None) -> str | None:
+    """Return the name that a user gave, or the environment's; None where neither says anything.
+
+    Nothing is checked: for finding again what was made with a name that was.
+
+    >>> asked_for("llvm")
+    'llvm'
+    """
+    return os.environ.get(VARIABLE) if name is None else name
 
 
 def _is_known(name: str) -> bool:

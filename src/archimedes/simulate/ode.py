@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends.registry import check_backend
+from archimedes.backends.registry import asked_for, check_backend
 from archimedes.collecting import rarely
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
@@ -84,7 +84,7 @@ def solve_ode(
     request = None
     if usual and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
-        settings = (method, rtol, atol, backend, *steps)
+        settings = (method, rtol, atol, asked_for(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, False, settings)
         prepared = None if request is None else request.prepared
         if request is not None and prepared is not None and (t_eval is None or not dense):

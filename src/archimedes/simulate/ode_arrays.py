@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import check_backend
+from archimedes.backends.registry import asked_for, check_backend
 from archimedes.function import Compiled, stop_gradient, vmap
 from archimedes.function.derivatives.flows import moved
 from archimedes.function.former_options import former_options
@@ -107,7 +107,7 @@ def odeint(
     request = None
     if events is None and inputs is None and sampled is None and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
-        settings = (method, rtol, atol, backend, *steps)
+        settings = (method, rtol, atol, asked_for(backend), *steps)
         request = request_of(func, t_span, x0, args, t_eval, True, settings)
         prepared = None if request is None else request.prepared
         if request is not None and prepared is not None and not full_output:

@@ -62,8 +62,7 @@ _solves: OrderedDict[Hashable, Prepared | int] = OrderedDict()
 class Request(Start):
     """What a user asks for, if it is of the kind that can be kept ready.
 
-    ``prepared`` is what solves it, None where it is solved the ordinary way. The backend is that of
-    the ordinary solves before, as a compiled function's is that with which it was made.
+    ``prepared`` is what solves it, None where it is solved the ordinary way.
     """
 
     __slots__ = ("func", "key", "kind", "prepared", "reads")
