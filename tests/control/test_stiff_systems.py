@@ -13,6 +13,7 @@ import archimedes as arc
 from archimedes.control import (
     StateSpace,
     balanced_truncation,
+    discretize_linear,
     dlqe,
     dlqr,
     frequency_response,
@@ -235,3 +236,20 @@ def test_balanced_truncation_does_not_depend_on_units():
         omega = np.logspace(-2, 2, 20)
         here, there = (frequency_response(s.system, omega).values for s in (a, b))
         np.testing.assert_allclose(there, here, rtol=0, atol=1e-9 * np.abs(here).max())
+
+
+@pytest.mark.parametrize("method", ["zoh", "foh"])
+def test_discretisation_does_not_depend_on_units(method):
+    """One state in micrometres, one in megametres: the others keep their digits."""
+    rng = np.random.default_rng(0)
+    recorded = arc.compile(lambda *given: discretize_linear(*given, 0.1, method))
+    for units in ([1e6, 1.0, 1.0], [1.0, 1e-6, 1e6]):
+        A, B, C = rng.normal(size=(3, 3)), rng.normal(size=(3, 2)), rng.normal(size=(1, 3))
+        T = np.array(units)[:, None]
+        plain = StateSpace(A, B, C, np.zeros((1, 2))).discretize(0.1, method)
+        given = StateSpace(A * T / T.T, B * T, C / T.T, np.zeros((1, 2)))
+        found = given.discretize(0.1, method)
+        np.testing.assert_allclose(found.A / T * T.T, plain.A, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(found.B / T, plain.B, rtol=0, atol=1e-14)
+        native = recorded(given.A, given.B, given.C, given.D)[0]
+        np.testing.assert_allclose(native / T * T.T, plain.A, rtol=0, atol=1e-14)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,8 @@ def _on_the_axis(loop: StateSpace) -> tuple[System, Callable[[float], float]]:
         raise ValueError("loop has a pole at -1, the highest frequency: no margins there") from None
     root, dt = np.sqrt(2.0), float(loop.dt)
     A, B, C, D = inverse @ (A - eye), root * inverse @ B, root * C @ inverse, D - C @ inverse @ B
-    return (*_balanced(A, B, C), float(D[0, 0])), lambda w: float(2.0 * np.arctan(w) / dt)
+    A, B, C = _balanced(A, B, C)
+    return (A, B, C, float(D[0, 0])), lambda w: float(2.0 * np.arctan(w) / dt)
 
 
 def _balanced(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -162,8 +164,8 @@ def _on_axis(
     from scipy.linalg import eigvals
 
     mass = np.diag(np.append(np.ones(len(pencil) - 1), 0.0))
-    values = eigvals(pencil, mass)
-    values = values[np.isfinite(values)]
+    eigenvalues: Any = eigvals(pencil, mass)
+    values = eigenvalues[np.isfinite(eigenvalues)]
     near = np.abs(values.real) <= NEAR * np.abs(values)
     found: list[float] = []
     for w in sorted(values[near & (values.imag > 0.0)].imag):
