@@ -197,7 +197,21 @@ def foreign(a):
     return lambda x: float(a.tobytes()[0]) + a @ x
 
 
-@pytest.mark.parametrize("make", [branching, inverting, scaling, sizing, looking_up, foreign])
+def asking_for_the_type(a):
+    return lambda x: a @ x if type(a) is np.ndarray else x
+
+
+def asking_for_the_type_of_a_constant(a):
+    return lambda x: a @ x + (1.0 if type(a) is np.ndarray else 0.0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(branching, inverting, scaling, sizing, looking_up, foreign),
+        *(asking_for_the_type, asking_for_the_type_of_a_constant),
+    ],
+)
 def test_where_values_are_needed_they_are_compared(make) -> None:
     a = matrix() + N * np.eye(N)
     plain = make(a)
@@ -207,6 +221,16 @@ def test_where_values_are_needed_they_are_compared(make) -> None:
         a[0, 0] = -a[0, 0]
         a[k + 1] *= 1.1
     assert "where they lie" not in f.explain()
+
+
+def test_derivatives_do_not_hide_what_is_needed() -> None:
+    a = matrix()
+    f = arc.compile(asking_for_the_type_of_a_constant(a))
+    np.testing.assert_allclose(arc.jac(f)(X), a)
+    for k in range(5):
+        a[k] += 1.0
+        np.testing.assert_allclose(f(X), a @ X + 1.0, rtol=1e-11)
+        np.testing.assert_allclose(arc.jac(f)(X), a)
 
 
 def test_what_is_computed_of_arrays_alone_is_computed_once() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
+import numpy as np
+
 from archimedes import tree
 from archimedes.backends.registry import check_backend, resolved, runs_in_place
 from archimedes.backends.work import operations
@@ -27,10 +29,12 @@ from archimedes.function.identity.states import (
     reading_in_place,
     to_record,
 )
-from archimedes.function.leaf_specs import describe_leaves
+from archimedes.function.leaf_specs import LeafSpec, describe_leaves
+from archimedes.function.recorded_calls import has_traced
 from archimedes.function.recording import Recording, record
 from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
+from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import origins
 from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.trace import attempt
@@ -46,6 +50,8 @@ RECORDINGS = 64
 LOGGED = 200
 #: How many operations more it may take to read arrays where they lie: a share, and a few.
 _MORE, _FEW = 1.02, 16
+#: Programs of more operations are long: comparing what they read takes no time beside them.
+_LONG = 200_000_000
 
 
 class _UnderWay(threading.local):
@@ -56,6 +62,22 @@ class _UnderWay(threading.local):
 
 
 _under_way = _UnderWay()
+
+
+def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
+    """Return whether two recordings give the same bits, for these leaves or others like them."""
+    if has_traced(leaves):
+        leaves = [_sample(spec) for spec in plain.recording.leaves]
+    pairs = zip(plain.values(leaves), live.values(leaves))
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+def _sample(spec: LeafSpec) -> Any:
+    """Return numbers of no special kind for a leaf; a static one as it is."""
+    if not spec.traced:
+        return spec.value
+    parts = np.modf(0.618034 * np.arange(1.0, spec.size + 1.0))[0]
+    return (0.1 + parts).reshape(spec.shape).astype(DTYPES[spec.code])
 
 
 class RecordedFunction(ShortcutHolder):
@@ -142,6 +164,7 @@ class RecordedFunction(ShortcutHolder):
         if found is None:
             # No lock is held while recording: two threads may do the same work once, but
             # functions that call each other can never wait for each other.
+            plain: Any = None
             with collecting() as hosts:
                 if state.live:
                     plain = self._specialisation(values, False)
@@ -156,6 +179,9 @@ class RecordedFunction(ShortcutHolder):
                 state = self.identity.current(state.statics)
                 key = (*key[:4], state.key, key[5])
             found = self._keep(key, recording, list(dynamic), state)
+            if state.live and plain[2] is not None and not _agree(plain[2], found[1], leaves):
+                self._reject_in_place(key)
+                return plain
         elif len(self._cache) > RECORDINGS // 2:
             with self._lock:
                 if key in self._cache:
@@ -191,7 +217,7 @@ class RecordedFunction(ShortcutHolder):
 
         They are where nothing can be recorded without them, or where it takes more operations than
         the ``plain`` recording: what is computed of such arrays alone is computed once if they are
-        constants.
+        constants. Long programs and those that call back need not save the time to compare.
         """
         if self.identity.current_in_place(state.statics) is not state:
             return None  # the plain recording has shown more about the function: the next call
@@ -203,11 +229,24 @@ class RecordedFunction(ShortcutHolder):
             # What went wrong did so for want of values: with them it has been recorded.
             recording = None
         if recording is not None and self.identity.reads_in_place:
-            limit = _MORE * operations(plain.blocks) + _FEW
-            if recording.outs == plain.outs and operations(recording.blocks) <= limit:
+            work, limit = operations(recording.blocks), _MORE * operations(plain.blocks) + _FEW
+            is_short = work <= _LONG and not self.identity.hosts
+            if recording.outs == plain.outs and work <= limit and is_short:
                 return recording
         self.identity.reads_in_place = False
         return None
+
+    def _reject_in_place(self, key: Any) -> None:
+        """Take back a recording that does not compute what the function does.
+
+        The function tells a traced array from a plain one: ``type(A) is np.ndarray``.
+        """
+        self.identity.reads_in_place = False
+        with self._lock:
+            found = self._cache.pop(key, None)
+            if found is not None:
+                self._log.pop()
+                self._withdraw(found[1])
 
     def _record_again(
         self, first: Recording, added: Any, values: Any, dynamic: Any, key: Any, state: State

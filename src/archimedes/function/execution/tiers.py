@@ -247,6 +247,10 @@ class Tiers:
                 return self.from_entry(values)
         return self.finish(self.calls.call(kernel, leaves))
 
+    def values(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Evaluate one instance and return the traced leaves of the result."""
+        return self.calls.call(self._kernel_for(1), leaves)
+
     def into(self, leaves: Sequence[Any], out: Sequence[Any]) -> None:
         """Evaluate into the arrays of the traced result leaves."""
         kernel = self._kernel_for(1)
