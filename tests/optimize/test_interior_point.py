@@ -8,23 +8,10 @@ import pytest
 from archimedes.optimize import AtPlaces, OptimalControl, Status, minimize
 from archimedes.optimize.problems.blocks import Block
 from archimedes.optimize.problems.evaluation import Evaluator, Structure
+from archimedes.optimize.solvers import ipopt
 from archimedes.optimize.solvers.interior_point.banded_system import BandedSystem, Care
 from archimedes.optimize.solvers.interior_point.chains import chain_of
 from archimedes.optimize.solvers.interior_point.native_loops import native_loops
-from tests.marking import long_but
-from tests.optimize.catalogue.hock_schittkowski import PROBLEMS
-
-#: Bounds, a square system, equations and inequalities, all together.
-QUICK = (5, 8, 14, 71)
-
-
-@pytest.mark.parametrize("number", long_but(QUICK, PROBLEMS))
-def test_published_optimum(number):
-    problem = PROBLEMS[number]
-    found = minimize(problem.obj, problem.x0, **problem.arguments(), method="ipm")
-    assert found.success, found.message
-    assert found.violation < 1e-6
-    assert found.fun == pytest.approx(problem.best, rel=2e-6, abs=2e-6)
 
 
 def chain_problem(n, touching):
@@ -228,8 +215,6 @@ def test_meshes_of_the_quadrotor(case, monkeypatch):
     from benchmarks.optimisation import states_along
     from benchmarks.optimisation_problems import PROBLEMS as FLIGHTS
 
-    from archimedes.optimize.solvers import ipopt
-
     def none(task):
         raise ImportError("none here")
 
@@ -270,3 +255,39 @@ def test_wrong_words_are_named():
         minimize(lambda x: x**2, 1.0, options={"maxiter": "a"})
     with pytest.raises(ValueError, match="x0 must be a tree of numbers"):
         minimize(lambda x: np.sum(x**2), [1j])
+
+
+A_ALP = np.array([[-10.0, 0, 0, 0], [0, -2, 0, 0], [0, 0, -3, 5], [0, 0, 5, -3]])
+B_ALP = np.array([[1.0, 1], [1, 2], [1, -1], [1, 3]])
+PEAKS = ((3.0, 3.0, 12.0), (3.0, 6.0, 10.0), (3.0, 10.0, 6.0), (8.0, 15.0, 4.0))
+
+
+def terrain(t):
+    return 0.01 + sum(height * np.exp(-steep * (t - at) ** 2) for height, at, steep in PEAKS)
+
+
+@pytest.mark.parametrize("intervals", [30, pytest.param(100, marks=pytest.mark.long)])
+def test_the_alp_rider(intervals, monkeypatch):
+    """J. Betts, "Practical methods for optimal control" (SIAM 2010): terrain following.
+
+    Its filter kept points that no step could better: the limit of 3,000 iterations was reached.
+    """
+    monkeypatch.setattr(ipopt, "solve", refuse)
+    problem = OptimalControl(
+        lambda t, x, u: A_ALP @ x + B_ALP @ u,
+        running_cost=lambda t, x, u: 100 * (x @ x) + 0.01 * (u @ u),
+        initial=[2.0, 1.0, 2.0, 1.0],
+        final=[2.0, 3.0, 1.0, -2.0],
+        tf=20.0,
+        path=lambda t, x, u: x @ x - terrain(t),
+        path_bounds=(0.0, None),
+    )
+    found = problem.solve({"x": np.zeros(4), "u": np.zeros(2)}, intervals=intervals)
+    assert found.success, found.message
+    assert found.iterations < 200
+    # IPOPT's minimum on the same mesh.
+    assert found.fun == pytest.approx({30: 2847.89, 100: 2179.568}[intervals], rel=1e-5)
+
+
+def refuse(task):
+    raise ImportError("none here")

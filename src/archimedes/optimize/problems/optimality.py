@@ -100,7 +100,7 @@ def check_optimality(task: Task, x: np.ndarray, lam_g: np.ndarray, lam_x: np.nda
     error = max(error, missed / tol)
     if not small:
         return Optimality(_grade(error, LOOSER), *own, why if error > 1.0 else "", error)
-    H = task.evaluator.structure.hess_matrix(task.evaluator.curvature(x, 1.0, own[0])).toarray()
+    H = _hessian(task, x, own[0])
     if not np.all(np.isfinite(H)):
         return Optimality(_grade(error, LOOSER), *own, why if error > 1.0 else "", error)
     space = _TangentSpace(at, lam, H)
@@ -185,9 +185,19 @@ def _estimate_multipliers(at: _Point) -> np.ndarray:
 
 def _rows(at: _Point) -> np.ndarray:
     """Return the slopes of constraints and bounds as one matrix."""
-    evaluator = at.task.evaluator
-    A = evaluator.structure.jac_matrix(evaluator.slopes(at.x)[1]).toarray()
-    return np.concatenate([A, np.eye(at.x.size)])
+    evaluator, n = at.task.evaluator, at.x.size
+    structure = evaluator.structure
+    A = np.zeros((structure.m, n))
+    np.add.at(A, (structure.jac_rows, structure.jac_columns), evaluator.slopes(at.x)[1])
+    return np.concatenate([A, np.eye(n)])
+
+
+def _hessian(task: Task, x: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Return the Hessian of the Lagrangian as one matrix."""
+    structure, lower = task.evaluator.structure, np.zeros((x.size, x.size))
+    entries = task.evaluator.curvature(x, 1.0, lam)
+    np.add.at(lower, (structure.hess_rows, structure.hess_columns), entries)
+    return lower + np.tril(lower, -1).T
 
 
 class _TangentSpace:
