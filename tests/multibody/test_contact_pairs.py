@@ -372,3 +372,16 @@ def test_refusals():
         made.add_frame("post", "world")
         mb.contact_step(made.build(), mb.rest_state(made.build()), 1e-3, pairs=[fixed])
     assert b.kind == "points"
+
+
+def test_programs_of_stacks_do_not_grow_with_their_pairs():
+    # Pairs of boxes share one program, and the product of Jacobians is a loop: 45,214 before.
+    def nodes(count):
+        model, q, boxes, pairs = stack(count)
+
+        def step(x):
+            return mb.contact_step(model, x, 5e-3, boxes[:1], mb.Ground(friction=0.5), pairs=pairs)
+
+        return len(arc.compile(step).graph(mb.rest_state(model, q)).op)
+
+    assert nodes(5) < 20_000

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function import compile
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.jacobians import frame_jacobian
@@ -103,13 +104,13 @@ def contact_step(
     factors = mass_factors(model, q, None if viscous is None else step * viscous)
     freely = free_acceleration(model, q, v, torques, forces, step, factors)
     across = divided(factors, J.T)
-    G = J @ across
+    G = matrix_product(J, across)
     G_n, J_n, mu = G[::3, ::3], J[::3], np.stack([friction_of(t) for t in found])
     sharp, hard = across, G
     if viscous is not None and not known_zero(restitution):
         # A bounce takes no time, in which damping could act; without one both are one implicit step
         sharp = divided(mass_factors(model, q), J.T)
-        hard = J @ sharp
+        hard = matrix_product(J, sharp)
     falling = step * (J_n @ freely)
     hit, parting, fallen, late = impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
     knocked = knocks(hard, J @ v, mu, hit, parting, fallen, restitution)
@@ -124,6 +125,11 @@ def contact_step(
         moved = moved + across[:, ::3] @ lifts
     reached = integrate(model, q, straight_on(model, moved))
     return State(reached, seen_after(model, after, moved))
+
+
+#: The product as a loop over all entries. Written out it leaves out zeros, but it grows with the
+#: square of the number of contacts, and takes long to compile.
+matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
 
 
 def check_share(x: Any, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archimedes.function import compile
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.contact.box_pairs import Box, box_touches, turned
 from archimedes.multibody.contact.nearest import (
@@ -221,7 +222,11 @@ def share_of(away: Any, radius: Any) -> Any:
 
 def box_box(A: Solid, B: Solid) -> list[Any]:
     """Return the four touches of two boxes."""
-    return box_touches(*(Box(X.middle, X.axes, X.half) for X in (A, B)))
+    return box_kernel(*(Box(X.middle, X.axes, X.half) for X in (A, B)))
+
+
+#: The program of two boxes is long: pairs of boxes share it.
+box_kernel = compile(box_touches)
 
 
 #: How two kinds meet; what is missing is there the other way round.
