@@ -103,7 +103,8 @@ def odeint(
     >>> float(end), bool(info.success)
     (nan, False)
     """
-    former_options("odeint", former)
+    if former:
+        former_options("odeint", former)
     request = None
     if events is None and inputs is None and sampled is None and not (progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)
