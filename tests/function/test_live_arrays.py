@@ -471,3 +471,21 @@ def test_repeated_calls_compare_nothing() -> None:
     assert state.check is not None
     assert "shape" in state.check.__code__.co_names
     assert "tobytes" not in state.check.__code__.co_names
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda a, x: a @ x if type(a) is np.ndarray else -x,
+        lambda a, x: a @ x if hasattr(a, "ctypes") else -x,
+        lambda a, x: x * len(str(a[0, 0])),
+    ],
+)
+def test_zeros_in_the_first_call_do_not_hide_another_way(model) -> None:
+    """With a traced array in its place these functions go another way, which at zero agrees."""
+    a = matrix()
+    f = arc.compile(lambda x: model(a, x))
+    for x in (np.zeros(len(X)), X):
+        for k in range(3):
+            np.testing.assert_allclose(f(x), model(a, x), rtol=1e-12, atol=1e-12)
+            a[k, 0] += 1.0

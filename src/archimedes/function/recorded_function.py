@@ -65,11 +65,28 @@ _under_way = _UnderWay()
 
 
 def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
-    """Return whether two recordings give the same bits, for these leaves or others like them."""
+    """Return whether two recordings give the same bits, for these leaves or others like them.
+
+    Leaves that are known are moved a little as well: at zero many functions agree.
+    """
+    specs = plain.recording.leaves
     if has_traced(leaves):
-        leaves = [_sample(spec) for spec in plain.recording.leaves]
-    pairs = zip(plain.values(leaves), live.values(leaves))
-    return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+        tried = [[_sample(spec) for spec in specs]]
+    else:
+        tried = [list(leaves), [_near(leaf, spec) for leaf, spec in zip(leaves, specs)]]
+    return all(
+        np.array_equal(a, b, equal_nan=True)
+        for given in tried
+        for a, b in zip(plain.values(given), live.values(given))
+    )
+
+
+def _near(leaf: Any, spec: LeafSpec) -> Any:
+    """Return numbers near those of a leaf, if they are real."""
+    if not spec.traced or DTYPES[spec.code].kind != "f":
+        return leaf
+    moved = np.asarray(leaf) + 0.01 * _sample(spec) * (1.0 + np.abs(leaf))
+    return moved.astype(DTYPES[spec.code])
 
 
 def _sample(spec: LeafSpec) -> Any:
