@@ -246,3 +246,21 @@ def test_roots_where_the_slope_vanishes_are_still_roots():
         # A step is 1/n of the way that is left, and the last one at most 1e-3 (1 + |x|).
         assert info.success and x == pytest.approx(1.0, abs=2e-3 * power)
     assert arc.root(lambda x: x - 3.0, 3.0) == 3.0
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "llvm"])
+def test_equations_may_read_long_arrays_of_an_enclosing_recording(backend):
+    """Linear equations of 70 unknowns, whose right side is an argument of the outer function."""
+    n = 70
+    rng = np.random.default_rng(3)
+    A, x = rng.normal(size=(n, n)), rng.normal(size=n)
+    M = np.eye(n) + 0.01 * A
+
+    def solve(x):
+        return arc.root(lambda y: M @ y - x, np.zeros(n))
+
+    np.testing.assert_allclose(
+        arc.compile(solve, backend=backend)(x), np.linalg.solve(M, x), rtol=0, atol=1e-13
+    )
+    total = arc.compile(arc.grad(lambda x: np.sum(solve(x))), backend=backend)
+    np.testing.assert_allclose(total(x), np.linalg.inv(M).sum(axis=0), rtol=0, atol=1e-13)

@@ -30,7 +30,9 @@ from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import flatten_traced, record_body
 from archimedes.function.root_iterations import ITERATIONS, Equations
 from archimedes.function.signatures import Signature
-from archimedes.symbolic import holds_traced, is_traced, wrap
+from archimedes.graph.blocks.references import references
+from archimedes.graph.dtypes import item_type, length_of
+from archimedes.symbolic import current_trace, holds_traced, is_traced, wrap
 from archimedes.tree import struct
 from archimedes.tree.content import content_key
 
@@ -265,8 +267,11 @@ class Implicit:
         given = [flatten_traced(start, "x0"), flatten_traced(values, "args")]
         made = record_body(equations, given)
         codes = made.graph.input_dtypes[len(made.graph.inputs) - len(made.captured) :]
-        values += [wrap(i, code) for i, code in zip(made.captured, codes)]
-        extra = tuple(LeafSpec(code) for code in codes)
+        values += [_captured_value(i, kind) for i, kind in zip(made.captured, codes)]
+        extra = tuple(
+            LeafSpec(item_type(kind), (length_of(kind),) if length_of(kind) else ())
+            for kind in codes
+        )
         return replace(made, leaves=made.leaves + extra, captured=[]), values
 
     def _iterate(self, residual: Any, x: Any, p: Any) -> Any:
@@ -304,6 +309,13 @@ class Implicit:
                 f"{found[0][k]:.6g}, the upper one {found[1][k]:.6g}"
             )
         return found[0], found[1]
+
+
+def _captured_value(i: int, kind: int) -> Any:
+    """Return a value of the recording under way by its id: a number, or an array if a block."""
+    if not length_of(kind):
+        return wrap(i, kind)
+    return wrap(references(current_trace().graph, i), item_type(kind))
 
 
 def is_row_of_numbers(value: Any) -> bool:

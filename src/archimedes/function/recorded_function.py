@@ -30,13 +30,12 @@ from archimedes.function.identity.states import (
     to_record,
 )
 from archimedes.function.leaf_specs import LeafSpec, describe_leaves
-from archimedes.function.recorded_calls import has_traced
 from archimedes.function.recording import Recording, record
 from archimedes.function.recording_reasons import loops_text, reason_to_record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import origins
-from archimedes.symbolic import is_tracing
+from archimedes.symbolic import is_traced, is_tracing
 from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.wide import loop_rules, wide_from
 from archimedes.symbolic.recorded.clocks import refuse_clocks
@@ -70,7 +69,7 @@ def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
     Leaves that are known are moved a little as well: at zero many functions agree.
     """
     specs = plain.recording.leaves
-    if has_traced(leaves):
+    if any(map(is_traced, leaves)):
         tried = [[_sample(spec) for spec in specs]]
     else:
         tried = [list(leaves), [_near(leaf, spec) for leaf, spec in zip(leaves, specs)]]
