@@ -40,6 +40,7 @@ from archimedes.errors import ShapeDtypeError
 from archimedes.function.execution.kernel_calls import KernelCalls, canonical
 from archimedes.function.recording import Recording
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Nest
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:
@@ -248,7 +249,12 @@ class Tiers:
         return self.finish(self.calls.call(kernel, leaves))
 
     def values(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluate one instance and return the traced leaves of the result."""
+        """Evaluate one instance, once, and return the traced leaves of the result.
+
+        Loops over blocks are operations on whole arrays to the reference: nothing is compiled.
+        """
+        if all(isinstance(region, Nest) for region in self.graph.regions.values()):
+            return self.calls.call(reference_backend().build(self.program), leaves)
         return self.calls.call(self._kernel_for(1), leaves)
 
     def into(self, leaves: Sequence[Any], out: Sequence[Any]) -> None:

@@ -109,7 +109,7 @@ def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | 
     left = np.ones(part.size, dtype=bool)
     starts = np.array(g.reference_starts)
     home = np.searchsorted(starts, part, side="right") - 1
-    for at in np.unique(home):
+    for at in _different(home):
         if at < 0:
             continue
         block = g.referenced[at]
@@ -125,6 +125,13 @@ def constant_values(g: Graph, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | 
             return None
         found[k] = g.value[i]
     return found.reshape(ids.shape)
+
+
+def _different(home: np.ndarray) -> list[int]:
+    """Return the values in an array of ints, often only one, in order."""
+    if home.size and home.min() == home.max():
+        return [int(home.min())]
+    return np.unique(home).tolist()
 
 
 def is_block_like(g: Graph, ids: np.ndarray) -> bool:
@@ -159,7 +166,7 @@ def literal_zeros(g: Graph, ids: np.ndarray) -> np.ndarray:
     found = np.zeros(flat.size)
     starts = np.array(g.reference_starts, dtype=np.int64)
     home = np.searchsorted(starts, flat, side="right") - 1
-    for at in np.unique(home).tolist():
+    for at in _different(home):
         mine = home == at
         if at < 0:
             found[mine] = [g.value.get(i) == 0 for i in flat[mine].tolist()]
@@ -259,7 +266,7 @@ def _gathered_from_several(g: Graph, flat: np.ndarray, dtype: int) -> int:
     sources: list[int] = []
     moves: list[Move] = []
     size = 0
-    for at in np.unique(home).tolist():
+    for at in _different(home):
         mine = home == at
         if at < 0:
             names, numbers = np.unique(flat[mine], return_inverse=True)
