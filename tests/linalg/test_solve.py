@@ -280,6 +280,8 @@ def test_every_function_of_the_module_is_covered() -> None:
 def test_determinants_overflow_only_where_their_value_does(name: str, sign: int) -> None:
     n = {"diagonal": 16, "dense": 8, "wide": 40, "blocks": 16}[name]
     sizes = 10.0 ** (sign * np.resize([100.0, 100.0, -120.0, -80.0], n))
+    if name in ("diagonal", "blocks"):
+        sizes = sizes**2  # elimination need not divide these by each other
     rotation = np.linalg.qr(random(20, n, n))[0]
     if name == "diagonal":
         got, want = traced(lambda d: np.linalg.det(np.diag(d)), sizes), 1.0
