@@ -293,3 +293,12 @@ def test_a_stalled_fit_stays_where_it_was_best():
     assert not found.success and found.status == LMStatus.STALLED
     left = A @ found.x + 3.0 * B @ np.maximum(found.x - kinks, 0.0) - 1.0
     assert found.cost == pytest.approx(0.5 * left @ left, rel=1e-12) and found.cost < 1.5
+
+
+def test_an_unknown_at_a_maximum_leaves_it():
+    """The slope in x[0] vanishes at the start, where the cost is largest."""
+    found = least_squares(lambda x: np.stack([x[0] ** 2 - 1.0, x[1] - 2.0]), [0.0, 0.0])
+    assert found.success and found.cost < 1e-20
+    np.testing.assert_allclose(np.abs(found.x), [1.0, 2.0], atol=1e-9)
+    unused = least_squares(lambda x: np.stack([x[0] - 1.0, 2.0 * x[0] + 1.0]), [0.0, 5.0])
+    assert unused.success and unused.x[1] == 5.0

@@ -262,9 +262,16 @@ class _Search:
             if flat and self._probe(0.0) is None:
                 return LMStatus.FLAT
             status = self._iterate()
+            while status.success and self._leave_maximum():
+                status = self._iterate()
             return self._leap() if status is LMStatus.STALLED else status
         except KeyboardInterrupt:
             return LMStatus.INTERRUPTED
+
+    def _leave_maximum(self) -> bool:
+        """Move on from where an unknown has no slopes, if the cost is lower beside it."""
+        still = np.flatnonzero(~np.any(self.J, axis=0))
+        return bool(still.size and self.cost > 0.0 and self._probe(1e-8 * self.cost, still))
 
     def _leap(self) -> LMStatus:
         """Go on behind the kink at which a search has stalled, as long as that helps.
@@ -317,14 +324,15 @@ class _Search:
         #: Those of the model: with a loss, outliers have been made smaller.
         self.r, self.J = self.loss.model(*self.raw)
 
-    def _probe(self, least: float) -> bool | None:
+    def _probe(self, least: float, among: np.ndarray | None = None) -> bool | None:
         """Move to the best of some points nearby if it lowers the cost by more than ``least``.
 
         Return whether it does, None if the cost is the same at all of them. A point without slopes
         may be a maximum (x**2 - 1 at 0), which no gradient tells, or on a plateau.
         """
         start, best, plateau = self.cost, None, True
-        for k, part, sign in product(range(self.x.size), _PROBES, (1.0, -1.0)):
+        places = range(self.x.size) if among is None else among
+        for k, part, sign in product(places, _PROBES, (1.0, -1.0)):
             x = np.array(self.x)
             x[k] += sign * part * max(1.0, abs(x[k]))
             x = np.clip(x, self.problem.lower, self.problem.upper)
