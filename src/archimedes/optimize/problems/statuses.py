@@ -28,6 +28,7 @@ class Status(enum.IntEnum):
     INTERRUPTED = 17
     FAILED = 18
     COARSE_MESH = 19
+    NOT_CONVEX = 20
 
     @property
     def success(self) -> bool:
@@ -94,5 +95,9 @@ _MESSAGES = {
     Status.COARSE_MESH: (
         "solved on its mesh, whose errors are above mesh_tol: raise max_refinements or intervals, "
         "or put nodes where a control switches"
+    ),
+    Status.NOT_CONVEX: (
+        "P is not symmetric or not positive semidefinite, so that the point need not be a minimum: "
+        "give (P + P.T) / 2, which is the same cost, or use minimize"
     ),
 }

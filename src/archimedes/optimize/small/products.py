@@ -9,7 +9,10 @@ import numpy as np
 
 from archimedes.function import Compiled, scan, vmap
 
-__all__ = ["LimitedRows", "each", "gram", "row_sizes", "rows_scaled", "times", "transposed_times"]
+__all__ = [
+    *("LimitedRows", "column_maxima", "each", "gram", "row_maxima"),
+    *("scale", "times", "transposed_times"),
+]
 
 #: Products of up to this many factors are written out, and formulas of vectors up to this long.
 WRITTEN_OUT, LONG = 200, 32
@@ -34,13 +37,18 @@ def each(formula: Callable[..., Any], *vectors: Any, loops: bool = False) -> Any
 
 
 @in_loops
-def _scaled(C: Any, factors: Any) -> Any:
-    return C * factors[:, None]
+def _scaled(C: Any, rows: Any, columns: Any) -> Any:
+    return C * rows[:, None] * columns
 
 
 @in_loops
-def _sizes(C: Any) -> Any:
-    return np.max(np.abs(C), axis=1)
+def _row_maxima(C: Any, x: Any) -> Any:
+    return np.max(np.abs(C) * x, axis=1)
+
+
+@in_loops
+def _column_maxima(C: Any, y: Any) -> Any:
+    return np.max(np.abs(C) * y[:, None], axis=0)
 
 
 @in_loops
@@ -58,22 +66,44 @@ def _gram(P: Any, C: Any, d: Any, shift: Any) -> Any:
     return P + np.eye(P.shape[0]) * shift + C.T @ (d[:, None] * C)
 
 
-def rows_scaled(C: Any, factors: Any) -> Any:
-    """Return diag(factors) C for C (m, n)."""
+def scale(C: Any, rows: Any, columns: Any) -> Any:
+    """Return diag(rows) C diag(columns) for C (m, n)."""
     if C.size <= WRITTEN_OUT:
-        return C * factors[:, None]
+        return C * rows[:, None] * columns
     if C.shape[1] > UNROLLED:
-        return _scaled(C, factors)
-    return vmap(lambda row, factor: row * factor)(C, factors)
+        return _scaled(C, rows, columns)
+    return vmap(lambda row, factor: row * factor * columns)(C, rows)
 
 
-def row_sizes(C: Any) -> Any:
-    """Return the largest size of a number in each row of C (m, n)."""
+def row_maxima(C: Any, x: Any) -> Any:
+    """Return the largest size of a term in each row of C x, for C (m, n) and x >= 0.
+
+    >>> row_maxima(np.array([[1.0, -3.0], [0.0, 0.0]]), np.array([1.0, 2.0]))
+    array([6., 0.])
+    """
     if C.size <= WRITTEN_OUT:
-        return np.max(np.abs(C), axis=1)
+        return np.max(np.abs(C) * x, axis=1)
     if C.shape[1] > UNROLLED:
-        return _sizes(C)
-    return vmap(lambda row: np.max(np.abs(row)))(C)
+        return _row_maxima(C, x)
+    return vmap(lambda row: np.max(np.abs(row) * x))(C)
+
+
+def column_maxima(C: Any, y: Any) -> Any:
+    """Return the largest size of a term in each row of C^T y, for C (m, n) and y >= 0.
+
+    >>> column_maxima(np.array([[1.0, -3.0], [2.0, 0.0]]), np.array([1.0, 2.0]))
+    array([4., 3.])
+    """
+    if C.size <= WRITTEN_OUT:
+        return np.max(np.abs(C) * y[:, None], axis=0)
+    if C.shape[1] > UNROLLED:
+        return _column_maxima(C, y)
+
+    def larger(most: Any, item: Any) -> Any:
+        row, factor = item
+        return np.maximum(most, np.abs(row) * factor), np.float64(0.0)
+
+    return scan(larger, np.zeros(C.shape[1]), (C, y))[0]
 
 
 def times(C: Any, x: Any) -> Any:
@@ -134,15 +164,16 @@ class LimitedRows:
         self.A, self.bounded = A, bounded
         self.own = A.shape[0]
         self.count = self.own + (A.shape[1] if bounded else 0)
+        #: The most terms that a row of C, of C^T or of P has.
+        self.width = float(max(1, A.shape[1], self.count))
 
-    def sizes(self) -> Any:
-        """Return the largest size of a number in each row."""
-        units = np.ones(self.count - self.own)
-        return np.concatenate([row_sizes(self.A), units]) if self.own else units
+    def scaled(self, rows: Any, columns: Any) -> LimitedRows:
+        """Return diag(rows) A diag(columns) and its bounds, whose rows are those of I again."""
+        return LimitedRows(scale(self.A, rows, columns), self.bounded)
 
-    def scaled(self, factors: Any) -> LimitedRows:
-        """Return rows of A times factors (count,); those of bounds are not scaled."""
-        return LimitedRows(rows_scaled(self.A, factors[: self.own]), self.bounded)
+    def magnitudes(self) -> LimitedRows:
+        """Return the sizes of all numbers."""
+        return LimitedRows(np.abs(self.A), self.bounded)
 
     def times(self, x: Any) -> Any:
         """Return C x."""

@@ -8,6 +8,9 @@ the proximal terms that make P semidefinite and dependent rows harmless. A Newto
 
     (P + rho I + C^T D C) dx = right,   D = y1/s1 + y2/s2,  or 1/delta where l = u
 
+Unknowns, rows and cost are given units first, in which their numbers have size 1
+(`equilibration.py`); whether a point is a solution does not depend on units.
+
 Sources: S. Mehrotra, SIAM J. Optim. 2(4), 1992 (predictor and corrector); R. Schwan et al.,
 "PIQP: a proximal interior-point quadratic programming solver", CDC 2023 (proximal terms);
 B. Stellato et al., "OSQP", Math. Program. Comput. 12, 2020, section 3.4 (certificates).
@@ -28,21 +31,23 @@ from archimedes.function import Compiled, is_traced, stop_gradient, while_loop
 from archimedes.optimize.problems.recorded_solutions import attached
 from archimedes.optimize.problems.solutions import Multipliers
 from archimedes.optimize.problems.statuses import Status
+from archimedes.optimize.small.definite import pivots
+from archimedes.optimize.small.equilibration import equilibrate
 from archimedes.optimize.small.products import (
     UNROLLED,
     LimitedRows,
     in_loops,
-    row_sizes,
-    rows_scaled,
+    row_maxima,
+    scale,
     times,
 )
 from archimedes.optimize.small.quadratic_steps import (
     INFEASIBLE,
     ITERATION_LIMIT,
+    NOT_CONVEX,
     NOT_FINITE,
     SOLVED,
-    ScaledQP,
-    largest,
+    STALLED,
 )
 from archimedes.tree import struct
 
@@ -55,7 +60,8 @@ class QPSolution:
 
     ``lam_a`` (rows of A) and ``lam_x`` are positive at upper limits, negative at lower ones:
     P x + q + A^T lam_a + lam_x = 0. ``status`` is a number of :class:`Status`, 0 if solved;
-    ``residual`` the larger of what is left of the conditions and the limits.
+    ``residual`` the largest part of the conditions and limits that is left, in units in which the
+    program has size 1.
 
     >>> import numpy as np
     >>> from archimedes.optimize import solve_qp
@@ -102,12 +108,13 @@ def solve_qp(
 ) -> QPSolution:
     """Minimise ``x @ P @ x / 2 + q @ x`` with ``low <= A @ x <= high``, ``lower <= x <= upper``.
 
-    P (n, n) is symmetric and positive semidefinite; limits are None, numbers or arrays, with
-    infinities where there are none; equal limits are equations. It never takes more than
-    ``max_iter`` iterations, and works the same way on numbers, recorded, mapped and in C. What
-    the numbers do is in ``status``. The solution has derivatives in all it is given. ``tol``
-    bounds the residuals, relative to the data's size; C that computes in float needs 1e-5 or
-    more. ``guess`` is the solution of a program
+    P (n, n) is symmetric and positive semidefinite: another one raises ValueError, or is
+    `Status.NOT_CONVEX` where it is known only when recorded code runs. Limits are None, numbers or
+    arrays, with infinities where there are none; equal limits are equations. It never takes more
+    than ``max_iter`` iterations, and works the same way on numbers, recorded, mapped and in C. What
+    the numbers do is in ``status``. The solution has derivatives in all it is given. ``tol`` bounds
+    what is left of each condition, relative to the terms whose sum it is, so that units do not
+    matter; C that computes in float needs 1e-5 or more. ``guess`` is the solution of a program
     nearby, such as the last one of a receding horizon: about half the iterations are needed.
 
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
@@ -150,7 +157,8 @@ def solve_qp(
             raise ValueError(f"solve_qp: guess.{name} has shape {np.shape(value)}, not ({size},)")
     data = (P, q, A, *edges, *given)
     # Of plain numbers nobody wants derivatives, whose rule takes matrices apart.
-    settings = (bounded, int(max_iter), float(tol), n > UNROLLED, any(map(is_traced, data)))
+    slopes, check = any(map(is_traced, data)), is_traced(P)
+    settings = (bounded, int(max_iter), float(tol), n > UNROLLED, slopes, check)
     return _kernel(*settings)(*data)
 
 
@@ -168,6 +176,17 @@ def _check_convex(P: np.ndarray) -> None:
             f"solve_qp: P is not positive semidefinite, its least eigenvalue is {least:.3g}: the "
             "cost has no least value, or many valleys; use minimize, with bounds"
         ) from None
+
+
+def _is_convex(P: Any, tol: float) -> Any:
+    """Return whether P is symmetric and positive semidefinite, or not finite, to a tolerance."""
+    size = row_maxima(P, np.ones(P.shape[0]))
+    allowed = max(1e-9, tol) * np.max(size)
+    # An unknown of its own size: one large number must not hide a negative one.
+    unit = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
+    shifted = scale(P, unit, unit) + max(1e-9, tol) * np.eye(P.shape[0])
+    convex = np.all(pivots(shifted) > 0.0) & np.all(np.abs(P - P.T) <= allowed)
+    return convex | ~np.isfinite(allowed)
 
 
 def _check_edges(below: np.ndarray, above: np.ndarray, names: str) -> None:
@@ -198,15 +217,17 @@ def _edge(given: Any, size: int, missing: float, name: str) -> Any:
         ) from None
 
 
-_kernels: dict[tuple[bool, int, float, bool, bool], Compiled] = {}
+_kernels: dict[tuple[bool, int, float, bool, bool, bool], Compiled] = {}
 
 
-def _kernel(bounded: bool, max_iter: int, tol: float, loops: bool, slopes: bool) -> Compiled:
+def _kernel(
+    bounded: bool, max_iter: int, tol: float, loops: bool, slopes: bool, check: bool
+) -> Compiled:
     """Return the solver as a recorded function: numbers take the way that recordings take.
 
-    ``slopes`` gives its results derivatives.
+    ``slopes`` gives its results derivatives; ``check`` has it look at P, which nobody has seen.
     """
-    key = (bounded, max_iter, tol, loops, slopes)
+    key = (bounded, max_iter, tol, loops, slopes, check)
     if key not in _kernels:
         if max_iter < 1 or not tol > 0:
             raise ValueError(f"solve_qp: max_iter={max_iter} and tol={tol} must be positive")
@@ -228,7 +249,10 @@ def _kernel(bounded: bool, max_iter: int, tol: float, loops: bool, slopes: bool)
                 parts = attached(_cost_and_rows, n, rows)(*parts, *given)
             x, lam_a, lam_x = parts
             fun = 0.5 * (x @ times(P, x)) + q @ x
-            return replace(found, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun)
+            status = found.status
+            if check:
+                status = np.where(_is_convex(held[0][0], tol), status, NOT_CONVEX)
+            return replace(found, x=x, lam_a=lam_a, lam_x=lam_x, fun=fun, status=status)
 
         made = in_loops(solve_qp) if loops else Compiled(solve_qp, freeze=True)
         # First calls are short: they run on code made in a hurry.
@@ -293,51 +317,46 @@ def _solve(
     guess: tuple[Any, Any] | None = None,
 ) -> QPSolution:
     n, m, rows = q.shape[0], C.count, C.own
-    # Rows of size 1 and a cost of size 1 make one tolerance fit all.
-    row_scale = C.sizes()
-    row_scale = np.where(row_scale > 0, 1.0 / np.where(row_scale > 0, row_scale, 1.0), 1.0)
-    cost_scale = 1.0 / np.maximum(largest(q, row_sizes(P)), 1e-8)
-    problem = ScaledQP(
-        rows_scaled(P, np.broadcast_to(cost_scale, (n,))),
-        q * cost_scale,
-        C.scaled(row_scale),
-        l_all * row_scale,
-        u_all * row_scale,
-        tol,
-    )
+    problem, units = equilibrate(P, q, C, l_all, u_all, tol)
     if guess is None:
         point = problem.start()
     else:
-        point = problem.resume(guess[0], guess[1] * cost_scale / row_scale)
+        point = problem.resume(guess[0] / units.unknowns, units.scaled_multipliers(guess[1]))
 
     def going(state: Any) -> Any:
-        _, _, status, steps = state
-        return (status == ITERATION_LIMIT) & (steps < max_iter)
+        _, _, verdict, steps = state
+        return (verdict.status == ITERATION_LIMIT) & (steps < max_iter)
 
     def advance(state: Any) -> Any:
-        point, sight, _, steps = state
-        new = problem.step(point, sight)
-        sight = problem.look(new)
-        return new, sight, problem.judge(new, sight, tol), steps + 1
+        point, sight, verdict, steps = state
+        new = problem.step(point, sight, verdict.residual)
+        seen = problem.look(new)
+        found = problem.judge(new, seen, point.x, sight, verdict)
+        # A step that is no number ends it where it was.
+        lost = found.status == NOT_FINITE
+        stay = replace(verdict, status=np.where(lost, STALLED, verdict.status))
+        new, seen, found = tree.map(
+            lambda old, new: np.where(lost, old, new), (point, sight, stay), (new, seen, found)
+        )
+        return new, seen, found, steps + 1
 
     sight = problem.look(point)
-    first = (point, sight, problem.judge(point, sight, tol), np.int64(0))
-    point, sight, status, steps = while_loop(going, advance, first, max_steps=max_iter)
+    first = problem.judge(point, sight, point.x, sight, problem.unknown())
+    start = (point, sight, first, np.int64(0))
+    point, sight, verdict, steps = while_loop(going, advance, start, max_steps=max_iter)
+    status = problem.finish(verdict)
     if m:
         never = (l_all > u_all) | (l_all == np.inf) | (u_all == -np.inf)
         status = np.where(np.any(never), INFEASIBLE, status)
         unknown = np.isnan(l_all) | np.isnan(u_all)
         status = np.where(np.any(unknown), NOT_FINITE, status)
-    lam = (point.y2 - point.y1 + point.ye) * row_scale / cost_scale
-    x = point.x
+    lam = units.multipliers(point.y2 - point.y1 + point.ye)
     return QPSolution(
-        x=x,
+        x=point.x * units.unknowns,
         lam_a=lam[:rows],
         lam_x=lam[rows:] if m > rows else np.zeros(n),
         fun=np.float64(0.0),
         status=status,
         iterations=steps,
-        residual=largest(
-            *(sight.dual, sight.r1, sight.r2, sight.re, point.s1 * point.y1, point.s2 * point.y2)
-        ),
+        residual=verdict.residual,
     )

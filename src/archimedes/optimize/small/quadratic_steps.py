@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.function import cond
 from archimedes.optimize.small.definite import solver_of
 from archimedes.optimize.small.products import UNROLLED, LimitedRows, each, times
 from archimedes.tree import struct
@@ -17,12 +18,22 @@ __all__ = ["ScaledQP", "largest"]
 
 #: Meanings of ``QPSolution.status``, which is a number so that it can be recorded: those of
 #: ``Status``.
-SOLVED, INFEASIBLE, UNBOUNDED, ITERATION_LIMIT, NOT_FINITE = 0, 10, 11, 12, 14
+SOLVED, INFEASIBLE, UNBOUNDED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 10, 11, 12, 14, 15
+NOT_CONVEX = 20
 _RHO, _DELTA = 1e-9, 1e-8
 #: How near to its edges an iteration resumes, in a problem whose rows and cost have size 1.
-_NEAR = 0.1
-#: Part of the way to the edge that a step may go.
-_MARGIN = 0.995
+_NEAR = 0.003
+#: Limits this far apart, in a program of size 1, have no middle worth starting from.
+_WIDE = 1e3
+#: Parts of the way to the edge that a step may go: far from the solution, and near it.
+_MARGINS = 0.995, 0.9999
+#: What is left of a row, or of a slope and the cost, is compared with at least this.
+_SMALL_ROW, _SMALL_COST = 1e-6, 1e-3
+#: Part of the terms of a sum that is rounding.
+_ROUNDING = 1e-14
+#: How many times larger than what is seen unknowns or multipliers would have to be to disprove a
+#: certificate, for it to hold: at once, and where the iterations have come to their end.
+_SURE, _LIKELY = 1e6, 1e2
 
 
 @struct
@@ -33,6 +44,16 @@ class _Point:
     y1: Any
     y2: Any
     ye: Any
+
+
+@struct
+class _Verdict:
+    """The status; what is left of the conditions; the best certificate of each kind so far."""
+
+    status: Any
+    residual: Any
+    infeasible: Any
+    unbounded: Any
 
 
 @struct
@@ -65,6 +86,8 @@ class ScaledQP:
 
     def __init__(self, P: Any, q: Any, C: LimitedRows, low: Any, high: Any, tol: float) -> None:
         self.P, self.q, self.C = P, q, C
+        self.sizes = np.abs(P), np.abs(q), C.magnitudes()
+        self.tol = tol
         #: What equations weigh: less where less is asked for, so that float is enough.
         self.weight = 1.0 / max(_DELTA, 0.1 * tol)
         self.loops = q.shape[0] > UNROLLED
@@ -73,21 +96,26 @@ class ScaledQP:
         self.has2 = np.isfinite(high) & ~self.equal
         self.low = np.where(np.isfinite(low), low, 0.0)
         self.high = np.where(np.isfinite(high), high, 0.0)
+        self.far = largest(self.low, self.high)
         self.count = np.maximum(np.sum(self.has1 * 1.0) + np.sum(self.has2 * 1.0), 1.0)
 
     def start(self) -> _Point:
         """Start near the middle of the limits, a step of the size of the problem away from them."""
-        both = self.has1 & self.has2
+        both = self.has1 & self.has2 & (self.high - self.low < _WIDE)
         middle = np.where(both, 0.5 * (self.low + self.high), 0.0)
         middle = np.where(self.equal, self.low, middle)
         held = np.where(both | self.equal, 1.0, 0.0)
         M = self.C.gram(self.P, held, 1e-3)
         x = solver_of(M)(-self.q + self.C.transposed_times(held * middle))
         z = self.C.times(x)
-        s1 = np.where(self.has1, np.maximum(z - self.low, 1.0), 1.0)
-        s2 = np.where(self.has2, np.maximum(self.high - z, 1.0), 1.0)
-        y1 = np.where(self.has1, 1.0, 0.0)
-        y2 = np.where(self.has2, 1.0, 0.0)
+        below = np.where(self.has1, self.low - z, 0.0)
+        above = np.where(self.has2, z - self.high, 0.0)
+        # As far from all limits as from the one that is missed most; products of one size.
+        away = np.maximum(_most(below, above), 1.0)
+        s1 = np.where(self.has1, np.maximum(-below, away), 1.0)
+        s2 = np.where(self.has2, np.maximum(-above, away), 1.0)
+        y1 = np.where(self.has1, away / s1, 0.0)
+        y2 = np.where(self.has2, away / s2, 0.0)
         return _Point(x, s1, s2, y1, y2, np.zeros_like(z))
 
     def resume(self, x: Any, lam: Any) -> _Point:
@@ -121,7 +149,7 @@ class ScaledQP:
         """Return mu."""
         return (np.sum(p.s1 * p.y1) + np.sum(p.s2 * p.y2)) / self.count
 
-    def step(self, p: _Point, at: _Sight) -> _Point:
+    def step(self, p: _Point, at: _Sight, residual: Any) -> _Point:
         """Predict, correct, and go almost to the edge."""
         # One division for each number; the rest are products.
         by = _Point(0.0, 1.0 / p.s1, 1.0 / p.s2, self.over(p.y1), self.over(p.y2), 0.0)
@@ -136,7 +164,8 @@ class ScaledQP:
         c1 = np.where(self.has1, flat[0] + guess.s1 * guess.y1 - target, 0.0)
         c2 = np.where(self.has2, flat[1] + guess.s2 * guess.y2 - target, 0.0)
         final = self.direction(p, by, solve, at, c1, c2)
-        return self.moved(p, final, self.longest(by, final, _MARGIN))
+        part = np.minimum(np.maximum(1.0 - residual, _MARGINS[0]), _MARGINS[1])
+        return self.moved(p, final, self.longest(by, final, part))
 
     def over(self, y: Any) -> Any:
         """Return 1/y, for zeros, which belong to no limit, 1."""
@@ -170,7 +199,7 @@ class ScaledQP:
         more = (p.y1, p.y2, by.s1, by.s2, *has, self.equal)
         return _Point(dx, *each(others, dz, at.r1, at.r2, at.re, w1, w2, *more, loops=self.loops))
 
-    def longest(self, by: _Point, d: _Point, part: float) -> Any:
+    def longest(self, by: _Point, d: _Point, part: Any) -> Any:
         """Return the longest step, at most 1, that keeps slacks and multipliers positive."""
         falls = _most(-d.s1 * by.s1, -d.s2 * by.s2, -d.y1 * by.y1, -d.y2 * by.y2)
         return part / np.maximum(falls, part)
@@ -186,31 +215,90 @@ class ScaledQP:
             p.ye + a * d.ye,
         )
 
-    def judge(self, p: _Point, at: _Sight, tol: float) -> Any:
-        """Return the status: solved, a certificate that there is no solution, or go on."""
-        x, y = largest(p.x), largest(p.y1, p.y2, p.ye)
-        primal = largest(at.r1, at.r2, at.re) <= tol * (1.0 + x)
-        gap = _most(p.s1 * p.y1, p.s2 * p.y2) <= tol
-        solved = (largest(at.dual) <= tol * (1.0 + y)) & primal & gap
-        code = np.where(self.infeasible(p, at, y), INFEASIBLE, ITERATION_LIMIT)
-        code = np.where(self.unbounded(at, self.q @ p.x, x), UNBOUNDED, code)
+    def unknown(self) -> _Verdict:
+        """Return what is known before the first point."""
+        return _Verdict(np.int64(ITERATION_LIMIT), *(np.float64(0.0) for _ in range(3)))
+
+    def judge(self, p: _Point, at: _Sight, x: Any, before: _Sight, last: _Verdict) -> _Verdict:
+        """Return the verdict at a point, to which a step has led from x, where one saw ``before``.
+
+        What is left of each condition is compared with the terms whose sum it is: that does not
+        depend on the units of unknowns, rows and cost.
+        """
+        y = p.y1 + p.y2 + np.abs(p.ye)
+        most_x, most_y = largest(p.x), largest(y)
+        gap = np.sum(p.s1 * p.y1) + np.sum(p.s2 * p.y2)
+        left = largest(at.dual, at.r1, at.r2, at.re)
+        cost = np.abs(0.5 * (p.x @ at.Px)) + np.abs(self.q @ p.x) + _SMALL_COST
+        # What a verdict needs is necessary, not sufficient: the rest is looked at only then.
+        terms = 1.0 + most_x + most_y + self.far
+        close = left <= self.tol * self.C.width * terms
+        worth = close | (most_x > _LIKELY) | (most_y > _LIKELY)
+        solved, infeasible, unbounded = cond(
+            worth,
+            lambda: self.examine(p, at, y, gap, p.x - x, before),
+            lambda: (np.bool_(False), np.float64(0.0), np.float64(0.0)),
+        )
+        infeasible = np.maximum(last.infeasible, infeasible)
+        unbounded = np.maximum(last.unbounded, unbounded)
+        code = np.where(unbounded > _SURE, UNBOUNDED, ITERATION_LIMIT)
+        code = np.where(infeasible > _SURE, INFEASIBLE, code)
         code = np.where(solved, SOLVED, code)
-        return np.where(np.isfinite(x) & np.isfinite(y), code, NOT_FINITE)
+        code = np.where(np.isfinite(most_x) & np.isfinite(most_y), code, NOT_FINITE)
+        return _Verdict(code, np.maximum(left, gap / cost), infeasible, unbounded)
 
-    def infeasible(self, p: _Point, at: _Sight, size: Any) -> Any:
-        """Whether the multipliers prove that no x is within the limits."""
-        off = largest(at.Cy)
-        # The most that lam . C x may be within the limits is below zero.
+    def examine(self, p: _Point, at: _Sight, y: Any, gap: Any, d: Any, before: _Sight) -> Any:
+        """Return whether the conditions of a minimum hold, and how good certificates are."""
+        P, q, C = self.sizes
+        size = np.abs(p.x)
+        rows, pulls, Px = C.times(size), C.transposed_times(y), times(P, size)
+        near = (rows + _SMALL_ROW) * self.tol
+
+        def small(r1: Any, r2: Any, re: Any, near: Any, low: Any, high: Any) -> Any:
+            low, high = near + np.abs(low) * self.tol, near + np.abs(high) * self.tol
+            return (np.abs(r1) <= low) & (np.abs(r2) <= high) & (np.abs(re) <= low)
+
+        left = (at.r1, at.r2, at.re, near, self.low, self.high)
+        held = np.all(each(small, *left, loops=self.loops)) if near.size else True
+        slopes = np.abs(at.Px) + q + pulls + _SMALL_COST
+        cost = 0.5 * (size @ Px) + q @ size + _SMALL_COST
+        solved = held & np.all(np.abs(at.dual) <= self.tol * slopes) & (gap <= self.tol * cost)
+        infeasible = self.infeasible(p, at, size, pulls)
+        return solved, infeasible, self.unbounded(d, at, before, (size, y, rows, Px))
+
+    def finish(self, found: _Verdict) -> Any:
+        """Return the status at the end: a likely certificate holds if all else has failed."""
+        failed = (found.status == ITERATION_LIMIT) | (found.status == STALLED)
+        # Where a cost falls without end, its slope never vanishes.
+        unbounded = failed & (found.unbounded > _LIKELY) & (found.residual > 1e-3)
+        return np.where(unbounded, UNBOUNDED, found.status)
+
+    def infeasible(self, p: _Point, at: _Sight, size: Any, pulls: Any) -> Any:
+        """Return how many times larger than here an x within the limits must be.
+
+        Weighted by multipliers the rows add up to off . x <= most, with most below zero.
+        """
         most = np.sum(p.y2 * self.high) - np.sum(p.y1 * self.low) + np.sum(p.ye * self.low)
-        # A large violation shows before the balance is as good as it gets.
-        small = (off <= 1e-9 * size) & (most < -1e-9 * size)
-        large = (off <= 1e-7 * size) & (most < -1e-5 * size)
-        return (small | large) & (size > 1e3)
+        terms = np.sum(p.y2 * np.abs(self.high)) + np.sum(p.y1 * np.abs(self.low))
+        terms = terms + np.sum(np.abs(p.ye * self.low))
+        off = (np.abs(at.Cy) + _ROUNDING * pulls) @ (size + 1.0)
+        return np.where(-most > 1e4 * _ROUNDING * terms, -most / np.where(off > 0.0, off, 1.0), 0.0)
 
-    def unbounded(self, at: _Sight, slope: Any, size: Any) -> Any:
-        """Whether x itself is a direction in which the cost falls without end."""
-        tiny = 1e-9 * size
-        inside = ~(self.has1 & (at.z < -tiny)) & ~(self.has2 & (at.z > tiny))
-        inside = inside & ~(self.equal & (np.abs(at.z) > tiny))
-        flat = (largest(at.Px) <= tiny) & (slope < -tiny)
-        return flat & np.all(inside) & (size > 1e6)
+    def unbounded(self, d: Any, at: _Sight, before: _Sight, sizes: Any) -> Any:
+        """Return how many times larger than here multipliers must be for a cost with a minimum.
+
+        Along the last step d the cost falls by its slope; P d and rows beyond their limits, which
+        would stop it, are compared with that.
+        """
+        size, y, rows, Px = sizes
+        dz, Pd = at.z - before.z, at.Px - before.Px
+        beyond = np.maximum(np.where(self.has1, -dz, 0.0), np.where(self.has2, dz, 0.0))
+        beyond = np.where(self.equal, np.abs(dz), np.maximum(beyond, 0.0))
+        limited = self.has1 | self.has2 | self.equal
+        beyond = np.where(limited, beyond + _ROUNDING * rows, 0.0)
+        # Curvature that is small beside that of other directions is curvature all the same.
+        curved = (np.abs(Pd) + _ROUNDING * Px) @ (np.minimum(size, 1.0) + 1.0)
+        stop = np.sum(beyond * (y + 1.0)) + 1e1 * curved
+        fall = -(self.q @ d)
+        enough = fall > 1e4 * _ROUNDING * (np.abs(self.q) @ np.abs(d))
+        return np.where(enough, fall / np.where(stop > 0.0, stop, 1.0), 0.0)
