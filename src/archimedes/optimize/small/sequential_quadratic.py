@@ -40,7 +40,7 @@ __all__ = ["SQPSolution", "SQPState", "first_state", "last_state", "next_state",
 STALLED = 15
 #: Unknowns beyond this run away, and costs below this fall without end.
 _FAR, _DEEP = 1e15, -1e30
-_HALVINGS, _QP_ITERATIONS, _QP_TOL, _SHIFTS = 14, 30, 1e-8, 24
+_HALVINGS, _QP_ITERATIONS, _QP_TOL, _SHIFTS = 14, 30, 1e-9, 24
 #: Steps along which the merit falls as its slope says are made longer by this factor.
 _LONGER, _STRAIGHT = 16.0, 0.9
 #: How often, and how far relative to x, a point is moved at which the violation is stationary: it
