@@ -83,21 +83,24 @@ def _or_one(sizes: Any) -> Any:
 def _typical(low: Any, high: Any, slope: Any, curvature: Any) -> Any:
     """Return the size of an unconstrained minimum, brought between small and large limits.
 
-    Equations do not keep it from being larger. Without curvature it is a size between those of the
+    Only limits on both sides keep it from being larger. Without curvature it is a size between those of the
     limits; without any of these it is 1.
     """
     free = slope / np.where(curvature > 0.0, curvature, 1.0)
     curved = (curvature > 0.0) & (slope > 0.0)
     if not low.size:
         return np.where(curved, free, 1.0)
-    sizes, equal = np.abs(np.concatenate([low, high])), np.concatenate([low == high] * 2)
+    sizes = np.abs(np.concatenate([low, high]))
     counts = (sizes > 0.0) & (sizes < _FAR)
-    some, bounds = np.any(counts), np.any(counts & ~equal)
+    ranges = np.isfinite(low) & np.isfinite(high) & (low < high)
+    ranges = counts & np.concatenate([ranges, ranges])
+    some, bounds = np.any(counts), np.any(ranges)
     large = _mean(sizes, counts)
     small = 1.0 / _mean(1.0 / np.where(counts, sizes, 1.0), counts)
-    most = np.where(bounds, _mean(sizes, counts & ~equal), np.maximum(free, small))
-    within = np.minimum(np.maximum(free, small), most)
-    return np.where(some, np.where(curved, within, np.sqrt(small * large)), 1.0)
+    least = np.where(some, small, 0.0)
+    most = np.where(bounds, _mean(sizes, ranges), np.maximum(free, least))
+    within = np.minimum(np.maximum(free, least), most)
+    return np.where(curved, within, np.where(some, np.sqrt(small * large), 1.0))
 
 
 def _mean(sizes: Any, counts: Any) -> Any:

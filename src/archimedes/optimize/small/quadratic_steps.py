@@ -241,7 +241,7 @@ class ScaledQP:
         )
         infeasible = np.maximum(last.infeasible, infeasible)
         unbounded = np.maximum(last.unbounded, unbounded)
-        code = np.where(unbounded > _SURE, UNBOUNDED, ITERATION_LIMIT)
+        code = np.where((unbounded > _SURE) & (left > 1e-3), UNBOUNDED, ITERATION_LIMIT)
         code = np.where(infeasible > _SURE, INFEASIBLE, code)
         code = np.where(solved, SOLVED, code)
         code = np.where(np.isfinite(most_x) & np.isfinite(most_y), code, NOT_FINITE)
