@@ -83,8 +83,8 @@ def _or_one(sizes: Any) -> Any:
 def _typical(low: Any, high: Any, slope: Any, curvature: Any) -> Any:
     """Return the size of an unconstrained minimum, brought between small and large limits.
 
-    Only limits on both sides keep it from being larger. Without curvature it is a size between those of the
-    limits; without any of these it is 1.
+    Only limits on both sides keep it from being larger. Without curvature it is a size between
+    those of the limits; without any of these it is 1.
     """
     free = slope / np.where(curvature > 0.0, curvature, 1.0)
     curved = (curvature > 0.0) & (slope > 0.0)
