@@ -245,7 +245,10 @@ ERRORS = {
     "limits without constraints": ({"constr_bounds": (0, 1)}, "no constr they are for"),
     "nan in bounds": ({"bounds": (np.nan, None)}, r"bounds\[0\] holds nan"),
     "unknown method": ({"method": "simplex"}, "method='simplex' is not one of"),
-    "unknown option": ({"options": {"tolerance": 1e-3}}, "takes no 'tolerance'"),
+    "unknown option": (
+        {"options": {"tolerance": 1e-3}, "method": "ipopt"},
+        "takes no 'tolerance'",
+    ),
     "bad option": ({"options": {"tol": -1.0}}, r"options\['tol'\] = -1.0 must be a positive"),
     "constraints for BFGS": (
         {"constr": lambda x: x[0], "method": "BFGS"},
@@ -317,7 +320,7 @@ def test_without_ipopt_the_error_says_what_to_install():
         "import ctypes.util; ctypes.util.find_library = lambda name: None\n"
         "import importlib.util as u; u.find_spec = lambda name, package=None: None\n"
         "from archimedes.optimize import minimize\n"
-        "try: minimize(lambda x: x**2, 1.0)\n"
+        "try: minimize(lambda x: x**2, 1.0, method='ipopt')\n"
         "except ImportError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

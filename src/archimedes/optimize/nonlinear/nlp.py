@@ -58,7 +58,7 @@ class NlpSolver:
         obj: Callable[..., Any],
         constr: Any = None,
         static_argnames: Any = None,
-        method: str = "ipopt",
+        method: str = "ipm",
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
@@ -250,7 +250,7 @@ def nlp_solver(
     constr: Any = None,
     static_argnames: Any = None,
     *,
-    method: str = "ipopt",
+    method: str = "ipm",
     options: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> NlpSolver:
@@ -281,7 +281,7 @@ def minimize(
     constr: Any = None,
     bounds: Any = None,
     constr_bounds: Any = None,
-    method: str = "ipopt",
+    method: str = "ipm",
     options: Mapping[str, Any] | None = None,
     *,
     multipliers: Multipliers | None = None,
@@ -293,9 +293,9 @@ def minimize(
     upper)``, or are zero without them; a dict or list of functions is several constraints by
     name, with limits by name. Functions used at many places are :class:`AtPlaces`; a list as
     ``obj`` is added up. ``bounds = (lower, upper)`` are numbers or trees like x0, with None where
-    there is no limit. ``method`` is "ipopt", "ipm" (for unknowns that form a chain, such as
-    trajectories: banded systems), "sqp" (for small problems: one native kernel) or one of
-    SciPy's (SLSQP, trust-constr, ...). ``options``: "maxiter", "maxtime" (s), "tol", and
+    there is no limit. ``method`` is "ipm" (the interior-point method of this package, on
+    banded systems), "ipopt" (IPOPT, an extra), "sqp" (for small problems: one native kernel) or
+    one of SciPy's (SLSQP, trust-constr, ...). ``options``: "maxiter", "maxtime" (s), "tol", and
     those of the solver.
     Gradients, sparse Jacobians and Hessians are exact. Errors of the caller raise; what the
     numbers do is in the result's ``success``, ``status`` and ``message``.

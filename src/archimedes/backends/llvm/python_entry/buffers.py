@@ -57,7 +57,7 @@ failed:
 
 def format_of(dtype: np.dtype[Any]) -> int:
     """Return the two bytes, as a number, by which a buffer names a dtype of one letter."""
-    text = memoryview(np.empty(0, dtype)).format
+    text = np.empty(0, dtype).data.format
     assert len(text) == 1, text
     return ord(text)
 
