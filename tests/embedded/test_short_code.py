@@ -159,6 +159,24 @@ def test_products_of_a_few_dozen_factors_are_loops_for_size():
 
 
 @HOST
+@pytest.mark.parametrize(("shape", "most"), [((10, 10), 30), ((30, 30), 30), ((33, 100), 30)])
+def test_products_with_constant_matrices_are_loops_by_default(shape, most):
+    A = np.random.default_rng(5).normal(size=shape)
+
+    def product(x):
+        return A @ x
+
+    x = np.random.default_rng(6).normal(size=shape[1])
+    project = codegen(product, (x,), verify=True)
+    assert kernel_of(project.files["product.c"], "product").count(" * ") < most
+    library = project.load()
+    library.inputs["x"][...] = x
+    library.step()
+    (result,) = library.outputs.views
+    assert np.array_equal(result, arc.compile(product, backend="llvm")(x)), "the bits of Python"
+
+
+@HOST
 def test_small_systems_with_many_columns_are_a_call_for_size():
     """Four measurements of 20 states: 4 x 4 equations with 20 right-hand sides."""
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.graph.blocks.references import literal_zeros, scalar_ids
-from archimedes.graph.dtypes import B8
+from archimedes.graph.blocks.references import constant_values, literal_zeros, scalar_ids
+from archimedes.graph.dtypes import B8, DTYPES
 from archimedes.graph.ops import CODES
 from archimedes.graph.program import Graph
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
@@ -59,6 +59,8 @@ PRODUCTS = 16
 #: products from this many multiplications (times that number of elements) on.
 SHORTEST = 16
 SHORT_PRODUCTS = 2
+#: In C code, so many multiplications by a matrix of constants are a loop: a line each is long.
+CONSTANT_PRODUCTS = 96
 #: From here on, also then: the code would be too long.
 MANY_PRODUCTS = 20_000
 #: What ``x @= y`` of a NumPy array says: the axes that would be used anyway.
@@ -113,9 +115,11 @@ def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.nd
     dense = count * n * k * m
     # One sum of products is a reduction like others.
     least = threshold() if n * m == 1 else fewest_products()
+    short = threshold() <= SHORTEST
+    if loop_rules().sparse and not short and _by_constants(g, left, right, dense, code):
+        short, least = True, CONSTANT_PRODUCTS
     if dense < least:
         return None
-    short = threshold() <= SHORTEST
     used = float(_nonzero(g, left, -2) @ _nonzero(g, right, -1)) * count
     # Where short code is wanted, nodes are put together to blocks: that takes a store for each.
     wide = in_loops(g, max(left.size, right.size, dense // 16), left, right)
@@ -145,6 +149,19 @@ def _in_loops(g: Graph, left: np.ndarray, right: np.ndarray, code: int) -> np.nd
     add, mul = ("or", _AND) if code == B8 else ("add", _MUL)
     made = reduction(g, operands, space, len(kept), lambda body, x, y: body.emit(mul, x, y), add)
     return made.reshape((*batch, n, m))
+
+
+def _by_constants(g: Graph, left: np.ndarray, right: np.ndarray, dense: int, code: int) -> bool:
+    """Return whether one operand is a matrix of known numbers, and the other much smaller.
+
+    The other one is put into memory first, which takes a store for each of its elements.
+    """
+    for known, other in ((left, right), (right, left)):
+        if dense >= CONSTANT_PRODUCTS and 4 * other.size <= dense:
+            ids = known.reshape(-1)
+            if constant_values(g, ids, DTYPES[code]) is not None:
+                return True
+    return False
 
 
 def _nonzero(g: Graph, ids: np.ndarray, axis: int) -> np.ndarray:
