@@ -7,33 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.function import Compiled, scan, vmap
+from archimedes.function import Compiled, vmap
 
 __all__ = [
-    *("LimitedRows", "column_maxima", "each", "gram", "row_maxima"),
+    *("LimitedRows", "column_maxima", "gram", "records_loops", "row_maxima"),
     *("scale", "times", "transposed_times"),
 ]
 
-#: Products of up to this many factors are written out, and formulas of vectors up to this long.
-WRITTEN_OUT, LONG = 200, 32
-#: Problems of more unknowns than this are loops over whole arrays, whose code does not grow.
-UNROLLED = 16
+#: Products of up to this many factors are unrolled.
+WRITTEN_OUT = 200
+#: Programs of more unknowns, or more rows, than this are loops over whole arrays, whose code does
+#: not grow with their number.
+UNROLLED, LONG = 16, 32
+
+
+def records_loops(unknowns: int, rows: int) -> bool:
+    """Return whether a program of so many unknowns and rows, bounds included, becomes loops."""
+    return unknowns > UNROLLED or rows > LONG
 
 
 def in_loops(function: Callable[..., Any]) -> Compiled:
     """Return the function recorded as loops over arrays, whoever calls it."""
     return Compiled(function, freeze=True, loops_from=UNROLLED)
-
-
-def each(formula: Callable[..., Any], *vectors: Any, loops: bool = False) -> Any:
-    """Return ``formula(*vectors)``, which is elementwise: for long vectors as a loop.
-
-    ``loops`` says that all is recorded as loops anyway.
-
-    >>> each(lambda a, b: (a + b, a * b), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    (array([4., 6.]), array([3., 8.]))
-    """
-    return formula(*vectors) if loops or vectors[0].shape[0] <= LONG else vmap(formula)(*vectors)
 
 
 @in_loops
@@ -70,9 +65,7 @@ def scale(C: Any, rows: Any, columns: Any) -> Any:
     """Return diag(rows) C diag(columns) for C (m, n)."""
     if C.size <= WRITTEN_OUT:
         return C * rows[:, None] * columns
-    if C.shape[1] > UNROLLED:
-        return _scaled(C, rows, columns)
-    return vmap(lambda row, factor: row * factor * columns)(C, rows)
+    return _scaled(C, rows, columns)
 
 
 def row_maxima(C: Any, x: Any) -> Any:
@@ -83,9 +76,7 @@ def row_maxima(C: Any, x: Any) -> Any:
     """
     if C.size <= WRITTEN_OUT:
         return np.max(np.abs(C) * x, axis=1)
-    if C.shape[1] > UNROLLED:
-        return _row_maxima(C, x)
-    return vmap(lambda row: np.max(np.abs(row) * x))(C)
+    return _row_maxima(C, x)
 
 
 def column_maxima(C: Any, y: Any) -> Any:
@@ -96,14 +87,7 @@ def column_maxima(C: Any, y: Any) -> Any:
     """
     if C.size <= WRITTEN_OUT:
         return np.max(np.abs(C) * y[:, None], axis=0)
-    if C.shape[1] > UNROLLED:
-        return _column_maxima(C, y)
-
-    def larger(most: Any, item: Any) -> Any:
-        row, factor = item
-        return np.maximum(most, np.abs(row) * factor), np.float64(0.0)
-
-    return scan(larger, np.zeros(C.shape[1]), (C, y))[0]
+    return _column_maxima(C, y)
 
 
 def times(C: Any, x: Any) -> Any:
@@ -112,25 +96,12 @@ def times(C: Any, x: Any) -> Any:
     >>> times(np.eye(2), np.array([1.0, 2.0]))
     array([1., 2.])
     """
-    if C.size <= WRITTEN_OUT:
-        return C @ x
-    if C.shape[1] > UNROLLED:
-        return _product(C, x)
-    return vmap(lambda row: row @ x)(C)
+    return C @ x if C.size <= WRITTEN_OUT else _product(C, x)
 
 
 def transposed_times(C: Any, y: Any) -> Any:
     """Return C^T y for C (m, n)."""
-    if C.size <= WRITTEN_OUT:
-        return C.T @ y
-    if C.shape[1] > UNROLLED:
-        return _transposed_product(C, y)
-
-    def add(total: Any, item: Any) -> Any:
-        row, factor = item
-        return total + row * factor, np.float64(0.0)
-
-    return scan(add, np.zeros(C.shape[1]), (C, y))[0]
+    return C.T @ y if C.size <= WRITTEN_OUT else _transposed_product(C, y)
 
 
 def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
@@ -138,13 +109,12 @@ def gram(P: Any, C: Any, d: Any, shift: float = 0.0) -> Any:
     m, n = C.shape
     if m * n * n <= 8 * WRITTEN_OUT:
         return (P + np.eye(n) * shift if shift else P) + C.T @ (d[:, None] * C)
-    if n > UNROLLED:
+    if n > UNROLLED or C.size > WRITTEN_OUT:
         return _gram(P, C, d, np.float64(shift))
-
-    def row_of(row: Any, unit: Any, column: Any) -> Any:
-        return row + unit + transposed_times(C, d * column) if m else row + unit
-
-    return vmap(row_of)(P, np.eye(n) * shift, C.T)
+    # One row is unrolled; the rows are a loop.
+    return vmap(lambda row, unit, column: row + unit + C.T @ (d * column))(
+        P, np.eye(n) * shift, C.T
+    )
 
 
 @in_loops

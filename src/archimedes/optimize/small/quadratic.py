@@ -34,9 +34,9 @@ from archimedes.optimize.problems.statuses import Status
 from archimedes.optimize.small.definite import pivots
 from archimedes.optimize.small.equilibration import equilibrate
 from archimedes.optimize.small.products import (
-    UNROLLED,
     LimitedRows,
     in_loops,
+    records_loops,
     row_maxima,
     scale,
     times,
@@ -158,7 +158,8 @@ def solve_qp(
     data = (P, q, A, *edges, *given)
     # Of plain numbers nobody wants derivatives, whose rule takes matrices apart.
     slopes, check = any(map(is_traced, data)), is_traced(P)
-    settings = (bounded, int(max_iter), float(tol), n > UNROLLED, slopes, check)
+    loops = records_loops(n, m + n if bounded else m)
+    settings = (bounded, int(max_iter), float(tol), loops, slopes, check)
     return _kernel(*settings)(*data)
 
 
@@ -276,7 +277,7 @@ def solve_rows(
 
     Programs of one size are one function there, however often they are solved.
     """
-    loops = q.shape[0] > UNROLLED
+    loops = records_loops(q.shape[0], A.shape[0] + q.shape[0])
     key = (max_iter, tol, loops)
     if key not in _parts:
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from archimedes.function import cond
 from archimedes.optimize.small.definite import solver_of
-from archimedes.optimize.small.products import UNROLLED, LimitedRows, each, times
+from archimedes.optimize.small.products import LimitedRows, times
 from archimedes.tree import struct
 
 __all__ = ["ScaledQP", "largest"]
@@ -90,7 +90,6 @@ class ScaledQP:
         self.tol = tol
         #: What equations weigh: less where less is asked for, so that float is enough.
         self.weight = 1.0 / max(_DELTA, 0.1 * tol)
-        self.loops = q.shape[0] > UNROLLED
         self.equal = low == high
         self.has1 = np.isfinite(low) & ~self.equal
         self.has2 = np.isfinite(high) & ~self.equal
@@ -135,15 +134,10 @@ class ScaledQP:
         """Return the products and residuals at a point."""
         z, Px = self.C.times(p.x), times(self.P, p.x)
         Cy = self.C.transposed_times(p.y2 - p.y1 + p.ye)
-
-        def rest(z: Any, s1: Any, s2: Any, low: Any, high: Any, has1: Any, has2: Any, eq: Any):
-            r1 = np.where(has1, z - low - s1, 0.0)
-            return r1, np.where(has2, high - z - s2, 0.0), np.where(eq, z - low, 0.0)
-
-        limits = (self.low, self.high, self.has1, self.has2, self.equal)
-        return _Sight(
-            z, Px, Cy, Px + self.q + Cy, *each(rest, z, p.s1, p.s2, *limits, loops=self.loops)
-        )
+        r1 = np.where(self.has1, z - self.low - p.s1, 0.0)
+        r2 = np.where(self.has2, self.high - z - p.s2, 0.0)
+        re = np.where(self.equal, z - self.low, 0.0)
+        return _Sight(z, Px, Cy, Px + self.q + Cy, r1, r2, re)
 
     def mean(self, p: _Point) -> Any:
         """Return mu."""
@@ -173,31 +167,19 @@ class ScaledQP:
 
     def direction(self, p: _Point, by: _Point, solve: Any, at: _Sight, c1: Any, c2: Any) -> _Point:
         """Solve the Newton system for complementarity residuals c1, c2."""
-
-        def pulls(
-            c1: Any, c2: Any, y1: Any, y2: Any, r1: Any, r2: Any, b1: Any, b2: Any, *has: Any
-        ):
-            w1, w2 = (c1 + y1 * r1) * b1, (c2 + y2 * r2) * b2
-            return np.where(has[0], w1, 0.0), np.where(has[1], w2, 0.0)
-
-        has = (self.has1, self.has2)
-        w1, w2 = each(pulls, c1, c2, p.y1, p.y2, at.r1, at.r2, by.s1, by.s2, *has, loops=self.loops)
+        w1 = np.where(self.has1, (c1 + p.y1 * at.r1) * by.s1, 0.0)
+        w2 = np.where(self.has2, (c2 + p.y2 * at.r2) * by.s2, 0.0)
         pull = self.C.transposed_times(w1 - w2 + at.re * self.weight)
         dx = solve(-at.dual - pull)
         dz = self.C.times(dx)
-
-        def others(dz: Any, r1: Any, r2: Any, re: Any, w1: Any, w2: Any, *more: Any) -> Any:
-            y1, y2, b1, b2, has1, has2, equal = more
-            return (
-                np.where(has1, dz + r1, 0.0),
-                np.where(has2, r2 - dz, 0.0),
-                np.where(has1, -w1 - y1 * b1 * dz, 0.0),
-                np.where(has2, y2 * b2 * dz - w2, 0.0),
-                np.where(equal, (dz + re) * self.weight, 0.0),
-            )
-
-        more = (p.y1, p.y2, by.s1, by.s2, *has, self.equal)
-        return _Point(dx, *each(others, dz, at.r1, at.r2, at.re, w1, w2, *more, loops=self.loops))
+        return _Point(
+            dx,
+            np.where(self.has1, dz + at.r1, 0.0),
+            np.where(self.has2, at.r2 - dz, 0.0),
+            np.where(self.has1, -w1 - p.y1 * by.s1 * dz, 0.0),
+            np.where(self.has2, p.y2 * by.s2 * dz - w2, 0.0),
+            np.where(self.equal, (dz + at.re) * self.weight, 0.0),
+        )
 
     def longest(self, by: _Point, d: _Point, part: Any) -> Any:
         """Return the longest step, at most 1, that keeps slacks and multipliers positive."""
@@ -253,13 +235,9 @@ class ScaledQP:
         size = np.abs(p.x)
         rows, pulls, Px = C.times(size), C.transposed_times(y), times(P, size)
         near = (rows + _SMALL_ROW) * self.tol
-
-        def small(r1: Any, r2: Any, re: Any, near: Any, low: Any, high: Any) -> Any:
-            low, high = near + np.abs(low) * self.tol, near + np.abs(high) * self.tol
-            return (np.abs(r1) <= low) & (np.abs(r2) <= high) & (np.abs(re) <= low)
-
-        left = (at.r1, at.r2, at.re, near, self.low, self.high)
-        held = np.all(each(small, *left, loops=self.loops)) if near.size else True
+        low, high = near + np.abs(self.low) * self.tol, near + np.abs(self.high) * self.tol
+        held = (np.abs(at.r1) <= low) & (np.abs(at.r2) <= high) & (np.abs(at.re) <= low)
+        held = np.all(held) if near.size else True
         slopes = np.abs(at.Px) + q + pulls + _SMALL_COST
         cost = 0.5 * (size @ Px) + q @ size + _SMALL_COST
         solved = held & np.all(np.abs(at.dual) <= self.tol * slopes) & (gap <= self.tol * cost)
