@@ -49,7 +49,8 @@ def _scanned(x):
 
 
 def _repeated(x):
-    return arc.while_loop(lambda u: u[0] < 50.0, lambda u: 1.5 * u + np.abs(np.tanh(u)) + 1.0, x)
+    step = lambda u: 1.5 * u + np.abs(np.tanh(u)) + 1.0
+    return arc.while_loop(lambda u: u[0] < 50.0, step, x, max_steps=100)
 
 
 def _chosen(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import copyreg
 import functools
 import gc
 import threading
@@ -428,3 +429,18 @@ def test_a_first_attribute_is_noticed(base):
     assert [float(f(3.0)) for _ in range(7)] == [15.0] * 7
     del holder.scale
     assert float(f(3.0)) == 6.0
+
+
+def test_pickling_an_object_changes_nothing():
+    """Python notes on a class what its objects are pickled by."""
+
+    model = lambda x: Parameters(2.0).k * x
+    before = Walk((model,)).key
+    copyreg._slotnames(Parameters)
+    assert "__slotnames__" in vars(Parameters)
+    assert Walk((model,)).key == before
+
+
+@arc.struct
+class Parameters:
+    k: float

@@ -38,6 +38,7 @@ _ASIDE = {
     *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__parameters__"),
     *("__orig_bases__", "__abstractmethods__", "__slots__", "__hash__", "__repr__", "__str__"),
     *("__firstlineno__", "__static_attributes__", "__reduce__", "__getstate__", "__setstate__"),
+    "__slotnames__",  # which pickling a first object adds
     # Annotations, as Python 3.14 computes and keeps them.
     *("__annotate__", "__annotate_func__", "__annotations_cache__", "__classdictcell__"),
     *("__classcell__", "__subclasshook__", "__class_getitem__", "__replace__", "__del__"),
