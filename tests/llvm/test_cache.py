@@ -14,11 +14,13 @@ import pytest
 from archimedes.backends import cache_trust as trust
 from archimedes.backends import code_cache as cache
 from archimedes.backends.llvm.runtime.kernel import build
+from archimedes.backends.llvm.runtime.pointers import data_pointer
 from archimedes.graph import CODES, F64, Call, Graph
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
+    data_pointer(np.zeros(1))  # whose code would be kept in the folder, once in each process
     monkeypatch.setenv("ARCHIMEDES_CACHE", "1")
     monkeypatch.setenv("ARCHIMEDES_CACHE_DIR", str(tmp_path / "kernels"))
     return tmp_path / "kernels"
