@@ -3,6 +3,8 @@
 A tumbling body with 1,000 outputs at a tolerance of 1e-9, by ``odeint`` and by ``solve_ivp`` with
 DOP853. Alone, each tool runs many times in a row, with all it needs in the caches. In turns, the
 two run one after the other, so that each finds the caches as the other left them.
+
+And a minimum that is looked for again: Rosenbrock's function, in turns with SciPy's methods.
 """
 
 from __future__ import annotations
@@ -12,18 +14,20 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.report import Table, in_processes, medians
 
-__all__ = ["count_calls", "measure_repeats", "tables"]
+__all__ = ["count_calls", "measure_minima", "measure_repeats", "tables"]
 
 PROCESSES = int(os.environ.get("SIMULATIONS_PROCESSES", "3"))
 #: Runs of ours alone, and of SciPy alone or of both in turns.
 ALONE, TURNS = 500, 60
 TUMBLING, RTOL = "tumbling body", 1e-9
+METHODS, PEERS = ("ipm", "sqp", "ipopt"), ("BFGS", "SLSQP")
 
 
 def _seconds(run: Callable[[], Any]) -> float:
@@ -76,6 +80,43 @@ def measure_repeats() -> dict[str, float]:
     return figures | {"calls": count_calls(ours)}
 
 
+def measure_minima() -> dict[str, float]:
+    """Median seconds of a minimum of Rosenbrock's function from (-1.2, 1), by name, in turns."""
+
+    from scipy.optimize import minimize as minimum
+
+    import archimedes as arc
+
+    def rosenbrock(x: Any) -> Any:
+        return 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2
+
+    start = np.array([-1.2, 1.0])
+    calls: dict[str, Callable[[], Any]] = {
+        **{f"ours, {m}": partial(arc.minimize, rosenbrock, start, method=m) for m in METHODS},
+        **{f"SciPy, {m}": partial(minimum, rosenbrock, start, method=m) for m in PEERS},
+    }
+    for call in calls.values():
+        for _ in range(20):
+            np.testing.assert_allclose(call().x, 1.0, atol=1e-3)
+    seconds = {name: [] for name in calls}
+    for _ in range(TURNS):
+        for name, call in calls.items():
+            seconds[name].append(_seconds(call))
+    return {name: statistics.median(column) for name, column in seconds.items()}
+
+
+def _minima() -> Table:
+    figures = medians(in_processes("benchmarks.repeated_solves", "measure_minima", PROCESSES))
+    rows = [[name, f"{1e3 * seconds:.2f} ms"] for name, seconds in figures.items()]
+    return Table(
+        "Repeated minimisation of Rosenbrock's function",
+        ("method", "one call"),
+        rows,
+        "In turns in one process; SciPy with its default differences. Processor time: medians of "
+        f"{TURNS} turns, and over {PROCESSES} processes. Goal: at most SciPy's default, BFGS.",
+    )
+
+
 def tables() -> list[Table]:
     """Times and ratios."""
     figures = medians(in_processes("benchmarks.repeated_solves", "measure_repeats", PROCESSES))
@@ -93,5 +134,6 @@ def tables() -> list[Table]:
             "Free rigid body, 13 states; SciPy calls our compiled function. Processor time: medians"
             f" of {TURNS} runs or more, and over {PROCESSES} processes. A call of ours makes "
             f"{figures['calls']:.0f} Python calls. Goals: 60x alone, 40x in turns, 60 calls.",
-        )
+        ),
+        _minima(),
     ]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
-import scipy.optimize
 
 import archimedes as arc
 from archimedes.function.identity.store import Store
@@ -32,22 +29,6 @@ def test_minimize_records_nothing_at_the_second_call(recordings, method):
     assert not recordings
     assert first.success and second.success
     np.testing.assert_allclose([first.x, second.x], 1.0, atol=1e-5)
-
-
-@pytest.mark.parametrize("method", ["sqp", "ipm"])
-def test_repeated_calls_take_no_longer_than_scipy(method):
-    """In turns with SciPy's default, BFGS with differences; processor time of this thread."""
-    calls = {
-        "ours": lambda: arc.minimize(rosenbrock, X0, method=method),
-        "scipy": lambda: scipy.optimize.minimize(rosenbrock, X0),
-    }
-    times = {"ours": [], "scipy": []}
-    for _ in range(15):
-        for name, call in calls.items():
-            began = time.thread_time()
-            np.testing.assert_allclose(call().x, 1.0, atol=1e-4)
-            times[name].append(time.thread_time() - began)
-    assert min(times["ours"]) <= min(times["scipy"])
 
 
 def test_each_function_of_a_program_is_recorded_once(recordings):
