@@ -83,7 +83,7 @@ def expm(a: Any) -> Any:
 
 
 def _exponential(a: Any) -> Any:
-    """Return the exponential of one matrix, or of a stack of known ones."""
+    """Return the exponential of one matrix, or of a stack of matrices whose values are known."""
     # Nothing of what is not finite may look like a result.
     usable = np.all(np.isfinite(a), axis=(-2, -1))
     units = balancing_units(np.where(usable[..., None, None], a, 0.0))

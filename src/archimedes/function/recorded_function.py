@@ -81,7 +81,7 @@ def _agree(plain: Tiers, live: Tiers, leaves: Sequence[Any]) -> bool:
 
 
 def _near(leaf: Any, spec: LeafSpec) -> Any:
-    """Return numbers near those of a leaf, if they are real."""
+    """Return the numbers of a real leaf, each moved by about a hundredth; others as they are."""
     if not spec.traced or DTYPES[spec.code].kind != "f":
         return leaf
     moved = np.asarray(leaf) + 0.01 * _sample(spec) * (1.0 + np.abs(leaf))
@@ -89,7 +89,7 @@ def _near(leaf: Any, spec: LeafSpec) -> Any:
 
 
 def _sample(spec: LeafSpec) -> Any:
-    """Return numbers of no special kind for a leaf; a static one as it is."""
+    """Return arbitrary numbers of a leaf's shape and dtype; a static leaf keeps its value."""
     if not spec.traced:
         return spec.value
     parts = np.modf(0.618034 * np.arange(1.0, spec.size + 1.0))[0]

@@ -339,12 +339,12 @@ def fingerprint(func: Callable[..., Any]) -> Fingerprint:
 
 
 def whole_fingerprint(func: Callable[..., Any]) -> Fingerprint:
-    """Return a key that also changes with what functions called back at run time read."""
+    """Return a key that changes with everything a function reads, its callbacks included."""
     return Fingerprint(Walk((func,)).key)
 
 
 def state_of(func: Callable[..., Any]) -> State | None:
-    """Return what a function or method reads now; None for one that was not met before."""
+    """Return the current state of what a function reads, or None at its first call."""
     found = _remembered_identity(func)
     return None if found is None else found.current()
 

@@ -314,7 +314,7 @@ class _Program:
         return H + 1.25 * shift * size * np.eye(n), weights, shift
 
     def sizes(self, H: Any, flat: Any) -> tuple[Any, Any]:
-        """Return what unknowns count by, each by its own curvature, and their least pivots."""
+        """Return the scale of each unknown, from its curvature, and the least pivot it may have."""
         own = np.abs(np.diagonal(H))
         size = np.maximum(np.maximum(own, 1e-3 * np.max(np.abs(H), axis=1)), flat)
         return size, np.maximum(1e-6 * own, 1e-9 * flat)

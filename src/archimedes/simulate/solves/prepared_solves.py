@@ -46,8 +46,9 @@ from archimedes.tree.treedef import LEAF
 
 __all__ = ["Prepared", "Request", "request_of"]
 
-#: Solves that are kept ready; the oldest is forgotten. Before that, ordinary solves.
-KEPT, ORDINARY = 64, 2
+#: How many prepared solves are kept (the oldest is forgotten), and after how many ordinary solves
+#: a request is prepared. NEVER stands for one that cannot be.
+KEPT, ORDINARY, NEVER = 64, 2, -1
 
 _is_struct: Callable[[type], bool] = functools.lru_cache(maxsize=256)(is_struct)
 _NUMBERS, _SERIES = (float, int, np.float64), (np.ndarray, list, tuple)
@@ -83,17 +84,17 @@ class Request(Start):
             self.reads = state_of(func)
 
     def remember(self, problem: Problem) -> None:
-        """Take note of a problem that was prepared for this; keep it ready if it comes again."""
+        """Count an ordinary solve of this request; after some, prepare the problem."""
         count = _solves.get(self.key, 0)
-        if isinstance(count, Prepared) or count < 0:
+        if isinstance(count, Prepared) or count == NEVER:
             return
         count += 1
-        _solves[self.key] = count if count < ORDINARY else self._prepared(problem)
+        _solves[self.key] = count if count < ORDINARY else self._prepare(problem)
         while len(_solves) > KEPT:
             _solves.popitem(last=False)
 
-    def _prepared(self, problem: Problem) -> Prepared | int:
-        """Make a problem ready for more solves; -1 where that cannot be."""
+    def _prepare(self, problem: Problem) -> Prepared | int:
+        """Return the prepared problem, NEVER if there is none, or the count to go on with."""
         kernels = problem.kernels
         native, method = kernels.backend is default_backend(), kernels.plan.method
         usual = native and kernels.single is kernels and kernels.plain and method.drive is None
@@ -102,7 +103,7 @@ class Request(Start):
         if self.reads is None or state_of(self.func) is not self.reads:
             return ORDINARY - 1
         if not usual or changing_statics({}, set(), (), given):
-            return -1
+            return NEVER
         return Prepared(problem, self.reads, self.kind)
 
 

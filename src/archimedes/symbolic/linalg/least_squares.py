@@ -266,7 +266,7 @@ def _least_squares_push(
 
 
 def _functions(change: Any) -> tuple[MatrixFunction, MatrixFunction]:
-    """Return the pseudo-inverse and least squares with a derivative."""
+    """Return pinv and lstsq as recorded functions that have this derivative."""
 
     def inverse_body(a: Any, rcond: Any) -> tuple[Any]:
         return (_least_squares(a, None, rcond)[0],)
