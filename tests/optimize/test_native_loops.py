@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -50,12 +51,12 @@ def test_factors_and_solutions(loops, n, width):
     inverse, x = np.zeros(kept), np.zeros(kept + ld + 8)
     right = np.random.default_rng(1).normal(size=n)
     x[:n] = right
-    assert loops.band_factor(id(K), id(inverse), kept, width, ld) == 0
+    assert loops.band_factor(K, inverse, kept, width, ld) == 0
     expected = cholesky_banded(low, lower=True)
     for t in range(width + 1):
         np.testing.assert_allclose(K[: n - t, t], expected[t, : n - t], rtol=1e-13, atol=1e-14)
     assert not K[:, width + 1 :].any()
-    loops.band_solve(id(K), id(inverse), id(x), kept, width, ld)
+    loops.band_solve(K, inverse, x, kept, width, ld)
     np.testing.assert_allclose(x[:n], cho_solve_banded((expected, True), right), rtol=1e-12)
     assert not x[kept:].any()
 
@@ -67,7 +68,7 @@ def test_a_matrix_that_is_not_definite_is_told(loops, where, bad):
     low[0, where] = bad
     K, kept, ld = stored(low)
     inverse = np.zeros(kept)
-    assert loops.band_factor(id(K), id(inverse), kept, 2, ld) == where + 1
+    assert loops.band_factor(K, inverse, kept, 2, ld) == where + 1
 
 
 def test_entries_listed_twice_are_added():
@@ -111,8 +112,8 @@ def test_logarithms_of_distances(loops):
     dw, new, x, d, out = np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(300), np.zeros(5)
 
     def move(w: np.ndarray) -> list[float]:
-        static = (id(at), id(dw), id(at), id(edge), id(away), 300, 300, 300, 300)
-        loops.trial(*static, id(w), id(dw), 0.0, id(new), id(x), id(d), id(out))
+        static = (at, dw, at, edge, away, 300, 300, 300, 300)
+        loops.trial(*static, w, dw, 0.0, new, x, d, out)
         return out.tolist()
 
     product, power, outside, largest, _ = move(w)
@@ -128,7 +129,23 @@ def test_numbers_that_are_not_finite_are_seen(loops):
     pull, room, out = np.zeros(2), np.zeros(2), np.zeros(5)
     for bad in (math.nan, math.inf, -math.inf):
         gradient = np.array([1.0, bad])
-        static = (id(none), id(numbers), id(starts), id(numbers), id(numbers), id(one))
+        static = (none, numbers, starts, numbers, numbers, one)
         arrays = (gradient, none, none, none, pull, room, out)
-        loops.balance(*static, 0, 2, 0, 0, *map(id, arrays))
+        loops.balance(*static, 0, 2, 0, 0, *arrays)
         assert not math.isfinite(out[0])
+
+
+def test_bound_arrays_are_held_and_checked(loops):
+    """A bound function holds its arrays, and refuses those that native code would misread."""
+    numbers = np.ones(3)
+    clear = loops.zeros.bind(numbers)
+    other = sys.getrefcount(numbers)
+    assert clear(3) == 0
+    np.testing.assert_array_equal(numbers, np.zeros(3))
+    del clear
+    assert sys.getrefcount(numbers) == other - 1
+    for wrong in (np.ones(3, np.float32), np.ones(6)[::2]):
+        with pytest.raises(ValueError, match="must be C-contiguous float64"):
+            loops.zeros.bind(wrong)
+    with pytest.raises(ValueError, match="argument"):
+        loops.zeros(numbers)

@@ -158,10 +158,6 @@ class LLVM(Backend):
         self, functions: Mapping[str, tuple[str, Callable[..., None]]], sources: Path
     ) -> Mapping[str, Callable[..., int]] | None:
         """Return the functions as native code."""
-        from archimedes.backends.python_api import supported
-
-        if not supported():
-            return None
         from archimedes.backends.llvm.runtime.array_functions import array_functions
 
         return array_functions(functions, sources)

@@ -7,7 +7,6 @@ shape 48, strides 56, suboffsets 64, internal 72; 80 bytes in all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ __all__ = [
     "SIZE",
     "WRITABLE",
     "format_of",
-    "pointer_reader",
+    "make_pointer_reader",
 ]
 
 #: Offsets into a Py_buffer, and its size.
@@ -62,9 +61,8 @@ def format_of(dtype: np.dtype[Any]) -> int:
     return ord(text)
 
 
-@cache
-def pointer_reader() -> Callable[[np.ndarray], int]:
-    """Return a builtin ``f(array)``: the address of an array's first item."""
+def make_pointer_reader() -> Callable[[np.ndarray], int]:
+    """Make a builtin ``f(array)``: the address of an array's first item."""
     names = ("PyObject_GetBuffer", "PyBuffer_Release", "PyLong_FromUnsignedLongLong")
     code = common_code(_TEXT, _NAME, {name: address(name) for name in names})
     return make_builtin(code.address, _METH_O, (code,))

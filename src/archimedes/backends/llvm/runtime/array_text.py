@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from archimedes.backends.llvm.lowering.assembler import Function, Module
+from archimedes.backends.llvm.lowering.assembler import Module
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.llvm.runtime.array_writer import Writer
@@ -21,26 +21,10 @@ def array_text(functions: Mapping[str, tuple[str, Callable[..., None]]], target:
         writer = Writer(module, name, kinds)
         describe(writer, *writer.arguments)
         writer.f.finish("ret i32 0")
-        _add_opened(module, name, writer)
-        add_guarded(module, f"arc_{name}", writer.parameters, f"{name}_opened")
+        add_guarded(module, f"arc_{name}", writer.parameters, name)
         entries.append(f"ptr @arc_{name}")
     # One address leads to all of them.
     table = f"@entries = internal constant [{len(entries)} x ptr] [{', '.join(entries)}]"
     module.global_lines.append(table)
     module.functions.append("define ptr @arc_entries() {\n  ret ptr @entries\n}")
     return module.text()
-
-
-def _add_opened(module: Module, name: str, writer: Writer) -> None:
-    """Write the function of Python's arrays: of each the address of its numbers is taken."""
-    f = Function(module, f"define internal i32 @{name}_opened({writer.parameters}) noinline")
-    given = []
-    for part in writer.parameters.split(", "):
-        kind, parameter = part.split()
-        if kind == "ptr":
-            # The first field behind the object header of every array is its data pointer.
-            at = f"getelementptr i8, ptr {parameter}, i64 {object.__basicsize__}"
-            parameter = f.value(f"load ptr, ptr {f.value(at)}, align 8")
-        given.append(f"{kind} {parameter}")
-    status = f.value(f"call i32 @{name}({', '.join(given)})")
-    f.finish(f"ret i32 {status}")

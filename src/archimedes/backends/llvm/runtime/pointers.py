@@ -14,7 +14,7 @@ from archimedes.backends.python_api import supported
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
-__all__ = ["check_leaves", "checked_pointers", "data_pointer", "pointer_table"]
+__all__ = ["check_leaves", "checked_pointers", "data_pointer", "pointer_reader", "pointer_table"]
 
 
 def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> None:
@@ -34,17 +34,18 @@ def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> No
 
 
 @cache
-def _reader() -> Callable[[np.ndarray], int]:
+def pointer_reader() -> Callable[[np.ndarray], int]:
+    """Return what reads the address of an array's first item."""
     if supported():
-        from archimedes.backends.llvm.python_entry.buffers import pointer_reader
+        from archimedes.backends.llvm.python_entry.buffers import make_pointer_reader
 
-        return pointer_reader()
+        return make_pointer_reader()
     return lambda array: array.ctypes.data
 
 
 def data_pointer(array: np.ndarray) -> int:
     """Return the address of an array's first item."""
-    return _reader()(array)
+    return pointer_reader()(array)
 
 
 def checked_pointers(
@@ -56,7 +57,7 @@ def checked_pointers(
     """
     if len(arrays) != len(dtypes):
         raise ValueError(f"the kernel has {len(dtypes)} {kind} arrays, {len(arrays)} given")
-    read = _reader()
+    read = pointer_reader()
     pointers: list[int] = []
     for array, dtype, size in zip(arrays, dtypes, sizes):
         # Identity first: nearly all arrays share the dtype objects, and == takes longer.

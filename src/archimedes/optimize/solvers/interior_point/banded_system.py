@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class BandedSystem:
         self._take_rows()
         reach = np.zeros(1, dtype=np.int64)
         for table in self._tables:
-            loops.reach(*table.second, id(chain.place), *table.second_sizes, self.nb, id(reach))
+            loops.reach(*table.second, chain.place, *table.second_sizes, self.nb, reach)
         self.width = max(self.longest - 1, int(reach[0]), 0)
         self._take_room()
         self._take_hessian()
@@ -68,16 +67,16 @@ class BandedSystem:
 
     def _take_rows(self) -> None:
         """Sort the entries of A by rows; where each is, and which columns a row spans."""
-        place, nb = id(self.chain.place), self.nb
+        place, nb = self.chain.place, self.nb
         starts = np.zeros(2 * self.m + 1, dtype=np.int64)
         for table in self._tables:
-            self.loops.count_rows(*table.first, place, *table.first_sizes, nb, id(starts))
+            self.loops.count_rows(*table.first, place, *table.first_sizes, nb, starts)
         self.starts = starts.cumsum()
         self._make_columns(int(self.starts[-1]))
         nexts = self.starts.copy()
         for table in self._tables:
-            given = (*table.first, place, *table.first_sizes, nb, id(nexts), self.entries)
-            self.loops.fill_rows(*given, id(table.slots), id(self.columns))
+            given = (*table.first, place, *table.first_sizes, nb, nexts, self.entries)
+            self.loops.fill_rows(*given, table.slots, self.columns)
         out = np.zeros(2, dtype=np.int64)
         self.firsts, self.lengths = (np.zeros(self.m, dtype=np.int64) for _ in range(2))
         self._spans(out)
@@ -107,14 +106,13 @@ class BandedSystem:
 
     def _spans(self, out: np.ndarray) -> None:
         seen = np.full(self.n, -1, dtype=np.int64)
-        arrays = (self.firsts, self.lengths, seen, out)
-        self.loops.spans(id(self.columns), id(self.starts), self.m, *map(id, arrays))
+        self.loops.spans(self.columns, self.starts, self.m, self.firsts, self.lengths, seen, out)
 
     def _take_room(self) -> None:
         """Make the arrays; ``kept`` columns of ``ld`` numbers are the band (``band_loops.py``)."""
         nb, nt = self.nb, self.nt
         lanes = np.zeros(1, dtype=np.int64)
-        self.loops.vectors(id(lanes))
+        self.loops.vectors(lanes)
         self.ld = _multiple(self.width + PANEL + int(lanes[0]), int(lanes[0]))
         self.kept = _multiple(nb, PANEL)
         self.nv = _multiple(self.kept + self.ld, 8) + 8
@@ -134,38 +132,37 @@ class BandedSystem:
         """Find where the entries of H are."""
         sizes = (self.nb, self.nt, self.kept, self.ld, self.nv)
         for table in self._tables:
-            given = (*table.second, id(self.chain.place), *table.second_sizes, *sizes)
-            self.loops.hessian_places(*given, id(table.places))
+            given = (*table.second, self.chain.place, *table.second_sizes, *sizes)
+            self.loops.hessian_places(*given, table.places)
 
     def _bind(self) -> None:
         """Give the native functions what is the same in all calls."""
         loops = self.loops
         sizes = (self.nb, self.nt, self.kept, self.width, self.ld, self.nv)
-        A = (id(self.jac), id(self.columns), id(self.starts))
-        factors = tuple(map(id, (self._M, self._inverse, self._X, self._S)))
-        self._gram = partial(
-            loops.gram,
-            *(id(self._H), id(self._M), self.size, id(self._over), *A),
-            *(id(self.firsts), id(self.lengths), id(self._span)),
+        A = (self.jac, self.columns, self.starts)
+        factors = (self._M, self._inverse, self._X, self._S)
+        self._gram = loops.gram.bind(
+            *(self._H, self._M, self.size, self._over, *A),
+            *(self.firsts, self.lengths, self._span),
             *(self.m, self.nb, self.nt, self.ld, self.kept, self.nv),
         )
-        self._factor = partial(loops.factor, *factors, id(self._diagonal), *sizes)
-        system = (*factors, id(self._over), *A, id(self._y), self.m, *sizes)
-        self._solve = partial(loops.by_factors, *system)
+        self._factor = loops.factor.bind(*factors, self._diagonal, *sizes)
+        system = (*factors, self._over, *A, self._y, self.m, *sizes)
+        self._solve = loops.by_factors.bind(*system)
         more = (self._H, self._diagonal, self._given_D, self._D, self._room)
-        self._refine = partial(loops.refined, *system, *map(id, more))
-        self._transposed = partial(loops.transposed, *A, self.m)
+        self._refine = loops.refined.bind(*system, *more)
+        self._transposed = loops.transposed.bind(*A, self.m)
 
     def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
         """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
         self._add(parts, [table.slots for table in self._tables], self.jac, self.entries + 1)
         if scale is not None:
-            self.loops.scale_rows(id(self.jac), id(self.starts), id(scale), self.m)
+            self.loops.scale_rows(self.jac, self.starts, scale, self.m)
 
     def largest_of_rows(self) -> np.ndarray:
         """Return the largest entry of each row of A (m,)."""
         found = np.zeros(self.m)
-        self.loops.largest_of_rows(id(self.jac), id(self.starts), self.m, id(found))
+        self.loops.largest_of_rows(self.jac, self.starts, self.m, found)
         return found
 
     def held(self, parts: Sequence[np.ndarray], lam: np.ndarray) -> np.ndarray:
@@ -183,14 +180,14 @@ class BandedSystem:
         """Take the curvatures of each block (``Evaluator.curvature_parts``); none: H is zero."""
         self._add(parts, [table.places for table in self._tables], self._H, self.size + 1)
         if self.nt > 1:
-            self.loops.mirror(id(self._H), self.nt, self.kept, self.ld, self.nv)
+            self.loops.mirror(self._H, self.nt, self.kept, self.ld, self.nv)
 
     def _add(self, parts: Any, places: list[np.ndarray], to: np.ndarray, size: int) -> None:
         """Set ``size`` numbers to zero, and add each entry of all parts at its place."""
-        self.loops.zeros(id(to), size)
+        self.loops.zeros(to, size)
         for part, at in zip(parts, places):
             entries = np.ascontiguousarray(part, dtype=np.float64)
-            self.loops.add_at(id(entries), id(at), id(to), entries.size)
+            self.loops.add_at(entries, at, to, entries.size)
 
     def factor(self, diagonal: np.ndarray, D: np.ndarray) -> bool:
         """Factor with ``diagonal`` (n,) added to H; returns whether the inertia is right."""
@@ -206,7 +203,7 @@ class BandedSystem:
     def transposed(self, lam: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
         """Return start + A^T lam."""
         found = np.empty(self.n)
-        self._transposed(id(lam), id(self._zeros if start is None else start), id(found), self.n)
+        self._transposed(lam, self._zeros if start is None else start, found, self.n)
         return found
 
     def solve(
@@ -219,11 +216,11 @@ class BandedSystem:
         """
         if care is Care.REFINED:
             x, lam, out = np.zeros(r.size), np.empty(self.m), np.empty(3)
-            self._refine(id(r), id(rc), id(x), id(lam), id(out))
+            self._refine(r, rc, x, lam, out)
             left, given, size = out.tolist()
             return x, lam, left / (max(given, 1e-300) + size)
         x, lam = np.zeros(r.size), np.empty(self.m)
-        self._solve(id(r), id(rc), id(x), id(lam))
+        self._solve(r, rc, x, lam)
         return x, lam, 0.0
 
 

@@ -16,7 +16,7 @@ class EntryTable:
         first, second, block = patterns.first, patterns.second, patterns.block
         arrays = (block.rows, block.index, first.rows, first.columns, second.rows, second.columns)
         self._arrays = [np.ascontiguousarray(a, dtype=np.int64) for a in arrays]
-        rows, index, *local = map(id, self._arrays)
+        rows, index, *local = self._arrays
         self.first, self.second = (rows, index, *local[:2]), (index, *local[2:])
         places, ny, nz = block.places, block.rows.shape[1], block.index.shape[1]
         self.first_sizes, self.second_sizes = (places, ny, nz, first.nnz), (places, nz, second.nnz)

@@ -97,9 +97,8 @@ class InteriorPoint(LineSearch):
         except LineSearchFailed:
             return self.restored(at, search)
         z, lam = np.empty(at.z.size), np.empty(at.lam.size)
-        given = (id(at.z), id(here.d), id(step.dw), id(trial.d))
-        prices = (id(at.lam), id(step.dlam), alpha, id(z), id(lam))
-        self._raise(*given, mu, part, KAPPA_SIGMA, *prices)
+        given = (at.z, here.d, step.dw, trial.d, mu, part, KAPPA_SIGMA)
+        self._raise(*given, at.lam, step.dlam, alpha, z, lam)
         new = self.point(trial, lam, z)
         self.watch(at, new, alpha)
         return new

@@ -19,10 +19,7 @@ __all__ = ["native_loops"]
 
 @lru_cache(maxsize=1)
 def native_loops() -> SimpleNamespace | None:
-    """Return the functions of ``band_loops.py`` and those beside it, or None without them.
-
-    They take ``id(array)`` for arrays; whoever calls them keeps these.
-    """
+    """Return the functions of ``band_loops.py`` and those beside it, or None without them."""
     every = {
         name: function
         for module in (place_loops, band_loops, band_factors, point_loops)

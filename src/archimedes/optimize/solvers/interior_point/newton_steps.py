@@ -6,7 +6,6 @@ unknowns and sides are native (``point_loops.py``).
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,22 +93,21 @@ class NewtonSteps(ScaledProblem):
         """Give the native functions what is the same in all calls."""
         bounds, system, loops = self.bounds, self.system, self.loops
         self._out, self._room = np.zeros(5), np.zeros(self.count)
-        at, away, rows = id(bounds.at), id(bounds.away), id(self.inequalities)
+        at, away, rows = bounds.at, bounds.away, self.inequalities
         m, n, slacks, sides = self.structure.m, self.n, self.slacks, bounds.count
-        self._move = partial(
-            loops.trial,
-            *(id(self.kept), id(self.fixed), at, id(bounds.edge), away),
+        self._move = loops.trial.bind(
+            *(self.kept, self.fixed, at, bounds.edge, away),
             *(n, self.count, self.fixed.size, sides),
         )
-        scales = (id(self.row_scale), id(self.target))
-        self._constrain = partial(loops.constraints, *scales, rows, m, n, slacks)
-        A = (id(system.jac), id(system.columns), id(system.starts))
-        self._balance = partial(loops.balance, *A, rows, at, away, m, n, slacks, sides)
-        self._curve = partial(loops.curvature, at, sides, self.count)
-        self._aim = partial(loops.right_side, at, away, rows, m, n, slacks, sides)
-        self._look = partial(loops.along, at, away, rows, n, slacks, sides)
-        self._raise = partial(loops.multipliers, at, away, m, sides)
-        self._slope = partial(loops.scaled_gradient, id(self.kept), n, slacks)
+        scales = (self.row_scale, self.target)
+        self._constrain = loops.constraints.bind(*scales, rows, m, n, slacks)
+        A = (system.jac, system.columns, system.starts)
+        self._balance = loops.balance.bind(*A, rows, at, away, m, n, slacks, sides)
+        self._curve = loops.curvature.bind(at, sides, self.count)
+        self._aim = loops.right_side.bind(at, away, rows, m, n, slacks, sides)
+        self._look = loops.along.bind(at, away, rows, n, slacks, sides)
+        self._raise = loops.multipliers.bind(at, away, m, sides)
+        self._slope = loops.scaled_gradient.bind(self.kept, n, slacks)
         self._no_D = np.zeros(m)
         self._no_D.setflags(write=False)
 
@@ -117,12 +115,12 @@ class NewtonSteps(ScaledProblem):
         """Evaluate what a line search looks at, at w + alpha dw."""
         new, x = np.empty(self.count), np.empty(self.fixed.size)
         d, c, out = np.empty(self.bounds.count), np.empty(self.structure.m), self._out
-        self._move(id(w), id(dw), alpha, id(new), id(x), id(d), id(out))
+        self._move(w, dw, alpha, new, x, d, out)
         phi, size = barrier(*out[:3].tolist()), float(out[3])
         # Nobody may change it, so that nobody copies it.
         x.setflags(write=False)
         f, g = self.evaluator.values(x)
-        self._constrain(id(g), id(new), id(c), id(out))
+        self._constrain(g, new, c, out)
         total, most, unscaled = out[:3].tolist()
         return Trial(new, x, d, f * self.f_scale, c, total, most, unscaled, phi, size)
 
@@ -130,15 +128,14 @@ class NewtonSteps(ScaledProblem):
         """Evaluate slopes at a point."""
         raw, parts = self.evaluator.slope_parts(trial.x)
         gradient = np.empty(self.count)
-        self._slope(self.f_scale, id(raw), id(gradient))
+        self._slope(self.f_scale, raw, gradient)
         self.system.take_jacobian(parts, self.row_scale)
         return self.balanced(trial, lam, z, gradient)
 
     def balanced(self, trial: Trial, lam: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> Point:
         """Return a point with these multipliers; the Jacobian there was taken."""
         pull, out = np.empty(self.count), self._out
-        arrays = (gradient, lam, z, trial.d, pull, self._room, out)
-        self._balance(*map(id, arrays))
+        self._balance(gradient, lam, z, trial.d, pull, self._room, out)
         dual, price, total, least, most = out.tolist()
         sides = z.size
         s_d = max(S_MAX, (price + total) / max(sides + lam.size, 1))
@@ -209,7 +206,7 @@ class NewtonSteps(ScaledProblem):
         lam = at.lam * self.row_scale
         self.system.load(self.evaluator.curvature_parts(at.trial.x, self.f_scale, lam))
         sigma = np.empty(self.count)
-        self._curve(id(at.z), id(at.trial.d), id(sigma))
+        self._curve(at.z, at.trial.d, sigma)
         # A slack without limits follows its constraint for next to nothing.
         sigma[self.unlimited] = UNLIMITED
         shift, first = self.damping, True
@@ -244,12 +241,9 @@ class NewtonSteps(ScaledProblem):
         """Return the Newton step of the barrier problem, for constraints c."""
         here, shift, out = at.trial, self.shift_now, self._out
         slope, r, rc = np.empty(self.count), np.empty(self.count), np.empty(c.size)
-        given = (id(at.pull), id(here.d), id(c), id(sigma))
-        self._aim(*given, shift, mu, id(slope), id(r), id(rc))
+        self._aim(at.pull, here.d, c, sigma, shift, mu, slope, r, rc)
         dw, dlam, left = self.system.solve(r, rc, self.care(at))
         if not left < 1e-3:
             raise LineSearchFailed
-        given = (id(dw), id(dlam), id(r), id(sigma))
-        more = (at.gradient, slope, here.d, here.w, out)
-        self._look(*given, shift, *map(id, more))
+        self._look(dw, dlam, r, sigma, shift, at.gradient, slope, here.d, here.w, out)
         return Step(dw, dlam, *out[:3].tolist())

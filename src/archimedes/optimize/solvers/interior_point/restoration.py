@@ -122,7 +122,7 @@ class Restoration(NewtonSteps):
         parts = self.evaluator.curvature_parts(here.x, 0.0, here.c * self.row_scale)
         self.system.load(parts)
         sigma, n = np.empty(self.count), self.n
-        self._curve(id(z), id(here.d), id(sigma))
+        self._curve(z, here.d, sigma)
         scale = max(*(float(np.abs(p).max(initial=0.0)) for p in parts), here.most, 1e-8)
         shift = 1e-8 * scale
         convex = True
