@@ -354,7 +354,7 @@ def implicit(
 
     ``x`` may be any tree; ``func`` returns as many values as x has. ``tol`` bounds the largest
     residual; without it this is 1e-10 (in float32 1e-5), and the last step must be short, too:
-    at most 1e-3 of 1 + |x|. The result is differentiable in ``args`` by the
+    at most 1e-3 of ``1 + |x|``. The result is differentiable in ``args`` by the
     implicit function theorem, and does not depend on ``x0`` as far as derivatives go.
     ``g.solve(...)`` also returns a :class:`RootInfo`. Arguments may be given by name:
     ``g(x0=..., p=...)``. ``abstol`` and ``max_iter`` are other names of ``tol`` and ``max_steps``.

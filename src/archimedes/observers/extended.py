@@ -29,7 +29,7 @@ __all__ = ["ExtendedKalmanFilter"]
 
 @struct
 class ExtendedKalmanFilter(Filter):
-    """x+ = dyn(t, x, *args) + w, y = obs(t, x, *args) + v, covariances Q (n, n), R (m, m).
+    """``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``, covariances Q (n, n), R (m, m).
 
     ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
     unpacks as ``x, P, innovation``; Jacobians are exact. x is a vector (n,), or a tree of numbers

@@ -37,7 +37,7 @@ __all__ = ["UnscentedKalmanFilter"]
 
 @struct
 class UnscentedKalmanFilter(Filter):
-    """x+ = dyn(t, x, *args) + w, y = obs(t, x, *args) + v, covariances Q (n, n), R (m, m).
+    """``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``, covariances Q (n, n), R (m, m).
 
     As `ExtendedKalmanFilter`, with means and covariances of 2n+1 points instead of Jacobians.
     ``kappa`` > -n spreads the points: they lie sqrt(n + kappa) deviations from the mean

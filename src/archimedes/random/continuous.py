@@ -103,7 +103,7 @@ def normal(
 ) -> Any:
     """Return independent normal numbers; `shape` and parameters as those of `uniform`.
 
-    The quantile of a share of 2^-64 steps in each tail: |z| reaches 9.2, and probabilities are
+    The quantile of a share of 2^-64 steps in each tail: ``|z|`` reaches 9.2, and probabilities are
     right as far as that. float32 numbers are those of float64, rounded.
 
     >>> from archimedes.random import key
@@ -139,7 +139,7 @@ _correlated = vmap(lambda z, mean, root: mean + root @ z, (0, None, None), name=
 
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = ()) -> Any:
-    """Return normal vectors (*shape, n) with `mean` (n,) and covariance `cov` (n, n).
+    """Return normal vectors ``(*shape, n)`` with `mean` (n,) and covariance `cov` (n, n).
 
     The covariance must be symmetric and positive definite (its Cholesky factor is used, and its
     lower triangle read); where it is not, plain numbers raise, and a recording gives nan.

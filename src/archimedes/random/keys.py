@@ -88,8 +88,8 @@ def split(key: Any, n: int = 2) -> Any:
 def fold_in(key: Any, i: Any) -> Any:
     """Return the key (2,) that belongs to number `i` (an int64 of any value) below `key`.
 
-    `i` may be an array: the keys (*i.shape, 2) of all its numbers. Unlike those of `split`, these
-    need no count: take the number of a run, a step or a sensor.
+    `i` may be an array: the keys ``(*i.shape, 2)`` of all its numbers. Unlike those of `split`,
+    these need no count: take the number of a run, a step or a sensor.
 
     >>> bool((fold_in(key(7), np.arange(3))[1] == fold_in(key(7), 1)).all())
     True

@@ -111,7 +111,7 @@ def solve_dae(
     max_steps: int | None = None,
     progress: bool | Callable[[float, float], None] | None = None,
 ) -> Trajectory:
-    """Solve the index-1 equations residual(t, x, xdot, *args) = 0 over ``t_span``.
+    """Solve the index-1 equations ``residual(t, x, xdot, *args) = 0`` over ``t_span``.
 
     ``x`` and ``xdot`` are arrays or trees like ``x0``; the residual is a tree or array with as
     many numbers. States whose derivative the residual does not use are algebraic. The ``method``

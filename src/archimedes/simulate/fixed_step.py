@@ -28,7 +28,7 @@ def discretize(
     static_argnames: str | Sequence[str] | None = None,
     project: bool = True,
 ) -> Any:
-    """Turn dx/dt = func(t, x, *args) into ``step(t, x, *args) -> x`` at t + dt.
+    """Turn ``dx/dt = func(t, x, *args)`` into ``step(t, x, *args) -> x`` at t + dt.
 
     The arguments are held constant over ``dt``, which is cut into ``n_steps`` equal steps of
     ``method``. States may be any trees; attitudes are normalised after each step unless

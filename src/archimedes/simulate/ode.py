@@ -50,7 +50,7 @@ def solve_ode(
     progress: bool | Callable[[float, float], None] | None = None,
     backend: str | None = None,
 ) -> Trajectory:
-    """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` = (start, end).
+    """Solve ``dx/dt = func(t, x, *args)`` from ``x0`` over ``t_span`` = (start, end).
 
     ``x0`` is a number, an array or any tree of them; func returns a derivative of the same
     structure. The Trajectory has time as the leading axis of every leaf: at ``t_eval`` or, without
@@ -66,11 +66,11 @@ def solve_ode(
     in :func:`vmap`. The Trajectory then has the instances along its first axis, each with the same
     bits as alone.
 
-    ``events``: what to watch for, one or several, each a function g(t, x, *args) or an
+    ``events``: what to watch for, one or several, each a function ``g(t, x, *args)`` or an
     :class:`Event`; what happened is in the Trajectory's ``events``. ``inputs``, a function u(t) or
-    an :class:`InputSeries`, makes it func(t, x, u, *args); ``sampled``, one :class:`Sampled` part
-    or a list of them, adds their memories as an argument after that (to event functions and resets
-    too). Both are in the Trajectory as ``u``.
+    an :class:`InputSeries`, makes it ``func(t, x, u, *args)``; ``sampled``, one :class:`Sampled`
+    part or a list of them, adds their memories as an argument after that (to event functions and
+    resets too). Both are in the Trajectory as ``u``.
 
     A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
     and ``message``.

@@ -78,7 +78,7 @@ def odeint(
     backend: str | None = None,
     **former: Any,
 ) -> Any:
-    """Solve dx/dt = func(t, x, *args) from ``x0`` over ``t_span`` and return the states.
+    """Solve ``dx/dt = func(t, x, *args)`` from ``x0`` over ``t_span`` and return the states.
 
     Without ``t_eval`` the final state; with it, of shape (m,), an array (n, m) for a state of
     shape (n,), and for a tree state the tree with a leading time axis on each leaf; nan at times

@@ -14,8 +14,18 @@ __all__ = ["betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "polygamma", 
 def erf(x: Any) -> Any:
     """Return the error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x.
 
-    Elementwise; float32 stays, other real dtypes give float64. So do all functions here.
+    Parameters
+    ----------
+    x : array_like
+        Real numbers of any shape. Results are float32 for float32, else float64.
 
+    Returns
+    -------
+    array
+        Values between -1 and 1, with the shape of `x`.
+
+    Examples
+    --------
     >>> from archimedes.special import erf
     >>> round(float(erf(0.5)), 12)
     0.520499877813
@@ -24,8 +34,22 @@ def erf(x: Any) -> Any:
 
 
 def erfc(x: Any) -> Any:
-    """Return 1 - erf(x), accurate where that is small.
+    """Return the complementary error function, 1 - erf(x).
 
+    It stays accurate where erf(x) is close to one.
+
+    Parameters
+    ----------
+    x : array_like
+        Real numbers of any shape. Results are float32 for float32, else float64.
+
+    Returns
+    -------
+    array
+        Values between 0 and 2, with the shape of `x`.
+
+    Examples
+    --------
     >>> from archimedes.special import erfc
     >>> round(float(erfc(0.5)), 12)
     0.479500122187
@@ -34,8 +58,22 @@ def erfc(x: Any) -> Any:
 
 
 def gamma(x: Any) -> Any:
-    """Return the gamma function; nan at the poles below zero, inf with the sign of x at zero.
+    """Return the gamma function.
 
+    It is nan at the poles below zero, and inf with the sign of x at zero.
+
+    Parameters
+    ----------
+    x : array_like
+        Real numbers of any shape. Results are float32 for float32, else float64.
+
+    Returns
+    -------
+    array
+        gamma(x), with the shape of `x`.
+
+    Examples
+    --------
     >>> from archimedes.special import gamma
     >>> round(float(gamma(5.0)), 12)
     24.0
@@ -44,8 +82,20 @@ def gamma(x: Any) -> Any:
 
 
 def gammaln(x: Any) -> Any:
-    """Return the logarithm of the size of the gamma function.
+    """Return the logarithm of the absolute value of the gamma function.
 
+    Parameters
+    ----------
+    x : array_like
+        Real numbers of any shape. Results are float32 for float32, else float64.
+
+    Returns
+    -------
+    array
+        ``log(|gamma(x)|)``, with the shape of `x`.
+
+    Examples
+    --------
     >>> from archimedes.special import gammaln
     >>> round(float(gammaln(10.0)), 12)
     12.801827480081
@@ -54,8 +104,22 @@ def gammaln(x: Any) -> Any:
 
 
 def digamma(x: Any) -> Any:
-    """Return the derivative of gammaln; nan at the poles below zero.
+    """Return the digamma function, the derivative of `gammaln`.
 
+    It is nan at the poles below zero.
+
+    Parameters
+    ----------
+    x : array_like
+        Real numbers of any shape. Results are float32 for float32, else float64.
+
+    Returns
+    -------
+    array
+        psi(x), with the shape of `x`.
+
+    Examples
+    --------
     >>> from archimedes.special import digamma
     >>> round(float(digamma(1.0)), 12)
     -0.577215664902
@@ -67,10 +131,23 @@ psi = digamma
 
 
 def polygamma(n: int, x: Any) -> Any:
-    """Return the n-th derivative of digamma, n a whole number from 0 to 10.
+    """Return the n-th derivative of the digamma function.
 
-    Below zero only up to n = 2, as far as second derivatives need it: nan beyond.
+    Parameters
+    ----------
+    n : int
+        Order of the derivative, from 0 (digamma itself) to 10.
+    x : array_like
+        Real numbers of any shape. Below zero only the orders up to 2 are available, as many as
+        second derivatives of `gammaln` need; the result is nan for higher ones.
 
+    Returns
+    -------
+    array
+        The derivative, with the shape of `x`.
+
+    Examples
+    --------
     >>> polygamma(1, 1.0)
     np.float64(1.6449340668482264)
     """
@@ -82,10 +159,23 @@ def polygamma(n: int, x: Any) -> Any:
 
 
 def betaln(a: Any, b: Any) -> Any:
-    """Return the logarithm of the size of the beta function, gamma(a) gamma(b) / gamma(a + b).
+    """Return the logarithm of the absolute value of the beta function.
 
-    By the difference of logarithms: its error is relative to the largest of them.
+    The beta function is gamma(a) gamma(b) / gamma(a + b). The result is a sum of three
+    logarithms, so its error is relative to the largest of them.
 
+    Parameters
+    ----------
+    a, b : array_like
+        Real numbers, which broadcast against each other.
+
+    Returns
+    -------
+    array
+        ``log(|beta(a, b)|)``, with the shape that `a` and `b` broadcast to.
+
+    Examples
+    --------
     >>> from archimedes.special import betaln
     >>> round(float(betaln(2.0, 3.0)), 12)
     -2.484906649788

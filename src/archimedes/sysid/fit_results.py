@@ -84,7 +84,7 @@ class Fit:
 
     @property
     def fit(self) -> np.ndarray:
-        """How much of each output is explained, in percent (p,): 100 (1 - |e| / |y - mean|)."""
+        """How much of each output is explained, in percent (p,): ``100 (1 - |e| / |y - mean|)``."""
         return percent(self.data.ys, self.predicted)
 
     def predict(self, data: Timeseries) -> np.ndarray:

@@ -66,8 +66,8 @@ class Allocator:
     """Commands (m,) within limits whose effects come nearest to a demand (k,): a small QP.
 
     Minimises sum(weights (effects u - demand)^2) + ``ease`` sum(costs (u - preferred)^2) with
-    lower <= u <= upper and |u - last| <= rate dt. The state is the last command. A bounded number
-    of iterations without branches on data: maps over thousands and generates C.
+    ``lower <= u <= upper`` and ``|u - last| <= rate dt``. The state is the last command.
+    A bounded number of iterations without branches on data: maps over thousands and generates C.
 
     >>> allocator = Allocator([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], lower=-1.0, upper=1.0)
     >>> _, commands = allocator.step(allocator.start(), np.array([1.5, 0.5]))

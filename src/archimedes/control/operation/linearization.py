@@ -32,8 +32,8 @@ def linearize(
 
     ``dynamics(t, x, u, *args)`` returns dx/dt with the structure of x (with ``dt``, the next
     state); ``outputs(t, x, u, *args)`` any tree of numbers, without it the outputs are the states.
-    Without ``u`` functions are called as (t, x, *args). The derivatives are exact, and themselves
-    have derivatives in x, u and args.
+    Without ``u`` functions are called as ``(t, x, *args)``. The derivatives are exact, and
+    themselves have derivatives in x, u and args.
 
     >>> swing = lambda t, x, u: {"angle": x["speed"], "speed": u - np.sin(x["angle"])}
     >>> system = linearize(swing, {"angle": np.pi, "speed": 0.0}, 0.0)

@@ -254,7 +254,7 @@ def nlp_solver(
     options: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> NlpSolver:
-    """Return a solver of  min obj(x, *args),  lower <= constr(x, *args) <= upper.
+    """Return a solver of ``min obj(x, *args)``, ``lower <= constr(x, *args) <= upper``.
 
     It is set up once and called as ``solver(x0, *args, bounds=..., constr_bounds=...)`` for the
     unknowns, or as ``solver.solve(...)`` for an :class:`OptimizeResult`; other numbers in x0,

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def quaternion_to_mrp(q: Any) -> Any:
-    """Return the parameters (..., 3) with |s| <= 1 of quaternions (..., 4).
+    """Return the parameters (..., 3) with ``|s| <= 1`` of quaternions (..., 4).
 
     >>> quaternion_to_mrp([0.0, 1.0, 0.0, 0.0])
     array([1., 0., 0.])
@@ -61,7 +61,7 @@ def mrp_to_dcm(mrp: Any) -> Any:
 
 
 def dcm_to_mrp(matrix: Any) -> Any:
-    """Return the parameters (..., 3) with |s| <= 1 of rotation matrices R_BE (..., 3, 3).
+    """Return the parameters (..., 3) with ``|s| <= 1`` of rotation matrices R_BE (..., 3, 3).
 
     >>> import numpy as np
     >>> dcm_to_mrp(np.eye(3))
@@ -83,7 +83,7 @@ def mrp_shadow(mrp: Any) -> Any:
 
 
 def mrp_normalize(mrp: Any) -> Any:
-    """Return the parameters (..., 3) of the same rotation with |s| <= 1.
+    """Return the parameters (..., 3) of the same rotation with ``|s| <= 1``.
 
     >>> mrp_normalize([-2.0, 0.0, 0.0])
     array([ 0.5, -0. , -0. ])
