@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
@@ -59,8 +60,9 @@ def _undescribed(label: str, value: Any, docstring: str) -> Iterator[str]:
 
 def _methods(cls: type) -> Iterator[tuple[str, Any]]:
     """Yield the public methods, and the classes inside, that a class itself defines."""
+    fields = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
     for name, raw in vars(cls).items():
-        if name.startswith("_") or getattr(cls, name) is tree.replace:
+        if name.startswith("_") or name in fields or getattr(cls, name) is tree.replace:
             continue
         value = getattr(cls, name)
         if inspect.isclass(value):

@@ -28,12 +28,33 @@ def discretize(
     static_argnames: str | Sequence[str] | None = None,
     project: bool = True,
 ) -> Any:
-    """Turn ``dx/dt = func(t, x, *args)`` into ``step(t, x, *args) -> x`` at t + dt.
+    """Turn ``dx/dt = func(t, x, *args)`` into a step function ``step(t, x, *args)``.
 
-    The arguments are held constant over ``dt``, which is cut into ``n_steps`` equal steps of
-    ``method``. States may be any trees; attitudes are normalised after each step unless
-    ``project=False``. The result is a compiled function; without ``func`` a decorator.
+    Parameters
+    ----------
+    func : callable, optional
+        The model, as in :func:`solve_ode`. Without it, `discretize` returns a decorator.
+    dt : float
+        Length of the step, in the unit of time. The arguments are held constant over it.
+    method : str, optional
+        Name of the integration method, ``"rk4"`` by default.
+    n_steps : int, optional
+        Number of equal integration steps that `dt` is divided into, 1 by default.
+    name : str, optional
+        Name of the function in messages.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    project : bool, optional
+        Normalize quaternions and other structs with a method ``normalize()`` after each step. True
+        by default.
 
+    Returns
+    -------
+    Compiled
+        ``step(t, x, *args)``, which returns the state at ``t + dt`` with the structure of ``x``.
+
+    Examples
+    --------
     >>> step = discretize(lambda t, x, u: u - x, dt=0.1)
     >>> round(float(step(0.0, 1.0, 0.0)), 7)
     0.9048375

@@ -50,31 +50,74 @@ def solve_ode(
     progress: bool | Callable[[float, float], None] | None = None,
     backend: str | None = None,
 ) -> Trajectory:
-    """Solve ``dx/dt = func(t, x, *args)`` from ``x0`` over ``t_span`` = (start, end).
+    """Solve ``dx/dt = func(t, x, *args)`` and return the trajectory.
 
-    ``x0`` is a number, an array or any tree of them; func returns a derivative of the same
-    structure. The Trajectory has time as the leading axis of every leaf: at ``t_eval`` or, without
-    it, at every step. ``end`` may lie before ``start``. Steps are chosen to keep the error of each
-    below ``atol + rtol |x|`` (numbers, or trees like the state); ``dt`` gives fixed steps instead.
-    Structs in the state with a ``normalize()`` method, such as quaternions, are normalised after
-    each step, unless ``project=False``. ``dense=True`` keeps the interpolants also with t_eval, so
-    that the Trajectory can be called. ``progress`` is True for a bar, or a function of the part
-    done (0 to 1) and the time; ``backend`` what runs the solve, as in :func:`compile`.
+    Parameters
+    ----------
+    func : callable
+        The model, ``func(t, x, *args)``: plain NumPy that returns the derivative of the state, with
+        the structure of `x0`. With `inputs` it is called as ``func(t, x, u, *args)``, and with
+        `sampled` the memory of the sampled parts follows as one more argument.
+    t_span : (float, float)
+        Start and end time. The end may lie before the start.
+    x0 : float, array or tree
+        State at the start: a number, an array, or any tree of them (a struct, a dict).
+    method : str, optional
+        Name of the integration method, a key of `arc.simulate.METHODS`; ``"dop853"`` by default.
+        ``"auto"`` changes between an explicit and a stiff method as the problem requires.
+    t_eval : array_like (m,), optional
+        Times within `t_span`, in its direction, at which the state is wanted. By default these are
+        the times of the steps.
+    args : tuple, optional
+        Further arguments of `func`. Anything but a tuple or list is passed as the only one.
+    rtol, atol : float or tree, optional
+        Relative and absolute tolerance. The step size is chosen so that the estimated error of each
+        step stays below ``atol + rtol |x|``. Give a number, or a tree like the state.
+    dt : float, optional
+        Step size of a fixed-step solution. Without it, step sizes are chosen by the tolerances.
+    first_step : float, optional
+        Step size that is tried first.
+    max_step : float, optional
+        Largest step size allowed.
+    max_steps : int, optional
+        Largest number of steps allowed.
+    project : bool, optional
+        Normalize structs in the state that have a method ``normalize()``, such as quaternions,
+        after each step. True by default.
+    events : callable, Event or sequence of them, optional
+        Functions ``g(t, x, *args)`` whose zero crossings are located, or :class:`Event` objects,
+        which can also stop the solution or reset the state. What happened is in ``events`` of the
+        trajectory.
+    inputs : callable or InputSeries, optional
+        Input ``u(t)`` of the model. It is recorded as ``u`` of the trajectory.
+    sampled : Sampled or sequence of Sampled, optional
+        Parts, such as digital controllers, that act at sampling times of their own.
+    dense : bool, optional
+        Keep the interpolants even if `t_eval` is given, so that the trajectory can be called at any
+        time.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program, for example flags.
+    in_axes : int, None or tuple, optional
+        Solve a batch. For `x0` and each of `args`, the axis along which the instances lie, or None
+        if all share the value; a single int holds for all, as in :func:`vmap`. The trajectory has
+        the instances along its first axis, and each one has the same bits as if solved alone.
+    threads : int, optional
+        Number of threads for a batch. By default one for each available CPU.
+    progress : bool or callable, optional
+        True shows a progress bar. A function is called with the fraction done (0 to 1) and the
+        time.
+    backend : str, optional
+        What runs the solution, as in :func:`compile`.
 
-    ``in_axes`` makes it a batch, computed in lanes and ``threads``: for x0 and for each of args
-    the axis along which the instances lie (None: shared by all), or one number for everything, as
-    in :func:`vmap`. The Trajectory then has the instances along its first axis, each with the same
-    bits as alone.
+    Returns
+    -------
+    Trajectory
+        Times ``t`` and states ``x``, with time as the leading axis of every leaf. If the solver
+        fails or is interrupted (Ctrl-C), the trajectory holds what was computed up to then, with a
+        negative ``status`` and a ``message``.
 
-    ``events``: what to watch for, one or several, each a function ``g(t, x, *args)`` or an
-    :class:`Event`; what happened is in the Trajectory's ``events``. ``inputs``, a function u(t) or
-    an :class:`InputSeries`, makes it ``func(t, x, u, *args)``; ``sampled``, one :class:`Sampled`
-    part or a list of them, adds their memories as an argument after that (to event functions and
-    resets too). Both are in the Trajectory as ``u``.
-
-    A solve that fails or is interrupted (Ctrl-C) returns the part computed, with ``status`` < 0
-    and ``message``.
-
+    Examples
+    --------
     >>> traj = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0)
     >>> traj.success, round(float(traj.x[-1]), 8)
     (True, 0.36787944)

@@ -78,25 +78,73 @@ def odeint(
     backend: str | None = None,
     **former: Any,
 ) -> Any:
-    """Solve ``dx/dt = func(t, x, *args)`` from ``x0`` over ``t_span`` and return the states.
+    """Solve ``dx/dt = func(t, x, *args)`` and return the states.
 
-    Without ``t_eval`` the final state; with it, of shape (m,), an array (n, m) for a state of
-    shape (n,), and for a tree state the tree with a leading time axis on each leaf; nan at times
-    after a terminal event. The other options are those of :func:`solve_ode`. A solve that fails
-    raises SimulationError, which holds the part computed.
+    Inside a compiled or differentiated function the solution becomes part of the program. Its
+    derivatives exist to any order, forward and reverse. With respect to `x0` and `args` they are
+    the derivatives of the steps taken, with the step sizes held constant; with respect to the times
+    in `t_span`, `t_eval` and of events they are those of the exact solution through the computed
+    states.
 
-    Inside a recorded or differentiated function the solve becomes part of the recording.
-    Derivatives of any order, forward and reverse: with respect to x0 and args they are those of
-    the steps taken (their sizes held constant); with respect to the times of ``t_span``,
-    ``t_eval`` and events those of the solution through the states found. A recorded solve makes
-    at most ``max_steps`` steps between two outputs and returns nan where it fails, with
-    derivatives that are nan too. The default is as many as there are for fixed steps over known
-    times, otherwise 10,000.
+    Parameters
+    ----------
+    func : callable
+        The model, as in :func:`solve_ode`.
+    t_span : (float, float)
+        Start and end time. The end may lie before the start.
+    x0 : float, array or tree
+        State at the start.
+    method : str, optional
+        Name of the integration method, a key of `arc.simulate.METHODS`; ``"dop853"`` by default.
+    t_eval : array_like (m,), optional
+        Times at which the state is wanted. By default only the final state is returned.
+    atol, rtol : float or tree, optional
+        Absolute and relative tolerance, as in :func:`solve_ode`.
+    args : tuple, optional
+        Further arguments of `func`. Anything but a tuple or list is passed as the only one.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    dt : float, optional
+        Step size of a fixed-step solution.
+    first_step, max_step : float, optional
+        Step size that is tried first, and largest step size allowed.
+    max_steps : int, optional
+        Largest number of steps allowed; inside a compiled function, between two outputs. The
+        default there is the number of fixed steps if it is known, else 10,000.
+    project : bool, optional
+        Normalize quaternions and other structs with a method ``normalize()`` after each step.
+    events : callable, Event or sequence of them, optional
+        Zero crossings to locate, as in :func:`solve_ode`.
+    inputs : callable or InputSeries, optional
+        Input ``u(t)`` of the model.
+    sampled : Sampled or sequence of Sampled, optional
+        Parts that act at sampling times of their own.
+    progress : bool or callable, optional
+        True shows a progress bar. A function is called with the fraction done (0 to 1) and the
+        time.
+    full_output : bool, optional
+        Return a pair, the states and a :class:`SolveInfo`, and do not raise if the solver fails.
+        This is how to recognise a failure inside a compiled function.
+    backend : str, optional
+        What runs the solution, as in :func:`compile`.
+    **former
+        Options of the original package that have no meaning here. They are accepted with a warning.
 
-    ``full_output=True`` returns the states and a :class:`SolveInfo` with ``success`` and
-    ``status``, and does not raise: states that were not reached are nan. In recorded code this is
-    how to tell a failure from a number.
+    Returns
+    -------
+    array or tree
+        The final state. With `t_eval`, an array (n, m) for a state of shape (n,), and for a tree
+        the tree with time as the leading axis of each leaf. States that were not reached, after a
+        terminal event or a failure, are nan.
 
+    Raises
+    ------
+    SimulationError
+        The solver failed. The error holds the part computed. Inside a compiled function, where
+        nothing can be raised, the states and their derivatives are nan instead.
+
+    Examples
+    --------
     >>> odeint(lambda t, x: np.array([x[1], -x[0]]), (0.0, np.pi), [0.0, 1.0]).round(6) + 0.0
     array([ 0., -1.])
     >>> end, info = odeint(lambda t, x: x**2, (0.0, 2.0), 1.0, full_output=True)
@@ -315,11 +363,36 @@ def integrator(
     name: str | None = None,
     **options: Any,
 ) -> Callable[..., Any]:
-    """Return a function ``solve(x0, t_span, *args)`` that does what odeint does with these options.
+    """Return a function ``solve(x0, t_span, *args)`` that solves with fixed options.
 
-    It can be called again and again, recorded, differentiated and mapped. The state comes first,
-    because that is what such a function is mapped over and differentiated in.
+    It does what :func:`odeint` does, and can be compiled, differentiated and mapped over batches.
+    The state comes first, since that is what such a function is usually mapped over and
+    differentiated in.
 
+    Parameters
+    ----------
+    func : callable
+        The model, as in :func:`solve_ode`.
+    method : str, optional
+        Name of the integration method, a key of `arc.simulate.METHODS`; ``"dop853"`` by default.
+    t_eval : array_like (m,), optional
+        Times at which the state is wanted. By default only the final state is returned.
+    atol, rtol : float or tree, optional
+        Absolute and relative tolerance, as in :func:`solve_ode`.
+    static_argnames : str or sequence of str, optional
+        Names of arguments of `func` that are part of the compiled program.
+    name : str, optional
+        Name of the function, ``integrate_`` and the model's name by default.
+    **options
+        Further options of :func:`odeint`.
+
+    Returns
+    -------
+    callable
+        ``solve(x0, t_span, *args)``, which returns what :func:`odeint` returns.
+
+    Examples
+    --------
     >>> solve = integrator(lambda t, x, k: -k * x)
     >>> round(float(solve(1.0, (0.0, 1.0), 2.0)), 8)
     0.13533528

@@ -110,13 +110,23 @@ def message_of(
 
 @struct
 class SolveInfo:
-    """How a solve ended: whether with ``success``, and the ``status``.
+    """How a solution ended.
 
-    0 at the end of the span, 1 at a terminal event; failures: -1 step too small, -2 nan or
-    infinite, -3 too many steps, -5 events without time between them, -6 ``t_eval`` out of order,
-    -7 a reset that gave nan or infinity.
-    ``t``: the time reached; ``steps``: how many steps were made.
+    Parameters
+    ----------
+    success : bool
+        Whether the end of the span or a terminal event was reached.
+    status : int
+        0: end of the span. 1: terminal event. -1: step size too small. -2: nan or infinity. -3: too
+        many steps. -5: infinitely many events at one time. -6: `t_eval` not in order. -7: a reset
+        returned nan or infinity.
+    t : float
+        Time that was reached.
+    steps : int
+        Number of steps taken.
 
+    Examples
+    --------
     >>> import archimedes as arc
     >>> _, info = arc.odeint(lambda t, x: -x, (0.0, 1.0), 1.0, full_output=True)
     >>> bool(info.success)

@@ -51,13 +51,21 @@ class Statistics:
 
 
 def summarize(results: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
-    """Return statistics over the first axis of each leaf; nan is left out, and counted.
+    """Return statistics over the first axis of each leaf.
 
-    Leaves that do not hold real numbers have no statistics (nan, of 0 runs).
+    Values that are nan are left out and counted. The standard deviation is that of a sample, with n
+    - 1. Quantiles interpolate between the two nearest runs, as `np.quantile` does. Leaves that do
+    not hold real numbers have no statistics: these are nan, from 0 runs.
 
-    The standard deviation is that of a sample (n - 1). Quantiles interpolate between the two
-    nearest runs, as `np.quantile` does.
+    Parameters
+    ----------
+    results : tree
+        Results with the runs along the first axis of each leaf.
+    quantiles : array_like (k,), optional
+        Fractions between 0 and 1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> summarize({"range": np.array([1.0, 2.0, 3.0, np.nan])}).mean
     {'range': np.float64(2.0)}
@@ -111,14 +119,28 @@ def ordered_quantile(ordered: np.ndarray, count: np.ndarray, q: float) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """Runs of a model: `params` and `results` have the runs as leading axis of each leaf.
+    """The runs of a Monte Carlo campaign, with their parameters and results.
 
-    `runs` are their numbers: 0 to n - 1 in a complete campaign, fewer if it was interrupted.
-    `executed` tells how many were run by this call, the others came from disk. `status` has 0 for
-    each good run and a negative number for one that failed; `messages` the words of those that
-    raised an error. Results of failed runs have nan, and statistics leave nan out. Where all runs
-    failed without a result, `results` is None.
+    Parameters
+    ----------
+    runs : array (n,)
+        Numbers of the runs: 0 to n - 1 in a complete campaign, fewer if it was interrupted.
+    params : tree
+        Parameters that were drawn, with the runs as the leading axis of each leaf.
+    results : tree or None
+        What the model returned, with the runs as the leading axis of each leaf. The results of a
+        failed run are nan. None if every run failed without a result.
+    total : int
+        Number of runs that were asked for.
+    executed : int
+        Number of runs that this call executed. The others were read from the folder.
+    status : array (n,)
+        0 for each successful run, a negative number for each one that failed.
+    messages : dict
+        Error messages of the runs that raised one, by the number of the run.
 
+    Examples
+    --------
     >>> import archimedes as arc
     >>> from archimedes.simulate import Normal
     >>> found = arc.monte_carlo(lambda p: p["a"] ** 2, {"a": Normal(1.0, 0.1)}, n=100)
@@ -153,7 +175,13 @@ class Campaign:
         return len(self.runs)
 
     def statistics(self, quantiles: Any = (0.05, 0.5, 0.95)) -> Statistics:
-        """Return mean, standard deviation, extremes and quantiles of the results."""
+        """Return mean, standard deviation, extremes and quantiles of the results.
+
+        Parameters
+        ----------
+        quantiles : array_like (k,), optional
+            Fractions between 0 and 1.
+        """
         if self.results is None and len(self):
             raise CampaignError(f"statistics: there are no results, {self._failures()}")
         return summarize(self.results, quantiles)

@@ -57,19 +57,43 @@ class Distribution:
         return math.prod(self.shape)
 
     def source(self, keys: np.ndarray) -> np.ndarray:
-        """Return what `draw` takes for runs with these keys (n, 2): their uniform numbers."""
+        """Return what `draw` needs for each run: its uniform random numbers.
+
+        Parameters
+        ----------
+        keys : array (n, 2)
+            Random keys of the runs.
+        """
         return uniform_numbers(keys, self.uniforms)
 
     def draw(self, u: Any) -> Any:
-        """Return a value for uniform numbers `u` (uniforms,)."""
+        """Return the value for uniform random numbers.
+
+        Parameters
+        ----------
+        u : array (uniforms,)
+            Uniform random numbers in (0, 1).
+        """
         return self.quantile(np.reshape(u, self.shape) if self.shape else u[0])
 
     def quantile(self, p: Any) -> Any:
-        """Return the value below which a share `p` lies; `p` has the distribution's shape."""
+        """Return the value below which a given fraction of the distribution lies.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define draw(u) or quantile(p)")
 
     def cdf(self, x: Any) -> Any:
-        """Return the share that lies below `x`."""
+        """Return the fraction of the distribution that lies below a value.
+
+        Parameters
+        ----------
+        x : array_like
+            Values.
+        """
         raise TypeError(f"{type(self).__name__} has no cdf(x), which Truncated needs")
 
 
@@ -94,8 +118,17 @@ def check(owner: Any, good: Any, words: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Normal(Distribution):
-    """Independent normal numbers; `mean` and `std` are numbers or arrays that broadcast.
+    """Independent normal numbers.
 
+    Parameters
+    ----------
+    mean : array_like, optional
+        Mean, 0 by default.
+    std : array_like, optional
+        Standard deviation, 1 by default. It broadcasts against `mean`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Normal(10.0, 2.0).draw(np.array([0.5]))
     np.float64(10.0)
@@ -109,11 +142,23 @@ class Normal(Distribution):
         check(self, self.std >= 0, "std must not be negative")
 
     def quantile(self, p: Any) -> Any:
-        """Return mean + std z(p)."""
+        """Return mean + std z(p), with the quantile z of the standard normal distribution.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         return self.mean + self.std * normal_quantile(p)
 
     def cdf(self, x: Any) -> Any:
-        """Return the share below `x`."""
+        """Return the fraction below a value.
+
+        Parameters
+        ----------
+        x : array_like
+            Values.
+        """
         from scipy.special import ndtr
 
         with np.errstate(divide="ignore"):
@@ -122,8 +167,17 @@ class Normal(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Uniform(Distribution):
-    """Independent numbers spread evenly over [low, high]; both may be arrays.
+    """Independent numbers, uniform over an interval.
 
+    Parameters
+    ----------
+    low : array_like, optional
+        Lower limit, 0 by default.
+    high : array_like, optional
+        Upper limit, 1 by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Uniform(2.0, 4.0).draw(np.array([0.25]))
     np.float64(2.5)
@@ -137,20 +191,41 @@ class Uniform(Distribution):
         check(self, self.low <= self.high, "low must not exceed high")
 
     def quantile(self, p: Any) -> Any:
-        """Return low + (high - low) p."""
+        """Return low + (high - low) p.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         return self.low + (self.high - self.low) * p
 
     def cdf(self, x: Any) -> Any:
-        """Return the share below `x`."""
+        """Return the fraction below a value.
+
+        Parameters
+        ----------
+        x : array_like
+            Values.
+        """
         return np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LogNormal(Distribution):
-    """Numbers whose logarithm is normal with `mean` and `sigma`, as in NumPy.
+    """Numbers whose logarithm is normally distributed, as in NumPy.
 
-    The median is exp(mean); for small sigma it is the relative spread.
+    The median is exp(mean). If `sigma` is small, it is the relative standard deviation.
 
+    Parameters
+    ----------
+    mean : array_like, optional
+        Mean of the logarithm, 0 by default.
+    sigma : array_like, optional
+        Standard deviation of the logarithm, 1 by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> LogNormal(np.log(10.0), 0.1).draw(np.array([0.5])).round(12)
     np.float64(10.0)
@@ -164,19 +239,42 @@ class LogNormal(Distribution):
         check(self, self.sigma >= 0, "sigma must not be negative")
 
     def quantile(self, p: Any) -> Any:
-        """Return exp(mean + sigma z(p))."""
+        """Return exp(mean + sigma z(p)), with the quantile z of the standard normal distribution.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         return np.exp(self.mean + self.sigma * normal_quantile(p))
 
     def cdf(self, x: Any) -> Any:
-        """Return the share below `x`."""
+        """Return the fraction below a value.
+
+        Parameters
+        ----------
+        x : array_like
+            Values.
+        """
         with np.errstate(divide="ignore"):
             return Normal(self.mean, self.sigma).cdf(np.log(np.maximum(x, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Truncated(Distribution):
-    """Another distribution, of independent numbers, kept between `low` and `high`.
+    """A distribution of independent numbers, restricted to an interval.
 
+    Parameters
+    ----------
+    base : Distribution
+        The distribution to restrict. It needs `quantile` and `cdf`.
+    low : array_like, optional
+        Smallest value, -inf by default.
+    high : array_like, optional
+        Largest value, inf by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Truncated(Normal(), -1.0, 1.0).draw(np.array([0.999999])).round(4)
     np.float64(1.0)
@@ -200,15 +298,30 @@ class Truncated(Distribution):
         object.__setattr__(self, "shape", np.broadcast_shapes(self.base.shape, np.shape(below)))
 
     def quantile(self, p: Any) -> Any:
-        """Return the base's quantile of the share below `low` and p of what lies between."""
+        """Return the value at a fraction of the part that lies between the limits.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         value = self.base.quantile(self.below + self.between * p)  # type: ignore[attr-defined]
         return np.minimum(np.maximum(value, self.low), self.high)
 
 
 @dataclass(frozen=True, eq=False)
 class Integers(Distribution):
-    """Whole numbers from `low` up to, not including, `high`, all equally likely.
+    """Whole numbers, all equally likely.
 
+    Parameters
+    ----------
+    low : int
+        Smallest number.
+    high : int
+        Upper limit, which is itself not drawn.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> int(Integers(1, 7).draw(np.array([0.99])))
     6
@@ -222,15 +335,30 @@ class Integers(Distribution):
         check(self, self.high - self.low <= 2**52, "at most 2^52 different numbers are possible")
 
     def quantile(self, p: Any) -> Any:
-        """Return the whole number at share p."""
+        """Return the whole number at a fraction.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         steps = np.floor(p * float(self.high - self.low))
         return self.low + np.minimum(steps, self.high - self.low - 1.0).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice(Distribution):
-    """One of the `values` (k, ...), with probabilities `p` (k,) or equally likely.
+    """One value out of a list.
 
+    Parameters
+    ----------
+    values : array_like (k, ...)
+        What to choose from, along the first axis.
+    p : array_like (k,), optional
+        Probabilities. By default all values are equally likely.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Choice([1.0, 2.0, 4.0], p=[0.5, 0.25, 0.25]).draw(np.array([0.6]))
     np.float64(2.0)
@@ -250,17 +378,31 @@ class Choice(Distribution):
         object.__setattr__(self, "p", p / p.sum())
 
     def draw(self, u: Any) -> Any:
-        """Return the value whose share of (0, 1) holds `u`."""
+        """Return the value that a uniform number selects.
+
+        Parameters
+        ----------
+        u : array (uniforms,)
+            Uniform random numbers in (0, 1).
+        """
         steps = np.cumsum(self.p)[:-1]
         return array(self.values)[np.sum(u[0] >= steps)]  # which takes traced places
 
 
 @dataclass(frozen=True, eq=False)
 class MultivariateNormal(Distribution):
-    """Correlated normal numbers with `mean` (n,) and covariance `cov` (n, n).
+    """Correlated normal numbers.
 
-    A covariance may be singular: what it does not span stays at the mean.
+    Parameters
+    ----------
+    mean : array_like (n,)
+        Mean.
+    cov : array_like (n, n)
+        Covariance, symmetric and positive semidefinite. In directions in which it is singular the
+        value stays at the mean.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> MultivariateNormal([1.0, 2.0], np.eye(2)).draw(np.array([0.5, 0.5]))
     array([1., 2.])
@@ -283,18 +425,34 @@ class MultivariateNormal(Distribution):
         object.__setattr__(self, "root", root)
 
     def quantile(self, p: Any) -> Any:
-        """Return mean + cov^(1/2) z(p)."""
+        """Return mean + cov^(1/2) z(p), with the quantile z of the standard normal distribution.
+
+        Parameters
+        ----------
+        p : array
+            Fractions in (0, 1), with the shape of the distribution.
+        """
         return self.mean + self.root @ normal_quantile(p)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)
 class RandomAttitude(Distribution):
-    """Attitudes spread evenly over all rotations, or turned a little from a given one.
+    """Random attitudes: uniform over all rotations, or close to a given attitude.
 
-    `kind` is the class, such as `Quaternion`; without it the value is a quaternion array (4,),
-    scalar first. With `around`, an attitude, the turn from it is a rotation vector in body axes
-    with normal components of `std` (rad).
+    Parameters
+    ----------
+    kind : type, optional
+        Class of the attitude, such as `Quaternion`. By default the value is a quaternion array
+        (4,), scalar first.
+    around : attitude, optional
+        Attitude that the value is a small rotation away from. By default all rotations are equally
+        likely.
+    std : array_like, optional
+        Standard deviation in rad of the components, in body axes, of the rotation vector from
+        `around`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> float(np.linalg.norm(RandomAttitude().draw(np.array([0.1, 0.2, 0.3]))).round(12))
     1.0
@@ -313,7 +471,13 @@ class RandomAttitude(Distribution):
             numbers(self, std=self.std)
 
     def draw(self, u: Any) -> Any:
-        """Return an attitude (or a quaternion array) for three uniform numbers."""
+        """Return an attitude, or a quaternion array, for three uniform random numbers.
+
+        Parameters
+        ----------
+        u : array (3,)
+            Uniform random numbers in (0, 1).
+        """
         if self.around is not None:
             turn = self.std * normal_quantile(u)
             return self.around.mul(type(self.around).from_rotvec(turn))
@@ -335,11 +499,23 @@ class RunKey(Distribution):
     """
 
     def source(self, keys: np.ndarray) -> np.ndarray:
-        """Return the keys."""
+        """Return the keys themselves.
+
+        Parameters
+        ----------
+        keys : array (n, 2)
+            Random keys of the runs.
+        """
         return keys
 
     def draw(self, u: Any) -> Any:
-        """Return the key of a run."""
+        """Return the key of a run.
+
+        Parameters
+        ----------
+        u : array (2,)
+            Key of the run.
+        """
         return u
 
 

@@ -54,25 +54,51 @@ def monte_carlo(
     progress: bool | Callable[[int, int], None] = False,
     backend: str | None = None,
 ) -> Campaign:
-    """Run ``model(params) -> results`` for `n` parameter trees drawn from `distributions`.
+    """Run ``model(params)`` for parameters that are drawn from distributions.
 
-    `distributions` is a tree like the model's parameters, with a `Normal`, `Uniform`, ... where
-    a value varies; everything else passes through. Run i has the same parameters and results for
-    any n, chunk, executor and number of threads. The model is recorded once and runs natively for
-    a chunk of runs at a time (default: as many as suit the backend); with ``vectorize=False`` it
-    is called as plain Python instead. ``backend`` is that of :func:`compile`: on a device such as
-    "cuda" the parameters are drawn there too, the same numbers.
+    Run number i has the same parameters and the same results for any `n`, `chunk`, `executor` and
+    number of threads. Runs that fail are kept, with nan as results: runs with nan in a result, and
+    runs in which a plain Python model raises ArithmeticError, LinAlgError or SimulationError.
+    Ctrl-C returns the runs completed up to then.
 
-    With a `folder` each chunk is on disk as soon as it is done. The same call on the same folder
-    goes on after an interruption, or with a larger n, and refuses to if seed, distributions or
-    model have changed. `executor` is any `concurrent.futures.Executor` or a Dask client, whose
-    workers may have a device each.
-    `progress` shows a bar, or is called with (runs done, n). Ctrl-C returns what is there.
+    Parameters
+    ----------
+    model : callable
+        Function of one tree of parameters, which returns a tree of results. Plain NumPy.
+    distributions : tree
+        A tree like the parameters of the model, with a `Normal`, `Uniform`, ... where a value
+        varies. Everything else is passed on as it is.
+    n : int
+        Number of runs.
+    seed : int, optional
+        Seed of the random numbers, 0 by default.
+    folder : path, optional
+        Folder in which each chunk is stored as soon as it is done. The same call with the same
+        folder continues after an interruption, or with a larger `n`. It raises an error if the
+        seed, the distributions or the model have changed.
+    chunk : int, optional
+        Number of runs that are computed together. By default as many as suit the backend.
+    executor : Executor, optional
+        A `concurrent.futures.Executor` or a Dask client that runs the chunks. Each worker may have
+        a device of its own.
+    threads : int, optional
+        Number of threads. By default one for each available CPU.
+    vectorize : bool, optional
+        Compile the model and run it natively over a chunk at a time. True by default. With False
+        the model is called as plain Python, run by run.
+    progress : bool or callable, optional
+        True shows a progress bar. A function is called with the number of runs done and `n`.
+    backend : str, optional
+        What runs the model, as in :func:`compile`. On a device such as ``"cuda"`` the parameters
+        are drawn there too, with the same values.
 
-    Runs that fail (nan in a result, or an ArithmeticError, LinAlgError or SimulationError of a
-    model that is plain Python) are kept, with nan as results: the Campaign counts and names them
-    (`failed`, `status`), and its statistics say of how many runs they are.
+    Returns
+    -------
+    Campaign
+        Parameters, results and status of the runs.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.simulate import Normal
     >>> def throw(params):

@@ -98,11 +98,25 @@ def fixed_bytes(leaf: Any) -> bytes:
 
 
 def disperse(nominal: Any, distributions: Mapping[str, Any]) -> Any:
-    """Return a tree of nominal values with distributions at the places named.
+    """Return nominal parameters with distributions in place of some of them.
 
-    The names are those of leaves, as in `tree.paths`: ``"m"``, ``"wing.area"``. Unlike making
-    a new struct, this does not run its checks, which only know numbers.
+    Unlike the constructor of a struct, this does not run the checks of the struct, which know only
+    numbers.
 
+    Parameters
+    ----------
+    nominal : tree
+        Parameters of the model.
+    distributions : mapping
+        Distributions by the name of the leaf, as in `tree.paths`: ``"m"``, ``"wing.area"``.
+
+    Returns
+    -------
+    tree
+        The tree for `monte_carlo`.
+
+    Examples
+    --------
     >>> from archimedes.simulate.campaigns.distributions import Normal
     >>> disperse({"mass": 2.0, "drag": 0.1}, {"mass": Normal(2.0, 0.1)})["drag"]
     0.1

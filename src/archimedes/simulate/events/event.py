@@ -32,18 +32,31 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens where ``fn(t, x, *args)`` crosses zero or, a truth value, changes.
+    """Something that happens when a function of the state crosses zero.
 
-    ``direction``: +1 only from negative to positive (False to True), -1 only the other way, 0 both.
-    ``terminal``: the simulation ends there. ``reset(t, x, *args) -> x`` gives the state with which
-    it goes on. Several events at the same time all fire, in the order of the list, each reset
-    seeing the state that the one before left. A function that touches zero without crossing it
-    does not fire.
+    Several events at the same time all fire, in the order of the list, and each reset sees the
+    state that the one before left. A function that touches zero without crossing it does not fire.
 
-    Steps are searched for crossings, however fast ``fn`` is compared with the state: by samples
-    that lie as close as ``fn`` is curved, and never further apart than a hundredth of the time span
-    or ``max_step``. A crossing and the one back that are further apart than that are always found.
+    Crossings are searched for within the steps, however fast `fn` varies compared with the state.
+    The samples lie as close as the curvature of `fn` requires, and never further apart than a
+    hundredth of the time span or `max_step`. A crossing and the next one back are always found if
+    they are further apart than that.
 
+    Parameters
+    ----------
+    fn : callable
+        Function ``fn(t, x, *args)``. It returns a number, which crosses zero, or a bool, which
+        changes.
+    direction : {-1, 0, 1}, optional
+        1: only crossings from negative to positive (False to True). -1: only the other way. 0, the
+        default: both.
+    terminal : bool, optional
+        End the simulation at the event. False by default.
+    reset : callable, optional
+        Function ``reset(t, x, *args)`` that returns the state with which the simulation goes on.
+
+    Examples
+    --------
     >>> floor = Event(lambda t, x: x[0], direction=-1, reset=lambda t, x: x * np.array([1.0, -0.8]))
     >>> floor.terminal
     False

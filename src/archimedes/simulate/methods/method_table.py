@@ -55,21 +55,51 @@ def rms_norm(error: Any, scale: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A one-step method.
+    """An integration method that advances the state by one step at a time.
 
-    ``order`` of the solution; ``error_order``: the order of the error estimate, which the step
-    control uses as exponent 1/(error_order + 1); None for methods of fixed step only.
+    Parameters
+    ----------
+    name : str
+        Name, the key in `METHODS`.
+    order : int
+        Order of the solution.
+    error_order : int or None
+        Order of the error estimate. The step size control uses 1/(error_order + 1) as its exponent.
+        None for methods of fixed step size only.
+    dense_order : int
+        Order of the interpolant.
+    dense_degree : int
+        Degree of the interpolant, a polynomial in theta, the fraction of the step.
+    start : callable
+        ``start(f, t, x)`` returns what the first step needs, and the first step after every
+        discontinuity: any tree of arrays, such as f(t, x) if the last stage of a step is the first
+        of the next.
+    step : callable
+        ``step(f, t, x, h, memory)`` returns a `Step`. An iterative method gets a sixth argument
+        ``scale`` (n,) if the step size is controlled: the local error that is allowed.
+    dense : callable
+        ``dense(f, t, x, h, step)`` returns the coefficients c (degree, n) of the interpolant ``x(t
+        + theta h) = x + sum_k theta^k c[k-1]``. It may evaluate f, since it is called only for
+        steps that contain outputs.
+    norm : callable, optional
+        ``norm(error, scale)`` measures the error. A step is accepted if the result is at most 1. By
+        default the root mean square.
+    stiff : bool, optional
+        Whether the method suits stiff systems. Messages that suggest another method use it.
+    iterative : bool, optional
+        Whether `step` takes ``scale``, to know when its iteration has converged.
+    stability : float, optional
+        Extent of the stability region of an explicit method along the negative real axis.
+    counts : callable, optional
+        Function of the memory that returns counts for the statistics of a solution.
+    drive : callable, optional
+        Loop of a solver that has its own: (kernels, setup, x0, args, times, max_steps, monitor) to
+        `driver.Result`, with every step if times is None.
+    most_steps : int, optional
+        Default of `max_steps`. None means the common default.
 
-    ``start(f, t, x) -> memory``: what a first step needs (after every discontinuity too): any
-    tree of arrays, such as f(t, x) where the last stage of a step is the first of the next.
-    ``step(f, t, x, h, memory) -> Step``; ``iterative`` methods, whose stages are found by an
-    iteration, get a sixth argument ``scale`` where the step is under control: the local error
-    that it may have, (n,).
-    ``dense(f, t, x, h, step) -> (degree, n)``: coefficients c of the interpolant
-    x(t + theta h) = x + sum over k of theta^k c[k-1], of order ``dense_order``; may evaluate f
-    (it is called for steps that contain outputs only).
-    ``norm(error, scale) -> scalar`` measures the error; a step is accepted where it is <= 1.
-
+    Examples
+    --------
     >>> from archimedes.simulate import METHODS, solve_ode
     >>> _ = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0, method="tsit5")
     >>> METHODS["tsit5"].order, METHODS["tsit5"].error_order

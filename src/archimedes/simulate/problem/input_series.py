@@ -17,13 +17,22 @@ METHODS = ("linear", "zoh")
 
 
 class InputSeries:
-    """A function of time given by samples: ``series(t)`` is the value at t.
+    """A function of time that interpolates samples: ``series(t)`` is the value at t.
 
-    ``t`` (m,) increases; every leaf of ``u`` (an array or a tree) has m values along its first
-    axis. ``method`` is "linear", or "zoh" (zero-order hold: each value until the next sample).
-    Before the first and after the last sample the value there is held. Given to ``solve_ode`` as
-    ``inputs``, the solver stops at the samples, so that jumps and kinks cost no accuracy.
+    Before the first and after the last sample the value there is held. Given to `solve_ode` as
+    `inputs`, it makes the solver stop at the samples, so that jumps and kinks cost no accuracy.
 
+    Parameters
+    ----------
+    t : array_like (m,)
+        Times of the samples, increasing.
+    u : array or tree
+        Values, with m samples along the first axis of every leaf.
+    method : {"linear", "zoh"}, optional
+        Linear interpolation, or zero-order hold: each value until the next sample.
+
+    Examples
+    --------
     >>> series = InputSeries([0.0, 1.0, 3.0], [0.0, 2.0, 4.0])
     >>> float(series(2.0)), float(InputSeries(series.t, series.u, method="zoh")(2.0))
     (3.0, 2.0)

@@ -35,18 +35,33 @@ COARSE = 0.25
 
 @dataclass(frozen=True)
 class Sampled:
-    """A part that acts every ``dt`` seconds (from ``offset`` on), or at given ``times``.
+    """A part of a model that acts at sampling times, such as a digital controller.
 
-    ``update(t, x, u, *args) -> u`` returns its new memory; ``init`` is the first one, and fixes
-    structure and shapes. ``u`` is the memory of this part or, where ``sampled`` is a list, the
-    tuple of all; parts that are due together act in the order of the list, each seeing what those
-    before it left. A part that is due at the start acts there.
+    It has a memory, which changes only when it acts. Parts that are due at the same time act in the
+    order of the list, and each sees what those before it left. A part that is due at the start acts
+    there.
 
-    With a ``key`` (`arc.random`) the update is ``update(t, x, u, *args, key=...)`` and is given a
-    key of its own at each sample, which depends on ``key``, the part's place in the list and the
-    number of the sample alone. A key that differs between runs belongs into ``args``: ``key`` may
-    be a function that takes it from there, ``key=lambda *args: args[0].key``.
+    Parameters
+    ----------
+    update : callable
+        Function ``update(t, x, u, *args)`` that returns the new memory. ``u`` is the memory of this
+        part or, if `sampled` of the solver is a list, the tuple of all memories.
+    init : tree
+        Memory at the start. It fixes structure and shapes.
+    dt : float, optional
+        Sampling period. Give either `dt` or `times`.
+    offset : float, optional
+        Time of the first sample with `dt`, 0 by default.
+    times : array_like (m,), optional
+        Sampling times, increasing.
+    key : key or callable, optional
+        Key of `arc.random`. The update is then called with a keyword argument ``key``, a new key at
+        each sample, which depends only on this key, on the position of the part in the list and on
+        the number of the sample. If it differs between runs, pass it in `args` and give a function
+        that takes it from there: ``key=lambda *args: args[0].key``.
 
+    Examples
+    --------
     >>> hold = Sampled(lambda t, x, u: -2.0 * x[0], init=0.0, dt=0.1)
     >>> hold.dt
     0.1
@@ -81,7 +96,13 @@ class Sampled:
         return fingerprint(self.update), self.dt, self.offset, times, key
 
     def following(self, t: Any) -> Any:
-        """Return the first sample time after t (inf: none)."""
+        """Return the first sampling time after a time, or inf if there is none.
+
+        Parameters
+        ----------
+        t : float
+            Time.
+        """
         if self.dt is not None:
             count = np.floor((t - self.offset) / self.dt + self._slack(t)) + 1.0
             return self.offset + np.maximum(count, 0.0) * self.dt
@@ -96,7 +117,13 @@ class Sampled:
         return SAME + rounding(t, self.offset) / self.dt
 
     def due(self, t: Any) -> Any:
-        """Tell whether t is a sample time, to within rounding."""
+        """Return whether a time is a sampling time, to within rounding.
+
+        Parameters
+        ----------
+        t : float
+            Time.
+        """
         if self.dt is not None:
             count = (t - self.offset) / self.dt
             nearest = np.round(count)
@@ -105,7 +132,13 @@ class Sampled:
         return look_up(times, self.index(t)) == t
 
     def index(self, t: Any) -> Any:
-        """Return the number of the sample at time t, from 0 on."""
+        """Return the number of the sample at a time, counted from 0.
+
+        Parameters
+        ----------
+        t : float
+            Time.
+        """
         if self.dt is not None:
             return np.round((t - self.offset) / self.dt).astype(np.int64)
         times = np.asarray(self.times, dtype=np.float64)
@@ -113,7 +146,21 @@ class Sampled:
         return Axis(grid, "times", data=True).interval(t)
 
     def act(self, place: int, t: Any, x: Any, u: Any, args: tuple[Any, ...]) -> Any:
-        """Return the new memory of the part at a place of the list."""
+        """Return the new memory of the part.
+
+        Parameters
+        ----------
+        place : int
+            Position of the part in the list.
+        t : float
+            Time.
+        x : tree
+            State.
+        u : tree
+            Memory of the part, or the tuple of all memories.
+        args : tuple
+            Further arguments of the update.
+        """
         if self.key is None:
             return self.update(t, x, u, *args)
         key = self.key(*args) if callable(self.key) else self.key

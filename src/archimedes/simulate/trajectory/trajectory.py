@@ -17,15 +17,34 @@ __all__ = ["Trajectory", "assembled"]
 class Trajectory:
     """States over time, with what the solver says about them.
 
-    `t` is (m,) or, for a batch of simulations, (N, m); every leaf of `x` (and of the inputs `u`
-    and outputs `y`, where given) has these axes in front. An instance of a batch that ended early
-    is filled up with nan times, which disappear when it is taken out. `status` is negative where
-    the solve failed, as in SciPy, and says so in words in `message`; a batch has one status each.
+    The index goes over the axes of `t`: ``traj[10:20]`` is a Trajectory, ``traj[-1]`` is the last
+    state, and ``traj[3]`` of a batch is its fourth trajectory. ``traj["pos[0]"]`` is a column.
+    ``traj(t)`` is the state at any time, if the solver kept its interpolants.
 
-    The index goes over the axes of `t`: ``traj[10:20]`` is a Trajectory, ``traj[-1]`` the last
-    state, ``traj[3]`` of a batch its fourth trajectory. ``traj["pos[0]"]`` is a column and
-    ``traj(t)`` the state at any time, where the solver kept its dense output.
+    Parameters
+    ----------
+    t : array (m,) or (N, m)
+        Times; one row for each simulation of a batch. A simulation that ended early is filled up
+        with nan, which disappears when the simulation is taken out of the batch.
+    x : array or tree
+        States. Every leaf has the axes of `t` in front.
+    u : array or tree, optional
+        Inputs, with the same leading axes.
+    y : array or tree, optional
+        Outputs, with the same leading axes.
+    status : int or array (N,), optional
+        0 or 1 if the solution succeeded, negative if it failed, as in SciPy. See `SolveInfo`.
+    message : str, optional
+        The status in words.
+    stats : mapping, optional
+        Counts of steps, evaluations and rejections.
+    dense : callable, optional
+        The interpolants.
+    events : optional
+        What happened at events: times and states, for each event.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.linspace(0.0, 1.0, 5)
     >>> traj = Trajectory(t, {"pos": t**2, "vel": 2 * t})
@@ -124,9 +143,14 @@ class Trajectory:
         return made._trimmed() if made.t.ndim == 1 and self.t.ndim > 1 else made
 
     def between(self, start: float, stop: float) -> Trajectory:
-        """Return the samples with ``start <= t <= stop``, in time's own direction or against it.
+        """Return the samples with ``start <= t <= stop``, whichever way time runs.
 
-        A batch keeps the samples at which any instance is inside.
+        A batch keeps the samples at which any of its simulations is inside.
+
+        Parameters
+        ----------
+        start, stop : float
+            Limits of time.
         """
         low, high = min(start, stop), max(start, stop)
         inside = (self.t >= low) & (self.t <= high)
@@ -196,16 +220,29 @@ class Trajectory:
         return exports.to_xarray(self)
 
     def to_csv(self, target: Any = None, *, units: bool = False) -> str | None:
-        """Write a line per sample to a path or open file; without one, return the text.
+        """Write a line for each sample. The numbers can be read back exactly.
 
-        With `units` the header says them, as in ``pos[0] (m)``. Numbers read back exactly.
+        Parameters
+        ----------
+        target : path or file, optional
+            Where to write. Without it the text is returned.
+        units : bool, optional
+            Name the units in the header, as in ``pos[0] (m)``.
         """
         from archimedes.simulate.trajectory import exports
 
         return exports.to_csv(self, target, units)
 
     def to_npz(self, target: Any, *, compressed: bool = False) -> None:
-        """Write everything but the dense output to a NumPy archive, without pickles."""
+        """Write everything but the interpolants to a NumPy archive, without pickles.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        compressed : bool, optional
+            Compress the archive. False by default.
+        """
         from archimedes.simulate.trajectory import exports
 
         exports.to_npz(self, target, compressed)
@@ -214,10 +251,17 @@ class Trajectory:
     def from_pandas(
         cls, frame: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
-        """Make a trajectory of a DataFrame with the time as its index, or in a column ``t``.
+        """Make a trajectory from a DataFrame.
 
-        `like` is a state (not over time) whose structure the result gets, `u_like` and `y_like`
-        the same for inputs and outputs. Without them named parts come as nested dicts.
+        Parameters
+        ----------
+        frame : DataFrame
+            Table with the time as its index, or in a column ``t``.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default named parts become
+            nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
         """
         from archimedes.simulate.trajectory import reading
 
@@ -227,7 +271,18 @@ class Trajectory:
     def from_xarray(
         cls, dataset: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
-        """Make a trajectory of a Dataset as `to_xarray` returns it; `like` as in `from_pandas`."""
+        """Make a trajectory from a Dataset.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            What `to_xarray` returned.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default named parts become
+            nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
         from archimedes.simulate.trajectory import reading
 
         return cls(**reading.read_xarray(dataset, x=like, u=u_like, y=y_like))
@@ -236,7 +291,18 @@ class Trajectory:
     def from_csv(
         cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
-        """Read a table with a header line and a column ``t``; `like` as in `from_pandas`."""
+        """Read a trajectory from a table.
+
+        Parameters
+        ----------
+        source : path or file
+            Table with a header line and a column ``t``.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default named parts become
+            nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
         from archimedes.simulate.trajectory import reading
 
         return cls(**reading.read_csv(source, x=like, u=u_like, y=y_like))
@@ -245,7 +311,18 @@ class Trajectory:
     def from_npz(
         cls, source: Any, *, like: Any = None, u_like: Any = None, y_like: Any = None
     ) -> Self:
-        """Read an archive of `to_npz`; `like` as in `from_pandas`."""
+        """Read a trajectory from a NumPy archive.
+
+        Parameters
+        ----------
+        source : path or file
+            What `to_npz` wrote.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default named parts become
+            nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
         from archimedes.simulate.trajectory import reading
 
         return cls(**reading.read_npz(source, x=like, u=u_like, y=y_like))
