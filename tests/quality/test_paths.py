@@ -1,0 +1,73 @@
+"""Every file, folder, module and link that the pages at the root name is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "archimedes"
+PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
+#: Endings of files that pages name without a folder.
+ENDINGS = (".py", ".pyi", ".md", ".toml", ".yaml", ".json")
+#: What commands write, and names that stand for any.
+NOT_KEPT = re.compile(r"(build|dist|archimedes_demo)/?.*|.*\bNAME\b.*")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", ".ci")
+
+
+def paths_in(text: str) -> set[str]:
+    """Return what a page names as a path: in code, or in prose from a folder of the root on.
+
+    >>> sorted(paths_in("see `graph/ops.py`, `np.sum` and docs/ulp.md"))
+    ['docs/ulp.md', 'graph/ops.py']
+    """
+    words = [word for code in re.findall(r"`([^`\n]+)`", text) for word in code.split()]
+    code = {w for w in words if re.fullmatch(r"\.?\w[\w.-]*(/[\w.*-]+)*/?", w)}
+    folders = "|".join(map(re.escape, FOLDERS))
+    prose = set(re.findall(rf"(?<![\w/.-])(?:{folders})/[\w./-]*\w", text))
+    # Decisions are cited by their number.
+    return {
+        f"{path}-*.md" if re.fullmatch(r"docs/decisions/\d+", path) else path
+        for path in {w for w in code if "/" in w or w.endswith(ENDINGS)} | prose
+        if not NOT_KEPT.fullmatch(path)
+    }
+
+
+def is_there(path: str, anywhere: bool) -> bool:
+    """Return whether a path exists in the root or the package, or in any folder below them."""
+    pattern = path.rstrip("/")
+    above = (ROOT, PACKAGE)
+    if any(any(folder.glob(pattern)) for folder in above):
+        return True
+    folders = [PACKAGE, *(ROOT / name for name in FOLDERS)]
+    return anywhere and any(any(folder.rglob(pattern)) for folder in folders)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_exist(page):
+    """Sections of the map are about a folder: there a path may begin in it."""
+    named = paths_in((ROOT / page).read_text("utf-8"))
+    assert sorted(p for p in named if not is_there(p, page == "ARCHITECTURE.md")) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_exist(page):
+    links = re.findall(r"\]\(([^)#\s]+)", (ROOT / page).read_text("utf-8"))
+    here = (ROOT / page).parent
+    assert [k for k in links if "://" not in k and not (here / k).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_exist(page):
+    modules = re.findall(r"python3? -m ([\w.]+)", (ROOT / page).read_text("utf-8"))
+    assert [m for m in modules if importlib.util.find_spec(m) is None] == []
+
+
+def test_a_path_that_is_gone_is_found():
+    assert paths_in("a row in `symbolic/ufuncs.py` or `np.einsum`") == {"symbolic/ufuncs.py"}
+    assert not is_there("symbolic/ufuncs.py", anywhere=True)
+    assert not is_there("core/ufuncs.py", anywhere=False)
+    assert is_there("core/ufuncs.py", anywhere=True)
