@@ -18,6 +18,7 @@ COMMANDS = {
         "import sys; sys.path.insert(0, 'src');"
         "from importlinter.cli import lint_imports; sys.exit(lint_imports())",
     ],
+    "shellcheck": ["shellcheck", *sorted(str(p) for p in (ROOT / ".ci").iterdir())],
 }
 
 
