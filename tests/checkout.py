@@ -5,16 +5,25 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-__all__ = ["ROOT", "untracked_files"]
+__all__ = ["ROOT", "tracked_files", "untracked_files"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def untracked_files(root: Path = ROOT) -> frozenset[str]:
     """Return the files that are neither tracked nor ignored; none where there is no checkout."""
-    command = ["git", "ls-files", "--others", "--exclude-standard"]
     try:
-        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+        return frozenset(_list(root, "--others", "--exclude-standard"))
     except (OSError, subprocess.CalledProcessError):
         return frozenset()
-    return frozenset(listed.stdout.splitlines())
+
+
+def tracked_files(root: Path = ROOT) -> list[str]:
+    """Return the files that git keeps, as paths from the root."""
+    return _list(root, "--cached")
+
+
+def _list(root: Path, *options: str) -> list[str]:
+    command = ["git", "ls-files", *options]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
