@@ -13,6 +13,8 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
+# Words in the types of parameters, such as "array", are names of several things.
+suppress_warnings = ["ref.python"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "code"
 highlight_language = "text"
