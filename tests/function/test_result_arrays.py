@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.python_entry.common_code import common_code
+from archimedes.backends.llvm.python_api.support import supported
+from archimedes.backends.llvm.runtime.common_code import common_code
 from archimedes.backends.llvm.runtime.machine import Target
-from archimedes.backends.python_api import supported
 from archimedes.function.execution import tiers
 
 SHAPES = [(1,), (7,), (0,), (7, 7), (1, 5), (0, 3), (3, 0, 2), (2, 3, 4), (1, 1, 1, 1), (40, 40)]

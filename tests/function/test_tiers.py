@@ -6,7 +6,7 @@ import pytest
 import archimedes as arc
 from archimedes.backends.interpreter_backend import InterpretedProgram
 from archimedes.backends.llvm.backend import NativeProgram
-from archimedes.backends.python_api import supported
+from archimedes.backends.llvm.python_api.support import supported
 from archimedes.function.execution import tiers
 
 pytestmark = pytest.mark.skipif(not supported(), reason="no direct entries")

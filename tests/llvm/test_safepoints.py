@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import archimedes as arc
 from archimedes.backends import interrupts
+from archimedes.backends.llvm.runtime.hosting import HostCall, Hosting
+from archimedes.backends.llvm.runtime.machine import C_LIBRARY, NativeCode, host_target
 from archimedes.backends.lowering.safepoints import BUDGET, safepoint_of
+from archimedes.graph.dtypes import F64
 from tests.interrupting import handled_by, interrupted
 
 #: Rounds of loops that take some ten seconds, and few of them.
@@ -172,3 +178,37 @@ def test_only_loops_that_may_take_long_have_safepoints():
     assert body_of(100) is None
     safepoint = body_of(BUDGET)
     assert safepoint is not None and 1 < safepoint.steps * safepoint.work <= BUDGET
+
+
+#: A kernel that gets Ctrl-C right before it calls Python.
+INTERRUPTED = """
+declare i32 @raise(i32)
+declare void @arc_host(i64, ptr, ptr)
+define i32 @arc_interrupted(ptr %slots, i32 %signal) {
+  %to = getelementptr i8, ptr %slots, i64 8
+  %sent = call i32 @raise(i32 %signal)
+  call void @arc_host(i64 0, ptr %slots, ptr %to)
+  ret i32 0
+}
+"""
+
+
+@pytest.mark.parametrize("number", [0, signal.SIGINT])
+def test_ctrl_c_just_before_python_is_called_is_no_result(number, monkeypatch):
+    """The handler raises before the callback has begun, which ctypes only reports."""
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append(report.exc_type))
+    region = SimpleNamespace(dtypes=[F64], function=lambda values: [2.0 * values[0]])
+    hosting = Hosting([HostCall(region, [F64])])
+    imports = {"arc_host": hosting.address}
+    imports["raise"] = ctypes.cast(getattr(C_LIBRARY, "raise"), ctypes.c_void_p).value
+    code = NativeCode(host_target(None).compile(INTERRUPTED), "arc_interrupted", imports)
+    slots = np.array([3.0, 0.0, 0.0])
+    with handled_by():
+        code.function(ctypes.c_void_p, ctypes.c_int)(slots.ctypes.data, number)
+    done = slots.view(np.int64)[2]
+    assert (slots[1], done) == ((0.0, 0) if number else (6.0, 1))
+    assert reported == ([KeyboardInterrupt] if number else [])
+    if number:
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.raise_kept()

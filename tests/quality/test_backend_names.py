@@ -20,7 +20,6 @@ COMMON = {
     "entry_forms",
     "interrupts",
     "protocol",
-    "python_api",
     "registry",
     "work",
 }

@@ -41,8 +41,11 @@ def keep(error: BaseException) -> None:
 
 
 def raise_kept() -> NoReturn:
-    """Raise what was kept for this thread."""
-    raise KEPT.pop(threading.get_ident())
+    """Raise what was kept for this thread.
+
+    Nothing was where a signal handler raised before Python could keep it: ctypes has reported that.
+    """
+    raise KEPT.pop(threading.get_ident(), None) or KeyboardInterrupt
 
 
 @contextmanager

@@ -76,12 +76,12 @@ class NativeProgram(Kernel):
 
     def direct_entry(self, request: EntryRequest) -> Callable[..., Any] | None:
         """Return a builtin that CPython calls directly."""
-        from archimedes.backends.python_api import supported
+        from archimedes.backends.llvm.python_api.support import supported
 
         # Callbacks may have effects: a kernel that has them is never run twice to find an error.
         if not supported() or self.kernel.has_host:
             return None
-        from archimedes.backends.llvm.python_entry import entry as calling
+        from archimedes.backends.llvm.python_api import entry as calling
 
         batch = None
         if not request.batch:

@@ -51,8 +51,11 @@ _DEFAULTS = {
 _DTYPES = {kind: np.dtype(kind) for kind in (ctypes.c_double, ctypes.c_int)}
 
 
-def _view(address: int, size: int, kind: Any = ctypes.c_double) -> np.ndarray:
-    return np.frombuffer((kind * size).from_address(address), _DTYPES[kind])
+def _view(numbers: Any, size: int) -> np.ndarray:
+    """Return an array on numbers of IPOPT's, given by a pointer of ctypes."""
+    kind = numbers._type_
+    memory = ctypes.cast(numbers, ctypes.POINTER(kind * size)).contents
+    return np.frombuffer(memory, _DTYPES[kind])
 
 
 class _Calls:
@@ -80,26 +83,26 @@ class _Calls:
 
         return run
 
-    def f(self, n: int, x: int, new: bool, out: Any, _: Any) -> bool:
+    def f(self, n: int, x: Any, new: bool, out: Any, _: Any) -> bool:
         value = self.evaluator.values(_view(x, n))[0]
         out[0] = value
         return isfinite(value)
 
-    def g(self, n: int, x: int, new: bool, m: int, out: int, _: Any) -> bool:
+    def g(self, n: int, x: Any, new: bool, m: int, out: Any, _: Any) -> bool:
         if m:
             values = self.evaluator.values(_view(x, n))[1]
             _view(out, m)[:] = values
             return all_finite(values)
         return True
 
-    def grad_f(self, n: int, x: int, new: bool, out: int, _: Any) -> bool:
+    def grad_f(self, n: int, x: Any, new: bool, out: Any, _: Any) -> bool:
         point = _view(x, n)
         self.at = point.copy()
         gradient = self.evaluator.slopes(point)[0]
         _view(out, n)[:] = gradient
         return all_finite(gradient)
 
-    def jac_g(self, n: int, x: int, new: bool, m: int, k: int, i: int, j: int, out: int, _: Any):
+    def jac_g(self, n: int, x: Any, new: bool, m: int, k: int, i: Any, j: Any, out: Any, _: Any):
         if not out:
             return self._places(k, i, j, self.structure.jac_rows, self.structure.jac_columns)
         entries = self.evaluator.slopes(_view(x, n))[1]
@@ -119,10 +122,10 @@ class _Calls:
             _view(out, k)[:] = entries
         return all_finite(entries)
 
-    def _places(self, k: int, i: int, j: int, rows: np.ndarray, columns: np.ndarray) -> bool:
+    def _places(self, k: int, i: Any, j: Any, rows: np.ndarray, columns: np.ndarray) -> bool:
         if k:
-            _view(i, k, ctypes.c_int)[:] = rows
-            _view(j, k, ctypes.c_int)[:] = columns
+            _view(i, k)[:] = rows
+            _view(j, k)[:] = columns
         return True
 
     def intermediate(self, mode: int, number: int, fun: float, *_: Any) -> bool:

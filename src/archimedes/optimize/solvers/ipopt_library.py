@@ -29,18 +29,21 @@ MISSING = (
 )
 
 
-class Callbacks:
-    """Types of the functions that IPOPT calls; ``Index`` is int, addresses are numbers here."""
+_NUMBERS, _INDICES = POINTER(c_double), POINTER(c_int)
 
-    f = CFUNCTYPE(c_int, c_int, c_void_p, c_bool, POINTER(c_double), c_void_p)
-    grad_f = CFUNCTYPE(c_int, c_int, c_void_p, c_bool, c_void_p, c_void_p)
-    g = CFUNCTYPE(c_int, c_int, c_void_p, c_bool, c_int, c_void_p, c_void_p)
+
+class Callbacks:
+    """Types of the functions that IPOPT calls; ``Index`` is int."""
+
+    f = CFUNCTYPE(c_int, c_int, _NUMBERS, c_bool, _NUMBERS, c_void_p)
+    grad_f = CFUNCTYPE(c_int, c_int, _NUMBERS, c_bool, _NUMBERS, c_void_p)
+    g = CFUNCTYPE(c_int, c_int, _NUMBERS, c_bool, c_int, _NUMBERS, c_void_p)
     jac_g = CFUNCTYPE(
-        *(c_int, c_int, c_void_p, c_bool, c_int, c_int, c_void_p, c_void_p, c_void_p, c_void_p)
+        *(c_int, c_int, _NUMBERS, c_bool, c_int, c_int, _INDICES, _INDICES, _NUMBERS, c_void_p)
     )
     h = CFUNCTYPE(
-        *(c_int, c_int, c_void_p, c_bool, c_double, c_int, c_void_p, c_bool, c_int),
-        *(c_void_p, c_void_p, c_void_p, c_void_p),
+        *(c_int, c_int, _NUMBERS, c_bool, c_double, c_int, _NUMBERS, c_bool, c_int),
+        *(_INDICES, _INDICES, _NUMBERS, c_void_p),
     )
     intermediate = CFUNCTYPE(*(c_int, c_int, c_int), *(c_double,) * 8, *(c_int, c_void_p))
 

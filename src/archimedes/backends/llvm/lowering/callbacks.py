@@ -1,9 +1,10 @@
-"""Calls of Python: ``i32 callback(number, arguments, results)``, one slot of 8 bytes per value."""
+"""Calls of Python (``runtime/hosting.py``): one slot of 8 bytes per value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.lowering.assembler import Function
 from archimedes.backends.llvm.lowering.memory import Pointer
 from archimedes.backends.llvm.runtime.hosting import HostCall
@@ -40,10 +41,14 @@ def call_host(scope: Scope, region: Host, outs: Sequence[int], number: int) -> H
     this, end = f.label(), f.label()
     f.fork(fine, this, end)
     f.start(this)
-    f.module.declare("@arc_host", "i32", "i64, ptr, ptr")
+    f.module.declare("@arc_host", "void", "i64, ptr, ptr")
     at = f.value(f"getelementptr i8, ptr %frame, i64 {arguments}")
     to = f.value(f"getelementptr i8, ptr %frame, i64 {results}")
-    status = f.value(f"call i32 @arc_host(i64 {number}, ptr {at}, ptr {to})")
+    done = f.value(f"getelementptr i8, ptr {to}, i64 {8 * len(region.dtypes)}")
+    f.line(f"store i64 0, ptr {done}, align 8")
+    f.line(f"call void @arc_host(i64 {number}, ptr {at}, ptr {to})")
+    raised = f.value(f"icmp eq i64 {f.value(f'load i64, ptr {done}, align 8')}, 0")
+    status = f.value(f"select i1 {raised}, i32 {RAISED}, i32 0")
     f.line(f"store i32 {status}, ptr %frame, align 4")
     f.jump(end)
     for i in outs:

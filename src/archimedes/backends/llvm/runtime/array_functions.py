@@ -40,7 +40,7 @@ class ArrayFunction:
 
     def bind(self, *first: Any) -> ArrayFunction:
         """Return the function of the other parameters; it holds the arrays of these."""
-        addresses = []
+        addresses: list[Any] = []
         for x, kind in zip(first, self._kinds):
             if kind in _DTYPES and (x.dtype != _DTYPES[kind] or not x.flags.c_contiguous):
                 raise ValueError(

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.backends.interrupts import keep
-from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.regions import Host
 
 __all__ = ["HostCall", "Hosting"]
 
-_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+_SLOTS = ctypes.POINTER(ctypes.c_int64)
+_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, _SLOTS, _SLOTS)
 
 
 class HostCall(NamedTuple):
@@ -28,8 +28,9 @@ class HostCall(NamedTuple):
 class Hosting:
     """The host functions of a kernel behind one C function.
 
-    ``int callback(int64_t number, void *arguments, void *results)`` has one 8-byte slot a value.
-    An exception is kept for the thread it came up in, and the kernel returns ``RAISED``.
+    ``void callback(int64_t number, void *arguments, void *results)`` has one 8-byte slot a value,
+    and writes 1 behind the results when it is done. A kernel that finds 0 there returns ``RAISED``:
+    what was raised is kept for its thread, unless a signal handler raised before ``_run`` began.
     """
 
     def __init__(self, calls: Sequence[HostCall]) -> None:
@@ -39,20 +40,18 @@ class Hosting:
         assert address is not None
         self.address = address
 
-    def _run(self, number: int, arguments: int, results: int) -> int:
+    def _run(self, number: int, arguments: Any, results: Any) -> None:
         try:
             region, dtypes = self.calls[number]
-            values = [_slot(arguments, k, d)[()] for k, d in enumerate(dtypes)]
-            for k, (d, value) in enumerate(zip(region.dtypes, region.function(values))):
-                _slot(results, k, d)[()] = value
+            values = [x[0] for x in _slots(arguments, dtypes)]
+            for slot, value in zip(_slots(results, region.dtypes), region.function(values)):
+                slot[0] = value
+            results[len(region.dtypes)] = 1
         except BaseException as error:
             keep(error)
-            return RAISED
-        return 0
 
 
-def _slot(base: int, k: int, dtype: int) -> np.ndarray:
-    """Return a 0-d array on the slot of a value."""
-    kind = DTYPES[dtype]
-    memory: Any = (ctypes.c_char * kind.itemsize).from_address(base + 8 * k)
-    return np.ndarray((), kind, buffer=memory)
+def _slots(memory: Any, dtypes: Sequence[int]) -> list[np.ndarray]:
+    """Return an array of one value on each of these slots."""
+    words: Any = ctypes.cast(memory, ctypes.POINTER(ctypes.c_int64 * len(dtypes))).contents
+    return [np.frombuffer(words, DTYPES[d], 1, 8 * k) for k, d in enumerate(dtypes)]

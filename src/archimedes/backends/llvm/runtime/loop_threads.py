@@ -18,9 +18,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from archimedes.backends.cpus import cpu_count
+from archimedes.backends.llvm.python_api.functions import address, new_lock
+from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.loop_threads_text import OFFSETS, OWN, SIZE, text
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import C_LIBRARY, NativeCode, host_target
 
 __all__ = ["ADDRESS", "NAME", "forget", "loops_so_far", "paused"]
 
@@ -37,12 +41,18 @@ _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _RUN = ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER)
 _HELP = ctypes.CFUNCTYPE(None, _NUMBER, _POINTER)
 
-_memory = ctypes.create_string_buffer(SIZE + 64)
-ADDRESS: int = -(-ctypes.addressof(_memory) // 64) * 64
+#: The words of the state, on a line of their own.
+_memory = np.zeros(SIZE // 8 + 8, np.int64)
+_state = _memory[-(_memory.ctypes.data // 8) % 8 :][: SIZE // 8]
+ADDRESS: int = _state.ctypes.data
 
 
-def _word(name: str) -> ctypes.c_int64:
-    return ctypes.c_int64.from_address(ADDRESS + OFFSETS[name])
+def _get(name: str) -> int:
+    return int(_state[OFFSETS[name] // 8])
+
+
+def _set(name: str, value: int) -> None:
+    _state[OFFSETS[name] // 8] = value
 
 
 class _Helpers:
@@ -58,26 +68,27 @@ class _Helpers:
         """Have helpers ready; return the native function."""
         with self.lock:
             run, work = _native()
-            if not _word("finished").value:
+            # Threads wait for locks of CPython; without these, loops are done alone.
+            wanted = min(cpu_count() - 1, MOST) if supported() else 0
+            if wanted and not _get("finished"):
                 self._describe()
-            wanted = min(cpu_count() - 1, MOST)
             while self.started < wanted:
-                self.bells[self.started] = _new_lock()
+                self.bells[self.started] = new_lock()
                 given = (self.started, _memory_of_a_helper())
                 helper = threading.Thread(target=work, args=given, name="archimedes", daemon=True)
                 helper.start()
                 self.started += 1
-            _word("helpers").value = wanted
-            _word("run").value = _address(run)
+            _set("helpers", wanted)
+            _set("run", _address(run))
             return run
 
     def _describe(self) -> None:
         """Fill in what native code is to know."""
         for name in ("acquire", "release"):
-            _word(name).value = _address(getattr(ctypes.pythonapi, f"PyThread_{name}_lock"))
-        _word("bells").value = ctypes.addressof(self.bells)
-        _word("rung").value = ctypes.addressof(self.rung)
-        _word("finished").value = _new_lock()
+            _set(name, address(f"PyThread_{name}_lock"))
+        _set("bells", ctypes.addressof(self.bells))
+        _set("rung", ctypes.addressof(self.rung))
+        _set("finished", new_lock())
 
 
 @lru_cache(maxsize=1)
@@ -96,20 +107,9 @@ def _address(function: Any) -> int:
     return ctypes.cast(function, _POINTER).value or 0
 
 
-def _new_lock() -> int:
-    """Return a lock of CPython that is taken."""
-    make, take = ctypes.pythonapi.PyThread_allocate_lock, ctypes.pythonapi.PyThread_acquire_lock
-    make.restype, take.argtypes = _POINTER, (_POINTER, ctypes.c_int)
-    lock = make()
-    if not lock:
-        raise MemoryError("no lock for the threads of loops")
-    take(lock, 1)
-    return lock
-
-
 def _memory_of_a_helper() -> int:
     """Return the address of memory that is never given back, as the helper never ends."""
-    allocate = ctypes.pythonapi.PyMem_RawMalloc
+    allocate = C_LIBRARY.malloc
     allocate.restype, allocate.argtypes = _POINTER, (ctypes.c_size_t,)
     found = allocate(OWN + 64)
     if not found:
@@ -136,19 +136,19 @@ _pausing = threading.Lock()
 
 def loops_so_far() -> int:
     """Return how many loops have had helpers in this process."""
-    return _word("loops").value
+    return _get("loops")
 
 
 def forget() -> None:
     """Count threads anew when the next loop asks for them."""
-    _word("run").value = _address(_callback)
-    _word("helpers").value = 0
+    _set("run", _address(_callback))
+    _set("helpers", 0)
 
 
 def _in_child() -> None:
     """Start from nothing: a forked child does not have its parent's threads."""
     global _helpers, _pausing
-    ctypes.memset(ADDRESS, 0, SIZE)
+    _state[:] = 0
     _helpers, _pausing = _Helpers(), threading.Lock()
     forget()
 
@@ -166,7 +166,7 @@ def paused() -> Iterator[None]:
 def _pause(change: int) -> None:
     with _pausing:
         # A child that was forked meanwhile has begun from nothing.
-        _word("paused").value = max(0, _word("paused").value + change)
+        _set("paused", max(0, _get("paused") + change))
 
 
 forget()

@@ -12,7 +12,7 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["NativeCode", "Target", "host_target"]
+__all__ = ["C_LIBRARY", "NativeCode", "Target", "host_target"]
 
 
 #: LLVM orders runs of loads and stores in quadratic time below this many of them. The default
@@ -169,15 +169,15 @@ def _address(function: Any) -> int:
     return address
 
 
-# The C library of the process, whose fma is exactly rounded, as the standard demands.
-_C_LIBRARY = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-#: What code may call: the allocator of the process, which needs no GIL, and what LLVM calls for an
-#: ``fma`` on a CPU without the instruction.
+#: The C library of the process, whose fma is exactly rounded, as the standard demands.
+C_LIBRARY = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+#: What code may call: the allocator of the process, and what LLVM calls for an ``fma`` on a CPU
+#: without the instruction.
 _IMPORTS = {
-    "arc_malloc": _address(ctypes.pythonapi.PyMem_RawMalloc),
-    "arc_free": _address(ctypes.pythonapi.PyMem_RawFree),
-    "fma": _address(_C_LIBRARY.fma),
-    "fmaf": _address(_C_LIBRARY.fmaf),
+    "arc_malloc": _address(C_LIBRARY.malloc),
+    "arc_free": _address(C_LIBRARY.free),
+    "fma": _address(C_LIBRARY.fma),
+    "fmaf": _address(C_LIBRARY.fmaf),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes.backends.leaves import listed_kinds
 from archimedes.backends.llvm.calling_convention import Leaf
-from archimedes.backends.python_api import supported
+from archimedes.backends.llvm.python_api.support import supported
 from archimedes.errors import GraphError
 from archimedes.graph.dtypes import type_name
 
@@ -37,7 +37,7 @@ def check_leaves(name: str, leaves: Sequence[Leaf], dtypes: Sequence[int]) -> No
 def pointer_reader() -> Callable[[np.ndarray], int]:
     """Return what reads the address of an array's first item."""
     if supported():
-        from archimedes.backends.llvm.python_entry.buffers import make_pointer_reader
+        from archimedes.backends.llvm.python_api.buffers import make_pointer_reader
 
         return make_pointer_reader()
     return lambda array: array.ctypes.data

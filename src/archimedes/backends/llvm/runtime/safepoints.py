@@ -8,14 +8,16 @@ processes have no loop that is so long.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import time
+from collections.abc import Generator
 from typing import Any
 
-from archimedes.backends.interrupts import KEPT, take_turn
+from archimedes.backends.interrupts import keep, take_turn
 from archimedes.backends.llvm.calling_convention import RAISED
-from archimedes.backends.llvm.python_entry.common_code import common_code
-from archimedes.backends.llvm.python_entry.text_lines import address
+from archimedes.backends.llvm.python_api.support import supported
+from archimedes.backends.llvm.runtime.common_code import common_code
 from archimedes.backends.llvm.runtime.machine import NativeCode
 from archimedes.backends.lowering.safepoints import BUDGET
 
@@ -48,26 +50,10 @@ define internal i64 @now() {
   ret i64 %t
 }
 """
-#: A turn: the GIL, a function of Python, and what it raised into a dict, by thread. Nothing here
-#: runs Python between the exception and the dict, where another one could come up.
+#: What a kernel calls. A turn says 0 where something was raised.
 _TEXT = """
-@arc.turn = external global i8
-@arc.kept = external global i8
-declare i32 @PyGILState_Ensure()
-declare void @PyGILState_Release(i32)
-declare ptr @PyObject_CallNoArgs(ptr)
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_NormalizeException(ptr, ptr, ptr)
-declare i32 @PyException_SetTraceback(ptr, ptr)
-declare i64 @PyThread_get_thread_ident()
-declare ptr @PyLong_FromUnsignedLongLong(i64)
-declare i32 @PyDict_SetItem(ptr, ptr, ptr)
-declare void @Py_DecRef(ptr)
 define i32 @arc_look(ptr %budget) nounwind {
 entry:
-  %kind = alloca ptr, align 8
-  %value = alloca ptr, align 8
-  %trace = alloca ptr, align 8
   %last.at = getelementptr i8, ptr %budget, i64 8
   %status.at = getelementptr i8, ptr %budget, i64 16
   %status = load i32, ptr %status.at, align 4
@@ -91,46 +77,36 @@ refill:
   store i64 {budget}, ptr %budget, align 8
   ret i32 0
 turn:
-  %gil = call i32 @PyGILState_Ensure()
-  %result = call ptr @PyObject_CallNoArgs(ptr @arc.turn)
-  %failed = icmp eq ptr %result, null
-  br i1 %failed, label %raised, label %fine
-fine:
-  call void @Py_DecRef(ptr %result)
-  call void @PyGILState_Release(i32 %gil)
+  %fine = call i32 @arc_turn()
+  %failed = icmp eq i32 %fine, 0
+  br i1 %failed, label %raised, label %go.on
+go.on:
   %after = call i64 @now()
   store i64 %after, ptr %last.at, align 8
   br label %refill
 raised:
-  call void @PyErr_Fetch(ptr %kind, ptr %value, ptr %trace)
-  call void @PyErr_NormalizeException(ptr %kind, ptr %value, ptr %trace)
-  %error = load ptr, ptr %value, align 8
-  %way = load ptr, ptr %trace, align 8
-  %no.way = icmp eq ptr %way, null
-  br i1 %no.way, label %file, label %traced
-traced:
-  %set = call i32 @PyException_SetTraceback(ptr %error, ptr %way)
-  call void @Py_DecRef(ptr %way)
-  br label %file
-file:
-  %thread = call i64 @PyThread_get_thread_ident()
-  %name = call ptr @PyLong_FromUnsignedLongLong(i64 %thread)
-  %filed = call i32 @PyDict_SetItem(ptr @arc.kept, ptr %name, ptr %error)
-  call void @Py_DecRef(ptr %name)
-  call void @Py_DecRef(ptr %error)
-  %class = load ptr, ptr %kind, align 8
-  call void @Py_DecRef(ptr %class)
-  call void @PyGILState_Release(i32 %gil)
   store i32 {raised}, ptr %status.at, align 4
   ret i32 {raised}
 }
 """
-_PYTHON = (
-    *("PyGILState_Ensure", "PyGILState_Release", "PyObject_CallNoArgs", "PyErr_Fetch"),
-    *("PyErr_NormalizeException", "PyException_SetTraceback", "PyThread_get_thread_ident"),
-    *("PyLong_FromUnsignedLongLong", "PyDict_SetItem", "Py_DecRef"),
-)
-_LOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+#: A turn through ctypes, for one thread at a time: others go on, and ask again later.
+_CALLBACK_TURN = """
+@busy = internal global i64 0
+declare i32 @arc_callback(i32)
+define internal i32 @arc_turn() nounwind {
+  %taken = cmpxchg ptr @busy, i64 0, i64 1 seq_cst seq_cst
+  %mine = extractvalue { i64, i1 } %taken, 1
+  br i1 %mine, label %turn, label %other
+turn:
+  %fine = call i32 @arc_callback(i32 0)
+  store atomic i64 0, ptr @busy seq_cst, align 8
+  ret i32 %fine
+other:
+  ret i32 1
+}
+"""
+_LOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
+_TURN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
 
 _word = ctypes.c_void_p()
 ADDRESS: int = ctypes.addressof(_word)
@@ -145,30 +121,69 @@ def _clock() -> tuple[str, dict[str, int]]:
         function = ctypes.CDLL(None).clock_gettime
         text = _TIMESPEC.replace("{clock}", str(int(time.CLOCK_MONOTONIC)))
     name = "GetTickCount64" if sys.platform == "win32" else "clock_gettime"
-    return text, {name: ctypes.cast(function, ctypes.c_void_p).value or 0}
+    return text, {name: _address(function)}
 
 
-def _native() -> NativeCode:
-    """Return the native function."""
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _turns() -> Generator[int, int, None]:
+    """Take a turn whenever something is sent; yield 0 where something was raised."""
+    fine = 1
+    while True:
+        try:
+            # A generator, because signal handlers run as Python goes on from here: what they raise
+            # at the beginning of a function is raised before any ``try`` in it.
+            yield fine
+            take_turn()
+            fine = 1
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            keep(error)
+            fine = 0
+
+
+def _turn() -> tuple[str, dict[str, int], Any]:
+    """Return the text of ``arc_turn``, what it calls, and what has to be held meanwhile."""
+    if supported():
+        from archimedes.backends.llvm.python_api.turns import TURN, turn_imports
+
+        return TURN, turn_imports(), None
+    turns = _turns()
+    next(turns)
+    callback = _TURN(turns.send)
+    return _CALLBACK_TURN, {"arc_callback": _address(callback)}, callback
+
+
+def _native() -> tuple[NativeCode, Any]:
+    """Return the native function, and what it calls."""
     clock, system = _clock()
-    text = clock + _TEXT
+    turn, imports, held = _turn()
+    text = clock + turn + _TEXT
     for name, number in (("period", PERIOD), ("budget", BUDGET), ("raised", RAISED)):
         text = text.replace(f"{{{name}}}", str(number))
-    imports = {name: address(name) for name in _PYTHON} | system
-    imports |= {"arc.turn": id(take_turn), "arc.kept": id(KEPT)}
-    return common_code(text, "arc_look", imports)
+    return common_code(text, "arc_look", imports | system), held
 
 
-def _first(budget: int) -> int:
+def _first(budget: Any) -> int:
     # Nothing can be raised into a kernel. The next safepoint asks again.
-    ctypes.c_int64.from_address(budget).value = BUDGET
+    budget[0] = BUDGET
     code = _native()
     # Threads may come here at once; what one of them has put there stays for good.
     _codes.append(code)
-    _word.value = code.address
+    _word.value = code[0].address
     return 0
 
 
-_codes: list[NativeCode] = []
+def _begin() -> None:
+    """Have the native function made when it is first called: anew in a forked child."""
+    _word.value = _address(_callback)
+
+
+_codes: list[tuple[NativeCode, Any]] = []
 _callback = _LOOK(_first)
-_word.value = ctypes.cast(_callback, ctypes.c_void_p).value
+_begin()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin)

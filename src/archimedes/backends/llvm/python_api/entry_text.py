@@ -11,7 +11,7 @@ import numpy as np
 from archimedes.backends.entry_forms import Argument, EntryRequest, Result
 from archimedes.backends.interrupts import raise_kept
 from archimedes.backends.llvm.calling_convention import RAISED
-from archimedes.backends.llvm.python_entry.buffers import (
+from archimedes.backends.llvm.python_api.buffers import (
     BUFFER,
     FORMAT,
     FORMATTED,
@@ -22,14 +22,15 @@ from archimedes.backends.llvm.python_entry.buffers import (
     WRITABLE,
     format_of,
 )
-from archimedes.backends.llvm.python_entry.results import (
+from archimedes.backends.llvm.python_api.functions import address, numpy_api
+from archimedes.backends.llvm.python_api.results import (
     drops,
     is_array,
     make_results,
     release_buffers,
     return_results,
 )
-from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
+from archimedes.backends.llvm.python_api.text_lines import Text, pointer_to
 from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph.dtypes import DTYPES, I64
 
@@ -58,7 +59,7 @@ def _is_instance(t: Text, obj: str, cls: type) -> None:
     found = t.call("ptr", address("PyObject_Type"), f"ptr {obj}")
     # The class lives as long as the object.
     t.call("void", address("Py_DecRef"), f"ptr {found}")
-    t.is_object(found, id(cls))
+    t.is_object(found, cls)
 
 
 def _array_pointer(
@@ -132,7 +133,7 @@ def _take_arguments(t: Text, arguments: Sequence[Argument]) -> list[tuple[str, s
     for k, argument in enumerate(arguments):
         obj = _object(t, k)
         if not argument.traced:
-            t.is_object(obj, id(argument.value))
+            t.is_object(obj, argument.value)
             continue
         if argument.shape or argument.batched:
             code, shape, batched = argument.code, argument.shape, argument.batched
@@ -248,11 +249,11 @@ def entry_text(
     t.line(f"br i1 {raised}, label %raise, label %other")
     t.lines.append("raise:")
     release_buffers(t, views)
-    error = t.call("ptr", address("PyObject_CallNoArgs"), f"ptr {literal(id(raise_kept))}")
+    error = t.call("ptr", address("PyObject_CallNoArgs"), f"ptr {pointer_to(raise_kept)}")
     t.line(f"ret ptr {error}")
     t.lines.append("wrap:")
     if into:
-        _give_back(t, literal(id(None)), views)
+        _give_back(t, pointer_to(None), views)
     else:
         release_buffers(t, views)
         return_results(t, request.form, results, made)
@@ -263,7 +264,7 @@ def entry_text(
         t.call("void", address("PyErr_Clear"), "")
         t.line("br label %other")
     t.lines.append("other:")
-    _give_back(t, literal(id(NotImplemented)), views)
+    _give_back(t, pointer_to(NotImplemented), views)
     body = "\n".join(t.lines)
     return (
         f'target triple = "{host_target(None).triple}"\n'

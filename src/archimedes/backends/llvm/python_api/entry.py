@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from archimedes.backends.entry_forms import EntryRequest
-from archimedes.backends.llvm.python_entry.entry_text import NAME, Batch, entry_text
-from archimedes.backends.llvm.python_entry.text_lines import make_builtin
+from archimedes.backends.llvm.python_api.entry_text import NAME, Batch, entry_text
+from archimedes.backends.llvm.python_api.functions import make_builtin
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 
 __all__ = ["Batch", "make_entry"]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from archimedes.backends.entry_forms import Form, Known, Leaf, Result, Struct, Tuple
-from archimedes.backends.llvm.python_entry.text_lines import Text, address, literal, numpy_api
+from archimedes.backends.llvm.python_api.functions import address, numpy_api, object_new
+from archimedes.backends.llvm.python_api.text_lines import Text, pointer_to
 from archimedes.graph.dtypes import DTYPES
 
 __all__ = ["drops", "is_array", "make_results", "release_buffers", "return_results"]
 
 # Positions in NumPy's C API table, fixed by its ABI.
 _NEW_FROM_DESCR, _SCALAR, _GET_POINTER = 94, 60, 160
-#: Py_tp_new of CPython's stable ABI.
-_TP_NEW = 65
+#: What a class is called with.
+_NO_ARGUMENTS: tuple[()] = ()
 
 
 def is_array(t: Text, result: Result) -> bool:
-    """Tell whether a leaf is an array, not a scalar."""
+    """Return whether a leaf is an array, not a scalar."""
     return bool(result.shape or t.instances)
 
 
@@ -39,10 +39,10 @@ def _dimensions(t: Text, shape: tuple[int, ...]) -> str:
 def _array(t: Text, result: Result) -> str:
     """Make an array; return its name."""
     sizes = _dimensions(t, result.shape)
-    dtype = literal(id(DTYPES[result.code]))
+    dtype = pointer_to(DTYPES[result.code])
     axes = len(result.shape) + bool(t.instances)
     arguments = (
-        f"ptr {literal(id(np.ndarray))}, ptr {dtype}, i32 {axes}, ptr {sizes}, "
+        f"ptr {pointer_to(np.ndarray)}, ptr {dtype}, i32 {axes}, ptr {sizes}, "
         "ptr null, ptr null, i32 0, ptr null"
     )
     types = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
@@ -108,7 +108,7 @@ def return_results(t: Text, form: Form, results: Sequence[Result], made: list[st
 
 def _scalar(t: Text, result: Result, place: str) -> str:
     """Make a NumPy scalar of the value in a slot."""
-    arguments = f"ptr {place}, ptr {literal(id(DTYPES[result.code]))}, ptr null"
+    arguments = f"ptr {place}, ptr {pointer_to(DTYPES[result.code])}, ptr null"
     made = t.call("ptr (ptr, ptr, ptr)", numpy_api(_SCALAR), arguments)
     t.unless_null(made, "failed")
     return made
@@ -133,13 +133,11 @@ def _tuple(t: Text, form: Tuple, leaves: Sequence[str]) -> str:
 
 def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
     parts = [_build(t, part, leaves) for part in form.parts]
-    get = ctypes.pythonapi.PyType_GetSlot
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
-    new = get(object, _TP_NEW)
-    made = t.call("ptr", new, f"ptr {literal(id(form.cls))}, ptr {literal(id(()))}, ptr null")
+    arguments = f"ptr {pointer_to(form.cls)}, ptr {pointer_to(_NO_ARGUMENTS)}, ptr null"
+    made = t.call("ptr", object_new(), arguments)
     t.unless_null(made, "failed")
     for name, part, obj in zip(form.fields, form.parts, parts):
-        arguments = f"ptr {made}, ptr {literal(id(name))}, ptr {obj}"
+        arguments = f"ptr {made}, ptr {pointer_to(name)}, ptr {obj}"
         status = t.call("i32", address("PyObject_GenericSetAttr"), arguments)
         t.unless(t.value(f"icmp slt i32 {status}, 0"), "failed")
         if not isinstance(part, Known):
@@ -149,7 +147,7 @@ def _struct(t: Text, form: Struct, leaves: Sequence[str]) -> str:
 
 _BUILD: dict[type, Callable[[Text, Any, Sequence[str]], str]] = {
     Leaf: lambda t, form, leaves: leaves[form.place],
-    Known: lambda t, form, leaves: literal(id(form.value)),
+    Known: lambda t, form, leaves: pointer_to(form.value),
     Tuple: _tuple,
     Struct: _struct,
 }

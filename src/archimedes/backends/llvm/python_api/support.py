@@ -1,10 +1,4 @@
-"""Whether native code may call CPython's C API in this process.
-
-What native code needs of Python goes through the public C API of CPython and NumPy: functions by
-address, the buffer protocol, builtins made of machine code. All of it is in
-``backends/llvm/python_entry``. Where ``supported`` says no, the same calls go through plain Python,
-with the same results.
-"""
+"""Whether native code may call CPython's C API in this process."""
 
 from __future__ import annotations
 
@@ -25,6 +19,7 @@ def supported() -> bool:
     return (
         os.environ.get("ARCHIMEDES_PYTHON_API") != "0"
         and sys.implementation.name == "cpython"
+        and "free-threading" not in sys.version
         and ctypes.sizeof(ctypes.c_void_p) == 8
-        and getattr(sys, "_is_gil_enabled", lambda: True)()
+        and sys.byteorder == "little"
     )

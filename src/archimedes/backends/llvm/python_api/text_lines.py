@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
+from archimedes.backends.llvm.python_api.functions import object_pointer
 
-__all__ = ["Text", "address", "literal", "make_builtin", "numpy_api"]
+__all__ = ["Text", "pointer_to"]
 
 
-def numpy_api(index: int) -> int:
-    """Return the address of a function of NumPy's C API, by its place in the table."""
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
-    return int(table[index])
-
-
-def address(name: str) -> int:
-    """Return the address of a function of CPython's C API."""
-    return int(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0)
-
-
-def make_builtin(code: int, convention: int, owned: tuple[Any, ...]) -> Callable[..., Any]:
-    """Make a builtin function of the machine code at an address (``PyCFunction_NewEx``).
-
-    It owns all it needs (its ``__self__``): code, definition, and the objects it compares with
-    and builds from. CPython drops that only after its last look at the definition, in whatever
-    order a garbage collection takes things apart.
-    """
-    # struct PyMethodDef {name, function, flags, doc}, in an array: the garbage collector frees
-    # the memory of a ctypes structure while others still point to it, an array's it does not.
-    label = np.frombuffer(b"kernel\0", np.uint8)
-    definition = np.array([label.ctypes.data, code, convention, 0], np.uint64)
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(definition.ctypes.data, (*owned, label, definition), None)
-
-
-def literal(value: int) -> str:
+def _literal(value: int) -> str:
     """Return an address as a literal."""
     return f"inttoptr (i64 {value} to ptr)"
+
+
+def pointer_to(obj: object) -> str:
+    """Return the pointer to an object as a literal; the entry must own the object."""
+    return _literal(object_pointer(obj))
 
 
 class Text:
@@ -95,9 +67,9 @@ class Text:
         """Go to a label if there is no object."""
         self.unless(self.value(f"icmp eq ptr {obj}, null"), label)
 
-    def is_object(self, where: str, address: int) -> None:
-        """Leave for the slow path unless a pointer is this address."""
-        self.need(self.value(f"icmp eq ptr {where}, {literal(address)}"))
+    def is_object(self, where: str, obj: object) -> None:
+        """Leave for the slow path unless a pointer is that of an object."""
+        self.need(self.value(f"icmp eq ptr {where}, {pointer_to(obj)}"))
 
     def constant(self, kind: str, values: Sequence[int]) -> str:
         """Add a constant array to the module and return its name."""
@@ -112,7 +84,7 @@ class Text:
 
     def call(self, kind: str, address: int, arguments: str) -> str:
         """Call the function at an address and return the name of its result."""
-        text = f"call {kind} {literal(address)}({arguments})"
+        text = f"call {kind} {_literal(address)}({arguments})"
         if kind == "void":
             self.line(text)
             return ""

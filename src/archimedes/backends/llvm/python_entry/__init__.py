@@ -1,1 +1,0 @@
-"""The entry that CPython calls directly."""
