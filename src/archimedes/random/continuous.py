@@ -74,13 +74,36 @@ def _standard(of_words: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype) 
 def uniform(
     key: Any, shape: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = np.float64
 ) -> Any:
-    """Return numbers spread evenly over [low, high).
+    """Return uniformly distributed numbers in [low, high).
 
-    `shape` is an int or a tuple; None means that of the parameters, which are numbers or arrays
-    that broadcast to it. Standard numbers are multiples of 2^-53 (2^-24 in float32); rounding of
-    low + (high - low) u may give `high` itself, as in NumPy. Bounds in the wrong order raise; in
-    a recording, where they are not known yet, they give nan.
+    Standard numbers are multiples of 2^-53, in float32 of 2^-24. As in NumPy, rounding of ``low +
+    (high - low) u`` may give `high` itself.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    shape : int or tuple of int, optional
+        Shape of the result. By default the shape that the other parameters broadcast to.
+    low : array_like, optional
+        Lower limit, 0 by default.
+    high : array_like, optional
+        Upper limit, 1 by default.
+    dtype : dtype, optional
+        np.float64 (default) or np.float32.
+
+    Returns
+    -------
+    array
+        The draws. Inside a compiled function, limits in the wrong order give nan.
+
+    Raises
+    ------
+    ValueError
+        `low` is above `high`.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> uniform(key(0), 3).round(4)
     array([0.7606, 0.4356, 0.7303])
@@ -101,11 +124,32 @@ def uniform(
 def normal(
     key: Any, shape: Any = None, mean: Any = 0.0, std: Any = 1.0, dtype: Any = np.float64
 ) -> Any:
-    """Return independent normal numbers; `shape` and parameters as those of `uniform`.
+    """Return independent normally distributed numbers.
 
-    The quantile of a share of 2^-64 steps in each tail: ``|z|`` reaches 9.2, and probabilities are
-    right as far as that. float32 numbers are those of float64, rounded.
+    The numbers are quantiles of uniform numbers with steps of 2^-64 in each tail, so that ``|z|``
+    reaches 9.2 and the probabilities are right up to there. The numbers in float32 are those in
+    float64, rounded.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    shape : int or tuple of int, optional
+        Shape of the result. By default the shape that the other parameters broadcast to.
+    mean : array_like, optional
+        Mean, 0 by default.
+    std : array_like, optional
+        Standard deviation, 1 by default.
+    dtype : dtype, optional
+        np.float64 (default) or np.float32.
+
+    Returns
+    -------
+    array
+        The draws.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> normal(key(0), 3).round(4)
     array([-0.6415,  0.1622, -0.7379])
@@ -119,8 +163,26 @@ def normal(
 
 
 def exponential(key: Any, shape: Any = None, scale: Any = 1.0, dtype: Any = np.float64) -> Any:
-    """Return exponential numbers with mean `scale`, always positive; shapes as in `uniform`.
+    """Return exponentially distributed numbers, which are always positive.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    shape : int or tuple of int, optional
+        Shape of the result. By default the shape that the other parameters broadcast to.
+    scale : array_like, optional
+        Mean, 1 by default.
+    dtype : dtype, optional
+        np.float64 (default) or np.float32.
+
+    Returns
+    -------
+    array
+        The draws.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> exponential(key(0), 2, scale=10.0).round(4)
     array([13.4476,  5.7195])
@@ -139,11 +201,32 @@ _correlated = vmap(lambda z, mean, root: mean + root @ z, (0, None, None), name=
 
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = ()) -> Any:
-    """Return normal vectors ``(*shape, n)`` with `mean` (n,) and covariance `cov` (n, n).
+    """Return normally distributed vectors with a given covariance.
 
-    The covariance must be symmetric and positive definite (its Cholesky factor is used, and its
-    lower triangle read); where it is not, plain numbers raise, and a recording gives nan.
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    mean : array_like (n,)
+        Mean.
+    cov : array_like (n, n)
+        Covariance, symmetric and positive definite. Its lower triangle is used.
+    shape : int or tuple of int, optional
+        Number of vectors, a single one by default.
 
+    Returns
+    -------
+    array
+        Vectors ``(*shape, n)``. Inside a compiled function they are nan if the covariance is not
+        positive definite.
+
+    Raises
+    ------
+    ValueError
+        The covariance is not symmetric or not positive definite.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> multivariate_normal(key(0), np.zeros(2), np.array([[2.0, 1.0], [1.0, 2.0]]), 3).shape
     (3, 2)

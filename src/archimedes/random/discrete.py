@@ -25,8 +25,22 @@ __all__ = ["bernoulli", "bits", "choice", "integers", "permutation"]
 
 
 def bits(key: Any, shape: Any = ()) -> Any:
-    """Return random words: int64 with all 64 bits random.
+    """Return random 64-bit words.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    shape : int or tuple of int, optional
+        Shape of the result, a single number by default.
+
+    Returns
+    -------
+    array of int64
+        Words in which all 64 bits are random.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> bits(key(0), 2).dtype
     dtype('int64')
@@ -57,12 +71,35 @@ _between_each = vmap(_below, in_axes=(None, 0, 0, 0), name="integers_each")
 
 
 def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
-    """Return whole numbers from `low` up to, not including, `high`; one bound alone is `high`.
+    """Return whole numbers that are equally likely.
 
-    Bounds are int64 numbers or arrays that broadcast to `shape`. Each number takes 128 bits:
-    probabilities differ from equal ones by less than 2^-64 of themselves. Bounds in the wrong
-    order raise; in a recording, where they are not known yet, they give arbitrary numbers.
+    Each number takes 128 random bits, so that the probabilities differ from each other by less than
+    2^-64 of themselves.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    low : int or array_like
+        Smallest number. If `high` is not given, this is the upper limit instead, and the smallest
+        number is 0.
+    high : int or array_like, optional
+        Upper limit, which is itself not drawn.
+    shape : int or tuple of int, optional
+        Shape of the result. By default the shape that the other parameters broadcast to.
+
+    Returns
+    -------
+    array of int64
+        The draws. Inside a compiled function, limits in the wrong order give arbitrary numbers.
+
+    Raises
+    ------
+    ValueError
+        `low` is not below `high`.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> integers(key(0), 1, 7, shape=5)
     array([3, 6, 4, 5, 4])
@@ -82,8 +119,24 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = None) -> Any:
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
-    """Return booleans that are True with probability `p`, a number or an array.
+    """Return bools that are True with a given probability.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    p : array_like, optional
+        Probability of True, 0.5 by default.
+    shape : int or tuple of int, optional
+        Shape of the result. By default the shape that the other parameters broadcast to.
+
+    Returns
+    -------
+    array of bool
+        The draws.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> bernoulli(key(0), 0.5, 3)
     array([False,  True, False])
@@ -128,11 +181,25 @@ def _values(a: Any, what: str) -> Any:
 
 
 def permutation(key: Any, x: Any) -> Any:
-    """Return the numbers below an int `x` in random order, or the rows of an array `x`.
+    """Return numbers or rows in random order.
 
-    Ranks of 64-bit words: all orders are equally likely up to n^2 2^-64. Recorded, a permutation
-    of n takes n^2 comparisons in a map.
+    All orders are equally likely, up to n^2 2^-64. Inside a compiled function, a permutation of n
+    entries takes n^2 comparisons.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    x : int or array (n, ...)
+        Array whose rows are permuted. An int n stands for the numbers 0 to n - 1.
+
+    Returns
+    -------
+    array
+        The permuted entries.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> permutation(key(0), 5)
     array([1, 4, 0, 2, 3])
@@ -143,15 +210,38 @@ def permutation(key: Any, x: Any) -> Any:
 
 
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
-    """Return entries of `a` (its rows; the numbers below it for an int), of shape `shape`.
+    """Return entries that are drawn from an array.
 
-    `p` (n,) are relative probabilities, scaled to a sum of one; None means equal ones. An entry
-    with probability zero is never drawn. With ``replace=False`` no entry comes twice; with `p` as
-    well, entries are drawn one after the other from those left, and there must be as many entries
-    with a probability above zero as are drawn. Wrong probabilities raise. In a recording, where
-    they are not known yet, they give nan; the least int64 where entries are whole numbers, False
-    where they are booleans.
+    Parameters
+    ----------
+    key : array (2,)
+        Random key. Never use the same key for two draws that should be independent.
+    a : int or array (n, ...)
+        What to draw from: the entries along the first axis. An int n stands for the numbers 0 to n
+        - 1.
+    shape : int or tuple of int, optional
+        Shape of the draws, a single one by default.
+    replace : bool, optional
+        Whether an entry can be drawn more than once. True by default. With False and `p`, the
+        entries are drawn one after another from those left, so that at least as many entries as
+        draws need a probability above zero.
+    p : array_like (n,), optional
+        Relative probabilities, which are scaled to a sum of one. By default all entries are equally
+        likely. An entry with probability zero is never drawn.
 
+    Returns
+    -------
+    array
+        The entries drawn. Inside a compiled function, where wrong probabilities cannot raise an
+        error, they give nan; for integers the smallest int64, and for bools False.
+
+    Raises
+    ------
+    ValueError
+        Probabilities are negative, or too few of them are above zero.
+
+    Examples
+    --------
     >>> from archimedes.random import key
     >>> choice(key(0), np.array([2.0, 3.0, 5.0]), shape=4, p=[0.5, 0.25, 0.25])
     array([5., 2., 3., 5.])

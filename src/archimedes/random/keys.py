@@ -38,8 +38,20 @@ def blocks(key: Any, indices: Any, purpose: int) -> Any:
 
 
 def key(seed: Any) -> Any:
-    """Return the key (2,) for a whole number: a Python int of up to 128 bits, or an int64.
+    """Return the random key for a seed.
 
+    Parameters
+    ----------
+    seed : int
+        A Python int of up to 128 bits, or an int64.
+
+    Returns
+    -------
+    array (2,)
+        The key, an array of int64.
+
+    Examples
+    --------
     >>> key(7)
     array([7, 0])
     """
@@ -75,8 +87,22 @@ def in_pairs(draw: Any, key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def split(key: Any, n: int = 2) -> Any:
-    """Return `n` new keys (n, 2), independent of each other and of what `key` itself gives.
+    """Return new keys that are independent of each other and of the draws from the given key.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key.
+    n : int, optional
+        Number of keys, 2 by default.
+
+    Returns
+    -------
+    array (n, 2)
+        The keys.
+
+    Examples
+    --------
     >>> first, second = split(key(7))
     >>> first.shape
     (2,)
@@ -86,11 +112,25 @@ def split(key: Any, n: int = 2) -> Any:
 
 
 def fold_in(key: Any, i: Any) -> Any:
-    """Return the key (2,) that belongs to number `i` (an int64 of any value) below `key`.
+    """Return the key that belongs to a number.
 
-    `i` may be an array: the keys ``(*i.shape, 2)`` of all its numbers. Unlike those of `split`,
-    these need no count: take the number of a run, a step or a sensor.
+    Unlike `split`, this needs no count in advance: take the number of a run, of a step or of a
+    sensor.
 
+    Parameters
+    ----------
+    key : array (2,)
+        Random key.
+    i : int or array of int64
+        The number, or an array of numbers.
+
+    Returns
+    -------
+    array
+        A key (2,), or keys ``(*i.shape, 2)`` for an array.
+
+    Examples
+    --------
     >>> bool((fold_in(key(7), np.arange(3))[1] == fold_in(key(7), 1)).all())
     True
     """
