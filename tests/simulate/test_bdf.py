@@ -11,6 +11,8 @@ from archimedes.errors import ArchimedesError
 from archimedes.simulate.solves.method_lookup import find_method
 from archimedes.simulate.solves.outside_kernels import MOST_STEPS
 
+from ..optional_packages import import_or_skip
+
 
 def robertson(t, x):
     slow, fast = 0.04 * x[0], 1e4 * x[1] * x[2]
@@ -149,7 +151,7 @@ def test_what_it_is_not_for():
 @pytest.mark.parametrize("name", ["bdf", "cvode", "ida"])
 def test_chattering_ends_by_itself(name):
     if name != "bdf":
-        pytest.importorskip("sksundae")
+        import_or_skip("sksundae")
 
     def switching(t, x):
         return -np.sign(x - 0.5) * 1e3

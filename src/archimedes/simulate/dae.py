@@ -1,8 +1,8 @@
 """``solve_dae``: differential-algebraic equations F(t, x, xdot) = 0.
 
-Small ones of the form M xdot = f(t, x) are solved by Rodas5P in a native kernel, others by
-SUNDIALS' IDA. A start must satisfy the equations; derivatives that are not given are computed from
-them.
+Small ones of the form M xdot = f(t, x) are solved by Rodas5P in a native kernel, others by the
+multistep formulas of ``solves/bdf.py``; SUNDIALS' IDA can be asked for. A start must satisfy the
+equations; derivatives that are not given are computed from them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from archimedes.simulate.dae_residuals import Residual, residual_of
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Layout, as_state, layout_of
 from archimedes.simulate.progress import Monitor, monitor_of
+from archimedes.simulate.solves.bdf import ImplicitEquations, solve_equations
+from archimedes.simulate.solves.collectors import Result
 from archimedes.simulate.solves.initial_values import Problem, step_limit
 from archimedes.simulate.solves.instances import one_instance
 from archimedes.simulate.solves.outside_kernels import MOST_STEPS
 from archimedes.simulate.solves.prepared_model import ATOL, RTOL, Options, setup_of
 from archimedes.simulate.solves.sundials import drive_residual
-from archimedes.simulate.statuses import message_of
+from archimedes.simulate.statuses import STEP_UNDERFLOW, message_of
 from archimedes.simulate.stepping.run_state import Setup
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.symbolic.core.trace import is_tracing
@@ -35,6 +37,12 @@ CONSISTENT = 1e-6
 NEWTON_STEPS = 20
 #: Numbers in a state up to which Rodas5P is the default: it takes long to compile for large ones.
 SMALL = 32
+
+
+_INDEX = (
+    "; for equations of an index above 1 it does so at once: differentiate their constraints in "
+    "time until algebraic states can be solved for"
+)
 
 
 class InconsistentStart(ArchimedesError, ValueError):
@@ -116,13 +124,14 @@ def solve_dae(
     ``x`` and ``xdot`` are arrays or trees like ``x0``; the residual is a tree or array with as
     many numbers. States whose derivative the residual does not use are algebraic. The ``method``
     "rodas5p" is for residuals ``M @ xdot - f(t, x)``, written in any way, with a matrix M (singular
-    or not) that depends on args only; it is the default for these in states of up to 32 numbers,
-    "ida" in all other cases.
+    or not) that depends on args only; it is the default for these in states of up to 32 numbers.
+    The default in all other cases is "bdf": multistep formulas of variable order and step, with
+    sparse systems. "ida" is the solver of SUNDIALS, in the extra "sundials".
 
     Derivatives at the start are computed if ``xdot0`` is not given. A start that does not satisfy
     the equations raises :class:`InconsistentStart`; ``correct=True`` keeps the differential states
     of ``x0`` and computes the algebraic ones (from their values as a first guess). The Trajectory
-    is that of ``solve_ode``; "ida" gives no dense output.
+    is that of ``solve_ode``; "bdf" and "ida" give no dense output.
 
     >>> def circle(t, x, xdot):
     ...     return np.stack([xdot[0] + x[1], x[0] ** 2 + x[1] ** 2 - 1.0])
@@ -142,14 +151,16 @@ def solve_dae(
     equations = residual_of(residual, layout, given)
     if is_tracing():
         argument_checks.refuse_traced(equations(start, x, np.zeros(layout.size)))
-    native = _is_native(method, equations.form(start, x).linear, layout.size)
+    method = _choose_method(method, equations.form(start, x).linear, layout.size)
     x, xdot = _consistent(equations, start, x, _derivatives(xdot0, layout), xdot0 is None, correct)
-    limit = step_limit(options) if native else step_limit(options, MOST_STEPS)
+    limit = step_limit(options) if method == "rodas5p" else step_limit(options, MOST_STEPS)
     with monitor_of(progress) as monitor:
-        if native:
+        if method == "rodas5p":
             problem = Problem(equations.kernels(), setup, one_instance(x, given), limit)
             return problem.solve(times, monitor=monitor)
-        return _by_ida(equations, layout, setup, x, xdot, times, limit, monitor)
+        drive = _DRIVES[method]
+        found = drive(equations, setup, x, xdot, times, limit, monitor)
+    return _trajectory(found, layout, limit)
 
 
 def _consistent(
@@ -162,41 +173,82 @@ def _consistent(
     return x, xdot
 
 
-def _by_ida(
+def _differentiate(residual: Residual, t: float, x: Any, xdot: Any) -> tuple[Any, Any]:
+    """Return first and second derivatives of the state at a consistent start.
+
+    They are solved for in d/dt F(t, x, xdot) = 0, which has the first derivatives of algebraic
+    states and the second ones of all others. Second derivatives of algebraic states remain zero.
+    """
+    algebraic = residual.form(t, x).algebraic
+    known = np.where(algebraic, 0.0, xdot)
+    _, by_x, by_xdot = residual.linearised(t, x, known)
+    rest = residual.by_time(t, x, known) + by_x @ known
+    found = np.linalg.lstsq(np.where(algebraic, by_x, by_xdot), -rest, rcond=None)[0]
+    return np.where(algebraic, found, xdot), np.where(algebraic, 0.0, found)
+
+
+def _by_bdf(
     equations: Residual,
-    layout: Layout,
     setup: Setup,
     x: np.ndarray,
     xdot: np.ndarray,
     times: np.ndarray | None,
     limit: int,
     monitor: Monitor | None,
-) -> Trajectory:
+) -> Result:
+    """Solve with the multistep formulas of this package."""
+    slopes = _differentiate(equations, float(setup.t_start), x, xdot)
+    implicit = ImplicitEquations(equations, equations.pencil, *slopes)
+    return solve_equations(implicit, setup, x, times, limit, monitor)
+
+
+def _by_ida(
+    equations: Residual,
+    setup: Setup,
+    x: np.ndarray,
+    xdot: np.ndarray,
+    times: np.ndarray | None,
+    limit: int,
+    monitor: Monitor | None,
+) -> Result:
     """Solve with IDA."""
+
+    def jacobian(t: float, x: np.ndarray, xdot: np.ndarray, c: float) -> np.ndarray:
+        by_x, by_xdot = equations.pencil(t, np.array(x), np.array(xdot)).dense()
+        return by_x + c * by_xdot
+
     algebraic = equations.form(setup.t_start, x).algebraic
-    found = drive_residual(
-        equations, equations.jacobian, algebraic, setup, x, xdot, times, limit, monitor
-    )
+    return drive_residual(equations, jacobian, algebraic, setup, x, xdot, times, limit, monitor)
+
+
+#: Methods with loops of their own, beside Rodas5P.
+_DRIVES = {"bdf": _by_bdf, "ida": _by_ida}
+
+
+def _trajectory(found: Result, layout: Layout, limit: int) -> Trajectory:
     status, count = found.status[0], found.lengths[0]
+    message = message_of(status, float(found.run.t), limit, stiff=True)
     return Trajectory(
         found.t[0],
         layout.unpack(found.x[0], (count,)),
         status=status,
-        message=message_of(status, float(found.run.t), limit, stiff=True),
+        message=message + _INDEX if status == STEP_UNDERFLOW else message,
         stats=found.stats,
     )
 
 
-def _is_native(method: str | None, linear: bool, size: int) -> bool:
-    """Tell whether the method is Rodas5P, which needs equations linear in the derivatives."""
-    if method not in (None, "rodas5p", "ida"):
-        raise ValueError(f"solve_dae: method={method!r} must be 'rodas5p' or 'ida'")
+def _choose_method(method: str | None, linear: bool, size: int) -> str:
+    """Return the method; Rodas5P needs equations linear in the derivatives."""
+    if method is None:
+        return "rodas5p" if linear and size <= SMALL else "bdf"
+    if method not in ("rodas5p", *_DRIVES):
+        raise ValueError(f"solve_dae: method={method!r} must be 'rodas5p', 'bdf' or 'ida'")
     if method == "rodas5p" and not linear:
         raise ValueError(
             "solve_dae: method='rodas5p' solves M @ xdot = f(t, x) with a matrix M that depends on "
-            "args only; this residual has another form: write method='ida'"
+            "args only; this residual has another form: write method='bdf'"
         )
-    return linear and (method == "rodas5p" if method else size <= SMALL)
+    return method
 
 
 def _derivatives(xdot0: Any, layout: Layout) -> np.ndarray:

@@ -8,11 +8,13 @@ kernels of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archimedes import tree
+from archimedes.backends.registry import AUTO, get_backend
 from archimedes.function import Compiled, jac, sparsity
 from archimedes.function.identity.states import fingerprint
 from archimedes.function.identity.store import Current, store
@@ -25,6 +27,7 @@ from archimedes.simulate.methods.method_table import Derivative
 from archimedes.simulate.methods.rosenbrock import RODAS5P, WithMass
 from archimedes.simulate.problem.state_layout import Layout
 from archimedes.simulate.solves.prepared_model import shared
+from archimedes.simulate.sparse.pencils import CompressedPencil, SparsePencil
 from archimedes.simulate.stepping.run_state import Plan
 from archimedes.simulate.stepping.solve_kernels import Kernels, kernels_for, native
 
@@ -76,26 +79,31 @@ class _Functions:
                 )
             return vector
 
-        def newton(t: Any, x: Any, xdot: Any, c: Any, args: Any) -> Any:
-            by_x, by_xdot = jac(flat, argnums=(1, 2))(t, x, xdot, args)
-            return by_x + c * by_xdot
-
-        def both(t: Any, x: Any, xdot: Any, args: Any) -> Any:
-            return flat(t, x, xdot, args), *jac(flat, argnums=(1, 2))(t, x, xdot, args)
-
         self.flat, self.layout, self.key = flat, layout, key
         self.residual = native(flat, "residual", (current,))
-        self.newton = native(newton, "residual_jacobian", (current,))
-        self.linearised = native(both, "residual_linearised", (current,))
         self.forms: dict[Hashable, Form] = {}
+        self.pencils: dict[Hashable, CompressedPencil] = {}
 
     def form(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> Form:
         """Return what form F has with arguments like these."""
-        leaves, treedef = tree.flatten(args)
-        key = (treedef, describe_leaves(leaves, treedef, ["args"]))
+        key = _kind_of(args)
         found = self.forms.get(key)
         if found is None:
             found = self.forms[key] = self._form(t, x, args)
+        return found
+
+    def pencil(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> CompressedPencil:
+        """Return the sparse derivatives of F with arguments like these."""
+        key = _kind_of(args)
+        found = self.pencils.get(key)
+        if found is None:
+            compiled = partial(native, watch=(self.current,))
+            found = self.pencils[key] = CompressedPencil(
+                self.residual,
+                compiled,
+                (t, x, np.zeros(x.size), args),
+                get_backend(AUTO).block_factors(),
+            )
         return found
 
     def _form(self, t: float, x: np.ndarray, args: tuple[Any, ...]) -> Form:
@@ -122,6 +130,12 @@ class _Functions:
         return MassPlan(shared(right), self.layout, RODAS5P, mass=mass)
 
 
+def _kind_of(args: tuple[Any, ...]) -> Hashable:
+    """Return what recordings depend on: the structure of arguments, shapes and types."""
+    leaves, treedef = tree.flatten(args)
+    return treedef, describe_leaves(leaves, treedef, ["args"])
+
+
 def _is_smooth(graph: Graph, inputs: Iterable[int]) -> bool:
     """Tell whether nothing is computed from these inputs that their derivatives do not show."""
     reached = set(inputs)
@@ -146,13 +160,17 @@ class Residual:
         """Return F, (n,)."""
         return self.functions.residual(t, x, xdot, self.args)
 
-    def jacobian(self, t: float, x: np.ndarray, xdot: np.ndarray, c: float) -> np.ndarray:
-        """Return dF/dx + c dF/dxdot, (n, n)."""
-        return self.functions.newton(t, x, xdot, c, self.args)
+    def pencil(self, t: float, x: np.ndarray, xdot: np.ndarray) -> SparsePencil:
+        """Return dF/dx and dF/dxdot, sparse."""
+        return self.functions.pencil(t, x, self.args).at(t, x, xdot, self.args)
 
     def linearised(self, t: float, x: Any, xdot: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return F (n,), dF/dx and dF/dxdot (n, n)."""
-        return self.functions.linearised(t, x, xdot, self.args)
+        return self(t, x, xdot), *self.pencil(t, x, xdot).dense()
+
+    def by_time(self, t: float, x: np.ndarray, xdot: np.ndarray) -> np.ndarray:
+        """Return dF/dt, (n,)."""
+        return self.functions.pencil(t, x, self.args).by_time(t, x, xdot, self.args)
 
     def form(self, t: float, x: np.ndarray) -> Form:
         """Return what form F has."""

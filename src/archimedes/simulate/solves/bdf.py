@@ -1,4 +1,7 @@
-"""``bdf``: a multistep method for large stiff systems, of order 1 to 5, with sparse factors.
+"""``bdf``: a multistep method for large stiff systems and for DAEs, of order 1 to 5, sparse.
+
+It solves xdot = f(t, x) and F(t, x, xdot) = 0: these differ in what Newton's iteration makes zero,
+in its matrix and in when it has converged (:class:`ExplicitEquations`, :class:`ImplicitEquations`).
 
 Numerical differentiation formulas in backward differences, with steps that stay equal for a while.
 One system with one matrix is solved for each Newton iteration, of which a step needs one or two;
@@ -6,13 +9,16 @@ factors serve many steps: they are made anew where c of I - c J has changed by m
 where Newton's iteration converges badly. Sources: L. F. Shampine, M. W. Reichelt, "The MATLAB ODE
 suite", SIAM J. Sci. Comput. 18 (1997) 1-22, for the formulas; A. C. Hindmarsh et al., "SUNDIALS",
 ACM TOMS 31 (2005) 363-396, section 2.1, for when factors are kept, how corrections are scaled
-then, and when an iteration has converged.
+then, and when an iteration has converged; K. E. Brenan, S. L. Campbell, L. R. Petzold, "Numerical
+Solution of Initial-Value Problems in Differential-Algebraic Equations", SIAM 1996, for DAEs.
 
-Symbols: h step, k order, D backward differences of the state, d the last correction.
+Symbols: h step, k order, D backward differences of the state, d the last correction, c = h / alpha
+with the formula's leading coefficient alpha; the formula's derivative is xdot = (psi + d) / c.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +29,8 @@ from archimedes.simulate.methods.pieces import piece
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
 from archimedes.simulate.solves.outside_kernels import method_outside, refuse_events
+from archimedes.simulate.sparse.compressed import SparseJacobian
+from archimedes.simulate.sparse.pencils import SparsePencil
 from archimedes.simulate.statuses import (
     FINISHED,
     INTERRUPTED,
@@ -36,7 +44,10 @@ from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.stepping.step_size import initial_step, smallest_step
 from archimedes.simulate.stepping.stepwise import Stepwise
 
-__all__ = ["BDF"]
+__all__ = ["BDF", "ImplicitEquations", "solve_equations"]
+
+#: Solves a linear system for a right side (n,).
+Solver = Callable[[np.ndarray], np.ndarray]
 
 MOST = 5
 _KAPPA = np.array([0.0, -0.1850, -1.0 / 9.0, -0.0823, -0.0415, 0.0])
@@ -53,6 +64,10 @@ KEPT, OLD = 0.4, 50
 LARGE, ROUNDED = 256, 0.1
 #: Steps grow only if by this factor at least, by ten at most; failed ones shrink to no less.
 WORTH, GROW, SHRINK, SAFETY = 1.2, 10.0, 0.2, 0.8
+#: So much larger than the first change of an iteration may be what is left for a DAE.
+UNSURE = 100.0
+#: The first step of a DAE takes no more than this part of the span.
+FIRST = 1e-3
 
 
 @piece(often=True)
@@ -78,43 +93,136 @@ def _rescaling(order: int, factor: float) -> np.ndarray:
     return made
 
 
-class _Newton:
-    """Solves for corrections, and decides when factors and Jacobians are made anew."""
+class ExplicitEquations:
+    """The equations xdot = f(t, x) of a step."""
+
+    #: Factors may be rounded: see ``_Newton.renew``. Rates of convergence count as this at most.
+    may_round, slowest = True, 1.0
 
     def __init__(self, kernels: Kernels, setup: Setup, x: np.ndarray, args: Any) -> None:
         single = kernels.single
         if not isinstance(single, Stepwise):
             single = kernels.keep("stepwise", lambda: Stepwise(kernels))
-        self.f, self.args = single.f, args
+        self.f, self.args, self.evaluations = single.f, args, 0
         self.form = single.jacobian(setup.t_start, x, args)
-        self.jacobian: Any = None
-        self.solver: Any = None
-        self.c = 0.0
-        self.rate = 1.0
-        #: Whether factors may be rounded to single precision, and whether the present ones are.
-        self.may_round, self.rounded = x.size >= LARGE, False
-        #: Whether all was finite in the last iteration.
-        self.finite = True
-        #: Steps since the Jacobian was computed; whether it belongs to this very step.
-        self.age, self.fresh = 0, False
-        self.evaluations = self.jacobians = self.factorisations = 0
 
     def slope(self, t: float, x: np.ndarray) -> np.ndarray:
         """Return f(t, x)."""
         self.evaluations += 1
         return self.f(float(t), x, self.args)
 
-    def renew(self, t: float, x: np.ndarray, c: float, jacobian: bool) -> None:
+    def start(self, setup: Setup, x: np.ndarray, sign: float) -> tuple[np.ndarray, float]:
+        """Return the derivative at the start and the size of a first step."""
+        t, atol, rtol = float(setup.t_start), setup.atol, setup.rtol
+        slope = self.slope(t, x)
+        with np.errstate(all="ignore"):
+            return slope, float(initial_step(self.slope, t, x, slope, sign, atol, rtol, 1))
+
+    def defect(
+        self, t: float, x: np.ndarray, d: np.ndarray, psi: np.ndarray, c: float
+    ) -> np.ndarray:
+        """Return what the correction d leaves of the equations, times -c."""
+        return c * self.slope(t, x) - psi - d
+
+    @staticmethod
+    def next_rate(before: float, measured: float | None) -> float:
+        """Return the rate of convergence after an iteration; in the first none is measured."""
+        return before if measured is None else max(0.3 * before, measured)
+
+    def linearised(self, t: float, x: np.ndarray, xdot: np.ndarray) -> SparseJacobian:
+        """Return df/dx."""
+        return self.form.at(t, x, self.args)[1]
+
+    def factored(self, jacobian: SparseJacobian, c: float, rounded: bool) -> Solver:
+        """Return r -> (I - c df/dx)^-1 r."""
+        return jacobian.solver(1.0, -c, rounded)
+
+
+class ImplicitEquations:
+    """The equations F(t, x, xdot) = 0 of a step, from a consistent start.
+
+    Parameters
+    ----------
+    residual
+        F(t, x, xdot), (n,).
+    pencil
+        ``pencil(t, x, xdot)`` is dF/dxdot and dF/dx.
+    xdot, xddot
+        First and second derivatives of the state at the start, (n,).
+    """
+
+    may_round, slowest = False, np.inf
+
+    def __init__(
+        self,
+        residual: Callable[[float, np.ndarray, np.ndarray], np.ndarray],
+        pencil: Callable[[float, np.ndarray, np.ndarray], SparsePencil],
+        xdot: np.ndarray,
+        xddot: np.ndarray,
+    ) -> None:
+        self.residual, self.linearised = residual, pencil
+        self.xdot, self.xddot, self.evaluations = xdot, xddot, 0
+
+    def start(self, setup: Setup, x: np.ndarray, sign: float) -> tuple[np.ndarray, float]:
+        """Return the derivative at the start and the size of a first step."""
+        # The error of the first step, which has order 1, is about a third of h^2 xddot.
+        scale = setup.atol + setup.rtol * np.abs(x)
+        bend = float(rms_norm(self.xddot, scale))
+        most = FIRST * abs(float(setup.t_end) - float(setup.t_start))
+        return self.xdot, min(most, float(np.sqrt(0.5 / max(bend, 1e-300))))
+
+    def defect(
+        self, t: float, x: np.ndarray, d: np.ndarray, psi: np.ndarray, c: float
+    ) -> np.ndarray:
+        """Return what the correction d leaves of the equations, times -c."""
+        self.evaluations += 1
+        return -c * self.residual(t, x, (psi + d) / c)
+
+    @staticmethod
+    def next_rate(before: float, measured: float | None) -> float:
+        """Return how much of a change is left to be made, after an iteration.
+
+        Nothing is remembered of earlier steps: where an algebraic equation has become much less
+        steep than its old derivative, changes are far too small and look like convergence, and
+        its error is there in the next step, however short that is.
+        """
+        if measured is None:
+            return UNSURE
+        return measured / (1.0 - measured) if measured < 1.0 else np.inf
+
+    def factored(self, pencil: SparsePencil, c: float, rounded: bool) -> Solver:
+        """Return r -> (dF/dxdot + c dF/dx)^-1 r."""
+        return pencil.solver(c)
+
+
+class _Newton:
+    """Solves for corrections, and decides when factors and Jacobians are made anew."""
+
+    def __init__(self, equations: Any, size: int) -> None:
+        self.equations = equations
+        self.jacobian: Any = None
+        self.solver: Any = None
+        self.c = 0.0
+        self.rate = 1.0
+        #: Whether factors may be rounded to single precision, and whether the present ones are.
+        self.may_round, self.rounded = equations.may_round and size >= LARGE, False
+        #: Whether all was finite in the last iteration.
+        self.finite = True
+        #: Steps since the Jacobian was computed; whether it belongs to this very step.
+        self.age, self.fresh = 0, False
+        self.jacobians = self.factorisations = 0
+
+    def renew(self, t: float, guess: np.ndarray, psi: np.ndarray, c: float, jacobian: bool) -> None:
         """Make new factors for c, of a new Jacobian if asked for or if the one there is old."""
         if jacobian or self.jacobian is None or self.age > OLD:
-            self.jacobian = self.form.at(t, x, self.args)[1]
+            self.jacobian = self.equations.linearised(t, guess, psi / c)
             self.jacobians += 1
             self.age, self.fresh = 0, True
         # Rounding changes I - c J by this much at most. Where J does nothing, only I is left: it
         # must not be lost, or corrections there are far too small and look like convergence.
         rounding = abs(c) * self.jacobian.norm() * float(np.finfo(np.float32).eps)
         self.rounded = self.may_round and bool(rounding <= ROUNDED)
-        self.solver = self.jacobian.solver(1.0, -c, self.rounded)
+        self.solver = self.equations.factored(self.jacobian, c, self.rounded)
         self.factorisations += 1
         self.c, self.rate = c, 1.0
 
@@ -123,7 +231,7 @@ class _Newton:
     ) -> np.ndarray | None:
         """Return d with guess + d = the new state, or None where no iteration converged."""
         if self.solver is None or abs(c / self.c - 1.0) > KEPT:
-            self.renew(t, guess, c, jacobian=False)
+            self.renew(t, guess, psi, c, jacobian=False)
         found = self._iterated(t, guess, psi, c, scale, allowed)
         while found is None:
             if not np.isfinite(self.jacobian.norm()):
@@ -134,7 +242,7 @@ class _Newton:
                 return None
             # From now on factors are exact, should it be their rounding that is in the way.
             self.may_round = self.may_round and not (self.fresh and self.c == c and self.rounded)
-            self.renew(t, guess, c, jacobian=not self.fresh)
+            self.renew(t, guess, psi, c, jacobian=not self.fresh)
             found = self._iterated(t, guess, psi, c, scale, allowed)
         return found
 
@@ -145,7 +253,7 @@ class _Newton:
         # Factors of another c: the correction that is best for slow and fast parts alike.
         part = 2.0 / (1.0 + c / self.c)
         for m in range(ITERATIONS):
-            change = self.solver(c * self.slope(t, x) - psi - d)
+            change = self.solver(self.equations.defect(t, x, d, psi, c))
             if part != 1.0:
                 change = part * change
             d = d + change
@@ -154,9 +262,8 @@ class _Newton:
             self.finite = bool(np.isfinite(size))
             if not self.finite:
                 return None
-            if m:
-                self.rate = max(0.3 * self.rate, size / before)
-            if size * min(1.0, self.rate) <= allowed:
+            self.rate = self.equations.next_rate(self.rate, size / before if m else None)
+            if size * min(self.equations.slowest, self.rate) <= allowed:
                 return d
             if m and size > DIVERGED * before:
                 return None
@@ -167,34 +274,22 @@ class _Newton:
 class _March:
     """Steps through the span: where it stands, and what it puts out."""
 
-    def __init__(self, kernels: Kernels, setup: Setup, x: np.ndarray, args: Any, most: int) -> None:
-        self.setup, self.newton, self.most = setup, _Newton(kernels, setup, x, args), most
+    def __init__(self, equations: Any, setup: Setup, x: np.ndarray, most: int) -> None:
+        self.setup, self.newton, self.most = setup, _Newton(equations, x.size), most
         self.t, self.sign = float(setup.t_start), 1.0 if setup.t_end >= setup.t_start else -1.0
         self.status, self.accepted, self.rejected = RUNNING, 0, 0
         #: Whether states between steps will be asked for.
         self.keeps = False
-        slope = self.newton.slope(self.t, x)
+        slope, size = equations.start(setup, x, self.sign)
         if not np.isfinite(slope).all():
             self.status = NON_FINITE
         elif self.t == setup.t_end:
             self.status = FINISHED
         self.order, self.equal = 1, 0
-        self.h = self._first(x, slope)
+        size = min(float(setup.h) or size, float(setup.max_step), abs(float(setup.t_end) - self.t))
+        self.h = self.sign * size
         self.D = np.zeros((MOST + 3, x.size))
         self.D[0], self.D[1] = x, self.h * slope
-
-    def _first(self, x: np.ndarray, slope: np.ndarray) -> float:
-        setup = self.setup
-        size = float(setup.h)
-        if not size:
-            with np.errstate(all="ignore"):
-                size = float(
-                    initial_step(
-                        self.newton.slope, self.t, x, slope, self.sign, setup.atol, setup.rtol, 1
-                    )
-                )
-        size = min(size, float(setup.max_step), abs(float(setup.t_end) - self.t))
-        return self.sign * size
 
     def _resize(self, factor: float) -> None:
         """Change the step, and the differences to those of the new one."""
@@ -308,7 +403,20 @@ def _drive(
     monitor: Monitor | None,
 ) -> Result:
     refuse_events(kernels, "bdf")
-    march = _March(kernels, setup, x0, args, max_steps)
+    equations = ExplicitEquations(kernels, setup, x0, args)
+    return solve_equations(equations, setup, x0, times, max_steps, monitor)
+
+
+def solve_equations(
+    equations: ExplicitEquations | ImplicitEquations,
+    setup: Setup,
+    x0: np.ndarray,
+    times: np.ndarray | None,
+    max_steps: int,
+    monitor: Monitor | None,
+) -> Result:
+    """Solve from ``x0`` over the span, with outputs at ``times`` or, where None, at every step."""
+    march = _March(equations, setup, x0, max_steps)
     rows = _Rows(march, x0, times)
     try:
         with np.errstate(all="ignore"):
@@ -365,7 +473,7 @@ class _Rows:
             "method": "bdf",
             "steps": march.accepted,
             "rejected": march.rejected,
-            "evaluations": newton.evaluations,
+            "evaluations": newton.equations.evaluations,
             "jacobians": newton.jacobians,
             "factorisations": newton.factorisations,
         }

@@ -1,4 +1,4 @@
-"""SUNDIALS: CVODE as ``method="cvode"``, IDA as ``method="ida"`` and behind ``solve_dae``.
+"""SUNDIALS, an extra: CVODE as ``method="cvode"``, IDA as ``method="ida"``, in ``solve_dae`` too.
 
 The solvers are those of scikit-sundae, imported at the first use; ours are the right-hand side
 and its Jacobian, compiled, as callbacks. Source: A. C. Hindmarsh et al., "SUNDIALS: suite of
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes.errors import ArchimedesError
+from archimedes.installation import install_command
 from archimedes.simulate.methods.method_table import register
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import Result
@@ -47,8 +48,9 @@ def _load(name: str) -> Any:
         return import_module(f"sksundae.{name}")
     except ImportError as error:
         raise ArchimedesError(
-            f"{name.upper()} comes with scikit-sundae, which is not installed: write `pip install "
-            "scikit-sundae`, or use a built-in method for stiff systems (method='rodas5p')"
+            f"method={name!r} needs scikit-sundae, which is not installed: "
+            f"{install_command('sundials')}. Without it, use a method of this package: 'bdf', or "
+            "'rodas5p' for small stiff systems"
         ) from error
 
 

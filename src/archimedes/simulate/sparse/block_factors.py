@@ -147,9 +147,10 @@ class SparseSystem:
         factorise(self, blocks)
         grown = _largest(blocks[self.count + self.pairs :])
         # Not the opposite, which nan would pass; a singular block has an infinite inverse.
-        if not (grown <= GROWTH * largest and np.isfinite(_largest(blocks[: self.count]))):
-            blocks[:] = np.nan
-        return Factors(self, blocks)
+        growth = grown / largest if largest else np.inf
+        if not (growth <= GROWTH and np.isfinite(_largest(blocks[: self.count]))):
+            blocks[:], growth = np.nan, np.inf
+        return Factors(self, blocks, growth)
 
 
 def _largest(numbers: np.ndarray) -> float:
@@ -165,10 +166,14 @@ def _flushed(numbers: np.ndarray) -> np.ndarray:
 
 
 class Factors:
-    """A factorised system."""
+    """A factorised system.
 
-    def __init__(self, system: SparseSystem, blocks: np.ndarray) -> None:
-        self.system, self.blocks = system, blocks
+    ``growth``: by which factor elements grew; infinite where the matrix is singular or they grew
+    too far, so that solutions are nan.
+    """
+
+    def __init__(self, system: SparseSystem, blocks: np.ndarray, growth: float) -> None:
+        self.system, self.blocks, self.growth = system, blocks, growth
 
     def __del__(self) -> None:
         # New memory costs as much time as a tenth of a factorisation.

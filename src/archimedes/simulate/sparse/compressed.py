@@ -17,7 +17,7 @@ from archimedes.function.derivatives.sparse import structure
 from archimedes.simulate.sparse.block_factors import Factors, SparseSystem
 from archimedes.waiting import reported
 
-__all__ = ["CompressedJacobian", "SparseJacobian", "grouped"]
+__all__ = ["CompressedJacobian", "Compression", "SparseJacobian", "grouped"]
 
 
 def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
@@ -47,6 +47,34 @@ def grouped(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
     return np.array(groups, dtype=np.int64)
 
 
+class Compression:
+    """A sparsity pattern, in the order of columns, and few directions that give all its entries.
+
+    Parameters
+    ----------
+    rows, columns
+        Where entries are, each place once.
+    n
+        Number of columns.
+    """
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, n: int) -> None:
+        order = np.lexsort((rows, columns))
+        self.rows, self.columns = rows[order], columns[order]
+        groups = grouped(self.rows, self.columns, n)
+        count = int(groups.max(initial=-1)) + 1
+        self.directions = [np.where(groups == k, 1.0, 0.0) for k in range(count)]
+        own = groups[self.columns]
+        self.parts = [np.flatnonzero(own == k) for k in range(count)]
+
+    def values(self, along: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return the entries of the matrix whose product with a direction is ``along`` of it."""
+        values = np.empty(len(self.rows))
+        for direction, part in zip(self.directions, self.parts):
+            values[part] = along(direction)[self.rows[part]]
+        return values
+
+
 class CompressedJacobian:
     """The Jacobian of ``f(t, x, args)`` (n,) in x for one structure of arguments.
 
@@ -65,15 +93,9 @@ class CompressedJacobian:
         self.size = x.size
         with reported("finding the pattern of a Jacobian and the order of elimination", self._slow):
             rows, columns, _ = structure(f, argnums=1)(t, x, args)
-            # In the order of columns.
-            order = np.lexsort((rows, columns))
-            self.rows, self.columns = rows[order], columns[order]
-            groups = grouped(self.rows, self.columns, x.size)
+            self.pattern = Compression(rows, columns, x.size)
+            self.rows, self.columns = self.pattern.rows, self.pattern.columns
             self.system = SparseSystem(self.rows, self.columns, x.size, factors)
-        count = int(groups.max(initial=-1)) + 1
-        self.directions = [np.where(groups == k, 1.0, 0.0) for k in range(count)]
-        own = groups[self.columns]
-        self.parts = [np.flatnonzero(own == k) for k in range(count)]
         self.still = np.zeros(x.size)
         self._stages: dict[int, SparseSystem] = {}
 
@@ -101,9 +123,7 @@ class CompressedJacobian:
     def at(self, t: Any, x: np.ndarray, args: Any) -> tuple[np.ndarray, SparseJacobian]:
         """Return df/dt and df/dx."""
         t = float(t)
-        values = np.empty(len(self.rows))
-        for direction, part in zip(self.directions, self.parts):
-            values[part] = self.along(t, x, 0.0, direction, args)[self.rows[part]]
+        values = self.pattern.values(lambda direction: self.along(t, x, 0.0, direction, args))
         return self.along(t, x, 1.0, self.still, args), SparseJacobian(self, values)
 
 

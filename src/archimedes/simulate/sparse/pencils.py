@@ -1,0 +1,174 @@
+"""Systems (dF/dxdot + c dF/dx) y = r of implicit equations F(t, x, xdot) = 0, sparse.
+
+Such a matrix need not be large on its diagonal: users write equations in any order, and an
+algebraic one may not hold the unknown of its own number. Before rows are eliminated, they are
+scaled and brought into the order that makes the diagonal largest, and then factorised block by
+block as Jacobians of right-hand sides are. Where elements grow too far, the order is chosen anew.
+Source: I. S. Duff, J. Koster, "On algorithms for permuting large entries to the diagonal of a
+sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001) 973-996.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from archimedes.function import jvp
+from archimedes.function.derivatives.sparse import structure
+from archimedes.simulate.sparse.block_factors import SparseSystem
+from archimedes.simulate.sparse.compressed import Compression
+
+__all__ = ["CompressedPencil", "SparsePencil", "match_rows"]
+
+#: Where elements grow by more than this factor, another order of rows is looked for.
+GROWTH = 1e4
+
+
+def match_rows(
+    rows: np.ndarray, columns: np.ndarray, exponents: np.ndarray, n: int
+) -> np.ndarray | None:
+    """Return for each row of a matrix the column whose diagonal it goes to.
+
+    Parameters
+    ----------
+    rows, columns
+        Where entries are, each place once.
+    exponents
+        Sizes of the entries as powers of two, integers.
+    n
+        Number of rows and of columns.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        (n,): the permutation with the largest product of diagonal entries; None where every
+        permutation has a zero on the diagonal.
+
+    Examples
+    --------
+    >>> at = np.array([0, 0, 1]), np.array([0, 1, 0])
+    >>> match_rows(*at, np.array([5, 0, 0]), 2).tolist()
+    [1, 0]
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    weights = 1.0 + (exponents.max(initial=0) - exponents)
+    try:
+        found, partners = min_weight_full_bipartite_matching(
+            csr_array((weights, (rows, columns)), shape=(n, n))
+        )
+    except ValueError:
+        return None
+    order = np.empty(n, np.int64)
+    order[found] = partners
+    return order
+
+
+class CompressedPencil:
+    """dF/dxdot and dF/dx of ``F(t, x, xdot, args)`` (n,) for one structure of arguments.
+
+    ``native`` compiles a function as solves do; ``factors`` is what a backend has for systems.
+    """
+
+    def __init__(
+        self,
+        F: Callable[..., Any],
+        native: Callable[..., Any],
+        point: tuple[float, np.ndarray, np.ndarray, Any],
+        factors: Any,
+    ) -> None:
+        n = self.size = point[1].size
+        self.native_factors = factors
+        entries = [structure(F, argnums=k)(*point) for k in (1, 2)]
+        patterns = [Compression(rows, columns, n) for rows, columns, _ in entries]
+        self.by_x, self.by_xdot = patterns
+        places = [pattern.rows * n + pattern.columns for pattern in patterns]
+        every = np.unique(np.concatenate(places))
+        self.rows, self.columns = np.divmod(every, n)
+        #: Where entries of the two are among all.
+        self.at_x, self.at_xdot = (np.searchsorted(every, place) for place in places)
+        self.still = np.zeros(n)
+        #: The order of rows, and systems in this order.
+        self.order: np.ndarray | None = None
+        self.system: SparseSystem | None = None
+
+        def along(t: Any, x: Any, xdot: Any, args: Any, dt: Any, dx: Any, dxdot: Any) -> Any:
+            return jvp(F, argnums=(0, 1, 2))(t, x, xdot, args, (dt, dx, dxdot))
+
+        self.along = native(along, "along")
+
+    def at(self, t: float, x: np.ndarray, xdot: np.ndarray, args: Any) -> SparsePencil:
+        """Return the two matrices at a point."""
+        point, still = (t, x, xdot, args), self.still
+        by_x = self.by_x.values(lambda d: self.along(*point, 0.0, d, still))
+        by_xdot = self.by_xdot.values(lambda d: self.along(*point, 0.0, still, d))
+        return SparsePencil(self, by_x, by_xdot)
+
+    def by_time(self, t: float, x: np.ndarray, xdot: np.ndarray, args: Any) -> np.ndarray:
+        """Return dF/dt, (n,)."""
+        return self.along(t, x, xdot, args, 1.0, self.still, self.still)
+
+    def reorder(self, values: np.ndarray) -> bool:
+        """Choose the order of rows for these entries; return whether it is another one."""
+        used = np.flatnonzero((values != 0.0) & np.isfinite(values))
+        exponents = np.frexp(values[used])[1]
+        order = match_rows(self.rows[used], self.columns[used], exponents, self.size)
+        if order is None or (self.order is not None and np.array_equal(order, self.order)):
+            return False
+        self.order = order
+        self.system = SparseSystem(order[self.rows], self.columns, self.size, self.native_factors)
+        return True
+
+
+class SparsePencil:
+    """dF/dx and dF/dxdot at a point: their entries, and systems with them."""
+
+    def __init__(self, form: CompressedPencil, by_x: np.ndarray, by_xdot: np.ndarray) -> None:
+        self.form, self.by_x, self.by_xdot = form, by_x, by_xdot
+
+    def solver(self, c: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Return r -> y, the solution of (dF/dxdot + c dF/dx) y = r; nan where it is singular."""
+        form = self.form
+        values = np.zeros(len(form.rows))
+        values[form.at_xdot] = self.by_xdot
+        values[form.at_x] += c * self.by_x
+        left = _powers(values, form.rows, form.size)
+        values = values * left[form.rows]
+        right = _powers(values, form.columns, form.size)
+        values = values * right[form.columns]
+        factors = None if form.system is None else form.system.factored(values, 0.0)
+        if (factors is None or factors.growth > GROWTH) and form.reorder(values):
+            assert form.system is not None
+            factors = form.system.factored(values, 0.0)
+        if factors is None:
+            return lambda r: np.full(form.size, np.nan)
+        order, solve = form.order, factors.solve
+
+        def solution(r: np.ndarray) -> np.ndarray:
+            moved = np.empty_like(r)
+            moved[order] = left * r
+            return right * solve(moved)
+
+        return solution
+
+    def dense(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return dF/dx and dF/dxdot, each (n, n)."""
+        form, found = self.form, np.zeros((2, self.form.size, self.form.size))
+        found[0, form.by_x.rows, form.by_x.columns] = self.by_x
+        found[1, form.by_xdot.rows, form.by_xdot.columns] = self.by_xdot
+        return found[0], found[1]
+
+    def norm(self) -> float:
+        """Return the largest size of an entry; nan where there is one."""
+        return float(np.abs(np.concatenate([self.by_x, self.by_xdot])).max(initial=0.0))
+
+
+def _powers(values: np.ndarray, groups: np.ndarray, n: int) -> np.ndarray:
+    """Return powers of two (n,) that bring the largest entry of each group to about one."""
+    largest = np.zeros(n)
+    np.maximum.at(largest, groups, np.abs(values))
+    usable = np.isfinite(largest) & (largest > 0.0)
+    return np.ldexp(1.0, -np.where(usable, np.frexp(largest)[1], 0))
