@@ -162,6 +162,15 @@ EXPLAINED = {
 def explained(kind: str, message: str) -> str:
     """Return a message with the command that prints the section of the documentation about it.
 
+    Parameters
+    ----------
+    kind : str
+        Kind of the error, a key of `EXPLAINED`.
+    message : str
+        The message.
+
+    Examples
+    --------
     >>> print(explained("branch", "bool(x) needs a value."))
     bool(x) needs a value.
     For an example and its remedy: archimedes explain branch

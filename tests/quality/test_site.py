@@ -22,7 +22,13 @@ import archimedes as arc
 from archimedes.demos import DEMOS
 
 #: Packages whose docstrings describe every parameter in NumPy's format.
-DESCRIBED = ["archimedes.random", "archimedes.special"]
+DESCRIBED = [
+    "archimedes.errors",
+    "archimedes.function",
+    "archimedes.tree",
+    "archimedes.random",
+    "archimedes.special",
+]
 STUBS = sorted((ROOT / "src" / "archimedes").rglob("__init__.pyi"))
 
 

@@ -42,23 +42,58 @@ def codegen(
     template: str | Path | None = None,
     optimize: str = "speed",
 ) -> CProject:
-    """Write a function and its structs as a small C project with the same bits as in Python.
+    """Generate a small C project from a function, with the same bits as in Python.
 
-    ``args`` are example arguments: their shapes become the structs, their values the defaults of
-    ``<name>_init``. ``<name>_step(in, out, work)`` computes. Arguments named in ``parameters`` are
-    ``static const`` values in the C file; ``state`` pairs arguments with the results that replace
-    them in the next step (``<name>_carry``). ``target`` is "c", "arduino" or "cortex-m";
-    ``template`` is a folder of more templates. ``verify`` compiles the code here and compares it
-    with Python.
+    ``<name>_step(in, out, work)`` computes; ``<name>_init`` sets the default inputs.
 
-    What is computed of arrays of 64 elements or more is loops, with ``optimize="size"`` of 12
-    or more (`compile` has ``loops_from`` for other numbers), and loops that differ only in the
-    arrays they work on are one function then; ``optimize="smallest"`` also makes tables of the
-    arithmetic of doubles, for processors that have none. Products with sparse matrices are loops
-    that write out once what is not zero. Bits are the same.
-    ``options`` are those of :class:`archimedes.embedded.settings.Options`. Without
-    ``output_dir`` nothing is written: the files are in the result.
+    Parameters
+    ----------
+    func : callable
+        The function, plain NumPy.
+    args : sequence
+        Example arguments. Their shapes become the structs, their values the defaults.
+    static_argnums, static_argnames : optional
+        Arguments that are part of the program, as in :func:`compile`.
+    return_names : sequence of str, optional
+        Names of the results.
+    kwargs : mapping, optional
+        Example values of keyword arguments.
+    float_type : type, optional
+        ``float`` for C's double (default), or np.float32.
+    int_type : type, optional
+        Integer type at the interface: ``int``, np.int32, ...
+    input_descriptions, output_descriptions : mapping, optional
+        Comments for inputs and results, by name: ``{"x.pos": "position in m"}``.
+    output_dir : path, optional
+        Folder to write to. By default nothing is written: the files are in the result.
+    options : mapping, optional
+        Options of :class:`archimedes.embedded.settings.Options`.
+    verify : bool, optional
+        Compile the code here and compare its results with Python's.
+    target : {"c", "arduino", "cortex-m"}, optional
+        What the project is for.
+    name : str, optional
+        Name of the C functions. By default that of `func`.
+    parameters : str or sequence of str, optional
+        Arguments that become ``static const`` values in the C file.
+    state : str, sequence of str or mapping, optional
+        Arguments, each with the result that replaces it in the next step; ``<name>_carry`` copies
+        them.
+    template : path, optional
+        Folder with further templates.
+    optimize : {"speed", "size", "smallest"}, optional
+        ``"speed"``: operations on arrays of 64 elements or more become loops (:func:`compile` has
+        ``loops_from`` for other numbers). ``"size"``: from 12 elements on, and loops that differ
+        only in their arrays share a function. ``"smallest"``: double arithmetic also goes through
+        tables of operations, for processors without a floating-point unit.
 
+    Returns
+    -------
+    CProject
+        The files, with methods to compile and run them.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> def lowpass(y, u, alpha):
     ...     return y + alpha * (u - y)

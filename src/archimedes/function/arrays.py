@@ -15,8 +15,17 @@ __all__ = ["array", "eye", "ones", "ones_like", "sym", "sym_like", "zeros", "zer
 
 
 def array(x: Any, dtype: Any = None) -> Any:
-    """Return a new array of numbers and traced values, nested lists included.
+    """Return a new array, which may hold traced values.
 
+    Parameters
+    ----------
+    x : array_like
+        Numbers, arrays, traced values, or nested lists of them.
+    dtype : dtype, optional
+        Type of the elements. By default that of `x`.
+
+    Examples
+    --------
     >>> array([1.0, 2.0])
     array([1., 2.])
     """
@@ -29,6 +38,15 @@ def array(x: Any, dtype: Any = None) -> Any:
 def zeros(shape: Any, dtype: Any = float) -> Any:
     """Return an array of zeros that traced values can be written to.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Shape of the array.
+    dtype : dtype, optional
+        np.float64 (default), np.float32, np.int64 or bool.
+
+    Examples
+    --------
     >>> zeros(2)
     array([0., 0.])
     """
@@ -38,6 +56,15 @@ def zeros(shape: Any, dtype: Any = float) -> Any:
 def ones(shape: Any, dtype: Any = float) -> Any:
     """Return an array of ones that traced values can be written to.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Shape of the array.
+    dtype : dtype, optional
+        np.float64 (default), np.float32, np.int64 or bool.
+
+    Examples
+    --------
     >>> ones((1, 2))
     array([[1., 1.]])
     """
@@ -47,6 +74,19 @@ def ones(shape: Any, dtype: Any = float) -> Any:
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Return an identity matrix that traced values can be written to.
 
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    m : int, optional
+        Number of columns, `n` by default.
+    k : int, optional
+        Diagonal that holds the ones: 0 is the main diagonal, positive ones lie above it.
+    dtype : dtype, optional
+        np.float64 (default), np.float32, np.int64 or bool.
+
+    Examples
+    --------
     >>> eye(2)
     array([[1., 0.],
            [0., 1.]])
@@ -55,8 +95,17 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Any:
-    """Return zeros in the shape and dtype of ``x``.
+    """Return an array of zeros like another array.
 
+    Parameters
+    ----------
+    x : array_like
+        Array whose shape the result has.
+    dtype : dtype, optional
+        Type of the elements. By default that of `x`.
+
+    Examples
+    --------
     >>> zeros_like([1, 2])
     array([0, 0])
     """
@@ -64,8 +113,17 @@ def zeros_like(x: Any, dtype: Any = None) -> Any:
 
 
 def ones_like(x: Any, dtype: Any = None) -> Any:
-    """Return ones in the shape and dtype of ``x``.
+    """Return an array of ones like another array.
 
+    Parameters
+    ----------
+    x : array_like
+        Array whose shape the result has.
+    dtype : dtype, optional
+        Type of the elements. By default that of `x`.
+
+    Examples
+    --------
     >>> ones_like([1.0, 2.0])
     array([1., 1.])
     """
@@ -73,8 +131,26 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
 
 
 def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
-    """Refuse, and say how: values without numbers live inside recorded functions here.
+    """Raise an error that says what to write instead.
 
+    Symbolic values exist only inside functions that are being recorded.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of the symbol.
+    shape : int or tuple of int, optional
+        Shape of the symbol.
+    dtype : dtype, optional
+        np.float64 (default), np.float32, np.int64 or bool.
+
+    Raises
+    ------
+    TraceError
+        Always.
+
+    Examples
+    --------
     >>> sym("x", shape=(2,))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     archimedes.errors.TraceError: sym('x', (2,)): symbolic values exist only inside a function...
@@ -88,8 +164,22 @@ def sym(name: str = "x", shape: Any = (), dtype: Any = float) -> Any:
 
 
 def sym_like(x: Any, name: str = "x") -> Any:
-    """Refuse, and say how; see :func:`sym`.
+    """Raise an error that says what to write instead; see :func:`sym`.
 
+    Parameters
+    ----------
+    x : array_like
+        Array whose shape the symbol would have.
+    name : str, optional
+        Name of the symbol.
+
+    Raises
+    ------
+    TraceError
+        Always.
+
+    Examples
+    --------
     >>> sym_like([1.0, 2.0])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     archimedes.errors.TraceError: sym('x', (2,)): symbolic values exist only inside a function...

@@ -35,9 +35,42 @@ S = TypeVar("S")
 class Compiled(RecordedFunction, Generic[P, R]):
     """A function that is recorded once for each structure, shape and dtype of its arguments.
 
-    Made by :func:`compile` and by the derivative functions. Call it like the original; called
-    with traced values it becomes part of the enclosing recording.
+    It is made by :func:`compile` and by the derivative functions. Call it like the original. Called
+    with traced values, it becomes part of the function that is being recorded.
 
+    Parameters
+    ----------
+    function : callable
+        The original function.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program. They are compared by content;
+        each new value is recorded anew. Python bools, strings and functions are always static.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
+    return_names : sequence of str, optional
+        Names of the results, if the function returns a tuple.
+    name : str, optional
+        Name in messages and listings. By default that of the function.
+    backend : {"auto", "llvm", "interpreter", "cuda"}, optional
+        What runs the function, with the same bits. ``"auto"``, the default, interprets at first and
+        compiles to native code when that pays.
+    numerics : {"strict", "fast"}, optional
+        ``"strict"``, the default, rounds every operation as NumPy does. ``"fast"`` fuses products
+        and sums, and inverts a divisor that is used more than once: results differ from NumPy's by
+        rounding, but not between backends, lanes and threads. Derivatives and :func:`vmap` of the
+        function use its mode; inside another compiled function, the mode of that one holds.
+    freeze : bool, optional
+        Take globals, closures and attributes as they are at the first recording, and never look at
+        them again. By default a function whose surroundings have changed is recorded anew.
+    loops_from : int, optional
+        Number of elements from which operations on arrays become loops, which take the same time to
+        compile whatever their length. Smaller arrays are scalarized, which runs fastest. 64 by
+        default. Results may differ by the rounding of sums.
+    watch : sequence, optional
+        Objects whose content is part of the function, instead of what the function is seen to read.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> f = arc.compile(lambda x: 2.0 * x)
     >>> f.name, float(f(3.0))
@@ -154,21 +187,48 @@ class Compiled(RecordedFunction, Generic[P, R]):
     # ---- looking inside --------------------------------------------------------------------
 
     def recording(self, *args: Any, **kwargs: Any) -> Recording:
-        """Return the recording used for these arguments, making it if needed."""
+        """Return the recording for given arguments, and make it if needed.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments as the function itself takes them. Their structure, shapes and dtypes matter,
+            and the values of static ones.
+        """
         return self.lookup(args, kwargs)[1]
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph used for these arguments; printing it shows the program."""
+        """Return the graph for given arguments. Printing it shows the program.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments as the function itself takes them. Their structure, shapes and dtypes matter,
+            and the values of static ones.
+        """
         return self.recording(*args, **kwargs).graph
 
     def statistics(self, *args: Any, **kwargs: Any) -> Statistics:
-        """Return figures about the graph used for these arguments."""
+        """Return figures about the graph for given arguments.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments as the function itself takes them. Their structure, shapes and dtypes matter,
+            and the values of static ones.
+        """
         return statistics(self.graph(*args, **kwargs))
 
     def source(self, kind: str, *args: Any, **kwargs: Any) -> str:
-        """Return the code for these arguments as text; ``kind`` is "llvm" or "asm" by default.
+        """Return the generated code for given arguments as text.
 
-        Backends have kinds of their own.
+        Parameters
+        ----------
+        kind : str
+            ``"llvm"`` or ``"asm"``; other backends have kinds of their own.
+        *args, **kwargs
+            Arguments as the function itself takes them. Their structure, shapes and dtypes matter,
+            and the values of static ones.
         """
         kernel = self._tiers(args, kwargs).kernel()
         if kind not in kernel.sources:
@@ -177,10 +237,16 @@ class Compiled(RecordedFunction, Generic[P, R]):
         return kernel.source(kind)
 
     def report(self, *args: Any, backend: str | None = None, **kwargs: Any) -> Report:
-        """Compile for these arguments, time it, and return the figures.
+        """Compile for given arguments, measure the time of a call, and return the figures.
 
-        ``backend`` is another one than the function's own (unless it has a parameter of that
-        name): that of a GPU says what kernels take of it, and times a batch of such arguments.
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments as the function itself takes them. Their structure, shapes and dtypes matter,
+            and the values of static ones.
+        backend : str, optional
+            Another backend than that of the function, unless the function has a parameter of this
+            name. That of a GPU reports the resources of its kernels, and times a batch.
         """
         from archimedes.function.reporting import measure
 
@@ -202,11 +268,19 @@ class Compiled(RecordedFunction, Generic[P, R]):
         return tiers
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
-        """Run the function as plain Python on these numbers, with the checks it makes of values.
+        """Run the function as plain Python on given numbers, with its checks of values.
 
-        A recording cannot make them. Returns what came up: errors, warnings (divisions by zero),
-        and where the recorded result differs; it is true if nothing did.
+        A compiled function cannot make these checks. The result lists errors, warnings such as
+        divisions by zero, and differences from the compiled result. It is true if there are none.
 
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments as the function itself takes them. Their structure, shapes and dtypes matter,
+            and the values of static ones.
+
+        Examples
+        --------
         >>> f = compile(lambda m: 1.0 / m)
         >>> print(f.check(0.0))  # doctest: +ELLIPSIS
         <lambda>: 1 found
@@ -268,26 +342,50 @@ def compile(
     loops_from: int | None = None,
     **former: Any,
 ) -> Any:
-    """Turn a NumPy function into a recorded one; also usable as a decorator.
+    """Compile a NumPy function; also usable as a decorator.
 
-    Arguments and results may be any trees of structs, containers, arrays and numbers. The
-    function is recorded at the first call with a new structure, shape or dtype, or a new value
-    of a static argument (compared by content). Python bools, strings and functions are static
-    by themselves. What the function reads (globals, closures, attributes, captured arrays) is
-    part of it: when that has changed it is recorded anew. With ``freeze`` it is taken as it is at
-    the first recording instead, and nothing is looked at again. ``backend`` is
-    "auto" (interpret a little, then compile to native code), "llvm" or "interpreter"; all give
-    the same bits.
+    Arguments and results may be any trees of structs, containers, arrays and numbers. The function
+    is recorded at the first call with a new structure, shape or dtype of the arguments. What it
+    reads (globals, closures, attributes, captured arrays) is part of it.
 
-    What is computed of arrays of ``loops_from`` elements (default 64) or more is recorded as
-    loops, which take as long to compile whatever their length; smaller arrays are recorded element
-    by element, which runs fastest. Results may differ by the rounding of sums.
+    Parameters
+    ----------
+    func : callable, optional
+        The function, plain NumPy. Without it, `compile` returns a decorator.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program. They are compared by content;
+        each new value is recorded anew. Python bools, strings and functions are always static.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
+    return_names : sequence of str, optional
+        Names of the results, if the function returns a tuple.
+    name : str, optional
+        Name in messages and listings. By default that of the function.
+    backend : {"auto", "llvm", "interpreter", "cuda"}, optional
+        What runs the function, with the same bits. ``"auto"``, the default, interprets at first and
+        compiles to native code when that pays.
+    numerics : {"strict", "fast"}, optional
+        ``"strict"``, the default, rounds every operation as NumPy does. ``"fast"`` fuses products
+        and sums, and inverts a divisor that is used more than once: results differ from NumPy's by
+        rounding, but not between backends, lanes and threads. Derivatives and :func:`vmap` of the
+        function use its mode; inside another compiled function, the mode of that one holds.
+    freeze : bool, optional
+        Take globals, closures and attributes as they are at the first recording, and never look at
+        them again. By default a function whose surroundings have changed is recorded anew.
+    loops_from : int, optional
+        Number of elements from which operations on arrays become loops, which take the same time to
+        compile whatever their length. Smaller arrays are scalarized, which runs fastest. 64 by
+        default. Results may differ by the rounding of sums.
+    **former
+        Options of the original package that have no meaning here. They are accepted with a warning.
 
-    ``numerics`` is "strict" (operations rounded one by one, as NumPy does) or "fast": products
-    and sums fuse, and a divisor used more than once is inverted once. Results then differ from
-    NumPy's by rounding, and still not between backends, lanes and threads. Derivatives and
-    ``vmap`` of the function use its mode; inside another function, that one's mode holds.
+    Returns
+    -------
+    Compiled
+        Function of the same arguments.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> f = compile(lambda x: np.sum(x**2))
     >>> float(f(np.array([3.0, 4.0])))

@@ -69,8 +69,19 @@ class ConvergenceError(ArchimedesError, RuntimeError):
 
 @struct
 class RootInfo:
-    """How a solve ended: whether it converged, after how many steps, and what is left of F.
+    """How the solution of an equation ended.
 
+    Parameters
+    ----------
+    success : bool
+        Whether the solver converged.
+    steps : int
+        Number of iterations.
+    residual : float
+        Largest absolute residual at the end.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> x, info = arc.root(lambda x: x**2 - 2.0, 1.0, full_output=True)
     >>> bool(info.success), round(float(x), 6)
@@ -352,15 +363,38 @@ def implicit(
 ) -> Implicit:
     """Return the function ``g(x0, *args)`` that solves ``func(x, *args) = 0`` for x.
 
-    ``x`` may be any tree; ``func`` returns as many values as x has. ``tol`` bounds the largest
-    residual; without it this is 1e-10 (in float32 1e-5), and the last step must be short, too:
-    at most 1e-3 of ``1 + |x|``. The result is differentiable in ``args`` by the
-    implicit function theorem, and does not depend on ``x0`` as far as derivatives go.
-    ``g.solve(...)`` also returns a :class:`RootInfo`. Arguments may be given by name:
-    ``g(x0=..., p=...)``. ``abstol`` and ``max_iter`` are other names of ``tol`` and ``max_steps``.
-    ``solver`` is "newton" (with steps halved until the residual falls), "hybr" (Powell's dogleg
-    in a region of trust) or "lm" (damped steps), which keeps x within ``bounds = (lower, upper)``.
+    Its result is differentiable with respect to `args` by the implicit function theorem. It does
+    not depend on ``x0`` as far as derivatives are concerned. ``g.solve(...)`` also returns a
+    :class:`RootInfo`. Arguments may be given by name: ``g(x0=..., p=...)``.
 
+    Parameters
+    ----------
+    func : callable
+        The residual, which returns as many values as x has. x may be any tree.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    solver : {"newton", "hybr", "lm"}, optional
+        Newton's method with a line search, Powell's dogleg method with a trust region, or
+        Levenberg-Marquardt, which respects `bounds`.
+    name : str, optional
+        Name in messages and listings.
+    tol : float, optional
+        Largest residual at which the iteration has converged. By default 1e-10 (1e-5 in float32),
+        and the last step must also be short: at most 1e-3 of ``1 + |x|``.
+    max_steps : int, optional
+        Largest number of iterations, 50 by default.
+    abstol, max_iter : optional
+        Other names of `tol` and `max_steps`.
+    bounds : (tree, tree), optional
+        Lower and upper limits of x, for the method ``"lm"``.
+
+    Returns
+    -------
+    callable
+        ``g(x0, *args)``.
+
+    Examples
+    --------
     >>> sqrt = implicit(lambda x, p: x**2 - p)
     >>> round(float(sqrt(1.0, 2.0)), 12)
     1.414213562373
@@ -382,12 +416,42 @@ def root(
     full_output: bool = False,
     bounds: Any = None,
 ) -> Any:
-    """Solve ``func(x, *args) = 0`` from the starting value ``x0``.
+    """Solve ``func(x, *args) = 0`` for x.
 
-    ``method`` is "newton", "hybr" or "lm", which ``bounds = (lower, upper)`` need. Returns x, or
-    ``(x, RootInfo)`` with ``full_output``. Without a solution it raises
-    ConvergenceError; in recorded code x is nan, and RootInfo says so. See :func:`implicit`.
+    Parameters
+    ----------
+    func : callable
+        The residual, which returns as many values as x has.
+    x0 : float, array or tree
+        Starting value.
+    args : tuple, optional
+        Further arguments of `func`.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    method : {"newton", "hybr", "lm"}, optional
+        The solver, as in :func:`implicit`.
+    tol : float, optional
+        Largest residual at which the iteration has converged, as in :func:`implicit`.
+    max_steps : int, optional
+        Largest number of iterations.
+    full_output : bool, optional
+        Return a pair, x and a :class:`RootInfo`, and do not raise.
+    bounds : (tree, tree), optional
+        Lower and upper limits of x, for the method ``"lm"``.
 
+    Returns
+    -------
+    array or tree
+        The solution x, with the structure of `x0`.
+
+    Raises
+    ------
+    ConvergenceError
+        The solver finds no solution. Inside a compiled function, where nothing can be raised, x is
+        nan.
+
+    Examples
+    --------
     >>> round(float(root(lambda x: x**2 - 2.0, 1.0)), 12)
     1.414213562373
     """

@@ -54,8 +54,25 @@ class Axis:
 
 
 class Interpolant:
-    """A table as a function of its grid's coordinates; made by :func:`interpolant`.
+    """A table as a function of its coordinates, made by :func:`interpolant`.
 
+    Parameters
+    ----------
+    axes : list of Axis
+        Coordinates along each axis.
+    data : array
+        Values or spline coefficients.
+    method : str
+        ``"linear"`` or ``"cubic"``.
+    outside : str
+        What happens beyond the grid, as in :func:`interpolant`.
+    name : str
+        Name of the function.
+    ret_name : str, optional
+        Name of the result.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> table = arc.interpolant([[0.0, 1.0, 2.0]], [0.0, 10.0, 40.0])
     >>> float(table(1.5))
@@ -223,13 +240,33 @@ def interpolant(
 ) -> Interpolant:
     """Return a function that interpolates tabulated data.
 
-    ``grid`` is a list of 1-D coordinate arrays (or one array for a 1-D table), ``data`` has one
-    axis each, or is one vector of all values in Fortran order (the first axis fastest). ``method``
-    is "linear" or "cubic" (C2 tensor-product spline, not-a-knot ends; "bspline" is the same).
-    The result is called with one coordinate per axis, in order or by ``arg_names``.
-    ``outside`` says what happens beyond the grid: "clamp" (the value at the edge, with zero
-    slope), "extrapolate" (continue the outermost piece) or "nan".
+    Parameters
+    ----------
+    grid : array_like (n,) or sequence of them
+        Coordinates along each axis, increasing. A single array for a table of one dimension.
+    data : array_like
+        Values with one axis for each array of `grid`, or one vector of all values in Fortran order
+        (the first axis fastest).
+    method : {"linear", "cubic"}, optional
+        Multilinear interpolation, or a tensor-product cubic spline with two continuous derivatives
+        and not-a-knot ends. ``"bspline"`` is another name of the latter.
+    arg_names : sequence of str, optional
+        Names of the coordinates, by which they can be given.
+    ret_name : str, optional
+        Name of the result.
+    name : str, optional
+        Name of the function.
+    outside : {"clamp", "extrapolate", "nan"}, optional
+        What happens beyond the grid: the value at the edge with zero slope, the continuation of the
+        outermost piece, or nan.
 
+    Returns
+    -------
+    Interpolant
+        Function of one coordinate for each axis.
+
+    Examples
+    --------
     >>> f = interpolant([[0.0, 1.0, 2.0]], [0.0, 10.0, 40.0])
     >>> float(f(1.5)), float(f(9.0))
     (25.0, 40.0)

@@ -50,14 +50,25 @@ MAX_SQUARINGS = 64
 
 
 def expm(a: Any) -> Any:
-    """Return the matrix exponential of a square matrix, or of each in a stack (..., n, n).
+    """Return the matrix exponential.
 
-    Scaling and squaring with the Pade approximant of degree 13, in units in which the matrix is
-    balanced: states in metres and micrometres lose nothing to each other. Works on plain and
-    traced arrays; when traced the number of squarings is decided as the program runs, in a loop.
-    float32 stays float32, ints become float64. A matrix that is not finite, or beyond 1e20 when
-    balanced, gives nan.
+    The method is scaling and squaring with a Pade approximant of degree 13. The matrix is balanced
+    first, so that states in different units do not cost each other digits. Inside a compiled
+    function the number of squarings is decided as the program runs.
 
+    Parameters
+    ----------
+    a : array_like (..., n, n)
+        Square matrix, or a stack of them.
+
+    Returns
+    -------
+    array (..., n, n)
+        float32 for float32, else float64. A matrix that is not finite, or larger than 1e20 after
+        balancing, gives nan.
+
+    Examples
+    --------
     >>> expm(np.array([[0.0, 1.0], [0.0, 0.0]]))
     array([[1., 1.],
            [0., 1.]])

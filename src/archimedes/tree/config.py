@@ -68,12 +68,24 @@ class StructConfig:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make a configuration from plain data, such as a parsed file."""
+        """Make a configuration from plain data, such as a parsed file.
+
+        Parameters
+        ----------
+        data : mapping
+            Plain data, such as a parsed file.
+        """
         return from_mapping(cls, data, "")
 
     @classmethod
     def model_validate(cls, data: Mapping[str, Any]) -> Self:
-        """Make a configuration from plain data: another name of :meth:`from_dict`."""
+        """Make a configuration from plain data: another name of :meth:`from_dict`.
+
+        Parameters
+        ----------
+        data : mapping
+            Plain data, such as a parsed file.
+        """
         return cls.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +94,13 @@ class StructConfig:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a ``.yaml``, ``.yml`` or ``.json`` file; only plain data are ever loaded."""
+        """Read a configuration from a file. Only plain data are ever loaded.
+
+        Parameters
+        ----------
+        path : path
+            A ``.yaml``, ``.yml`` or ``.json`` file.
+        """
         data = read_data(path)
         try:
             return cls.from_dict(data)
@@ -90,7 +108,13 @@ class StructConfig:
             raise StructError(f"{os.fspath(path)}: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this configuration to a ``.yaml``, ``.yml`` or ``.json`` file."""
+        """Write this configuration to a file.
+
+        Parameters
+        ----------
+        path : path
+            A ``.yaml``, ``.yml`` or ``.json`` file.
+        """
         write_data(self.to_dict(), path)
 
 

@@ -159,13 +159,23 @@ def register_node(
     unflatten_fn: Callable[[Any, list], Any],
     paths_fn: Callable[[Any], Sequence[str]] | None = None,
 ) -> type:
-    """Make instances of a foreign class `cls` inner nodes of trees, and return `cls`.
+    """Make instances of a foreign class inner nodes of trees, and return the class.
 
-    ``flatten_fn(obj)`` returns ``(children, aux)``: the parts, and static data that belong to the
-    structure (compared by content). ``unflatten_fn(aux, children)`` rebuilds the object; it must
-    accept any objects as children. ``paths_fn(aux)`` returns a label for each child, such as
-    ``".real"`` or ``"['mass']"``; without it they are ``[0]``, ``[1]``, ...
+    Parameters
+    ----------
+    cls : type
+        The class.
+    flatten_fn : callable
+        ``flatten_fn(obj)`` returns ``(children, aux)``: the parts, and static data that belong to
+        the structure and are compared by content.
+    unflatten_fn : callable
+        ``unflatten_fn(aux, children)`` rebuilds the object. It must accept any objects as children.
+    paths_fn : callable, optional
+        ``paths_fn(aux)`` returns a label for each child, such as ``".real"`` or ``"['mass']"``. By
+        default ``[0]``, ``[1]``, ...
 
+    Examples
+    --------
     >>> from types import SimpleNamespace
     >>> from archimedes import tree
     >>> class Pair:

@@ -31,10 +31,24 @@ MISSING = object()
 
 
 def flatten(tree: Any, is_leaf: Stop | None = None) -> tuple[list, TreeDef]:
-    """Take a tree apart into its leaves and its structure.
+    """Split a tree into its leaves and its structure.
 
-    `is_leaf`, if given, is called on each subtree; where it returns True the subtree is a leaf.
+    Parameters
+    ----------
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    is_leaf : callable, optional
+        Called with each subtree. Where it returns True, the subtree is taken as a leaf.
 
+    Returns
+    -------
+    leaves : list
+        The leaves, in order.
+    treedef : TreeDef
+        The structure.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.flatten({"b": (2.0, None), "a": 1.0})
     ([1.0, 2.0], TreeDef({'b': (*, None), 'a': *}))
@@ -48,11 +62,20 @@ def flatten(tree: Any, is_leaf: Stop | None = None) -> tuple[list, TreeDef]:
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
-    """Rebuild the tree of structure `treedef` from its leaves; the inverse of :func:`flatten`.
+    """Rebuild a tree from its structure and its leaves; the inverse of :func:`flatten`.
 
     Structs are filled in without calling ``__init__`` or ``__post_init__``, so the leaves may be
     any objects.
 
+    Parameters
+    ----------
+    treedef : TreeDef
+        The structure.
+    leaves : iterable
+        The leaves, in the order of :func:`flatten`.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.unflatten(tree.structure([0, (0,)]), ["a", "b"])
     ['a', ('b',)]
@@ -65,8 +88,17 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def structure(tree: Any, is_leaf: Stop | None = None) -> TreeDef:
-    """Return the structure of `tree`: everything but its leaves.
+    """Return the structure of a tree: everything but its leaves.
 
+    Parameters
+    ----------
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    is_leaf : callable, optional
+        Called with each subtree. Where it returns True, the subtree is taken as a leaf.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.structure({"a": 1.0, "b": 2.0}) == tree.structure({"a": 3.0, "b": 4.0})
     True
@@ -75,8 +107,17 @@ def structure(tree: Any, is_leaf: Stop | None = None) -> TreeDef:
 
 
 def leaves(tree: Any, is_leaf: Stop | None = None) -> list:
-    """Return the leaves of `tree` in order.
+    """Return the leaves of a tree, in order.
 
+    Parameters
+    ----------
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    is_leaf : callable, optional
+        Called with each subtree. Where it returns True, the subtree is taken as a leaf.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.leaves([1.0, {"a": 2.0}, None])
     [1.0, 2.0]
@@ -85,11 +126,22 @@ def leaves(tree: Any, is_leaf: Stop | None = None) -> list:
 
 
 def map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Stop | None = None) -> Any:
-    """Apply `fn` to the leaves of `tree` and return a tree of the results.
+    """Apply a function to the leaves of a tree, and return a tree of the results.
 
-    With more trees, which must have the same structure, `fn` gets one leaf of each; leaves of
-    dicts correspond by key, in whatever order those were filled.
+    Parameters
+    ----------
+    fn : callable
+        Function of one leaf, or of one leaf of each tree.
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    *rest
+        Further trees of the same structure. Leaves of dicts correspond by key, in whatever order
+        these were filled.
+    is_leaf : callable, optional
+        Called with each subtree. Where it returns True, the subtree is taken as a leaf.
 
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.map(lambda a, b: a + b, {"a": 1.0, "b": [2.0]}, {"a": 10.0, "b": [20.0]})
     {'a': 11.0, 'b': [22.0]}
@@ -108,12 +160,21 @@ def map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Stop | None = No
 
 
 def flatten_up_to(treedef: TreeDef, tree: Any, root: str = "") -> list:
-    """Return the subtrees of `tree` at the places of the leaves of `treedef`.
+    """Return the subtrees of a tree at the leaves of a structure.
 
-    `treedef` is the structure of the upper part of `tree`; where it has a leaf, `tree` may have
-    anything. That is how one setting, such as a batch axis, applies to a whole subtree. `root`
-    names the tree in errors.
+    This is how one setting, such as a batch axis, applies to a whole subtree.
 
+    Parameters
+    ----------
+    treedef : TreeDef
+        Structure of the upper part of `tree`. Where it has a leaf, `tree` may have anything.
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    root : str, optional
+        Name of the tree in error messages.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.flatten_up_to(tree.structure({"a": 0, "b": 0}), {"a": [1.0, 2.0], "b": 3.0})
     [[1.0, 2.0], 3.0]
@@ -130,8 +191,15 @@ def flatten_up_to(treedef: TreeDef, tree: Any, root: str = "") -> list:
 
 
 def all(tree: Any) -> bool:
-    """Tell whether every element of every leaf is true; a tree without leaves gives True.
+    """Return whether every element of every leaf is true. A tree without leaves gives True.
 
+    Parameters
+    ----------
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.all({"a": True, "b": [1, 0]})
     False
@@ -148,6 +216,19 @@ def reduce(
 ) -> Any:
     """Combine the leaves from left to right: ``fn(fn(initializer, leaf_0), leaf_1) ...``.
 
+    Parameters
+    ----------
+    fn : callable
+        Function of the value so far and a leaf.
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    initializer : object, optional
+        The first value. By default the first leaf.
+    is_leaf : callable, optional
+        Called with each subtree. Where it returns True, the subtree is taken as a leaf.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.reduce(lambda a, b: a + b, {"a": 1.0, "b": [2.0, 3.0]}, 0.0)
     6.0
@@ -161,8 +242,15 @@ def reduce(
 
 
 def is_leaf(x: Any) -> bool:
-    """Tell whether `x` is a leaf. None and empty containers are nodes without leaves.
+    """Return whether a value is a leaf. None and empty containers are nodes without leaves.
 
+    Parameters
+    ----------
+    x : object
+        Any value.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.is_leaf(1.0), tree.is_leaf([1.0]), tree.is_leaf(None)
     (True, False, False)
@@ -171,8 +259,19 @@ def is_leaf(x: Any) -> bool:
 
 
 def paths(tree: Any, root: str = "", is_leaf: Stop | None = None) -> list[str]:
-    """Return the path of each leaf, in the order of the leaves; `root` names the tree itself.
+    """Return the path of each leaf, in the order of the leaves.
 
+    Parameters
+    ----------
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
+    root : str, optional
+        Name of the tree itself.
+    is_leaf : callable, optional
+        Called with each subtree. Where it returns True, the subtree is taken as a leaf.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.paths([{"mass": 1.0}, 2.0], "x")
     ["x[0]['mass']", 'x[1]']

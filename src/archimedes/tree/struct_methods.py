@@ -33,6 +33,15 @@ def replace(tree: T, /, **changes: Any) -> T:
 
     The copy is made by the constructor, so ``__post_init__`` runs on it.
 
+    Parameters
+    ----------
+    tree : struct
+        What to copy.
+    **changes
+        New values by the name of the field.
+
+    Examples
+    --------
     >>> from archimedes.tree import replace, struct
     >>> @struct
     ... class Gains:

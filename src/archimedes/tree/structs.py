@@ -38,12 +38,22 @@ def field(
     metadata: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Describe a field of a struct; takes the keywords of `dataclasses.field` as well.
+    """Describe a field of a struct.
 
-    A `static` field is part of the tree's structure instead of its leaves: it is compared by
-    content, decides which program is traced, and is never differentiated. `units` is a text such
-    as ``"m/s"`` for people and displays. An array given as `default` is copied for each instance.
+    Parameters
+    ----------
+    static : bool, optional
+        Make the field part of the structure of the tree, instead of its leaves. It is compared by
+        content, decides which program is recorded, and is never differentiated.
+    units : str, optional
+        Unit, such as ``"m/s"``, for people and displays.
+    metadata : mapping, optional
+        Further information that is kept with the field.
+    **kwargs
+        Options of `dataclasses.field`. An array given as ``default`` is copied for each instance.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.tree import field, struct
     >>> @struct
@@ -71,11 +81,20 @@ def struct(cls: None = None, /, **kwargs: Any) -> Callable[[type[T]], type[T]]: 
 def struct(cls: type | None = None, /, **kwargs: Any) -> Any:
     """Turn a class into a frozen dataclass whose instances are nodes of trees.
 
-    Fields are data (leaves or further trees) unless declared with ``field(static=True)``. The
-    class gets ``.replace(**changes)``, equality and hash by content, and a repr; methods it
-    defines itself are kept. A field without a default that follows inherited defaults is
-    keyword-only. Keywords are those of `dataclasses.dataclass`. A struct is returned as it is.
+    Fields are data (leaves or further trees) unless they are declared with ``field(static=True)``.
+    The class gets a method ``replace(**changes)``, equality and hash by content, and a repr;
+    methods that it defines itself are kept. A field without a default that follows inherited
+    defaults is keyword-only.
 
+    Parameters
+    ----------
+    cls : type, optional
+        The class. Without it, `struct` returns a decorator. A struct is returned as it is.
+    **kwargs
+        Options of `dataclasses.dataclass`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.tree import struct
     >>> @struct
@@ -160,9 +179,16 @@ def register_struct(
 ) -> type[T]:
     """Make a class a struct for the functions of this package, and return it.
 
-    A dataclass is taken by its fields (static ones by their metadata, as `field` writes it). Any
-    other class needs the two functions of :func:`register_node`.
+    Parameters
+    ----------
+    cls : type
+        A dataclass, whose fields are static if their metadata say so (see `field`), or any other
+        class, which needs the two functions.
+    flatten_fn, unflatten_fn : callable, optional
+        Functions as in :func:`register_node`.
 
+    Examples
+    --------
     >>> from dataclasses import dataclass
     >>> from archimedes import tree
     >>> @tree.register_struct
@@ -192,10 +218,20 @@ def register_dataclass(
 ) -> type[T]:
     """Make instances of a dataclass nodes of trees, and return the class.
 
-    `data_fields` are its children and `static_fields` part of the structure. Where one list is
-    missing it holds the remaining fields; where both are, field metadata decide. `meta_fields`
-    is another name of `static_fields`.
+    Parameters
+    ----------
+    cls : type
+        The dataclass.
+    data_fields : sequence of str, optional
+        Fields that are children. By default those that are not static.
+    static_fields : sequence of str, optional
+        Fields that are part of the structure. By default those that are not in `data_fields`; if
+        neither is given, the metadata of the fields decide.
+    meta_fields : sequence of str, optional
+        Another name of `static_fields`.
 
+    Examples
+    --------
     >>> from dataclasses import dataclass
     >>> from archimedes import tree
     >>> @dataclass
@@ -249,8 +285,15 @@ RESOLVERS.append(register_subclass)
 
 
 def fields(struct: Any) -> tuple[dataclasses.Field, ...]:
-    """Return the `dataclasses.Field` objects of a struct or struct type, in order.
+    """Return the `dataclasses.Field` objects of a struct, in order.
 
+    Parameters
+    ----------
+    struct : struct or type
+        A struct, or its class.
+
+    Examples
+    --------
     >>> from archimedes.tree import field, fields, struct
     >>> @struct
     ... class Tank:
@@ -264,8 +307,15 @@ def fields(struct: Any) -> tuple[dataclasses.Field, ...]:
 
 
 def is_struct(x: Any) -> bool:
-    """Tell whether `x` is a struct or a struct type.
+    """Return whether a value is a struct or the class of one.
 
+    Parameters
+    ----------
+    x : object
+        Any value.
+
+    Examples
+    --------
     >>> from archimedes.tree import is_struct, struct
     >>> @struct
     ... class Empty: ...

@@ -42,11 +42,22 @@ class NodeKind:
 
 
 class TreeDef:
-    """The structure of a tree: its node types, field names, dict keys (in order), static values.
+    """The structure of a tree: its node types, field names, dict keys (in order) and static values.
 
-    Immutable and hashable; equal structures are the same object. Made by
+    It is immutable and hashable, and equal structures are the same object. It is made by
     :func:`archimedes.tree.structure` and :func:`archimedes.tree.flatten`.
 
+    Parameters
+    ----------
+    kind : NodeKind
+        Type of the node.
+    children : tuple of TreeDef
+        Structures of the children.
+    aux : object
+        Static data of the node.
+
+    Examples
+    --------
     >>> from archimedes import tree
     >>> tree.structure({"a": 1.0, "b": [2.0, None]})
     TreeDef({'a': *, 'b': [*, None]})
@@ -90,10 +101,15 @@ class TreeDef:
         raise AttributeError(f"TreeDef is immutable: cannot delete {name!r}")
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """Build a tree of this structure from its `leaves`, given in the order of flatten.
+        """Build a tree of this structure.
 
         Structs are filled in without calling ``__init__`` or ``__post_init__``, so a leaf may be
         any object.
+
+        Parameters
+        ----------
+        leaves : iterable
+            The leaves, in the order of flatten.
         """
         if not isinstance(leaves, (list, tuple)):
             leaves = list(leaves)
@@ -104,7 +120,13 @@ class TreeDef:
         return self.build(self, iter(leaves).__next__)
 
     def paths(self, root: str = "") -> list[str]:
-        """Return the path of each leaf, such as ``x.att`` for ``root="x"``, in order."""
+        """Return the path of each leaf, in order, such as ``x.att`` for ``root="x"``.
+
+        Parameters
+        ----------
+        root : str, optional
+            Name of the tree itself.
+        """
         start = 1 if not root else 0
         return [p[start:] if p.startswith(".") else p for p in self._walk(root)]
 
@@ -123,11 +145,20 @@ class TreeDef:
         other_leaves: Sequence[Any] | None = None,
         ordered: bool = False,
     ) -> str | None:
-        """Say in words where `other` first differs from this structure; None if it does not.
+        """Describe where another structure first differs from this one; None if it does not.
 
-        The order in which dicts were filled counts only if ``ordered``: leaves correspond by key.
-        With the leaves of both trees the words name the leaf types too, as in
-        ``"at x.att: Quaternion against ndarray"``.
+        Parameters
+        ----------
+        other : TreeDef
+            The other structure.
+        root : str, optional
+            Name of the tree itself.
+        leaves, other_leaves : sequence, optional
+            Leaves of both trees. With them, the text names the types of leaves too, as in ``"at
+            x.att: Quaternion against ndarray"``.
+        ordered : bool, optional
+            Whether the order in which dicts were filled counts. By default leaves correspond by
+            key.
         """
         seen = 0
         stack = [(self, other, root)]
@@ -154,7 +185,13 @@ class TreeDef:
         return None
 
     def matches(self, other: TreeDef) -> bool:
-        """Tell whether the leaves of both structures correspond: equal but for orders of dicts."""
+        """Return whether the leaves correspond: both are equal but for the order of dicts.
+
+        Parameters
+        ----------
+        other : TreeDef
+            The other structure.
+        """
         return self is other or self.difference(other) is None
 
     def _show(self) -> str:

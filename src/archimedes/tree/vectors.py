@@ -97,12 +97,24 @@ class Unravel:
 
 
 def ravel(tree: Any) -> tuple[Any, Unravel]:
-    """Join all leaves into one vector; return it and the function that undoes it.
+    """Join all leaves into one vector.
 
-    The vector has the dtype that all leaves share, else float64 (complex128 if a leaf is
-    complex). ``unravel(vector)`` restores shapes and dtypes; Python numbers come back as NumPy
-    scalars, and Python ints and floats among other dtypes take the vector's dtype.
+    Parameters
+    ----------
+    tree : tree
+        Any nesting of structs, dicts, lists, tuples, arrays and numbers.
 
+    Returns
+    -------
+    vector : array (n,)
+        All numbers, in the dtype that all leaves share, else in float64 (complex128 if a leaf is
+        complex).
+    unravel : callable
+        ``unravel(vector)`` rebuilds the tree with its shapes and dtypes. Python numbers come back
+        as NumPy scalars; Python ints and floats among other dtypes take the dtype of the vector.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import tree
     >>> vector, unravel = tree.ravel({"a": 1.0, "b": np.array([[2.0, 3.0]])})

@@ -191,15 +191,34 @@ def vmap(
     threads: int | None = None,
     backend: str | None = None,
 ) -> Batched[P, R]:
-    """Return a function that maps ``func`` over an axis of its arguments.
+    """Return a function that maps a function over an axis of its arguments.
 
-    ``in_axes`` is one axis for all arguments, or a tuple with an axis, None (shared by all
-    instances) or a tree of those per argument; ``out_axes`` likewise for the result. Calls may
-    be nested. Keyword arguments are shared. On numbers it runs as one native kernel over SIMD
-    lanes and ``threads`` threads (default: all cores for large batches); results do not depend
-    on their number. ``backend`` is that of :func:`compile` (default: the function's own). Arrays
-    of a device run there, and the results are such arrays.
+    On numbers it runs as one native kernel over SIMD lanes and threads. Results do not depend on
+    their number. Maps may be nested. Arrays of a device run there, and so do the results.
 
+    Parameters
+    ----------
+    func : callable
+        Function of one instance. Keyword arguments are shared by all instances.
+    in_axes : int, None or tuple, optional
+        Axis of the instances, for all arguments, or a tuple with one entry for each argument: an
+        axis, None (shared by all instances), or a tree of those. 0 by default.
+    out_axes : int or tree, optional
+        Axis of the instances in the result. 0 by default.
+    name : str, optional
+        Name in messages and listings.
+    threads : int, optional
+        Number of threads. By default all CPUs for large batches.
+    backend : str, optional
+        What runs the map, as in :func:`compile`. By default the backend of `func`.
+
+    Returns
+    -------
+    callable
+        Function of the batched arguments.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])

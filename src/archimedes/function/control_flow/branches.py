@@ -31,11 +31,24 @@ __all__ = ["cond", "switch"]
 def switch(
     index: Any, branches: Sequence[Callable[..., Any]], *args: Any, name: str | None = None
 ) -> Any:
-    """Call ``branches[index](*args)``; an index outside the range is clamped to it.
+    """Call the function that an index selects, ``branches[index](*args)``.
 
-    When recorded, only the branch taken runs; all must return the same structure and shapes
-    (dtypes are promoted).
+    Inside a compiled function only the selected branch runs.
 
+    Parameters
+    ----------
+    index : int
+        Number of the branch, which may be traced. An index out of range is clamped to it.
+    branches : sequence of callable
+        Functions of the same arguments, which return the same structure and shapes. Their dtypes
+        are promoted.
+    *args
+        Arguments of the function: any trees.
+    name : str, optional
+        Name in messages and listings.
+
+    Examples
+    --------
     >>> float(switch(1, [lambda x: x, lambda x: -x], 2.0))
     -2.0
     """
@@ -120,8 +133,21 @@ def _not_an_index(dtype: Any) -> TypeError:
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *args: Any) -> Any:
-    """Call ``true_fn(*args)`` if ``pred`` holds, else ``false_fn(*args)``.
+    """Call one of two functions, depending on a condition.
 
+    Parameters
+    ----------
+    pred : bool
+        The condition, which may be traced.
+    true_fn : callable
+        Function that is called as ``true_fn(*args)`` if the condition is true.
+    false_fn : callable
+        Function that is called otherwise. It returns the same structure and shapes.
+    *args
+        Arguments of the function: any trees.
+
+    Examples
+    --------
     >>> float(cond(True, lambda x: x, lambda x: -x, 2.0))
     2.0
     """

@@ -29,13 +29,24 @@ def callback(
     *args: Any,
     jvp: Callable[..., Any] | None = None,
 ) -> Any:
-    """Call a Python function from inside a recorded one.
+    """Call an ordinary Python function from inside a compiled one.
 
-    ``result_shape_dtypes`` is a tree of arrays or numbers whose shapes and dtypes are those of
-    the result. The function gets NumPy arrays (in the structure of ``args``) at every run; it
-    cannot be exported to C. ``jvp(primals, tangents) -> tangent of the result`` gives it a
-    derivative, written in NumPy (it may call ``callback`` itself).
+    The function is called at every run. It cannot be exported to C.
 
+    Parameters
+    ----------
+    func : callable
+        Function of NumPy arrays, in the structure of `args`.
+    result_shape_dtypes : tree
+        Arrays or numbers with the shapes and dtypes of the result.
+    *args
+        Arguments of the function: any trees.
+    jvp : callable, optional
+        Derivative: ``jvp(primals, tangents)`` returns the tangent of the result. It is written in
+        NumPy, and may use `callback` itself. Without it the call has no derivative.
+
+    Examples
+    --------
     >>> float(callback(lambda x: x + 1.0, 0.0, 2.0))
     3.0
     """

@@ -60,12 +60,29 @@ def scan(
     xs: Any = None,
     length: int | None = None,
 ) -> tuple[Any, Any]:
-    """Step ``carry, y = func(carry, x)`` along the leading axis of ``xs``.
+    """Step ``carry, y = func(carry, x)`` along the leading axis of an array or tree.
 
-    Returns the last carry and the ``y`` of all steps, stacked along a new leading axis. ``carry``
-    and ``y`` may be any trees; without ``xs``, ``length`` counts the steps and ``func`` gets their
-    number: 0, 1, ...
+    Parameters
+    ----------
+    func : callable
+        Function ``func(carry, x)`` that returns the next carry and an output ``y``, both any trees.
+    init_carry : tree
+        The first carry.
+    xs : array or tree, optional
+        Inputs, with the steps along the leading axis of every leaf.
+    length : int, optional
+        Number of steps. It is needed if `xs` is not given; ``func`` is then called with the number
+        of the step, 0, 1, ...
 
+    Returns
+    -------
+    carry : tree
+        The last carry.
+    ys : tree
+        The outputs of all steps, stacked along a new leading axis.
+
+    Examples
+    --------
     >>> carry, ys = scan(lambda c, x: (c + x, c * x), 0.0, np.array([1.0, 2.0, 3.0]))
     >>> float(carry), ys.tolist()
     (6.0, [0.0, 2.0, 9.0])
@@ -258,14 +275,30 @@ def while_loop(
     *,
     adaptive: bool = False,
 ) -> Any:
-    """Repeat ``x = body(x)`` while ``cond(x)`` holds.
+    """Repeat ``x = body(x)`` while ``cond(x)`` is true.
 
-    ``max_steps`` is a bound on the number of steps: a loop that reaches it returns the value it has
-    by then. Without one the loop runs until the condition fails, however long that takes. Two
-    things need a bound and ask for it: a derivative in reverse mode (``arc.grad``), which keeps
-    the state of every step, and ``arc.codegen``. ``adaptive`` marks loops of solvers that choose
-    their own steps: ``arc.codegen`` refuses them.
+    Parameters
+    ----------
+    cond : callable
+        Function ``cond(x)`` that returns a bool.
+    body : callable
+        Function ``body(x)`` that returns the next x, with the same structure and shapes.
+    init : tree
+        The first x.
+    max_steps : int, optional
+        Largest number of steps. A loop that reaches it returns the x it has by then. Without it the
+        loop runs until the condition is false. Reverse-mode derivatives (:func:`grad`), which keep
+        the state of every step, and :func:`codegen` require it.
+    adaptive : bool, optional
+        Marks the loop of a solver that chooses its own steps, which :func:`codegen` refuses.
 
+    Returns
+    -------
+    tree
+        The last x.
+
+    Examples
+    --------
     >>> float(while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0))
     192.0
     """
@@ -301,10 +334,24 @@ def while_loop(
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
-    """Repeat ``x = body(i, x)`` for i from ``lower`` to ``upper - 1``, which are known numbers.
+    """Repeat ``x = body(i, x)`` for i from `lower` to ``upper - 1``.
 
-    Where a bound is a traced value use :func:`while_loop`.
+    Parameters
+    ----------
+    lower, upper : int
+        Limits, which must be known numbers. Use :func:`while_loop` if a limit is traced.
+    body : callable
+        Function ``body(i, x)`` that returns the next x, with the same structure and shapes.
+    init : tree
+        The first x.
 
+    Returns
+    -------
+    tree
+        The last x.
+
+    Examples
+    --------
     >>> float(fori_loop(0, 4, lambda i, x: x + i, 0.0))
     6.0
     """

@@ -156,14 +156,15 @@ def _add(g: Graph, to: list[int | None], k: int, i: int) -> None:
 
 
 class custom_jac(CustomFunction):
-    """Give a function of arrays its own Jacobians.
+    """A function of arrays with a Jacobian of its own; usable as a decorator.
 
-    ``f.defjac(rule)`` with ``rule(*args) -> tuple``, one array per argument, of the shapes of
-    result and argument one after the other; None for an argument that is to be differentiated
-    through the function itself. The rule is recorded once for all directions, so that `jac` takes
-    its entries as they are. With ``directions=n`` it is used from n directions on: fewer go
-    through the function as well.
+    Parameters
+    ----------
+    function : callable
+        The function.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> import archimedes as arc
     >>> @custom_jac
@@ -185,7 +186,19 @@ class custom_jac(CustomFunction):
         self.directions = 1
 
     def defjac(self, rule: Callable[..., Any], directions: int = 1) -> Callable[..., Any]:
-        """Set the rule; usable as a decorator."""
+        """Set the Jacobian; usable as a decorator.
+
+        Parameters
+        ----------
+        rule : callable
+            ``rule(*args)`` returns a tuple with one array for each argument, whose shape is that of
+            the result followed by that of the argument, or None for an argument that is
+            differentiated through the function itself. It is recorded once for all directions, so
+            that :func:`jac` takes its entries as they are.
+        directions : int, optional
+            Smallest number of directions for which the rule is used. Fewer are differentiated
+            through the function. 1 by default.
+        """
         self.rule, self.directions = rule, directions
         return rule
 

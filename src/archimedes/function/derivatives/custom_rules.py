@@ -30,8 +30,15 @@ def _stopped(g: Graph, i: int) -> int:
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return ``x``, treated as a constant by every derivative.
+    """Return a value that every derivative treats as a constant.
 
+    Parameters
+    ----------
+    x : tree
+        The value.
+
+    Examples
+    --------
     >>> float(stop_gradient(3.0))
     3.0
     """
@@ -193,11 +200,17 @@ class CustomFunction:
 
 
 class custom_jvp(CustomFunction):
-    """Give a function its own forward derivative; reverse mode transposes it.
+    """A function with a forward-mode derivative of its own; usable as a decorator.
 
-    ``f.defjvp(rule)`` with ``rule(primals, tangents) -> (result, tangent of result)``, where
-    ``primals`` and ``tangents`` are tuples of the arguments.
+    Reverse mode transposes the rule.
 
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Examples
+    --------
     >>> @custom_jvp
     ... def f(x):
     ...     return x**2
@@ -209,7 +222,14 @@ class custom_jvp(CustomFunction):
     """
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule; usable as a decorator."""
+        """Set the derivative; usable as a decorator.
+
+        Parameters
+        ----------
+        rule : callable
+            ``rule(primals, tangents)`` returns the result and its tangent. ``primals`` and
+            ``tangents`` are tuples of the arguments and their tangents.
+        """
         self.rule = rule
         return rule
 
@@ -224,11 +244,17 @@ class custom_jvp(CustomFunction):
 
 
 class custom_vjp(CustomFunction):
-    """Give a function its own reverse derivative; forward mode transposes it.
+    """A function with a reverse-mode derivative of its own; usable as a decorator.
 
-    ``f.defvjp(fwd, bwd)`` with ``fwd(*args) -> (result, residuals)`` and
-    ``bwd(residuals, cotangent) -> tuple of cotangents``, one per argument.
+    Forward mode transposes the rule.
 
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Examples
+    --------
     >>> @custom_vjp
     ... def f(x):
     ...     return x**2
@@ -241,7 +267,15 @@ class custom_vjp(CustomFunction):
     setter = "defvjp"
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Set the rule."""
+        """Set the derivative.
+
+        Parameters
+        ----------
+        fwd : callable
+            ``fwd(*args)`` returns the result and residuals, any tree.
+        bwd : callable
+            ``bwd(residuals, cotangent)`` returns a tuple with the cotangent of each argument.
+        """
         self.rule = bwd
         self.fwd = fwd
 

@@ -106,11 +106,30 @@ def jvp(
     static_argnums: Any = None,
     static_argnames: Any = None,
 ) -> Any:
-    """Return ``g(*args, v)``: the Jacobian of ``func`` times the tangent ``v``.
+    """Return the function that multiplies the Jacobian by a tangent (forward mode).
 
-    ``v`` has the structure of the argument chosen by ``argnums`` (a tuple of them for several);
-    the result has the structure of the output.
+    Parameters
+    ----------
+    func : callable
+        The function to differentiate, plain NumPy.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate with respect to, or of several. The first by
+        default.
+    name : str, optional
+        Name in messages and listings. By default it is made from that of `func`.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
 
+    Returns
+    -------
+    callable
+        ``g(*args, v)``. The tangent ``v`` has the structure of the argument, or is a tuple if
+        `argnums` is one. The result has the structure of the output.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> jvp(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([2., 4.])
@@ -155,10 +174,30 @@ def vjp(
     static_argnums: Any = None,
     static_argnames: Any = None,
 ) -> Any:
-    """Return ``g(*args, w)``: the cotangent ``w`` times the Jacobian of ``func``.
+    """Return the function that multiplies a cotangent by the Jacobian (reverse mode).
 
-    ``w`` has the structure of the output; the result that of the argument.
+    Parameters
+    ----------
+    func : callable
+        The function to differentiate, plain NumPy.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate with respect to, or of several. The first by
+        default.
+    name : str, optional
+        Name in messages and listings. By default it is made from that of `func`.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
 
+    Returns
+    -------
+    callable
+        ``g(*args, w)``. The cotangent ``w`` has the structure of the output, the result that of the
+        argument.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> vjp(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([2., 0.])

@@ -33,10 +33,19 @@ __all__ = ["SparseDerivative", "SparsePattern", "coloring", "sparsity"]
 
 @dataclass(frozen=True)
 class SparsePattern:
-    """Where a sparse matrix has entries: number k lies at (``rows[k]``, ``columns[k]``).
+    """Positions of the entries of a sparse matrix.
 
-    Entries go down the columns, one column after the other (the order of SciPy's CSC format).
+    Entries are ordered column by column, as in SciPy's CSC format.
 
+    Parameters
+    ----------
+    rows, columns : array of int (k,)
+        Row and column of each entry.
+    shape : (int, int)
+        Shape of the matrix.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import archimedes as arc
     >>> slope = arc.jac(lambda x: np.stack([x[0] * x[1], x[1] ** 2]), sparse=True)
@@ -60,7 +69,13 @@ class SparsePattern:
         return np.searchsorted(self.columns, np.arange(self.shape[1] + 1))
 
     def matrix(self, values: Any) -> Any:
-        """Return the ``scipy.sparse.csc_array`` with these values."""
+        """Return the `scipy.sparse.csc_array` with given entries.
+
+        Parameters
+        ----------
+        values : array_like (k,)
+            The entries, in order.
+        """
         from scipy.sparse import csc_array
 
         return csc_array((np.asarray(values), self.rows, self.starts), shape=self.shape)
@@ -194,10 +209,24 @@ def _height(point: Point) -> int:
 
 
 def sparsity(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """Return the function that gives the structural pattern of the Jacobian of ``func``.
+    """Return the function that computes the structural sparsity pattern of a Jacobian.
 
-    The result is a boolean ``scipy.sparse.csc_array`` over the ravelled trees.
+    Parameters
+    ----------
+    func : callable
+        The function to differentiate, plain NumPy.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate with respect to, or of several. The first by
+        default.
 
+    Returns
+    -------
+    callable
+        Function of the same arguments, which returns a boolean `scipy.sparse.csc_array` over the
+        ravelled trees.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> sparsity(lambda x: x**2)(np.ones(2)).toarray()
     array([[ True, False],
@@ -230,11 +259,23 @@ def _structure(
 
 
 def coloring(matrix: Any, mode: str = "column") -> np.ndarray:
-    """Colour a sparsity pattern so that few sweeps give all its entries.
+    """Colour a sparsity pattern, so that few derivative sweeps give all entries.
 
-    ``mode`` is "column" (forward mode: columns of one colour share no row), "row" (reverse mode)
-    or "star" (symmetric matrices). Returns one colour per column (row); -1 marks empty ones.
+    Parameters
+    ----------
+    matrix : array_like or sparse (m, n)
+        The pattern, from :func:`sparsity` or `scipy.sparse`.
+    mode : {"column", "row", "star"}, optional
+        ``"column"``: for forward mode, columns of one colour share no row. ``"row"``: for reverse
+        mode. ``"star"``: for symmetric matrices.
 
+    Returns
+    -------
+    array of int
+        A colour for each column or row. Empty ones have -1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> coloring(np.eye(3)).tolist()
     [0, 0, 0]

@@ -79,13 +79,35 @@ def jac(
     flat: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """Return the function that computes the Jacobian of ``func``.
+    """Return the function that computes the Jacobian of a function.
 
-    For arrays the result has shape ``output.shape + input.shape``. For trees it is the output's
-    tree with, in place of each leaf, the input's tree of such blocks; ``flat=True`` gives one
-    matrix over the ravelled trees. ``argnums`` chooses the argument (a tuple: several).
-    ``sparse=True`` returns a ``scipy.sparse`` matrix with the structural pattern (implies flat).
+    Parameters
+    ----------
+    func : callable
+        The function to differentiate, plain NumPy.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate with respect to, or of several. The first by
+        default.
+    name : str, optional
+        Name in messages and listings. By default it is made from that of `func`.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
+    flat : bool, optional
+        Return one matrix over the ravelled trees.
+    sparse : bool, optional
+        Return a `scipy.sparse` matrix with the structural sparsity pattern. Implies `flat`.
 
+    Returns
+    -------
+    callable
+        Function of the same arguments. For arrays its result has shape ``output.shape +
+        input.shape``. For trees it is the tree of the output in which each leaf is replaced by the
+        tree of the input, filled with such blocks.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> jac(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
@@ -136,8 +158,28 @@ def grad(
 ) -> Any:
     """Return the function that computes the gradient of a scalar function.
 
-    The result has the type of the argument: an array for an array, a struct for a struct.
+    Parameters
+    ----------
+    func : callable
+        A function that returns one number.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate with respect to, or of several. The first by
+        default.
+    name : str, optional
+        Name in messages and listings. By default it is made from that of `func`.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
 
+    Returns
+    -------
+    callable
+        Function of the same arguments. Its result has the type of the argument: an array for an
+        array, a struct for a struct; a tuple if `argnums` is one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
@@ -197,9 +239,32 @@ def hess(
 ) -> Any:
     """Return the function that computes the Hessian of a scalar function.
 
-    For an array argument the result has shape ``x.shape + x.shape``; for a tree it is the tree
-    of trees of blocks; ``flat`` and ``sparse`` are as in :func:`jac`.
+    Parameters
+    ----------
+    func : callable
+        A function that returns one number.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate with respect to, or of several. The first by
+        default.
+    name : str, optional
+        Name in messages and listings. By default it is made from that of `func`.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are part of the compiled program.
+    static_argnames : str or sequence of str, optional
+        Names of such arguments.
+    flat : bool, optional
+        Return one matrix over the ravelled trees.
+    sparse : bool, optional
+        Return a `scipy.sparse` matrix with the structural sparsity pattern. Implies `flat`.
 
+    Returns
+    -------
+    callable
+        Function of the same arguments. For an array argument its result has shape ``x.shape +
+        x.shape``; for a tree it is the tree of trees of such blocks.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> hess(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
     array([[4., 2.],

@@ -40,8 +40,15 @@ HOLDERS: dict[type, Holder] = {}
 
 
 def holds_traced(x: Any) -> bool:
-    """Tell whether a value, or a part of a list or tuple, is traced.
+    """Return whether a value, or a part of a list or tuple, is traced.
 
+    Parameters
+    ----------
+    x : object
+        Any value.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> from archimedes.function import holds_traced
     >>> arc.compile(lambda x: holds_traced([x, 1.0]))(1.0)
@@ -64,8 +71,15 @@ def holds_traced(x: Any) -> bool:
 
 
 def is_traced(x: Any) -> bool:
-    """Tell whether a value is a traced array, or an array that holds traced values.
+    """Return whether a value is a traced array, or an array that holds traced values.
 
+    Parameters
+    ----------
+    x : object
+        Any value.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> from archimedes.function import is_traced
     >>> is_traced(1.0), arc.compile(lambda x: is_traced(x))(1.0)
