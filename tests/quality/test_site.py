@@ -25,9 +25,10 @@ from archimedes.demos import DEMOS
 DESCRIBED = [
     "archimedes.errors",
     "archimedes.function",
-    "archimedes.tree",
     "archimedes.random",
+    "archimedes.spatial",
     "archimedes.special",
+    "archimedes.tree",
 ]
 STUBS = sorted((ROOT / "src" / "archimedes").rglob("__init__.pyi"))
 

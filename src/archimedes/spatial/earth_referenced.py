@@ -26,9 +26,16 @@ __all__ = ["EarthReferencedBody"]
 class EarthReferencedBody:
     """Equations of motion in a planet-fixed frame, with Coriolis and centrifugal terms.
 
-    `rot_earth` is the planet's rate in rad/s. Gravity belongs in ``F_E`` and must be attraction
-    alone, since the centrifugal part is added here.
+    Parameters
+    ----------
+    rot_earth : float, optional
+        Angular velocity of the planet in rad/s, about the z axis of E.
+    baumgarte : float, optional
+        Gain in 1/s with which the norm of the quaternion is driven to one. 1 by default; 0 turns it
+        off.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import EarthReferencedBody, Quaternion
     >>> body = EarthReferencedBody()
@@ -43,7 +50,20 @@ class EarthReferencedBody:
 
     @struct
     class State:
-        """Position, attitude and velocity relative to E; inertial angular velocity."""
+        """Position, attitude and velocity relative to E; inertial angular velocity.
+
+        Parameters
+        ----------
+        pos : array (..., 3)
+            Position in m from the centre of the planet, in E axes.
+        att : attitude
+            Attitude of the body, of any class with the methods of `Attitude`, or a plain array of 3
+            (roll, pitch, yaw) or 4 (quaternion).
+        v_E : array (..., 3)
+            Velocity in m/s relative to E, in E axes.
+        w_B : array (..., 3)
+            Inertial angular velocity in rad/s, in body axes.
+        """
 
         pos: Any = field(units="m")
         att: Any = field()
@@ -52,7 +72,20 @@ class EarthReferencedBody:
 
     @struct
     class Input:
-        """Net force in E axes, moment about the centre of mass in body axes; mass and inertia."""
+        """Net force in E axes, moment about the centre of mass in body axes; mass and inertia.
+
+        Parameters
+        ----------
+        F_E : array (..., 3)
+            Net force in N, in E axes, gravitational attraction included. The centrifugal and
+            Coriolis terms are added by `dynamics`.
+        M_B : array (..., 3)
+            Net moment in N m about the centre of mass, in body axes.
+        m : float
+            Mass in kg.
+        J_B : array (..., 3, 3)
+            Inertia in kg m^2 about the centre of mass, in body axes.
+        """
 
         F_E: Any = field(units="N")
         M_B: Any = field(units="N m")
@@ -66,7 +99,17 @@ class EarthReferencedBody:
 
     @on_class_too
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the time derivative of the state `x` as an `EarthReferencedBody.State`."""
+        """Return the time derivative of the state `x` as an `EarthReferencedBody.State`.
+
+        Parameters
+        ----------
+        t : float
+            Time in s. The equations do not depend on it.
+        x : State
+            State of the body.
+        u : Input
+            Force, moment, mass and inertia.
+        """
         att = as_attitude(x.att)
         pos, v_E = check_vector(x.pos, 3, "x.pos"), check_vector(x.v_E, 3, "x.v_E")
         w_B, F_E = check_vector(x.w_B, 3, "x.w_B"), check_vector(u.F_E, 3, "u.F_E")
@@ -81,7 +124,13 @@ class EarthReferencedBody:
         )
 
     def inertial_velocity(self, x: Any) -> Any:
-        """Return the velocity (..., 3) relative to N, in E axes, in m/s."""
+        """Return the velocity (..., 3) relative to N, in E axes, in m/s.
+
+        Parameters
+        ----------
+        x : State
+            State of the body.
+        """
         px, py, pz = (as_array(x.pos, "x.pos")[..., n] for n in range(3))
         rate = self.rot_earth
         return as_array(x.v_E, "x.v_E") + np.stack([-rate * py, rate * px, 0.0 * pz], axis=-1)

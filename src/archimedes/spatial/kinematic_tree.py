@@ -39,13 +39,15 @@ class Link(NamedTuple):
 
 
 class KinematicTree:
-    """Frames by name, each placed in its parent by a fixed or moving transform.
+    """Frames by name, each placed in its parent by a fixed or moving transformation.
 
-    `add_frame` takes `transform`, which takes parent coordinates to the frame's, or `pose`, its
-    inverse: position and attitude of the frame as a transformation to the parent. Either is a
-    `Transformation` or a function of ``t``, or of ``t, state``, that returns one; splines are
-    functions of t.
+    Parameters
+    ----------
+    root : str
+        Name of the first frame.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import EulerAngles, KinematicTree, Transformation
     >>> ktree = KinematicTree("eci")
@@ -68,7 +70,13 @@ class KinematicTree:
     # ---- building ------------------------------------------------------------------------
 
     def add_root(self, name: str) -> None:
-        """Add a frame without a parent: the start of a separate tree."""
+        """Add a frame without a parent: the start of a separate tree.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        """
         self._check_new(name, None)
         self.edges[name] = None
 
@@ -86,6 +94,24 @@ class KinematicTree:
 
         `twist` and `acceleration`, in the frame's coordinates and relative to the parent, are
         `Motion` values or functions like the transform; by default they are its derivatives.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        parent : str
+            Name of the parent frame.
+        transform : Transformation or callable, optional
+            Transformation that takes parent coordinates to coordinates of the frame, or a function
+            of ``t``, or of ``t, state``, that returns one. Give either `transform` or `pose`.
+        pose : Transformation or callable, optional
+            The inverse: position and attitude of the frame, as a transformation to the parent. A
+            spline is such a function.
+        twist : Motion or callable, optional
+            Velocity relative to the parent, in the coordinates of the frame, or a function like
+            `transform`. By default the derivative of the transformation.
+        acceleration : Motion or callable, optional
+            Acceleration, likewise.
         """
         self._check_known(parent, "parent")
         self._check_new(name, parent)
@@ -120,14 +146,28 @@ class KinematicTree:
         return list(self.edges)
 
     def ancestors(self, name: str) -> list[str]:
-        """Return the frame and those above it, up to its root."""
+        """Return the frame and those above it, up to its root.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame.
+        """
         chain = [name]
         while (edge := self.edges[chain[-1]]) is not None:
             chain.append(edge.parent)
         return chain
 
     def path(self, source: str, target: str) -> tuple[list[FrameEdge], list[FrameEdge]]:
-        """Return the edges to climb from source, and then those to descend to target."""
+        """Return the edges to climb from source, and then those to descend to target.
+
+        Parameters
+        ----------
+        source : str
+            Frame to start from.
+        target : str
+            Frame to go to.
+        """
         self._check_known(source, "source")
         self._check_known(target, "target")
         up, down = self.ancestors(source), self.ancestors(target)
@@ -167,7 +207,19 @@ class KinematicTree:
     def get_transform(
         self, source: str, target: str, t: Any = None, state: Any = None
     ) -> Transformation:
-        """Return X, which takes coordinates in `source` to coordinates in `target`."""
+        """Return X, which takes coordinates in `source` to coordinates in `target`.
+
+        Parameters
+        ----------
+        source : str
+            Frame to start from.
+        target : str
+            Frame to go to.
+        t : float, optional
+            Time in s, if a transformation depends on it.
+        state : tree, optional
+            State of the model, if a transformation depends on it.
+        """
         climb, descend = self.path(source, target)
         steps = [edge.at(t, state).inv() for edge in climb]
         steps += [edge.at(t, state) for edge in descend]
@@ -186,6 +238,19 @@ class KinematicTree:
         ``linear`` is the velocity of target's origin in source, ``angular`` target's rate: for
         ``("earth", "body")`` they are (v_B, w_B). The state is held still unless its time
         derivative `state_rate`, of the same structure, is given.
+
+        Parameters
+        ----------
+        source : str
+            Frame to start from.
+        target : str
+            Frame to go to.
+        t : float, optional
+            Time in s, if a transformation depends on it.
+        state : tree, optional
+            State of the model, if a transformation depends on it.
+        state_rate : tree, optional
+            Time derivative of the state, with its structure. Zero by default.
         """
         return self._link(source, target, t, state, state_rate, None, False).V
 
@@ -201,6 +266,21 @@ class KinematicTree:
         """Return the time derivative of `get_twist`, component by component.
 
         The acceleration of target's origin is ``linear + cross(twist.angular, twist.linear)``.
+
+        Parameters
+        ----------
+        source : str
+            Frame to start from.
+        target : str
+            Frame to go to.
+        t : float, optional
+            Time in s, if a transformation depends on it.
+        state : tree, optional
+            State of the model, if a transformation depends on it.
+        state_rate : tree, optional
+            Time derivative of the state, with its structure. Zero by default.
+        state_acceleration : tree, optional
+            Second time derivative of the state. Zero by default.
         """
         return self._link(source, target, t, state, state_rate, state_acceleration, True).A
 
@@ -217,6 +297,21 @@ class KinematicTree:
         """Return the angular velocity (3,) of `target` relative to `source`, in rad/s.
 
         It is in target coordinates unless `expressed_in` names another frame.
+
+        Parameters
+        ----------
+        source : str
+            Frame to start from.
+        target : str
+            Frame to go to.
+        t : float, optional
+            Time in s, if a transformation depends on it.
+        state : tree, optional
+            State of the model, if a transformation depends on it.
+        state_rate : tree, optional
+            Time derivative of the state, with its structure. Zero by default.
+        expressed_in : str, optional
+            Frame in whose coordinates the result is given.
         """
         w = self.get_twist(source, target, t, state, state_rate).angular
         if expressed_in is None:
@@ -239,6 +334,25 @@ class KinematicTree:
 
         `velocity` is the point's own velocity in `frame`, zero by default. The result is in the
         coordinates of `relative_to` unless `expressed_in` names another frame.
+
+        Parameters
+        ----------
+        point : array (3,)
+            Point in m, in coordinates of `frame`.
+        frame : str
+            Frame in which the point is given.
+        relative_to : str
+            Frame relative to which the velocity is measured.
+        t : float, optional
+            Time in s, if a transformation depends on it.
+        state : tree, optional
+            State of the model, if a transformation depends on it.
+        state_rate : tree, optional
+            Time derivative of the state, with its structure. Zero by default.
+        velocity : array (3,), optional
+            Velocity in m/s of the point within `frame`. Zero by default.
+        expressed_in : str, optional
+            Frame in whose coordinates the result is given.
         """
         p = check_vector(point, 3, "point")
         v = self.get_twist(relative_to, frame, t, state, state_rate).velocity_at(p)

@@ -28,9 +28,18 @@ __all__ = [
 def mass_rate_force(dm_dt: Any, v_B: Any) -> Any:
     """Return ``-dm_dt v_B`` in N: mass that leaves, or comes, with zero inertial velocity.
 
-    Right for a body that collects resting dust, or drops what it first brings to rest. For a
-    rocket use `exhaust_thrust` instead.
+    Right for a body that collects resting dust, or drops what it first brings to rest. For a rocket
+    use `exhaust_thrust` instead.
 
+    Parameters
+    ----------
+    dm_dt : float
+        Rate of change of the mass in kg/s, negative if mass leaves.
+    v_B : array (..., 3)
+        Inertial velocity in m/s, in body axes.
+
+    Examples
+    --------
     >>> mass_rate_force(-2.0, [10.0, 0.0, 0.0])
     array([20.,  0.,  0.])
     """
@@ -43,6 +52,15 @@ def exhaust_thrust(dm_dt: Any, v_rel_B: Any) -> Any:
     `dm_dt` is negative for a rocket. This is the whole effect on the velocity of the remaining
     body: with it, ``dm_dt`` of the input stays zero (Tsiolkovsky).
 
+    Parameters
+    ----------
+    dm_dt : float
+        Rate of change of the mass in kg/s, negative if mass leaves.
+    v_rel_B : array (..., 3)
+        Velocity in m/s of the leaving mass relative to the body, in body axes.
+
+    Examples
+    --------
     >>> exhaust_thrust(-2.0, [-3000.0, 0.0, 0.0])
     array([6000.,   -0.,   -0.])
     """
@@ -52,6 +70,15 @@ def exhaust_thrust(dm_dt: Any, v_rel_B: Any) -> Any:
 def inertia_rate_moment(dJ_dt: Any, w_B: Any) -> Any:
     """Return ``-dJ_dt w_B`` in N m: inertia that changes while angular momentum is kept.
 
+    Parameters
+    ----------
+    dJ_dt : array (..., 3, 3)
+        Rate of change of the inertia in kg m^2/s.
+    w_B : array (..., 3)
+        Angular velocity in rad/s, in body axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> inertia_rate_moment(np.eye(3), [0.0, 0.0, 2.0])
     array([-0., -0., -2.])
@@ -64,6 +91,19 @@ def cm_velocity(v_ref_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0
 
     `dr_CM_B` is the velocity of the centre of mass within the body.
 
+    Parameters
+    ----------
+    v_ref_B : array (..., 3)
+        Velocity in m/s of the reference point, in body axes.
+    w_B : array (..., 3)
+        Angular velocity in rad/s, in body axes.
+    r_CM_B : array (..., 3)
+        Position in m of the centre of mass from the reference point, in body axes.
+    dr_CM_B : array (..., 3), optional
+        Velocity in m/s of the centre of mass within the body. Zero by default.
+
+    Examples
+    --------
     >>> cm_velocity([1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0])
     array([0., 0., 0.])
     """
@@ -74,6 +114,19 @@ def cm_velocity(v_ref_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0
 def reference_velocity(v_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0, 0.0)) -> Any:
     """Return the velocity of the reference point, at which aerodynamics are often defined.
 
+    Parameters
+    ----------
+    v_B : array (..., 3)
+        Velocity in m/s of the centre of mass, in body axes.
+    w_B : array (..., 3)
+        Angular velocity in rad/s, in body axes.
+    r_CM_B : array (..., 3)
+        Position in m of the centre of mass from the reference point, in body axes.
+    dr_CM_B : array (..., 3), optional
+        Velocity in m/s of the centre of mass within the body. Zero by default.
+
+    Examples
+    --------
     >>> reference_velocity([0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0])
     array([1., 0., 0.])
     """
@@ -84,6 +137,17 @@ def reference_velocity(v_B: Any, w_B: Any, r_CM_B: Any, dr_CM_B: Any = (0.0, 0.0
 def moment_about_cm(M_ref_B: Any, F_B: Any, r_CM_B: Any) -> Any:
     """Return the moment about the centre of mass of a force `F_B` and moment at the reference.
 
+    Parameters
+    ----------
+    M_ref_B : array (..., 3)
+        Moment in N m about the reference point, in body axes.
+    F_B : array (..., 3)
+        Force in N, in body axes.
+    r_CM_B : array (..., 3)
+        Position in m of the centre of mass from the reference point, in body axes.
+
+    Examples
+    --------
     >>> moment_about_cm([0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     array([0., 1., 0.])
     """
@@ -94,6 +158,17 @@ def moment_about_cm(M_ref_B: Any, F_B: Any, r_CM_B: Any) -> Any:
 def parallel_axis(J_B: Any, m: Any, r_B: Any) -> Any:
     """Return the inertia about a point `r_B` from the centre of mass, from that about it.
 
+    Parameters
+    ----------
+    J_B : array (..., 3, 3)
+        Inertia in kg m^2 about the centre of mass, in body axes.
+    m : float
+        Mass in kg.
+    r_B : array (..., 3)
+        Position in m of the point from the centre of mass.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> parallel_axis(np.eye(3), 2.0, [1.0, 0.0, 0.0]).diagonal()
     array([1., 3., 3.])
@@ -111,6 +186,18 @@ def gyroscopic_moment(w_B: Any, h_B: Any, dh_dt: Any = (0.0, 0.0, 0.0)) -> Any:
     `h_B` is the angular momentum of the internal parts relative to the body, and `dh_dt` its rate
     of change in body axes: minus the motor's torque on the body.
 
+    Parameters
+    ----------
+    w_B : array (..., 3)
+        Angular velocity in rad/s, in body axes.
+    h_B : array (..., 3)
+        Angular momentum in N m s of the internal parts relative to the body, in body axes.
+    dh_dt : array (..., 3), optional
+        Its rate of change in N m in body axes: minus the torque of the motor on the body. Zero by
+        default.
+
+    Examples
+    --------
     >>> gyroscopic_moment([0.0, 1.0, 0.0], [2.0, 0.0, 0.0])
     array([0., 0., 2.])
     """
@@ -123,6 +210,19 @@ def rotating_frame_acceleration(pos: Any, vel: Any, Omega: Any, dOmega_dt: Any =
 
     ``-2 Omega x vel - Omega x (Omega x pos) - dOmega_dt x pos``: Coriolis, centrifugal and Euler.
 
+    Parameters
+    ----------
+    pos : array (..., 3)
+        Position in m in the frame.
+    vel : array (..., 3)
+        Velocity in m/s relative to the frame.
+    Omega : array (..., 3)
+        Angular velocity of the frame in rad/s, in its coordinates.
+    dOmega_dt : array (..., 3), optional
+        Angular acceleration of the frame in rad/s^2. Zero by default.
+
+    Examples
+    --------
     >>> rotating_frame_acceleration([1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0])
     array([4., 0., 0.])
     """

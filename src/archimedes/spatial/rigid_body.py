@@ -62,11 +62,19 @@ def euler_equation(J_B: Any, w_B: Any, M_B: Any) -> Any:
 class RigidBody:
     """Equations of motion of a rigid body under given force and moment.
 
-    `dynamics` works on the class, on an instance and through ``super()``. The attitude may be of
-    any class with the `Attitude` methods, or a plain array of 3 (roll, pitch, yaw) or 4
-    (quaternion). `rpy_attitude` states that roll, pitch and yaw are meant, and anything else is
-    then an error. `baumgarte` is the rate at which a quaternion's norm is drawn to one.
+    `dynamics` works on the class, on an instance and through ``super()``.
 
+    Parameters
+    ----------
+    rpy_attitude : bool, optional
+        Require that attitudes are roll, pitch and yaw; anything else is then an error. False by
+        default.
+    baumgarte : float, optional
+        Gain in 1/s with which the norm of the quaternion is driven to one. 1 by default; 0 turns it
+        off.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import Quaternion, RigidBody
     >>> x = RigidBody.State(np.zeros(3), Quaternion.identity(), np.zeros(3), np.zeros(3))
@@ -80,7 +88,20 @@ class RigidBody:
 
     @struct
     class State:
-        """Position and attitude of the body in N, and its velocities in body axes."""
+        """Position and attitude of the body in N, and its velocities in body axes.
+
+        Parameters
+        ----------
+        pos : array (..., 3)
+            Position of the centre of mass in m.
+        att : attitude
+            Attitude of the body, of any class with the methods of `Attitude`, or a plain array of 3
+            (roll, pitch, yaw) or 4 (quaternion).
+        v_B : array (..., 3)
+            Velocity in m/s of the centre of mass, in body axes.
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
 
         pos: Any = field(units="m")
         att: Any = field()
@@ -94,6 +115,21 @@ class RigidBody:
         `dm_dt` and `dJ_dt` enter as the force ``-dm_dt v_B`` and the moment ``-dJ_dt w_B``: right
         where mass leaves with zero inertial velocity. A rocket leaves them at zero, since its
         thrust already carries the momentum of the exhaust (the term depends on the observer).
+
+        Parameters
+        ----------
+        F_B : array (..., 3)
+            Net force in N, in body axes.
+        M_B : array (..., 3)
+            Net moment in N m about the centre of mass, in body axes.
+        m : float
+            Mass in kg.
+        J_B : array (..., 3, 3)
+            Inertia in kg m^2 about the centre of mass, in body axes.
+        dm_dt : float, optional
+            Rate of change of the mass in kg/s, negative if mass leaves.
+        dJ_dt : array (..., 3, 3), optional
+            Rate of change of the inertia in kg m^2/s.
         """
 
         F_B: Any = field(units="N")
@@ -110,7 +146,17 @@ class RigidBody:
 
     @on_class_too
     def dynamics(self, t: Any, x: Any, u: Any) -> Any:
-        """Return the time derivative of the state `x` as a `RigidBody.State`."""
+        """Return the time derivative of the state `x` as a `RigidBody.State`.
+
+        Parameters
+        ----------
+        t : float
+            Time in s. The equations do not depend on it.
+        x : State
+            State of the body.
+        u : Input
+            Force, moment, mass and inertia.
+        """
         att = self.attitude(x)
         v_B, w_B = check_vector(x.v_B, 3, "x.v_B"), check_vector(x.w_B, 3, "x.w_B")
         F_B, M_B = check_vector(u.F_B, 3, "u.F_B"), check_vector(u.M_B, 3, "u.M_B")
@@ -124,7 +170,13 @@ class RigidBody:
         )
 
     def attitude(self, x: Any) -> Attitude:
-        """Return the attitude of a state, checked against `rpy_attitude`."""
+        """Return the attitude of a state, checked against `rpy_attitude`.
+
+        Parameters
+        ----------
+        x : State
+            State of the body.
+        """
         att = as_attitude(x.att)
         if self.rpy_attitude and not (isinstance(att, EulerAngles) and att.seq == "xyz"):
             raise ValueError(
@@ -135,19 +187,43 @@ class RigidBody:
 
     @on_class_too
     def kinetic_energy(self, x: Any, u: Any) -> Any:
-        """Return the kinetic energy in J."""
+        """Return the kinetic energy in J.
+
+        Parameters
+        ----------
+        x : State
+            State of the body.
+        u : Input
+            Force, moment, mass and inertia.
+        """
         v_B, w_B = as_array(x.v_B), as_array(x.w_B)
         h_B = matvec(as_array(u.J_B), w_B)
         return 0.5 * (u.m * np.sum(v_B * v_B, axis=-1) + np.sum(w_B * h_B, axis=-1))
 
     @on_class_too
     def linear_momentum(self, x: Any, u: Any) -> Any:
-        """Return the momentum (..., 3) in inertial axes, in kg m/s."""
+        """Return the momentum (..., 3) in inertial axes, in kg m/s.
+
+        Parameters
+        ----------
+        x : State
+            State of the body.
+        u : Input
+            Force, moment, mass and inertia.
+        """
         m = expand(as_scalar(u.m, "u.m"))
         return self.attitude(x).rotate(m * as_array(x.v_B), inverse=True)
 
     @on_class_too
     def angular_momentum(self, x: Any, u: Any) -> Any:
-        """Return the angular momentum about the centre of mass in inertial axes, in kg m^2/s."""
+        """Return the angular momentum about the centre of mass in inertial axes, in kg m^2/s.
+
+        Parameters
+        ----------
+        x : State
+            State of the body.
+        u : Input
+            Force, moment, mass and inertia.
+        """
         h_B = matvec(as_array(u.J_B), as_array(x.w_B))
         return self.attitude(x).rotate(h_B, inverse=True)

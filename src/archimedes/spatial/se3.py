@@ -51,6 +51,13 @@ def blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
 def se3_exp(xi: Any) -> Any:
     """Return the homogeneous matrix (..., 4, 4) of a twist (..., 6), linear part first.
 
+    Parameters
+    ----------
+    xi : array (..., 6)
+        Twist, linear part first.
+
+    Examples
+    --------
     >>> se3_exp([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])[:3, 3]
     array([1., 2., 3.])
     """
@@ -62,6 +69,13 @@ def se3_exp(xi: Any) -> Any:
 def se3_log(T: Any) -> Any:
     """Return the twist (..., 6), linear part first, of a homogeneous matrix (..., 4, 4).
 
+    Parameters
+    ----------
+    T : array (..., 4, 4)
+        Homogeneous matrix.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> se3_log(np.eye(4))
     array([0., 0., 0., 0., 0., 0.])
@@ -76,6 +90,13 @@ def se3_log(T: Any) -> Any:
 def se3_adjoint(T: Any) -> Any:
     """Return the matrix (..., 6, 6) that takes twists to the coordinates T takes points to.
 
+    Parameters
+    ----------
+    T : array (..., 4, 4)
+        Homogeneous matrix.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> se3_adjoint(np.eye(4)).trace()
     np.float64(6.0)
@@ -88,6 +109,15 @@ def se3_adjoint(T: Any) -> Any:
 def se3_left_jacobian(xi: Any, inverse: bool = False) -> Any:
     """Return the left Jacobian of `se3_exp` (..., 6, 6) at a twist (..., 6), or its inverse.
 
+    Parameters
+    ----------
+    xi : array (..., 6)
+        Twist, linear part first.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> bool(np.all(se3_left_jacobian(np.zeros(6)) == np.eye(6)))
     True
@@ -114,6 +144,15 @@ def se3_right_jacobian(xi: Any, inverse: bool = False) -> Any:
 
     ``exp(xi)^-1 d/dt exp(xi)`` is the twist ``se3_right_jacobian(xi) @ dxi_dt``.
 
+    Parameters
+    ----------
+    xi : array (..., 6)
+        Twist, linear part first.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> bool(np.all(se3_right_jacobian(np.zeros(6)) == np.eye(6)))
     True

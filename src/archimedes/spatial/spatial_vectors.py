@@ -81,6 +81,15 @@ class SpatialVector:
 class Motion(SpatialVector):
     """A velocity or acceleration of a rigid body: linear part at the origin, and angular part.
 
+    Parameters
+    ----------
+    linear : array (..., 3)
+        Velocity in m/s, or acceleration, of the point of the body at the origin of the frame.
+    angular : array (..., 3)
+        Angular velocity in rad/s, or acceleration.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import Motion
     >>> Motion(np.array([1.0, 0, 0]), np.array([0, 0, 2.0])).velocity_at([0.0, 1.0, 0.0])
@@ -91,13 +100,24 @@ class Motion(SpatialVector):
     angular: Any = field(units="rad/s")
 
     def velocity_at(self, point: Any) -> Any:
-        """Return the velocity (..., 3) of the body's point at `point` (..., 3)."""
+        """Return the velocity (..., 3) of the body's point at `point` (..., 3).
+
+        Parameters
+        ----------
+        point : array (..., 3)
+            Point in m.
+        """
         return self.linear + cross(self.angular, as_array(point, "point"))
 
     def cross(self, other: Any) -> Any:
         """Return this motion's cross product with a `Motion` or a `Force`, of that class.
 
         It is the rate of change of a vector that moves along with this motion.
+
+        Parameters
+        ----------
+        other : Motion or Force
+            What moves along with this motion.
         """
         w, v = self.angular, self.linear
         if isinstance(other, Force):
@@ -108,7 +128,13 @@ class Motion(SpatialVector):
         raise TypeError(f"cross takes a Motion or a Force, got {type(other).__qualname__}")
 
     def dot(self, force: Force) -> Any:
-        """Return the power, in W, of a force on a body with this velocity."""
+        """Return the power, in W, of a force on a body with this velocity.
+
+        Parameters
+        ----------
+        force : Force
+            Force on the body.
+        """
         if not isinstance(force, Force):
             raise TypeError(f"power is of a Motion and a Force, got {type(force).__qualname__}")
         return np.sum(self.linear * force.linear + self.angular * force.angular, axis=-1)
@@ -118,6 +144,15 @@ class Motion(SpatialVector):
 class Force(SpatialVector):
     """A force and its moment about the origin.
 
+    Parameters
+    ----------
+    linear : array (..., 3)
+        Force in N.
+    angular : array (..., 3)
+        Moment in N m about the origin of the frame.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import Force
     >>> Force.at_point(np.array([0.0, 0, 1.0]), np.array([0.0, 2.0, 0.0])).angular
@@ -129,12 +164,26 @@ class Force(SpatialVector):
 
     @classmethod
     def at_point(cls, force: Any, point: Any) -> Force:
-        """Return the force vector of a force (3,) that acts at a point (3,)."""
+        """Return the force vector of a force (3,) that acts at a point (3,).
+
+        Parameters
+        ----------
+        force : array (..., 3)
+            Force in N.
+        point : array (..., 3)
+            Point in m at which it acts.
+        """
         f = as_array(force, "force")
         return cls(f, cross(as_array(point, "point"), f))
 
     def dot(self, motion: Motion) -> Any:
-        """Return the power, in W, of this force on a body with the velocity `motion`."""
+        """Return the power, in W, of this force on a body with the velocity `motion`.
+
+        Parameters
+        ----------
+        motion : Motion
+            Velocity of the body.
+        """
         return motion.dot(self)
 
 
@@ -144,6 +193,17 @@ class SpatialInertia:
 
     ``I @ motion`` is the momentum, a `Force`.
 
+    Parameters
+    ----------
+    m : float
+        Mass in kg.
+    com : array (..., 3)
+        Centre of mass in m, in the frame.
+    J : array (..., 3, 3)
+        Inertia in kg m^2 about the centre of mass.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import Motion, SpatialInertia
     >>> inertia = SpatialInertia(m=2.0, com=np.zeros(3), J=np.eye(3))
@@ -177,17 +237,35 @@ class SpatialInertia:
         return Force(p, matvec(as_array(self.J), motion.angular) + cross(self.com, p))
 
     def solve(self, force: Force) -> Motion:
-        """Return the motion whose momentum is `force`: the inverse of ``@``."""
+        """Return the motion whose momentum is `force`: the inverse of ``@``.
+
+        Parameters
+        ----------
+        force : Force
+            Momentum.
+        """
         moment = force.angular - cross(self.com, force.linear)
         w = np.linalg.solve(as_array(self.J), moment)
         return Motion(force.linear / self.m - cross(w, self.com), w)
 
     def kinetic_energy(self, motion: Motion) -> Any:
-        """Return the kinetic energy in J of the body with the velocity `motion`."""
+        """Return the kinetic energy in J of the body with the velocity `motion`.
+
+        Parameters
+        ----------
+        motion : Motion
+            Velocity of the body.
+        """
         return 0.5 * motion.dot(self @ motion)
 
     def transform(self, X_BA: Any) -> SpatialInertia:
-        """Return the inertia, given in A, in the coordinates of B."""
+        """Return the inertia, given in A, in the coordinates of B.
+
+        Parameters
+        ----------
+        X_BA : Transformation
+            Transformation from A to B.
+        """
         R = X_BA.r.as_matrix()
         return SpatialInertia(self.m, X_BA.apply(self.com), R @ as_array(self.J) @ R.T)
 
@@ -203,5 +281,13 @@ class SpatialInertia:
         return SpatialInertia(m, com, J)
 
     def equation_of_motion(self, acceleration: Motion, velocity: Motion) -> Force:
-        """Return the force that gives this acceleration: ``I a + v x* (I v)``."""
+        """Return the force that gives this acceleration: ``I a + v x* (I v)``.
+
+        Parameters
+        ----------
+        acceleration : Motion
+            Acceleration, component by component in the frame of the body.
+        velocity : Motion
+            Velocity of the body.
+        """
         return (self @ acceleration) + velocity.cross(self @ velocity)

@@ -149,12 +149,26 @@ def check_times(times: Any, count: int) -> Any:
 
 @struct
 class QuaternionSpline:
-    """A curve through attitudes at given times with continuous rate and acceleration.
+    """A curve through attitudes at given times, with continuous rate and acceleration.
 
-    `times` (n,) increase; `attitudes` are a batch (n, 4) of quaternions or any attitudes. The
-    rates at the ends are those of the first and last turn at constant speed, or `start_rate` and
-    `end_rate` (3,) in body axes. Outside the knots the end pieces go on.
+    Beyond the first and last knots the end pieces are continued.
 
+    Parameters
+    ----------
+    times : array (n,)
+        Times of the knots in s, increasing.
+    attitudes : batch of n attitudes
+        Attitudes at the knots, as an array (n, 4) of quaternions or of any class.
+    start_rate : array (3,), optional
+        Angular velocity at the first knot in rad/s, in body axes. By default that of the first
+        rotation at constant speed.
+    end_rate : array (3,), optional
+        The same at the last knot.
+    coefficients : tree, optional
+        Coefficients of the pieces. They are computed if not given.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import EulerAngles, QuaternionSpline
     >>> angles = EulerAngles(np.array([[0.0], [0.1], [0.2]]), "z")
@@ -200,11 +214,23 @@ class QuaternionSpline:
         )
 
     def angular_velocity(self, t: Any) -> Any:
-        """Return the body rate (..., 3) in rad/s."""
+        """Return the body rate (..., 3) in rad/s.
+
+        Parameters
+        ----------
+        t : float or array
+            Time in s.
+        """
         return rate_and_acceleration(*at_time(self.coefficients, self.times, t)[1:])[0]
 
     def angular_acceleration(self, t: Any) -> Any:
-        """Return the derivative (..., 3) of the body rate, in rad/s^2."""
+        """Return the derivative (..., 3) of the body rate, in rad/s^2.
+
+        Parameters
+        ----------
+        t : float or array
+            Time in s.
+        """
         return rate_and_acceleration(*at_time(self.coefficients, self.times, t)[1:])[1]
 
 
@@ -212,10 +238,22 @@ class QuaternionSpline:
 class PoseSpline:
     """A curve through poses at given times, twice continuously differentiable.
 
-    `positions` (n, 3) of the body in a frame, and `attitudes` (n, 4) in it. Called with a time it
-    gives the pose as a `Transformation` from body to frame, as ``KinematicTree.add_frame(...,
-    pose=spline)`` wants it.
+    Called with a time, it returns the pose as a `Transformation` from body to frame, as
+    ``KinematicTree.add_frame(..., pose=spline)`` takes it.
 
+    Parameters
+    ----------
+    times : array (n,)
+        Times of the knots in s, increasing.
+    positions : array (n, 3)
+        Positions in m of the body in the frame.
+    attitudes : batch of n attitudes
+        Attitudes of the body in the frame, as an array (n, 4) of quaternions or of any class.
+    coefficients : tree, optional
+        Coefficients of the pieces. They are computed if not given.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import PoseSpline, Quaternion
     >>> path = np.array([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]])
@@ -249,6 +287,12 @@ class PoseSpline:
         return Transformation(pick(self.positions, index) + p, self.attitudes(t).inv())
 
     def twist(self, t: Any) -> Motion:
-        """Return velocity and angular velocity of the body in the frame, in body axes."""
+        """Return velocity and angular velocity of the body in the frame, in body axes.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        """
         _, _, v, _ = at_time(self.coefficients, self.times, t)
         return Motion(self.attitudes(t).rotate(v), self.attitudes.angular_velocity(t))

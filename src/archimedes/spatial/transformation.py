@@ -29,9 +29,17 @@ __all__ = ["Transformation"]
 class Transformation:
     """X_BA, which takes coordinates in frame A to coordinates in frame B, or a batch.
 
-    `t` (3,) is the position of A's origin from B's, in B; `r` the attitude of B in A, of any class
-    with the `Attitude` methods. Products read like those of matrices: ``X_CA = X_CB @ X_BA``.
+    Products read like those of matrices: ``X_CA = X_CB @ X_BA``.
 
+    Parameters
+    ----------
+    t : array (..., 3)
+        Position of the origin of A from that of B in m, in B.
+    r : attitude
+        Attitude of B in A, of any class with the methods of `Attitude`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import EulerAngles, Transformation
     >>> X_BA = Transformation(t=np.array([0.0, 0.0, 1.0]), r=EulerAngles(np.pi / 2, "z"))
@@ -60,7 +68,13 @@ class Transformation:
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Transformation:
-        """Make one of a homogeneous matrix (..., 4, 4), with a `RotationMatrix`."""
+        """Make one of a homogeneous matrix (..., 4, 4), with a `RotationMatrix`.
+
+        Parameters
+        ----------
+        matrix : array (..., 4, 4)
+            Homogeneous matrix.
+        """
         T = check_matrix(matrix, 4, "matrix")
         R = check_rotation(T[..., :3, :3], "the rotation part of matrix")
         last = concrete(T[..., 3, :])
@@ -70,12 +84,26 @@ class Transformation:
 
     @classmethod
     def from_pose(cls, pos: Any, att: Any) -> Transformation:
-        """Return X_BA for a body B at position `pos` in A with attitude `att` in A."""
+        """Return X_BA for a body B at position `pos` in A with attitude `att` in A.
+
+        Parameters
+        ----------
+        pos : array (..., 3)
+            Position of B in m, in A.
+        att : attitude
+            Attitude of B in A.
+        """
         return cls(-att.rotate(check_vector(pos, 3, "pos")), att)
 
     @classmethod
     def exp(cls, xi: Any) -> Transformation:
-        """Return the exponential of a twist (..., 6), linear part first, or a `Motion`."""
+        """Return the exponential of a twist (..., 6), linear part first, or a `Motion`.
+
+        Parameters
+        ----------
+        xi : array (..., 6) or Motion
+            Twist, linear part first.
+        """
         xi = check_vector(xi.array if isinstance(xi, Motion) else xi, 6, "xi")
         rho, phi = xi[..., :3], xi[..., 3:]
         return cls(matvec(so3_left_jacobian(phi), rho), Quaternion.make(quaternion_exp(-phi)))
@@ -99,7 +127,13 @@ class Transformation:
     # ---- operations ----------------------------------------------------------------------
 
     def apply(self, pos: Any) -> Any:
-        """Return points in B for points in A: (3,) or (3, N); batches take (..., 3)."""
+        """Return points in B for points in A: (3,) or (3, N); batches take (..., 3).
+
+        Parameters
+        ----------
+        pos : array (3,), (3, N) or (..., 3)
+            Points in A in m. A batch of transformations takes (..., 3).
+        """
         points = as_array(pos, "pos")
         if points.ndim < 2:
             return self.apply_vec(points) + self.t
@@ -109,16 +143,34 @@ class Transformation:
         return matvec(matrix, points) + self.t
 
     def apply_vec(self, vec: Any) -> Any:
-        """Return free vectors in B for vectors in A: the rotation alone."""
+        """Return free vectors in B for vectors in A: the rotation alone.
+
+        Parameters
+        ----------
+        vec : array (3,), (3, N) or (..., 3)
+            Free vectors in A.
+        """
         return self.r.rotate(as_array(vec, "vec"))
 
     def apply_motion(self, motion: Motion) -> Motion:
-        """Return a motion vector (twist) given in A in the coordinates of B."""
+        """Return a motion vector (twist) given in A in the coordinates of B.
+
+        Parameters
+        ----------
+        motion : Motion
+            Motion vector (twist) in A.
+        """
         w = self.apply_vec(motion.angular)
         return Motion(self.apply_vec(motion.linear) + cross(self.t, w), w)
 
     def apply_force(self, force: Force) -> Force:
-        """Return a force vector (wrench) given in A in the coordinates of B."""
+        """Return a force vector (wrench) given in A in the coordinates of B.
+
+        Parameters
+        ----------
+        force : Force
+            Force vector (wrench) in A.
+        """
         f = self.apply_vec(force.linear)
         return Force(f, self.apply_vec(force.angular) + cross(self.t, f))
 
@@ -136,7 +188,15 @@ class Transformation:
         return Transformation(t, compose(other.r, self.r))
 
     def interpolate(self, other: Transformation, s: Any) -> Transformation:
-        """Return the transformation at `s` from this (0) to `other` (1) along a screw motion."""
+        """Return the transformation at `s` from this (0) to `other` (1) along a screw motion.
+
+        Parameters
+        ----------
+        other : Transformation
+            The transformation at ``s = 1``.
+        s : array_like
+            Fraction of the way, 0 to 1. It broadcasts against the batch of attitudes.
+        """
         step = (other @ self.inv()).log()
         s = as_scalar(s, "s")
         return Transformation.exp((s if type(s) is float else s[..., None]) * step) @ self

@@ -21,6 +21,15 @@ class Attitude(Protocol):
 
     `RigidBody`, `Transformation` and `KinematicTree` ask for no more.
 
+    Parameters
+    ----------
+    *args
+        Arguments of the class.
+    **kwargs
+        Keyword arguments of the class.
+
+    Examples
+    --------
     >>> from archimedes.spatial import Attitude, Quaternion
     >>> isinstance(Quaternion.identity(), Attitude)
     True
@@ -30,13 +39,27 @@ class Attitude(Protocol):
         """Return R_BE (3, 3), which takes E-coordinates to B-coordinates."""
 
     def rotate(self, vectors: np.ndarray, inverse: bool = False) -> np.ndarray:
-        """Return ``R_BE @ vectors`` for (3,) or (3, N); the transpose if `inverse`."""
+        """Return ``R_BE @ vectors`` for (3,) or (3, N); the transpose if `inverse`.
+
+        Parameters
+        ----------
+        vectors : array (3,) or (3, N)
+            Vectors in E.
+        inverse : bool, optional
+            Transform from B to E instead. False by default.
+        """
 
     def inv(self) -> Attitude:
         """Return the attitude of E in B."""
 
     def kinematics(self, w_B: np.ndarray) -> Attitude:
-        """Return the rate of change, in the same class, for the body rate `w_B` in rad/s."""
+        """Return the rate of change, in the same class, for the body rate `w_B` in rad/s.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
 
 
 def rotate_vectors(matrix: Any, vectors: Any, inverse: bool = False) -> Any:

@@ -58,6 +58,14 @@ class AttitudeBase(Representation):
         """Return the coordinates in B of vectors given in E, or the reverse if `inverse`.
 
         One attitude takes (3,) or (3, N); a batch takes (3,) or (..., 3) and broadcasts.
+
+        Parameters
+        ----------
+        vectors : array (3,), (3, N) or (..., 3)
+            Vectors in E. A single attitude takes (3,) or (3, N); a batch takes (3,) or (..., 3) and
+            broadcasts.
+        inverse : bool, optional
+            Transform from B to E instead. False by default.
         """
         return rotate_vectors(self.as_matrix(), vectors, inverse)
 
@@ -69,37 +77,88 @@ class AttitudeBase(Representation):
         """Return the attitude reached by this turn and then `other`, in this class.
 
         ``(a * b).as_matrix() == b.as_matrix() @ a.as_matrix()``; batches broadcast.
+
+        Parameters
+        ----------
+        other : attitude
+            Another attitude, of any class.
         """
         q = quaternion_multiply(self.quaternion(), quaternion_of(other))
         return self.of_quaternion(q, **self.static())
 
     def magnitude(self, degrees: bool = False) -> Any:
-        """Return the angle of the rotation, 0 to pi in rad, or in degrees."""
+        """Return the angle of the rotation, 0 to pi in rad, or in degrees.
+
+        Parameters
+        ----------
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        """
         return _angle(self.quaternion(), degrees)
 
     def angle_to(self, other: Any, degrees: bool = False) -> Any:
-        """Return the angle, 0 to pi in rad or in degrees, of the turn from this to `other`."""
+        """Return the angle, 0 to pi in rad or in degrees, of the turn from this to `other`.
+
+        Parameters
+        ----------
+        other : attitude
+            Another attitude, of any class.
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        """
         turn = quaternion_multiply(quaternion_conjugate(self.quaternion()), quaternion_of(other))
         return _angle(turn, degrees)
 
     def approx_equal(self, other: Any, atol: float = 1e-9) -> Any:
-        """Tell whether `other` is the same rotation within `atol` rad, in any representation."""
+        """Return whether another attitude is the same rotation, in any representation.
+
+        Parameters
+        ----------
+        other : attitude
+            Another attitude, of any class.
+        atol : float, optional
+            Largest angle between them, in rad.
+        """
         return self.angle_to(other) <= atol
 
     def left_jacobian(self, inverse: bool = False) -> Any:
-        """Return the left Jacobian of exp (..., 3, 3) at `log()`, or its inverse."""
+        """Return the left Jacobian of exp (..., 3, 3) at `log()`, or its inverse.
+
+        Parameters
+        ----------
+        inverse : bool, optional
+            Return the inverse matrix instead. False by default.
+        """
         return so3_left_jacobian(self.log(), inverse)
 
     def right_jacobian(self, inverse: bool = False) -> Any:
-        """Return the right Jacobian of exp (..., 3, 3) at `log()`, or its inverse."""
+        """Return the right Jacobian of exp (..., 3, 3) at `log()`, or its inverse.
+
+        Parameters
+        ----------
+        inverse : bool, optional
+            Return the inverse matrix instead. False by default.
+        """
         return so3_right_jacobian(self.log(), inverse)
 
     def like(self, array: Any) -> Self:
-        """Return an object of this class and settings that holds another array."""
+        """Return an object of this class and settings that holds another array.
+
+        Parameters
+        ----------
+        array : array
+            Numbers of the new object.
+        """
         return self.make(array, **self.static())
 
     def check_rates(self, rates: Any) -> Any:
-        """Return rates, an array or an attitude that holds rates, as an array."""
+        """Return rates, an array or an attitude that holds rates, as an array.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
         if isinstance(rates, AttitudeBase) and type(rates) is not type(self):
             raise TypeError(
                 f"rates must be those of a {type(self).__name__}, got {type(rates).__name__}"

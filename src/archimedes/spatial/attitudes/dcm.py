@@ -18,6 +18,15 @@ STEPS = 6
 def dcm_kinematics(matrix: Any, w: Any) -> Any:
     """Return dR_BE/dt = -[w_B]x R_BE (..., 3, 3) for the body rate `w` (..., 3), in rad/s.
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+    w : array (..., 3)
+        Angular velocity of B relative to E in rad/s, in body axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_kinematics(np.eye(3), [0.0, 0.0, 1.0])[0]
     array([0., 1., 0.])
@@ -29,6 +38,15 @@ def dcm_kinematics(matrix: Any, w: Any) -> Any:
 def dcm_angular_velocity(matrix: Any, rate: Any) -> Any:
     """Return the body rate w_B (..., 3), in rad/s, of matrices R_BE that change by `rate`.
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+    rate : array (..., 3, 3)
+        Time derivative of the matrix, in 1/s.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_angular_velocity(np.eye(3), dcm_kinematics(np.eye(3), [1.0, 2.0, 3.0]))
     array([1., 2., 3.])
@@ -45,6 +63,14 @@ def dcm_normalize(matrix: Any) -> Any:
     Newton-Schulz iteration for the polar factor (Higham, Functions of Matrices, 2008, 8.3), for
     singular values within 0.3 of one.
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Matrices that have drifted from rotation matrices. Their singular values lie within 0.3 of
+        one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_normalize(1.1 * np.eye(3)).round(15)
     array([[1., 0., 0.],

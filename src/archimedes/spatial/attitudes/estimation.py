@@ -57,9 +57,17 @@ def check_weights(weights: Any, count: int) -> Any:
 def mean(attitudes: Any, weights: Any = None) -> Quaternion:
     """Return the mean attitude of a batch, over its first axis.
 
-    It minimises the weighted sum of squared chordal distances ``|R - R_i|^2``. `attitudes` is a
-    batch of attitudes, an array (n, ..., 4) of quaternions, or a list of attitudes.
+    It minimizes the weighted sum of squared chordal distances ``|R - R_i|^2``.
 
+    Parameters
+    ----------
+    attitudes : batch of attitudes
+        Attitudes along the first axis: a batch, an array (n, ..., 4) of quaternions, or a list.
+    weights : array (n,), optional
+        Weights, equal by default.
+
+    Examples
+    --------
     >>> from archimedes.spatial import EulerAngles, mean
     >>> mean([EulerAngles(0.1, "x"), EulerAngles(0.3, "x")]).as_euler("xyz")
     EulerAngles([0.2 0.  0. ], seq='xyz')
@@ -77,8 +85,20 @@ def mean(attitudes: Any, weights: Any = None) -> Quaternion:
 
 
 class Alignment(NamedTuple):
-    """What `align_vectors` returns: attitude, residual and covariance.
+    """Result of `align_vectors`.
 
+    Parameters
+    ----------
+    attitude : Quaternion
+        The attitude of B in E.
+    rssd : float
+        Root of the weighted sum of squared residuals.
+    covariance : array (..., 3, 3)
+        Covariance in rad^2 of the small rotation vector in B, for measurements whose variances are
+        the inverse of the weights. It is infinite where the vectors do not determine the attitude.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import align_vectors
     >>> attitude, rssd, covariance = align_vectors(np.eye(3), np.eye(3))
@@ -92,14 +112,26 @@ class Alignment(NamedTuple):
 
 
 def align_vectors(v_B: Any, v_E: Any, weights: Any = None) -> Alignment:
-    """Return the attitude R_BE for which ``v_B ~ R_BE v_E``: Wahba's problem.
+    """Return the attitude that best aligns two sets of vectors (Wahba's problem).
 
-    `v_B` and `v_E` (..., n, 3) are the same directions or vectors in B and in E, `weights` (n,).
-    Also returned: the root of the weighted sum of squared residuals, and the covariance
-    (..., 3, 3), in rad^2, of the small rotation vector in B, for measurements `v_B` whose
-    variances are the inverse of the weights; it is infinite where the vectors do not fix the
-    attitude.
+    It is the R_BE for which ``v_B ~ R_BE v_E``.
 
+    Parameters
+    ----------
+    v_B : array (..., n, 3)
+        Directions or vectors measured in B.
+    v_E : array (..., n, 3)
+        The same directions or vectors in E.
+    weights : array (n,), optional
+        Weights, the inverse variances of the measurements. Equal to one by default.
+
+    Returns
+    -------
+    Alignment
+        Attitude, residual and covariance.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import align_vectors
     >>> align_vectors(np.eye(3), np.eye(3)).attitude

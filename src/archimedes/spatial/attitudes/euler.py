@@ -69,6 +69,16 @@ def angle_components(angles: Any, seq: str, name: str = "angles") -> Any:
 def euler_to_quaternion(angles: Any, seq: str = "xyz") -> Any:
     """Return the quaternion (..., 4) of Euler angles (..., n) in rad.
 
+    Parameters
+    ----------
+    angles : array (..., n)
+        Angles in rad, in the order of the letters of `seq`.
+    seq : str, optional
+        Axes of the rotations, one to three letters as in SciPy: lower case about the fixed axes,
+        upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+
+    Examples
+    --------
     >>> euler_to_quaternion([0.1, 0.2, 0.3], "xyz")
     array([0.98334744, 0.0342708 , 0.10602051, 0.14357218])
     """
@@ -94,6 +104,16 @@ def euler_to_quaternion(angles: Any, seq: str = "xyz") -> Any:
 def euler_to_dcm(angles: Any, seq: str = "xyz") -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of Euler angles (..., n) in rad.
 
+    Parameters
+    ----------
+    angles : array (..., n)
+        Angles in rad, in the order of the letters of `seq`.
+    seq : str, optional
+        Axes of the rotations, one to three letters as in SciPy: lower case about the fixed axes,
+        upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+
+    Examples
+    --------
     >>> euler_to_dcm([0.1, 0.2, 0.3], "xyz").round(4)
     array([[ 0.9363,  0.2896, -0.1987],
            [-0.2751,  0.9564,  0.0978],
@@ -121,6 +141,16 @@ def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
     first and last axes are equal. In gimbal lock the last is 0 and the angles still give the
     rotation.
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+    seq : str, optional
+        Axes of the rotations, one to three letters as in SciPy: lower case about the fixed axes,
+        upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+
+    Examples
+    --------
     >>> quaternion_to_euler([1.0, 1.0, 0.0, 0.0], "xyz")
     array([1.57079633, 0.        , 0.        ])
     """
@@ -160,6 +190,16 @@ def quaternion_to_euler(q: Any, seq: str = "xyz") -> Any:
 def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
     """Return the Euler angles (..., 3) in rad of passive rotation matrices R_BE (..., 3, 3).
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+    seq : str, optional
+        Axes of the rotations, one to three letters as in SciPy: lower case about the fixed axes,
+        upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_to_euler(np.eye(3), "zyx")
     array([0., 0., 0.])
@@ -171,6 +211,17 @@ def dcm_to_euler(matrix: Any, seq: str = "xyz") -> Any:
 def euler_to_euler(angles: Any, seq: str, new_seq: str) -> Any:
     """Return Euler angles (..., n) of sequence `seq` as angles (..., 3) of `new_seq`, in rad.
 
+    Parameters
+    ----------
+    angles : array (..., n)
+        Angles in rad, in the order of the letters of `seq`.
+    seq : str
+        Axes of the given angles, as in `EulerAngles`.
+    new_seq : str
+        Axes of the new angles.
+
+    Examples
+    --------
     >>> euler_to_euler([0.1, 0.2, 0.3], "xyz", "zyx")
     array([0.2857717 , 0.22012403, 0.03787988])
     """
@@ -184,6 +235,18 @@ def euler_kinematics(rpy: Any, inverse: bool = False, seq: str = "xyz") -> Any:
     `rpy` (..., 3) are the angles of `seq`, in rad, in the order of its letters, and so are the
     rates. H is infinite in gimbal lock; its inverse never is.
 
+    Parameters
+    ----------
+    rpy : array (..., 3)
+        Angles in rad, in the order of the letters of `seq`.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+    seq : str, optional
+        Axes of the rotations, one to three letters as in SciPy: lower case about the fixed axes,
+        upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+
+    Examples
+    --------
     >>> euler_kinematics([0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],

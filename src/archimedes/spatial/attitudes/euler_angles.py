@@ -24,14 +24,24 @@ __all__ = ["EulerAngles"]
 
 @struct
 class EulerAngles(AttitudeBase, name="euler"):
-    """The attitude of frame B in frame E as angles (n,) about the axes of `seq`, or a batch.
+    """The attitude of frame B in frame E as angles about a sequence of axes, or a batch.
 
-    `seq` has one to three letters, lower case for extrinsic and upper case for intrinsic
-    rotations, as in SciPy; one letter takes a scalar too. ``"xyz"`` holds roll, pitch and yaw. The
-    wind-to-body rotation is ``EulerAngles([-beta, alpha], "ZY")``. Angles are in rad, or in
-    degrees if `degrees`. Composing gives the sequence of the left factor, inverting the reversed
-    sequence, which is exact in gimbal lock too.
+    The wind-to-body rotation is ``EulerAngles([-beta, alpha], "ZY")``. A product has the sequence
+    of its left factor. An inverse has the reversed sequence, and is exact in gimbal lock too.
 
+    Parameters
+    ----------
+    array : array (..., n)
+        The angles, in rad unless `degrees`, in the order of the letters of `seq`. A sequence of one
+        letter takes a number too.
+    seq : str, optional
+        Axes of the rotations, one to three letters as in SciPy: lower case about the fixed axes,
+        upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+    degrees : bool, optional
+        Use degrees instead of radians. False by default.
+
+    Examples
+    --------
     >>> from archimedes.spatial import EulerAngles
     >>> EulerAngles([0.1, 0.2, 0.3], seq="xyz").as_euler("zyx")
     EulerAngles([0.2857717  0.22012403 0.03787988], seq='zyx')
@@ -49,7 +59,18 @@ class EulerAngles(AttitudeBase, name="euler"):
     def make(  # type: ignore[override]
         cls, array: Any, seq: str = "xyz", degrees: bool = False
     ) -> Self:
-        """Make an attitude of an array known to be right, without the checks of the class."""
+        """Make an attitude of an array known to be right, without the checks of the class.
+
+        Parameters
+        ----------
+        array : array (..., n)
+            The angles, which are known to be right.
+        seq : str, optional
+            Axes of the rotations, one to three letters as in SciPy: lower case about the fixed
+            axes, upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        """
         self = object.__new__(cls)
         fields = self.__dict__
         fields["array"] = array
@@ -67,13 +88,34 @@ class EulerAngles(AttitudeBase, name="euler"):
 
     @classmethod
     def of_quaternion(cls, q: Any, seq: str = "xyz", degrees: bool = False) -> Self:
-        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero.
+
+        Parameters
+        ----------
+        q : array (..., 4)
+            Quaternion, scalar first, of any length but zero.
+        seq : str, optional
+            Axes of the rotations, one to three letters as in SciPy: lower case about the fixed
+            axes, upper case about the rotated ones. ``"xyz"``, the default, is roll, pitch, yaw.
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        """
         angles = quaternion_to_euler(q, seq)
         return cls.make(np.rad2deg(angles) if degrees else angles, seq, degrees)
 
     @classmethod
     def from_euler(cls, angles: Any, seq: str | None = None, degrees: bool = False) -> Self:
-        """Take angles (..., n) of sequence `seq` ("xyz"); `EulerAngles` are converted to it."""
+        """Take angles (..., n) of sequence `seq` ("xyz"); `EulerAngles` are converted to it.
+
+        Parameters
+        ----------
+        angles : array (..., n) or EulerAngles
+            Angles, in rad unless `degrees`. `EulerAngles` are converted to `seq`.
+        seq : str, optional
+            Axes of the angles, ``"xyz"`` by default.
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        """
         seq = "xyz" if seq is None else seq
         if isinstance(angles, AttitudeBase):
             return cls.of_quaternion(angles.quaternion(), seq, degrees)
@@ -92,18 +134,36 @@ class EulerAngles(AttitudeBase, name="euler"):
         return self.make(-self.array[..., ::-1], seq=self.seq[::-1], degrees=self.degrees)
 
     def mul(self, other: Any) -> EulerAngles:
-        """Return the attitude reached by this turn and then `other`, in this sequence."""
+        """Return the attitude reached by this turn and then `other`, in this sequence.
+
+        Parameters
+        ----------
+        other : attitude
+            Another attitude, of any class.
+        """
         parse_sequence(self.seq, True)
         return super().mul(other)
 
     def kinematics(self, w_B: Any) -> EulerAngles:
-        """Return the rates of the angles for the body rate `w_B` (..., 3) in rad/s."""
+        """Return the rates of the angles for the body rate `w_B` (..., 3) in rad/s.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
         matrix = euler_kinematics(self.radians(), seq=self.seq)
         rates = matvec(matrix, check_vector(w_B, 3, "w_B"))
         return self.like(np.rad2deg(rates) if self.degrees else rates)
 
     def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for rates of the angles."""
+        """Return the body rate w_B (..., 3) in rad/s for rates of the angles.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
         rates = self.check_rates(rates)
         matrix = euler_kinematics(self.radians(), inverse=True, seq=self.seq)
         return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)

@@ -38,11 +38,21 @@ def like(given: Any, q: Any) -> Any:
 
 
 def slerp(q0: Any, q1: Any, s: Any) -> Any:
-    """Return the attitude at `s` on the shortest turn, at constant rate, from q0 (0) to q1 (1).
+    """Return the attitude on the shortest rotation, at constant rate, between two attitudes.
 
-    The ends are arrays (..., 4) or attitudes of any class, and the result is like `q0`. `s` may
-    be an array; it broadcasts against the batch of ends. ``q`` and ``-q`` are the same end.
+    The result is of the class of `q0`. ``q`` and ``-q`` are the same attitude.
 
+    Parameters
+    ----------
+    q0 : attitude or array (..., 4)
+        Attitude at ``s = 0``.
+    q1 : attitude or array (..., 4)
+        Attitude at ``s = 1``.
+    s : array_like
+        Fraction of the way, 0 to 1. It broadcasts against the batch of attitudes.
+
+    Examples
+    --------
     >>> slerp([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], 0.5)
     array([0.70710678, 0.70710678, 0.        , 0.        ])
     """
@@ -58,6 +68,21 @@ def squad(q0: Any, q1: Any, control0: Any, control1: Any, s: Any) -> Any:
 
     With the controls of `squad_controls` the curve through many attitudes has continuous rates.
 
+    Parameters
+    ----------
+    q0 : attitude or array (..., 4)
+        Attitude at ``s = 0``.
+    q1 : attitude or array (..., 4)
+        Attitude at ``s = 1``.
+    control0 : array (..., 4)
+        Control of `q0`, from `squad_controls`.
+    control1 : array (..., 4)
+        Control of `q1`, from `squad_controls`.
+    s : array_like
+        Fraction of the way, 0 to 1. It broadcasts against the batch of attitudes.
+
+    Examples
+    --------
     >>> q = [1.0, 0.0, 0.0, 0.0]
     >>> squad(q, q, q, q, 0.3)
     array([1., 0., 0., 0.])
@@ -72,6 +97,13 @@ def squad_controls(quats: Any) -> Any:
 
     The ends are their own controls. The result is like `quats`.
 
+    Parameters
+    ----------
+    quats : attitudes or array (n, 4)
+        The sequence of attitudes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> squad_controls(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0]])).shape
     (3, 4)

@@ -26,6 +26,13 @@ class ModifiedRodrigues(AttitudeBase, name="mrp"):
     Three numbers without trigonometry, singular only at a full turn. `normalize` switches to the
     shadow set where the length is above one, which keeps an integration away from there.
 
+    Parameters
+    ----------
+    array : array (..., 3)
+        The parameters.
+
+    Examples
+    --------
     >>> from archimedes.spatial import ModifiedRodrigues
     >>> ModifiedRodrigues([0.0, 0.0, 2.0]).normalize()
     ModifiedRodrigues([-0.  -0.  -0.5])
@@ -43,7 +50,13 @@ class ModifiedRodrigues(AttitudeBase, name="mrp"):
 
     @classmethod
     def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero.
+
+        Parameters
+        ----------
+        q : array (..., 4)
+            Quaternion, scalar first, of any length but zero.
+        """
         return cls.make(quaternion_to_mrp(q))
 
     def inv(self) -> ModifiedRodrigues:
@@ -51,11 +64,23 @@ class ModifiedRodrigues(AttitudeBase, name="mrp"):
         return self.like(-self.array)
 
     def kinematics(self, w_B: Any) -> ModifiedRodrigues:
-        """Return the rate of the parameters for the body rate `w_B` (..., 3) in rad/s."""
+        """Return the rate of the parameters for the body rate `w_B` (..., 3) in rad/s.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
         return self.like(matvec(mrp_kinematics(self.array), check_vector(w_B, 3, "w_B")))
 
     def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for the rate of the parameters."""
+        """Return the body rate w_B (..., 3) in rad/s for the rate of the parameters.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
         return matvec(mrp_kinematics(self.array, inverse=True), self.check_rates(rates))
 
     def shadow(self) -> ModifiedRodrigues:

@@ -26,6 +26,13 @@ __all__ = [
 def quaternion_to_mrp(q: Any) -> Any:
     """Return the parameters (..., 3) with ``|s| <= 1`` of quaternions (..., 4).
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
     >>> quaternion_to_mrp([0.0, 1.0, 0.0, 0.0])
     array([1., 0., 0.])
     """
@@ -40,6 +47,13 @@ def quaternion_to_mrp(q: Any) -> Any:
 def mrp_to_quaternion(mrp: Any) -> Any:
     """Return the unit quaternion (..., 4) of parameters (..., 3) of either set.
 
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
     >>> mrp_to_quaternion([1.0, 0.0, 0.0])
     array([0., 1., 0., 0.])
     """
@@ -52,6 +66,13 @@ def mrp_to_quaternion(mrp: Any) -> Any:
 def mrp_to_dcm(mrp: Any) -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of parameters (..., 3).
 
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
     >>> mrp_to_dcm([0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],
@@ -63,6 +84,13 @@ def mrp_to_dcm(mrp: Any) -> Any:
 def dcm_to_mrp(matrix: Any) -> Any:
     """Return the parameters (..., 3) with ``|s| <= 1`` of rotation matrices R_BE (..., 3, 3).
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_to_mrp(np.eye(3))
     array([0., 0., 0.])
@@ -73,6 +101,13 @@ def dcm_to_mrp(matrix: Any) -> Any:
 def mrp_shadow(mrp: Any) -> Any:
     """Return the other parameters (..., 3) of the same rotation, ``-s / |s|^2``.
 
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
     >>> mrp_shadow([0.5, 0.0, 0.0])
     array([-2., -0., -0.])
     """
@@ -85,6 +120,13 @@ def mrp_shadow(mrp: Any) -> Any:
 def mrp_normalize(mrp: Any) -> Any:
     """Return the parameters (..., 3) of the same rotation with ``|s| <= 1``.
 
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+
+    Examples
+    --------
     >>> mrp_normalize([-2.0, 0.0, 0.0])
     array([ 0.5, -0. , -0. ])
     """
@@ -98,6 +140,15 @@ def mrp_normalize(mrp: Any) -> Any:
 def mrp_kinematics(mrp: Any, inverse: bool = False) -> Any:
     """Return the matrix M (..., 3, 3) with ``ds/dt = M @ w_B``, or its inverse.
 
+    Parameters
+    ----------
+    mrp : array (..., 3)
+        Modified Rodrigues parameters: the axis times tan(angle/4).
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> mrp_kinematics([0.0, 0.0, 0.0])
     array([[0.25, 0.  , 0.  ],
            [0.  , 0.25, 0.  ],

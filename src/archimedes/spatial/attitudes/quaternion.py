@@ -27,6 +27,14 @@ class Quaternion(AttitudeBase, name="quat"):
     conversion to anything else normalises, and raises for the zero quaternion. ``a * b`` is the
     Hamilton product: first a, then b as seen from the turned frame.
 
+    Parameters
+    ----------
+    array : array (..., 4)
+        Components [w, x, y, z]. Any finite numbers are taken as they are, since rates are held in
+        this class too.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import Quaternion
     >>> q = Quaternion.from_euler([0.1, 0.2, 0.3], seq="xyz")
@@ -48,7 +56,13 @@ class Quaternion(AttitudeBase, name="quat"):
 
     @classmethod
     def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero.
+
+        Parameters
+        ----------
+        q : array (..., 4)
+            Quaternion, scalar first, of any length but zero.
+        """
         return cls.make(q)
 
     def as_matrix(self) -> Any:
@@ -64,17 +78,40 @@ class Quaternion(AttitudeBase, name="quat"):
         return self.make(quaternion_inverse(self.array))
 
     def mul(self, other: Any, normalize: bool = False) -> Quaternion:
-        """Return the Hamilton product with another quaternion, or with any attitude."""
+        """Return the Hamilton product with another quaternion, or with any attitude.
+
+        Parameters
+        ----------
+        other : attitude
+            Another attitude, of any class.
+        normalize : bool, optional
+            Normalize the product. False by default.
+        """
         q = other.array if isinstance(other, Quaternion) else quaternion_of(other)
         product = quaternion_multiply(self.array, q)
         return self.make(quaternion_normalize(product) if normalize else product)
 
     def kinematics(self, w_B: Any, baumgarte: Any = 1.0) -> Quaternion:
-        """Return dq/dt for the body rate `w_B` (..., 3) in rad/s; see `quaternion_kinematics`."""
+        """Return dq/dt for the body rate `w_B` (..., 3) in rad/s; see `quaternion_kinematics`.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        baumgarte : float, optional
+            Gain in 1/s with which the norm of the quaternion is driven to one. 1 by default; 0
+            turns it off.
+        """
         return self.make(quaternion_kinematics(self.array, w_B, baumgarte))
 
     def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for dq/dt, an array or a `Quaternion`."""
+        """Return the body rate w_B (..., 3) in rad/s for dq/dt, an array or a `Quaternion`.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
         turn = quaternion_multiply(quaternion_inverse(self.array), self.check_rates(rates))
         return 2.0 * turn[..., 1:]
 

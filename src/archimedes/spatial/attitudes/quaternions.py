@@ -43,6 +43,13 @@ __all__ = [
 def quaternion_normalize(q: Any) -> Any:
     """Return `q` (..., 4) divided by its norm.
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
     >>> quaternion_normalize([0.0, 3.0, 0.0, 4.0])
     array([0. , 0.6, 0. , 0.8])
     """
@@ -56,6 +63,13 @@ def quaternion_normalize(q: Any) -> Any:
 def quaternion_conjugate(q: Any) -> Any:
     """Return `q` (..., 4) with its vector part negated: the inverse of a unit quaternion.
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
     >>> quaternion_conjugate([1.0, 2.0, 3.0, 4.0])
     array([ 1., -2., -3., -4.])
     """
@@ -66,6 +80,13 @@ def quaternion_conjugate(q: Any) -> Any:
 def quaternion_inverse(q: Any) -> Any:
     """Return the quaternion (..., 4) whose product with `q` is [1, 0, 0, 0].
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
     >>> quaternion_inverse([0.0, 2.0, 0.0, 0.0])
     array([ 0. , -0.5, -0. , -0. ])
     """
@@ -81,6 +102,15 @@ def quaternion_multiply(q1: Any, q2: Any) -> Any:
     ``quaternion_to_dcm(quaternion_multiply(q1, q2)) == quaternion_to_dcm(q2) @
     quaternion_to_dcm(q1)``: first the turn q1, then q2 seen from the turned frame.
 
+    Parameters
+    ----------
+    q1 : array (..., 4)
+        First factor: the rotation that comes first.
+    q2 : array (..., 4)
+        Second factor: the rotation that follows, as seen from the rotated frame.
+
+    Examples
+    --------
     >>> quaternion_multiply([0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
     array([0., 0., 0., 1.])
     """
@@ -99,6 +129,13 @@ def quaternion_multiply(q1: Any, q2: Any) -> Any:
 def quaternion_to_dcm(q: Any) -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of a quaternion (..., 4).
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
     >>> quaternion_to_dcm([1.0, 0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],
@@ -127,10 +164,17 @@ def quaternion_to_dcm(q: Any) -> Any:
 def dcm_to_quaternion(matrix: Any) -> Any:
     """Return the unit quaternion (..., 4) of passive rotation matrices R_BE (..., 3, 3).
 
-    The component largest in size comes out positive; which one is largest is decided as by
-    Shepperd (J. Guidance and Control 1, 1978), and none is found as the root of a difference, so
-    derivatives are finite for every rotation.
+    The component largest in size comes out positive; which one is largest is decided as by Shepperd
+    (J. Guidance and Control 1, 1978), and none is found as the root of a difference, so derivatives
+    are finite for every rotation.
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_to_quaternion(np.diag([1.0, -1.0, -1.0]))
     array([0., 1., 0., 0.])
@@ -156,6 +200,13 @@ def dcm_to_quaternion(matrix: Any) -> Any:
 def quaternion_exp(rotvec: Any) -> Any:
     """Return the quaternion (..., 4) of rotation vectors (..., 3): axis times angle, in rad.
 
+    Parameters
+    ----------
+    rotvec : array (..., 3)
+        Rotation vector in rad: the axis times the angle.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> quaternion_exp([0.0, 0.0, np.pi]).round(15)
     array([0., 0., 0., 1.])
@@ -172,6 +223,13 @@ def quaternion_log(q: Any) -> Any:
     ``q`` and ``-q`` give the same vector. Smooth everywhere but at half turns, where the vector
     jumps to its opposite.
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+
+    Examples
+    --------
     >>> quaternion_log([1.0, 1.0, 0.0, 0.0])
     array([1.57079633, 0.        , 0.        ])
     """
@@ -189,6 +247,18 @@ def quaternion_kinematics(q: Any, w: Any, baumgarte: Any = 1.0) -> Any:
     ``1/2 q (x) w - baumgarte (|q|^2 - 1) q``; the second term holds the norm at one during
     integration, and 0 turns it off.
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+    w : array (..., 3)
+        Angular velocity of B relative to E in rad/s, in body axes.
+    baumgarte : float, optional
+        Gain in 1/s with which the norm of the quaternion is driven to one. 1 by default; 0 turns it
+        off.
+
+    Examples
+    --------
     >>> quaternion_kinematics([1.0, 0.0, 0.0, 0.0], [0.0, 0.1, 0.0])
     array([0.  , 0.  , 0.05, 0.  ])
     """
@@ -208,6 +278,15 @@ def quaternion_kinematics(q: Any, w: Any, baumgarte: Any = 1.0) -> Any:
 def quaternion_kinematics_matrix(q: Any, inverse: bool = False) -> Any:
     """Return the matrix (..., 4, 3) with ``dq/dt = M @ w_B``, or its left inverse (..., 3, 4).
 
+    Parameters
+    ----------
+    q : array (..., 4)
+        Quaternion [w, x, y, z], scalar first.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> quaternion_kinematics_matrix([1.0, 0.0, 0.0, 0.0], inverse=True)
     array([[-0.,  2.,  0., -0.],
            [-0., -0.,  2.,  0.],

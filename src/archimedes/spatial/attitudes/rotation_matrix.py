@@ -24,6 +24,13 @@ class RotationMatrix(AttitudeBase, name="matrix"):
     R_BE takes E-coordinates to B-coordinates. Construction takes any finite numbers, since rates
     are held in this class too; conversion raises where the matrix is not a rotation.
 
+    Parameters
+    ----------
+    array : array (..., 3, 3)
+        The matrix R_BE. Any finite numbers are taken, since rates are held in this class too.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import RotationMatrix
     >>> RotationMatrix(np.eye(3)).as_quat()
@@ -43,7 +50,13 @@ class RotationMatrix(AttitudeBase, name="matrix"):
 
     @classmethod
     def of_quaternion(cls, q: Any) -> Self:
-        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero.
+
+        Parameters
+        ----------
+        q : array (..., 4)
+            Quaternion, scalar first, of any length but zero.
+        """
         return cls.make(quaternion_to_dcm(q))
 
     def as_matrix(self) -> Any:
@@ -55,15 +68,33 @@ class RotationMatrix(AttitudeBase, name="matrix"):
         return self.make(transpose(self.array))
 
     def mul(self, other: Any) -> RotationMatrix:
-        """Return the attitude reached by this turn and then `other`: their matrices' product."""
+        """Return the attitude reached by this turn and then `other`: their matrices' product.
+
+        Parameters
+        ----------
+        other : attitude
+            Another attitude, of any class.
+        """
         return self.make(np.matmul(other.as_matrix(), self.array))
 
     def kinematics(self, w_B: Any) -> RotationMatrix:
-        """Return dR_BE/dt for the body rate `w_B` (..., 3) in rad/s."""
+        """Return dR_BE/dt for the body rate `w_B` (..., 3) in rad/s.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
         return self.make(dcm_kinematics(self.array, w_B))
 
     def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for dR_BE/dt."""
+        """Return the body rate w_B (..., 3) in rad/s for dR_BE/dt.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
         return dcm_angular_velocity(self.array, array_of(rates))
 
     def normalize(self) -> RotationMatrix:

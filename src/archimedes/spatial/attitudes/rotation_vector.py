@@ -18,12 +18,20 @@ __all__ = ["RotationVector"]
 
 @struct
 class RotationVector(AttitudeBase, name="rotvec"):
-    """The attitude of frame B in frame E as the vector (3,) of the turn from E to B, or a batch.
+    """The attitude of frame B in frame E as the vector of the rotation from E to B, or a batch.
 
-    Its direction is the axis, the same in E and in B, and its length the angle, in rad or in
-    degrees if `degrees`. The rates are finite for angles below a full turn; `normalize` brings
-    the angle to at most half a turn.
+    Its direction is the axis, the same in E and in B, and its length the angle. The rates are
+    finite for angles below a full turn; `normalize` brings the angle to at most half a turn.
 
+    Parameters
+    ----------
+    array : array (..., 3)
+        The rotation vector, in rad unless `degrees`.
+    degrees : bool, optional
+        Use degrees instead of radians. False by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import RotationVector
     >>> RotationVector([0.0, 0.0, np.pi / 2]).rotate([1.0, 0.0, 0.0]).round(15)
@@ -47,7 +55,15 @@ class RotationVector(AttitudeBase, name="rotvec"):
 
     @classmethod
     def of_quaternion(cls, q: Any, degrees: bool = False) -> Self:
-        """Make an attitude of a quaternion array (..., 4) of any length but zero."""
+        """Make an attitude of a quaternion array (..., 4) of any length but zero.
+
+        Parameters
+        ----------
+        q : array (..., 4)
+            Quaternion, scalar first, of any length but zero.
+        degrees : bool, optional
+            Use degrees instead of radians. False by default.
+        """
         v = quaternion_log(q)
         return cls.make(np.rad2deg(v) if degrees else v, degrees=degrees)
 
@@ -60,12 +76,24 @@ class RotationVector(AttitudeBase, name="rotvec"):
         return self.like(-self.array)
 
     def kinematics(self, w_B: Any) -> RotationVector:
-        """Return the rate of the vector for the body rate `w_B` (..., 3) in rad/s."""
+        """Return the rate of the vector for the body rate `w_B` (..., 3) in rad/s.
+
+        Parameters
+        ----------
+        w_B : array (..., 3)
+            Angular velocity in rad/s, in body axes.
+        """
         rates = matvec(rotvec_kinematics(self.radians()), check_vector(w_B, 3, "w_B"))
         return self.like(np.rad2deg(rates) if self.degrees else rates)
 
     def angular_velocity(self, rates: Any) -> Any:
-        """Return the body rate w_B (..., 3) in rad/s for the rate of the vector."""
+        """Return the body rate w_B (..., 3) in rad/s for the rate of the vector.
+
+        Parameters
+        ----------
+        rates : array or attitude
+            Rates of change, as an array or as an object of this class.
+        """
         rates = self.check_rates(rates)
         matrix = rotvec_kinematics(self.radians(), inverse=True)
         return matvec(matrix, np.deg2rad(rates) if self.degrees else rates)

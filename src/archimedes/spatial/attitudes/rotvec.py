@@ -32,6 +32,13 @@ __all__ = [
 def rotvec_to_dcm(rotvec: Any) -> Any:
     """Return the passive rotation matrix R_BE (..., 3, 3) of rotation vectors (..., 3).
 
+    Parameters
+    ----------
+    rotvec : array (..., 3)
+        Rotation vector in rad: the axis times the angle.
+
+    Examples
+    --------
     >>> rotvec_to_dcm([0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],
@@ -43,6 +50,13 @@ def rotvec_to_dcm(rotvec: Any) -> Any:
 def dcm_to_rotvec(matrix: Any) -> Any:
     """Return the rotation vector (..., 3) of passive rotation matrices R_BE (..., 3, 3).
 
+    Parameters
+    ----------
+    matrix : array (..., 3, 3)
+        Rotation matrix R_BE, which takes E to B coordinates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> dcm_to_rotvec(np.eye(3))
     array([0., 0., 0.])
@@ -71,6 +85,15 @@ def so3_right_jacobian(rotvec: Any, inverse: bool = False) -> Any:
 
     ``w_B = so3_right_jacobian(v) @ dv_dt``. The inverse exists for angles below 2 pi.
 
+    Parameters
+    ----------
+    rotvec : array (..., 3)
+        Rotation vector in rad: the axis times the angle.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> so3_right_jacobian([0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],
@@ -91,6 +114,15 @@ def so3_left_jacobian(rotvec: Any, inverse: bool = False) -> Any:
 
     ``w_E = so3_left_jacobian(v) @ dv_dt``, the rate of B in reference axes.
 
+    Parameters
+    ----------
+    rotvec : array (..., 3)
+        Rotation vector in rad: the axis times the angle.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> so3_left_jacobian([0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],
@@ -102,6 +134,15 @@ def so3_left_jacobian(rotvec: Any, inverse: bool = False) -> Any:
 def rotvec_kinematics(rotvec: Any, inverse: bool = False) -> Any:
     """Return the matrix M (..., 3, 3) with ``dv/dt = M @ w_B``, or its inverse.
 
+    Parameters
+    ----------
+    rotvec : array (..., 3)
+        Rotation vector in rad: the axis times the angle.
+    inverse : bool, optional
+        Return the inverse matrix instead. False by default.
+
+    Examples
+    --------
     >>> rotvec_kinematics([0.0, 0.0, 0.0])
     array([[1., 0., 0.],
            [0., 1., 0.],
