@@ -16,7 +16,7 @@ import pytest
 import archimedes as arc
 from archimedes.backends import interrupts
 from archimedes.backends.llvm.runtime.hosting import HostCall, Hosting
-from archimedes.backends.llvm.runtime.machine import C_LIBRARY, NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, function_address, host_target
 from archimedes.backends.lowering.safepoints import BUDGET, safepoint_of
 from archimedes.graph.dtypes import F64
 from tests.interrupting import handled_by, interrupted
@@ -201,7 +201,7 @@ def test_ctrl_c_just_before_python_is_called_is_no_result(number, monkeypatch):
     region = SimpleNamespace(dtypes=[F64], function=lambda values: [2.0 * values[0]])
     hosting = Hosting([HostCall(region, [F64])])
     imports = {"arc_host": hosting.address}
-    imports["raise"] = ctypes.cast(getattr(C_LIBRARY, "raise"), ctypes.c_void_p).value
+    imports["raise"] = function_address("", "raise")
     code = NativeCode(host_target(None).compile(INTERRUPTED), "arc_interrupted", imports)
     slots = np.array([3.0, 0.0, 0.0])
     with handled_by():

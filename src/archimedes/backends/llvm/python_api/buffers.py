@@ -20,6 +20,7 @@ __all__ = [
     "FORMATTED",
     "NDIM",
     "OBJECT",
+    "READER_TEXT",
     "SHAPE",
     "SIZE",
     "WRITABLE",
@@ -33,11 +34,11 @@ BUFFER, OBJECT, NDIM, FORMAT, SHAPE, SIZE = 0, 8, 36, 40, 48, 80
 FORMATTED, WRITABLE, _STRIDES = 0x8 | 0x4, 0x1, 0x10 | 0x8
 _METH_O = 0x0008
 _NAME = "arc_data_pointer"
-_TEXT = f"""
+READER_TEXT = f"""
 declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
 declare void @PyBuffer_Release(ptr)
 declare ptr @PyLong_FromUnsignedLongLong(i64)
-define ptr @{_NAME}(ptr %self, ptr %array) {{
+define ptr @{_NAME}(ptr %self, ptr %array) nounwind {{
 entry:
   %view = alloca [{SIZE} x i8], align 8
   %status = call i32 @PyObject_GetBuffer(ptr %array, ptr %view, i32 {_STRIDES})
@@ -64,5 +65,5 @@ def format_of(dtype: np.dtype[Any]) -> int:
 def make_pointer_reader() -> Callable[[np.ndarray], int]:
     """Make a builtin ``f(array)``: the address of an array's first item."""
     names = ("PyObject_GetBuffer", "PyBuffer_Release", "PyLong_FromUnsignedLongLong")
-    code = common_code(_TEXT, _NAME, {name: address(name) for name in names})
+    code = common_code(READER_TEXT, _NAME, {name: address(name) for name in names})
     return make_builtin(code.address, _METH_O, (code,))

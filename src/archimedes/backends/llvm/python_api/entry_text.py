@@ -31,7 +31,6 @@ from archimedes.backends.llvm.python_api.results import (
     return_results,
 )
 from archimedes.backends.llvm.python_api.text_lines import Text, pointer_to
-from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph.dtypes import DTYPES, I64
 
 __all__ = ["NAME", "Batch", "entry_text"]
@@ -267,7 +266,7 @@ def entry_text(
     _give_back(t, pointer_to(NotImplemented), views)
     body = "\n".join(t.lines)
     return (
-        f'target triple = "{host_target(None).triple}"\n'
-        + "\n".join(t.head)
-        + f"\ndefine ptr @{NAME}(ptr %self, ptr %args, i64 %nargs) {{\nentry:\n{body}\n}}\n"
+        "\n".join(t.head)
+        + f"\ndefine ptr @{NAME}(ptr %self, ptr %args, i64 %nargs) nounwind {{\n"
+        + f"entry:\n{body}\n}}\n"
     )

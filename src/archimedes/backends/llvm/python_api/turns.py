@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from archimedes.backends.interrupts import KEPT, take_turn
 from archimedes.backends.llvm.python_api.functions import address, object_pointer
+from archimedes.backends.llvm.runtime.machine import Target
 
-__all__ = ["TURN", "turn_imports"]
+__all__ = ["turn_imports", "turn_text"]
 
 #: ``int arc_turn()``: 1, or 0 where something was raised, which is put into a dict, by thread.
 #: Nothing here runs Python between the exception and the dict, where another one could come up.
-TURN = """
+_TEXT = """
 @arc.turn = external global i8
 @arc.kept = external global i8
 declare i32 @PyGILState_Ensure()
@@ -18,8 +19,8 @@ declare ptr @PyObject_CallNoArgs(ptr)
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_NormalizeException(ptr, ptr, ptr)
 declare i32 @PyException_SetTraceback(ptr, ptr)
-declare i64 @PyThread_get_thread_ident()
-declare ptr @PyLong_FromUnsignedLongLong(i64)
+declare {long} @PyThread_get_thread_ident()
+declare ptr @PyLong_FromUnsignedLong({long})
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare void @Py_DecRef(ptr)
 define internal i32 @arc_turn() nounwind {
@@ -47,8 +48,8 @@ traced:
   call void @Py_DecRef(ptr %way)
   br label %file
 file:
-  %thread = call i64 @PyThread_get_thread_ident()
-  %name = call ptr @PyLong_FromUnsignedLongLong(i64 %thread)
+  %thread = call {long} @PyThread_get_thread_ident()
+  %name = call ptr @PyLong_FromUnsignedLong({long} %thread)
   %filed = call i32 @PyDict_SetItem(ptr @arc.kept, ptr %name, ptr %error)
   call void @Py_DecRef(ptr %name)
   call void @Py_DecRef(ptr %error)
@@ -61,8 +62,13 @@ file:
 _PYTHON = (
     *("PyGILState_Ensure", "PyGILState_Release", "PyObject_CallNoArgs", "PyErr_Fetch"),
     *("PyErr_NormalizeException", "PyException_SetTraceback", "PyThread_get_thread_ident"),
-    *("PyLong_FromUnsignedLongLong", "PyDict_SetItem", "Py_DecRef"),
+    *("PyLong_FromUnsignedLong", "PyDict_SetItem", "Py_DecRef"),
 )
+
+
+def turn_text(target: Target) -> str:
+    """Write the function; a thread's number is a ``long``."""
+    return _TEXT.replace("{long}", "i32" if target.is_windows else "i64")
 
 
 def turn_imports() -> dict[str, int]:

@@ -60,7 +60,7 @@ def array_functions(
     kinds = {name: given for name, (given, _) in functions.items()}
     text = b"".join(path.read_bytes() for path in sorted(sources.glob("*.py")))
     version = f"{llvmlite.__version__} {cache.sources_digest(_OWN)}"
-    key = cache.cache_key("arrays", kinds, text, target, target.triple, version)
+    key = cache.cache_key("arrays", kinds, text, target, version)
     code = cache.read(key)
     if code is None:
         # Takes a while, and code from the disk does without.

@@ -26,5 +26,5 @@ def array_text(functions: Mapping[str, tuple[str, Callable[..., None]]], target:
     # One address leads to all of them.
     table = f"@entries = internal constant [{len(entries)} x ptr] [{', '.join(entries)}]"
     module.global_lines.append(table)
-    module.functions.append("define ptr @arc_entries() {\n  ret ptr @entries\n}")
+    module.functions.append("define ptr @arc_entries() nounwind {\n  ret ptr @entries\n}")
     return module.text()

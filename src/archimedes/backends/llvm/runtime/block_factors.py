@@ -24,10 +24,10 @@ from archimedes.backends.llvm.runtime.block_arithmetic import (
     block_writer,
     vector_product,
 )
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import data_pointer
 
-__all__ = ["factorise", "solve"]
+__all__ = ["factorise", "function_text", "solve"]
 
 _TABLES = "ptr %blocks, ptr %starts, ptr %later"
 _COUNTS = "i64 %count, i64 %pairs"
@@ -158,24 +158,26 @@ def _add_solve(module: Module, item: str) -> None:
     f.finish("ret i32 0")
 
 
-@lru_cache(maxsize=4)
-def _native(name: str, item: str) -> Callable[..., int]:
-    """Return one of the functions, for blocks of double or float."""
-    target = host_target(None)
+def function_text(name: str, item: str, target: Target) -> str:
+    """Write one of the functions, for blocks of double or float."""
     module = Module(Spelling(1), target)
     if name == "factorise":
         add_update(module, item)
         add_multiply(module, item)
         add_inverse(module, item)
         _add_factorise(module)
-        parameters, pointers, counts = FACTORISE, 5, 3
+        add_guarded(module, "arc_factorise", FACTORISE, name, flushes=item == "float")
     else:
         _add_solve(module, item)
-        parameters, pointers, counts = SOLVE, 4, 2
-    add_guarded(
-        module, f"arc_{name}", parameters, name, flushes=name == "factorise" and item == "float"
-    )
-    code = NativeCode(target.compile(module.text()), f"arc_{name}")
+        add_guarded(module, "arc_solve", SOLVE, name)
+    return module.text()
+
+
+@lru_cache(maxsize=4)
+def _native(name: str, item: str) -> Callable[..., int]:
+    target = host_target(None)
+    code = NativeCode(target.compile(function_text(name, item, target)), f"arc_{name}")
+    pointers, counts = (5, 3) if name == "factorise" else (4, 2)
     function: Callable[..., int] = code.function(
         *[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * counts
     )

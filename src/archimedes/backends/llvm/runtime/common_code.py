@@ -15,9 +15,9 @@ __all__ = ["common_code"]
 def common_code(text: str, symbol: str, imports: Mapping[str, int]) -> NativeCode:
     """Return a module that names what it needs of the process: functions and objects by address."""
     target = host_target(None)
-    key = cache.cache_key("common", text, target, target.triple, llvmlite.__version__)
+    key = cache.cache_key("common", text, target, llvmlite.__version__)
     code = cache.read(key)
     if code is None:
-        code = target.compile(f'target triple = "{target.triple}"\n{text}')
+        code = target.compile(text)
         cache.write(key, code)
     return NativeCode(code, symbol, dict(imports))

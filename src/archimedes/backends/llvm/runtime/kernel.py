@@ -188,7 +188,8 @@ class Kernel:
 
     # ---- making code -------------------------------------------------------------------
 
-    def _program(self, entry: str, batched: tuple[bool, ...], target: Target) -> Program:
+    def program(self, entry: str, batched: tuple[bool, ...], target: Target) -> Program:
+        """Return the module of an entry, SCALAR or BATCH, as text."""
         # Takes a while, and code from the disk does without.
         from archimedes.backends.llvm.lowering.entries import batch_program, scalar_program
 
@@ -232,7 +233,6 @@ class Kernel:
             self.lanes_of(batched) if batched else 1,
             self.part,
             target,
-            target.triple,
             f"{llvmlite.__version__} {cache.sources_digest(_OWN)}",
         )
 
@@ -261,7 +261,7 @@ class Kernel:
         else:
             name = self.name or "a program"
             with reported(f"compiling {name}", lambda: why_slow(self.source)):
-                program = self._program(entry, batched, target)
+                program = self.program(entry, batched, target)
                 code = target.compile(program.text, program.fused)
             if hosted:
                 # Both entries lower the same regions in the same order.
@@ -292,7 +292,7 @@ class Kernel:
     @property
     def llvm_ir(self) -> str:
         """The scalar kernel as LLVM IR."""
-        return self._program(SCALAR, (), self.target).text
+        return self.program(SCALAR, (), self.target).text
 
     @property
     def asm(self) -> str:
@@ -302,7 +302,7 @@ class Kernel:
     def batch_source(self, batched: Sequence[bool] | None = None, asm: bool = False) -> str:
         """Return the batch kernel as LLVM IR or assembly (default: all inputs batched)."""
         flags = [True] * len(self.inputs) if batched is None else batched
-        program = self._program(BATCH, tuple(map(bool, flags)), self.target)
+        program = self.program(BATCH, tuple(map(bool, flags)), self.target)
         return self.target.assembly(program.text, program.fused) if asm else program.text
 
     # ---- calling -----------------------------------------------------------------------

@@ -24,7 +24,7 @@ from archimedes.backends.cpus import cpu_count
 from archimedes.backends.llvm.python_api.functions import address, new_lock
 from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.loop_threads_text import OFFSETS, OWN, SIZE, text
-from archimedes.backends.llvm.runtime.machine import C_LIBRARY, NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, host_target, import_addresses
 
 __all__ = ["ADDRESS", "NAME", "forget", "loops_so_far", "paused"]
 
@@ -96,7 +96,7 @@ def _native() -> tuple[Any, Any]:
     """Return what loops call, and what helpers do; a forked child has it from its parent."""
     # In a hurry: it is run once per loop.
     target = replace(host_target(None), effort=0)
-    code = NativeCode(target.compile(text(target.triple)), "arc_loop_entries")
+    code = NativeCode(target.compile(text()), "arc_loop_entries")
     entries = ctypes.CFUNCTYPE(ctypes.POINTER(_POINTER), _POINTER)(code.address)(ADDRESS)
     made: Any = _RUN(entries[0])
     made.code = code
@@ -109,8 +109,7 @@ def _address(function: Any) -> int:
 
 def _memory_of_a_helper() -> int:
     """Return the address of memory that is never given back, as the helper never ends."""
-    allocate = C_LIBRARY.malloc
-    allocate.restype, allocate.argtypes = _POINTER, (ctypes.c_size_t,)
+    allocate = ctypes.CFUNCTYPE(_POINTER, ctypes.c_size_t)(import_addresses()["arc_malloc"])
     found = allocate(OWN + 64)
     if not found:
         raise MemoryError("no memory for the threads of loops")

@@ -46,7 +46,7 @@ _ENTRIES = """
 @state.at = internal global ptr null
 @entries = internal constant [2 x ptr] [ptr @over_threads, ptr @help]
 
-define ptr @arc_loop_entries(ptr %state) {
+define ptr @arc_loop_entries(ptr %state) nounwind {
   store ptr %state, ptr @state.at
   ret ptr @entries
 }
@@ -217,7 +217,7 @@ alone:
 """
 
 
-def text(triple: str) -> str:
+def text() -> str:
     """Return the module: ``arc_loop_entries`` returns the functions of loops and of helpers."""
     words = [
         f"  %{name}.at = getelementptr i8, ptr %state, i64 {at}" for name, at in OFFSETS.items()
@@ -225,4 +225,4 @@ def text(triple: str) -> str:
     found = "".join((_ENTRIES, _WORK, _HELP, _OVER_THREADS))
     for name, value in (("addresses", "\n".join(words)), ("pieces", PIECES), ("looks", LOOKS)):
         found = found.replace(f"{{{name}}}", str(value))
-    return f'target triple = "{triple}"{found}'
+    return found

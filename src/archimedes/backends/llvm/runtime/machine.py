@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 import weakref
+from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,7 +12,14 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from archimedes.lazy_dataclasses import lazy_dataclass
 
-__all__ = ["C_LIBRARY", "NativeCode", "Target", "host_target"]
+__all__ = [
+    "NativeCode",
+    "Target",
+    "function_address",
+    "host_target",
+    "import_addresses",
+    "imported_functions",
+]
 
 
 #: LLVM orders runs of loads and stores in quadratic time below this many of them. The default
@@ -38,7 +45,7 @@ def _linking() -> Any:
 
 @lazy_dataclass(frozen=True)
 class Target:
-    """A CPU by LLVM's name and features.
+    """A CPU by LLVM's name and features, and the system on it: this machine's, or any other.
 
     ``lanes`` is the number of float64 lanes of its vector registers; ``rounds_natively`` tells
     that floor and its like are instructions, ``fuses`` that fma is one.
@@ -51,13 +58,10 @@ class Target:
     #: How hard LLVM tries: 2, or 0 for a draft, made in an eighth of the time, whose code is two
     #: to three times slower, with the same bits.
     effort: int = 2
+    #: Architecture and system, as LLVM writes them.
+    triple: str = field(default_factory=llvm.get_process_triple)
 
     # Found once: the lowering asks for each operand.
-
-    @cached_property
-    def triple(self) -> str:
-        """Name of architecture and system, as LLVM writes it."""
-        return llvm.get_process_triple()
 
     @cached_property
     def _has(self) -> set[str]:
@@ -67,6 +71,11 @@ class Target:
     def is_x86(self) -> bool:
         """Whether it is one of Intel's architecture."""
         return self.triple.split("-")[0] in ("x86_64", "i686", "i386")
+
+    @cached_property
+    def is_windows(self) -> bool:
+        """Whether the system is Windows: ``long`` has 32 bits, and stacks grow page by page."""
+        return "windows" in self.triple
 
     @cached_property
     def lanes(self) -> int:
@@ -99,19 +108,25 @@ class Target:
     @cached_property
     def _machine(self) -> Any:
         _initialise()
+        if self.triple != llvm.get_process_triple():
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
         # Level 2 without IR passes: the graph is optimised already.
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu,
             features=self.features,
             opt=self.effort,
             reloc="pic",
-            codemodel="small",
+            # Objects of Windows have no tables of far addresses: code holds them itself.
+            codemodel="large" if self.is_windows else "small",
             jit=True,
         )
 
     def _parsed(self, text: str) -> Any:
-        _initialise()
-        return llvm.parse_assembly(text, llvm.create_context())
+        machine = self._machine
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple, module.data_layout = self.triple, str(machine.target_data)
+        return module
 
     def _prepared(self, text: str, fused: bool) -> Any:
         """Parse a module; where it is to be fused, inline marked calls and drop their memory."""
@@ -163,22 +178,34 @@ def host_target(features: str | None = None) -> Target:
     return Target("", ",".join([*kept, *changed]))
 
 
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
+def function_address(library: str, name: str) -> int:
+    """Return the address of a function of a library; "" is what the process has anyway."""
+    address = ctypes.cast(ctypes.CDLL(library or None)[name], ctypes.c_void_p).value
     assert address is not None
     return address
 
 
-#: The C library of the process, whose fma is exactly rounded, as the standard demands.
-C_LIBRARY = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-#: What code may call: the allocator of the process, and what LLVM calls for an ``fma`` on a CPU
-#: without the instruction.
-_IMPORTS = {
-    "arc_malloc": _address(C_LIBRARY.malloc),
-    "arc_free": _address(C_LIBRARY.free),
-    "fma": _address(C_LIBRARY.fma),
-    "fmaf": _address(C_LIBRARY.fmaf),
-}
+def imported_functions(triple: str) -> dict[str, tuple[str, str]]:
+    """Return what all code for a system may call: by name the library and its function.
+
+    That is the allocator of the C library; its ``fma``, exactly rounded as the standard demands,
+    which LLVM calls on a CPU without the instruction; and on Windows ``__chkstk``, which LLVM calls
+    where a function takes more than a page of the stack.
+    """
+    windows = "windows" in triple
+    c_library = "ucrtbase" if windows else ""
+    names = {"arc_malloc": "malloc", "arc_free": "free", "fma": "fma", "fmaf": "fmaf"}
+    functions = {name: (c_library, function) for name, function in names.items()}
+    if windows:
+        functions["__chkstk"] = ("ntdll", "__chkstk")
+    return functions
+
+
+@lru_cache(maxsize=1)
+def import_addresses() -> dict[str, int]:
+    """Return the addresses of what all code may call."""
+    sources = imported_functions(llvm.get_process_triple())
+    return {name: function_address(*source) for name, source in sources.items()}
 
 
 class _Loaded(weakref.ref["NativeCode"]):
@@ -225,7 +252,7 @@ class NativeCode:
         _unload()
         linker = llvm.create_lljit_compiler(_linking(), use_jit_link=True)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
-        for name, address in {**_IMPORTS, **(imports or {})}.items():
+        for name, address in {**import_addresses(), **(imports or {})}.items():
             builder.import_symbol(name, address)
         tracker = builder.link(linker, "kernel")
         loaded = _Loaded(self, _left.append)

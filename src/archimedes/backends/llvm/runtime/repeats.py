@@ -16,13 +16,13 @@ import numpy as np
 from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.spelling import Spelling
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import data_pointer
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.runtime.kernel import Kernel
 
-__all__ = ["repeating"]
+__all__ = ["loop_text", "repeating"]
 
 NAME = "arc_repeat"
 PARAMETERS = "ptr %kernel, ptr %in, ptr %out, ptr %counts, i64 %carry, i64 %most, i64 %row_bytes"
@@ -82,15 +82,19 @@ def _written(f: Function) -> None:
     f.finish(f"ret i32 {status}")
 
 
-@lru_cache(maxsize=1)
-def _native() -> Any:
-    """The loop, for all kernels."""
-    target = host_target(None)
+def loop_text(target: Target) -> str:
+    """Write the loop, for all kernels."""
     module = Module(Spelling(1), target)
     f = Function(module, f"define internal i32 @run({PARAMETERS}) noinline")
     _written(f)
     add_guarded(module, NAME, PARAMETERS, "run")
-    code = NativeCode(target.compile(module.text()), NAME)
+    return module.text()
+
+
+@lru_cache(maxsize=1)
+def _native() -> Any:
+    target = host_target(None)
+    code = NativeCode(target.compile(loop_text(target)), NAME)
     kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 3
     return code.function(*kinds)
 

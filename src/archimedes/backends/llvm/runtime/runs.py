@@ -18,13 +18,13 @@ from archimedes.backends.llvm.lowering.assembler import Function, Module
 from archimedes.backends.llvm.lowering.guards import add_guarded
 from archimedes.backends.llvm.lowering.memory import ALIGNMENT
 from archimedes.backends.llvm.lowering.spelling import Spelling
-from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import checked_pointers, data_pointer
 
 if TYPE_CHECKING:
     from archimedes.backends.llvm.runtime.kernel import Kernel
 
-__all__ = ["Runs"]
+__all__ = ["Runs", "loop_text"]
 
 NAME = "arc_runs"
 #: Parameters of the native function: pointers and numbers, in this order.
@@ -121,10 +121,8 @@ def _rows(f: Function, sequence: str, status: str) -> str:
     return status
 
 
-@lru_cache(maxsize=1)
-def _native() -> Any:
-    """The loop over sequences and rows, for all kernels."""
-    target = host_target(None)
+def loop_text(target: Target) -> str:
+    """Write the loop over sequences and rows, for all kernels."""
     module = Module(Spelling(1), target)
     parameters = [f"ptr %{x}" for x in POINTERS.split()] + [f"i64 %{x}" for x in NUMBERS.split()]
     signature = f"{', '.join(parameters)}, double %sign"
@@ -134,7 +132,13 @@ def _native() -> Any:
         sequence.next = [_rows(f, sequence.counter, sequence.carried[0])]
     f.finish(f"ret i32 {sequence.carried[0]}")
     add_guarded(module, NAME, signature, "run")
-    code = NativeCode(target.compile(module.text()), NAME)
+    return module.text()
+
+
+@lru_cache(maxsize=1)
+def _native() -> Any:
+    target = host_target(None)
+    code = NativeCode(target.compile(loop_text(target)), NAME)
     numbers = [ctypes.c_int64] * len(NUMBERS.split())
     pointers = [ctypes.c_void_p] * len(POINTERS.split())
     return code.function(*pointers, *numbers, ctypes.c_double)

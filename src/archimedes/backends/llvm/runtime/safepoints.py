@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import time
 from collections.abc import Generator
 from typing import Any
@@ -18,10 +17,15 @@ from archimedes.backends.interrupts import keep, take_turn
 from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.common_code import common_code
-from archimedes.backends.llvm.runtime.machine import NativeCode
+from archimedes.backends.llvm.runtime.machine import (
+    NativeCode,
+    Target,
+    function_address,
+    host_target,
+)
 from archimedes.backends.lowering.safepoints import BUDGET
 
-__all__ = ["ADDRESS", "NAME"]
+__all__ = ["ADDRESS", "CALLBACK_TURN", "NAME", "clock_function", "look_text"]
 
 NAME = "arc_safepoint"
 #: Milliseconds between two turns of Python: soon enough for people, and seldom enough that waiting
@@ -31,14 +35,14 @@ PERIOD = 50
 #: The system's clock: a function that returns milliseconds (Windows), or fills a struct timespec.
 _TICKS = """
 declare i64 @GetTickCount64()
-define internal i64 @now() {
+define internal i64 @now() nounwind {
   %t = call i64 @GetTickCount64()
   ret i64 %t
 }
 """
 _TIMESPEC = """
 declare i32 @clock_gettime(i32, ptr)
-define internal i64 @now() {
+define internal i64 @now() nounwind {
   %time = alloca [2 x i64], align 8
   %failed = call i32 @clock_gettime(i32 {clock}, ptr %time)
   %seconds = load i64, ptr %time, align 8
@@ -90,7 +94,7 @@ raised:
 }
 """
 #: A turn through ctypes, for one thread at a time: others go on, and ask again later.
-_CALLBACK_TURN = """
+CALLBACK_TURN = """
 @busy = internal global i64 0
 declare i32 @arc_callback(i32)
 define internal i32 @arc_turn() nounwind {
@@ -110,18 +114,6 @@ _TURN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
 
 _word = ctypes.c_void_p()
 ADDRESS: int = ctypes.addressof(_word)
-
-
-def _clock() -> tuple[str, dict[str, int]]:
-    """Return the text of ``now``, and the function of the system that it calls."""
-    if sys.platform == "win32":
-        function: Any = ctypes.WinDLL("kernel32").GetTickCount64
-        text = _TICKS
-    else:
-        function = ctypes.CDLL(None).clock_gettime
-        text = _TIMESPEC.replace("{clock}", str(int(time.CLOCK_MONOTONIC)))
-    name = "GetTickCount64" if sys.platform == "win32" else "clock_gettime"
-    return text, {name: _address(function)}
 
 
 def _address(function: Any) -> int:
@@ -145,26 +137,40 @@ def _turns() -> Generator[int, int, None]:
             fine = 0
 
 
-def _turn() -> tuple[str, dict[str, int], Any]:
+def _turn(target: Target) -> tuple[str, dict[str, int], Any]:
     """Return the text of ``arc_turn``, what it calls, and what has to be held meanwhile."""
     if supported():
-        from archimedes.backends.llvm.python_api.turns import TURN, turn_imports
+        from archimedes.backends.llvm.python_api.turns import turn_imports, turn_text
 
-        return TURN, turn_imports(), None
+        return turn_text(target), turn_imports(), None
     turns = _turns()
     next(turns)
     callback = _TURN(turns.send)
-    return _CALLBACK_TURN, {"arc_callback": _address(callback)}, callback
+    return CALLBACK_TURN, {"arc_callback": _address(callback)}, callback
+
+
+def look_text(target: Target, turn: str) -> str:
+    """Write the native function, given the text of ``arc_turn``."""
+    text = (_TICKS if target.is_windows else _TIMESPEC) + turn + _TEXT
+    clock = int(getattr(time, "CLOCK_MONOTONIC", 0))
+    values = {"clock": clock, "period": PERIOD, "budget": BUDGET, "raised": RAISED}
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def clock_function(target: Target) -> tuple[str, str]:
+    """Return the library and the name of the function that tells the time."""
+    return ("kernel32", "GetTickCount64") if target.is_windows else ("", "clock_gettime")
 
 
 def _native() -> tuple[NativeCode, Any]:
     """Return the native function, and what it calls."""
-    clock, system = _clock()
-    turn, imports, held = _turn()
-    text = clock + turn + _TEXT
-    for name, number in (("period", PERIOD), ("budget", BUDGET), ("raised", RAISED)):
-        text = text.replace(f"{{{name}}}", str(number))
-    return common_code(text, "arc_look", imports | system), held
+    target = host_target(None)
+    turn, imports, held = _turn(target)
+    clock = clock_function(target)
+    imports[clock[1]] = function_address(*clock)
+    return common_code(look_text(target, turn), "arc_look", imports), held
 
 
 def _first(budget: Any) -> int:

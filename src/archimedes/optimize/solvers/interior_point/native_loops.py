@@ -14,16 +14,18 @@ from archimedes.optimize.solvers.interior_point import (
     point_loops,
 )
 
-__all__ = ["native_loops"]
+__all__ = ["FUNCTIONS", "native_loops"]
+
+#: The kinds of parameters of each loop, and what describes it.
+FUNCTIONS = {
+    name: function
+    for module in (place_loops, band_loops, band_factors, point_loops)
+    for name, function in module.functions.items()
+}
 
 
 @lru_cache(maxsize=1)
 def native_loops() -> SimpleNamespace | None:
     """Return the functions of ``band_loops.py`` and those beside it, or None without them."""
-    every = {
-        name: function
-        for module in (place_loops, band_loops, band_factors, point_loops)
-        for name, function in module.functions.items()
-    }
-    made = array_functions(every, Path(__file__).parent)
+    made = array_functions(FUNCTIONS, Path(__file__).parent)
     return None if made is None else SimpleNamespace(**made)

@@ -1,0 +1,222 @@
+"""Native code for Windows, macOS and Linux on ARM64: what it needs of the system, and its results.
+
+All of it is made by the functions that make this machine's, for another ``Target``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from archimedes.backends import llvm as llvm_backend
+from archimedes.backends.entry_forms import Argument, EntryRequest, Leaf, Result, Tuple
+from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR
+from archimedes.backends.llvm.calling_convention import Leaf as KernelLeaf
+from archimedes.backends.llvm.python_api.buffers import READER_TEXT
+from archimedes.backends.llvm.python_api.entry_text import Batch, entry_text
+from archimedes.backends.llvm.python_api.turns import turn_text
+from archimedes.backends.llvm.runtime import block_factors, loop_threads, repeats, runs, safepoints
+from archimedes.backends.llvm.runtime.array_text import array_text
+from archimedes.backends.llvm.runtime.kernel import Kernel
+from archimedes.backends.llvm.runtime.loop_threads_text import text as loop_threads_text
+from archimedes.backends.llvm.runtime.machine import Target, imported_functions
+from archimedes.graph import CODES, F64, I64, Graph
+from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
+
+from ..marking import long_but
+from ..other_systems import EMULATED, MACOS, SYSTEMS, WINDOWS, System
+from ..programs.catalogue import callback_programs, programs, regions_of
+from ..programs.models import models
+from ..programs.program import Program
+from .emulated_kernels import compile_kernels, run_kernels
+from .object_files import missing_symbols, section_names
+
+#: What kernels read of the process besides; Microsoft's linker looks for the last one, ours does
+#: not, whose value nobody reads.
+OF_KERNELS = {loop_threads.NAME, safepoints.NAME, "arc_host", "_fltused"}
+#: Tables for those who walk along the stack: nobody does through native code, and the linker would
+#: want what is in them within 2 GB of it.
+UNWINDING = {".pdata", ".xdata", ".eh_frame", "__eh_frame", "__compact_unwind"}
+#: Far from where code is loaded.
+FAR = 0x1000
+TARGETS = [target for system in SYSTEMS for target in system.targets]
+#: For these all is tried by default.
+QUICK = [WINDOWS.targets[0], *MACOS.targets]
+
+
+def named(target: Target) -> str:
+    return f"{target.triple} {target.cpu}"
+
+
+def smallest() -> list[Program]:
+    """The shortest programs that have all kinds of regions."""
+    found: dict[type, Program] = {}
+    every = [*programs(), *callback_programs()]
+    for made in sorted(every, key=lambda made: len(made.graph.dtype), reverse=True):
+        found |= dict.fromkeys(regions_of(made.graph), made)
+    return list({made.name: made for made in found.values()}.values())
+
+
+def check_object(code: bytes, target: Target, names: set[str], symbol: str) -> None:
+    """Assert that code needs no more than is there, and link it where our linker can."""
+    missing = missing_symbols(code)
+    of_python = {x for x in missing if x.startswith("Py") and hasattr(ctypes.pythonapi, x)}
+    provided = {*imported_functions(target.triple), *names, *of_python}
+    assert missing <= provided, symbol
+    assert not section_names(code) & UNWINDING, symbol
+    if target.triple == MACOS.targets[0].triple:
+        return  # LLVM's linker for its format needs functions of macOS
+    linker = llvm.create_lljit_compiler(target._machine, use_jit_link=True)
+    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
+    for name in provided:
+        library.import_symbol(name, FAR)
+    assert library.link(linker, "kernel")[symbol]
+
+
+def check_kernels(cases: list[Program], target: Target) -> dict[str, dict[str, bytes]]:
+    """Check both entries of programs and return them, by program."""
+    found = {made.name: compile_kernels(made, target) for made in cases}
+    for name, entries in found.items():
+        for entry, code in entries.items():
+            tables = {x for x in missing_symbols(code) if x.startswith(f"{name}_arc_data")}
+            check_object(code, target, OF_KERNELS | tables, f"{name}_{entry}")
+    return found
+
+
+def check_system(cases: list[Program], system: System, folder: Path) -> None:
+    """Check programs compiled for a system; run them, where that can be done here."""
+    compiled = check_kernels(cases, system.targets[0])
+    if system in EMULATED:
+        run_kernels(
+            [made for made in cases if made not in callback_programs()], compiled, system, folder
+        )
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+def test_kernels(system: System, tmp_path: Path):
+    """They need only what the runtime provides, and give the bits of the interpreter."""
+    check_system(smallest(), system, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+def test_all_kernels(system: System, tmp_path: Path):
+    check_system([*programs(), *callback_programs(), *models()], system, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", TARGETS, ids=named)
+def test_kernels_compiled_in_a_hurry(target: Target):
+    check_kernels([*smallest(), *models()], replace(target, effort=0))
+
+
+@pytest.mark.long
+def test_kernels_for_vectors_of_newer_processors():
+    check_kernels([*smallest(), *models()], WINDOWS.targets[1])
+
+
+ARRAY, NUMBER = Argument(F64, (3,)), Argument(F64, weak=True)
+SINGLE = EntryRequest(
+    (ARRAY, NUMBER, Argument(I64, weak=True), Argument(F64)),
+    (Result(F64, (2, 2)), Result(F64)),
+    Tuple((Leaf(0), Leaf(1))),
+)
+MANY = EntryRequest(
+    (ARRAY._replace(batched=True), NUMBER), (Result(F64, (3,)),), Leaf(0), batch=True
+)
+
+
+def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
+    """Return every module besides kernels, by file: symbol, text, and names it may refer to."""
+    found = {
+        "runs.py": (runs.NAME, runs.loop_text(target), set()),
+        "repeats.py": (repeats.NAME, repeats.loop_text(target), set()),
+        "loop_threads.py": ("arc_loop_entries", loop_threads_text(), set()),
+        "array_functions.py": ("arc_entries", array_text(FUNCTIONS, target), set()),
+        "buffers.py": ("arc_data_pointer", READER_TEXT, set()),
+        "entry.py": ("arc_python", entry_text(SINGLE, 4096, None, True), set()),
+        "entry.py of a batch": ("arc_python", entry_text(MANY, 4096, Batch(9, 8192, (64,))), set()),
+    }
+    clock = safepoints.clock_function(target)[1]
+    turns = {
+        "through ctypes": (safepoints.CALLBACK_TURN, {"arc_callback"}),
+        "by Python's functions": (turn_text(target), {"arc.turn", "arc.kept"}),
+    }
+    for way, (turn, names) in turns.items():
+        text = safepoints.look_text(target, turn)
+        found[f"safepoints.py {way}"] = ("arc_look", text, {clock, *names})
+    for name in ("factorise", "solve"):
+        for item in ("double", "float"):
+            text = block_factors.function_text(name, item, target)
+            found[f"block_factors.py {name} {item}"] = (f"arc_{name}", text, set())
+    return found
+
+
+@pytest.mark.parametrize("target", long_but(QUICK, TARGETS), ids=named)
+def test_the_runtime_needs_only_what_it_provides(target: Target):
+    for name, (symbol, text, names) in runtime_modules(target).items():
+        code = target.compile(text, fused=name == "array_functions.py")
+        check_object(code, target, names | {"_fltused"}, symbol)
+
+
+def test_every_module_of_the_runtime_is_tested():
+    loading = re.compile(r"\b(?:NativeCode|common_code)\(")
+    files = [
+        path.name
+        for path in Path(llvm_backend.__file__).parent.rglob("*.py")
+        if any(loading.search(line) for line in path.read_text().splitlines() if "def " not in line)
+    ]
+    tested = {name.split()[0] for name in runtime_modules(TARGETS[0])}
+    # These load what they are given, and the kernels above.
+    assert set(files) - {"machine.py", "common_code.py", "kernel.py"} == tested
+
+
+def product_and_sum(fused: bool) -> Graph:
+    g = Graph()
+    x, y, z = (g.input(F64) for _ in range(3))
+    if fused:
+        g.outputs = [g.emit(CODES["fma"], x, y, z)]
+    else:
+        g.outputs = [g.emit(CODES["add"], g.emit(CODES["mul"], x, y), z)]
+    return g
+
+
+#: Instructions that round a product and a sum once, of x86 and of ARM.
+FUSED = re.compile(r"\b(?:vfn?m(?:add|sub)\w*|fn?m(?:add|sub)|fml[as])\b")
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=named)
+@pytest.mark.parametrize("fused", [False, True])
+def test_products_and_sums_are_rounded_one_by_one(target: Target, fused: bool):
+    """Even where one instruction could do both; unless the program says so."""
+    leaf = [KernelLeaf(3, F64)], [KernelLeaf(1, F64)]
+    kernel = Kernel(product_and_sum(fused), *leaf, target, None, PART)
+    for entry, batched in ((SCALAR, ()), (BATCH, (True,))):
+        program = kernel.program(entry, batched, target)
+        code = target.assembly(program.text, program.fused)
+        assert bool(FUSED.search(code)) == (fused and target.fuses)
+
+
+def test_numbers_of_threads_are_long():
+    """That is 32 bits on Windows, whose upper half of a register is anything."""
+    for target in TARGETS:
+        long = "i32" if target in WINDOWS.targets else "i64"
+        text = turn_text(target)
+        assert f"declare {long} @PyThread_get_thread_ident()" in text
+        assert f"call ptr @PyLong_FromUnsignedLong({long} %thread)" in text
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=named)
+def test_modules_are_laid_out_as_the_target_has_it(target: Target):
+    layout = target._machine.target_data
+    context = llvm.create_context()
+    pointer = llvm.parse_assembly("@p = global ptr null", context).get_global_variable("p")
+    assert layout.get_abi_size(pointer.global_value_type) == 8
+    assert str(layout).startswith("e-")  # little-endian
+    module = target._prepared("@p = global ptr null", fused=False)
+    assert (module.triple, module.data_layout) == (target.triple, str(layout))
