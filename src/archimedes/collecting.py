@@ -8,8 +8,9 @@ call.
 from __future__ import annotations
 
 import gc
-import os
 from _thread import allocate_lock  # ``threading`` takes longer to import than all the rest
+
+from archimedes.system.processes import call_in_forked_children
 
 __all__ = ["Rarely", "rarely"]
 
@@ -65,5 +66,4 @@ def _grow_old() -> None:
 
 
 rarely = Rarely()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=rarely.renew)
+call_in_forked_children(rarely.renew)

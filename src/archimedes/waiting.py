@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from archimedes.system.processes import call_in_forked_children
+
 __all__ = ["reported"]
 
 VARIABLE = "ARCHIMEDES_PROGRESS"
@@ -125,8 +127,7 @@ def _renew() -> None:
     _watcher = _Watcher()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+call_in_forked_children(_renew)
 
 
 @contextmanager

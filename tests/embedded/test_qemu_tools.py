@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from archimedes.embedded.boards import BOARDS
-from archimedes.embedded.tools import PACKAGES
+from archimedes.system.programs import PACKAGES
 
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "install-tools"
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

@@ -14,8 +14,9 @@ import numpy as np
 
 from archimedes.backends.llvm.calling_convention import BATCH, PART, SCALAR, Leaf
 from archimedes.backends.llvm.runtime.kernel import Kernel
-from archimedes.backends.llvm.runtime.machine import Target, imported_functions
+from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph.table_data import data_tables, table_key
+from archimedes.system.c_library import imported_functions
 
 from ..c.checking import needs
 from ..other_systems import System

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archimedes.backends import cache_trust as trust
 from archimedes.backends import code_cache as cache
 from archimedes.backends.llvm.runtime.kernel import build
 from archimedes.backends.llvm.runtime.pointers import data_pointer
@@ -231,7 +230,7 @@ def test_a_scalar_kernel_in_place_of_a_batch_kernel(folder):
 def fresh(monkeypatch):
     """As in a new process: nothing looked at, nothing said."""
     cache._distrust_once.cache_clear()
-    monkeypatch.setattr(trust, "_said", set())
+    monkeypatch.setattr(cache, "_said", set())
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes")
@@ -251,7 +250,7 @@ def test_a_folder_that_others_can_write_is_not_used(folder, fresh, place, mode):
     where.chmod(mode)
     cache._distrust_once.cache_clear()
     with pytest.warns(
-        trust.DistrustWarning, match=f"others may write to {where} .*chmod go-w"
+        cache.DistrustWarning, match=f"others may write to {where} .*chmod go-w"
     ) as w:
         kernel, value = make(graph())
         make(graph())  # said once
@@ -266,7 +265,7 @@ def test_a_file_that_others_can_write_is_not_used(folder, fresh):
     make(graph())
     (path,) = files(folder)
     path.chmod(0o666)
-    with pytest.warns(trust.DistrustWarning, match=f"others may write to {path}"):
+    with pytest.warns(cache.DistrustWarning, match=f"others may write to {path}"):
         assert make(graph())[0].stats.cached == 0
     assert make(graph())[0].stats.cached == 1, "made anew, and ours"
 
@@ -278,7 +277,7 @@ def test_what_belongs_to_another_user_is_not_used(folder, fresh, place):
     where = files(folder)[0] if place == "file" else PLACES[place](folder)
     os.chown(where, 12345, -1)
     cache._distrust_once.cache_clear()
-    with pytest.warns(trust.DistrustWarning, match=r"belongs to another user \(uid 12345\)"):
+    with pytest.warns(cache.DistrustWarning, match=r"belongs to another user \(uid 12345\)"):
         assert make(graph())[0].stats.cached == 0
 
 
@@ -293,7 +292,7 @@ def test_a_sticky_folder_above_is_good_enough(folder, fresh):
     assert make(graph())[0].stats.cached == 1
     files(folder)[0].parent.chmod(0o1777)  # but where the file is others may add files
     cache._distrust_once.cache_clear()
-    with pytest.warns(trust.DistrustWarning):
+    with pytest.warns(cache.DistrustWarning):
         assert make(graph())[0].stats.cached == 0
 
 
@@ -322,13 +321,13 @@ def test_links_and_pipes_are_not_read(folder, fresh, tmp_path):
     assert not path.is_symlink() and elsewhere.read_bytes() == path.read_bytes()
     path.unlink()
     os.mkfifo(path)  # reading it would wait forever
-    with pytest.warns(trust.DistrustWarning, match="is no plain file"):
+    with pytest.warns(cache.DistrustWarning, match="is no plain file"):
         assert make(graph())[0].stats.cached == 0
     assert path.is_file()
     path.unlink()
     path.mkdir()
-    with pytest.warns(trust.DistrustWarning, match="is no plain file"):
-        trust._said.clear()
+    with pytest.warns(cache.DistrustWarning, match="is no plain file"):
+        cache._said.clear()
         assert make(graph())[0].stats.cached == 0
 
 

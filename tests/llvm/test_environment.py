@@ -18,7 +18,7 @@ from archimedes.backends.llvm.lowering.entries import scalar_program
 from archimedes.backends.llvm.lowering.spelling import Spelling
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, Graph
-from archimedes.graph.environment import DefaultEnvironment, is_default
+from archimedes.system.floating_point import DefaultEnvironment, is_default
 
 on_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="sets MXCSR")
 

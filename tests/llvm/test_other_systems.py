@@ -24,9 +24,10 @@ from archimedes.backends.llvm.runtime import block_factors, loop_threads, repeat
 from archimedes.backends.llvm.runtime.array_text import array_text
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.loop_threads_text import text as loop_threads_text
-from archimedes.backends.llvm.runtime.machine import Target, imported_functions
+from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
+from archimedes.system.c_library import clock_function, imported_functions
 
 from ..marking import long_but
 from ..other_systems import EMULATED, MACOS, SYSTEMS, WINDOWS, System
@@ -142,7 +143,7 @@ def runtime_modules(target: Target) -> dict[str, tuple[str, str, set[str]]]:
         "entry.py": ("arc_python", entry_text(SINGLE, 4096, None, True), set()),
         "entry.py of a batch": ("arc_python", entry_text(MANY, 4096, Batch(9, 8192, (64,))), set()),
     }
-    clock = safepoints.clock_function(target)[1]
+    clock = clock_function(target.triple)[1]
     turns = {
         "through ctypes": (safepoints.CALLBACK_TURN, {"arc_callback"}),
         "by Python's functions": (turn_text(target), {"arc.turn", "arc.kept"}),

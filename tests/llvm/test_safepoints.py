@@ -16,9 +16,10 @@ import pytest
 import archimedes as arc
 from archimedes.backends import interrupts
 from archimedes.backends.llvm.runtime.hosting import HostCall, Hosting
-from archimedes.backends.llvm.runtime.machine import NativeCode, function_address, host_target
+from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 from archimedes.backends.lowering.safepoints import BUDGET, safepoint_of
 from archimedes.graph.dtypes import F64
+from archimedes.system.c_library import function_address
 from tests.interrupting import handled_by, interrupted
 
 #: Rounds of loops that take some ten seconds, and few of them.

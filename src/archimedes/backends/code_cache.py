@@ -4,7 +4,7 @@ One file per kernel, named by a hash of everything the code depends on. Files ar
 renamed, so that readers never see half a file; each begins with a checksum of its name and its
 code, so that a damaged or exchanged one is seen and made anew. A folder that cannot be written to
 is no error: the cache is only a help. One that others can write to is not used
-(``cache_trust.py``). Beyond a limit of all files, those used longest ago are deleted.
+(``system/private_folders.py``). Beyond a limit of all files, those used longest ago are deleted.
 
 ``ARCHIMEDES_CACHE_DIR`` moves the folder, ``ARCHIMEDES_CACHE=0`` turns the cache off.
 """
@@ -13,17 +13,23 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from archimedes.backends.cache_trust import distrust, distrust_file, make_private, say_once
 from archimedes.hashing import blake2b
+from archimedes.system.files import open_for_reading, open_new, rename
+from archimedes.system.private_folders import (
+    explain_distrust,
+    explain_distrust_of_file,
+    make_private_folder,
+    user_cache_folder,
+)
 from archimedes.version import __version__
 
-__all__ = ["cache_folder", "cache_key", "read", "sources_digest", "write"]
+__all__ = ["DistrustWarning", "cache_folder", "cache_key", "read", "sources_digest", "write"]
 
 MAGIC = b"archimedes kernel 3\n"
 CHECKSUM = 32
@@ -32,11 +38,11 @@ LIMIT = 512 * 2**20
 #: Names of our files and of their folders: nothing else is ever deleted.
 _FOLDER = re.compile(r"[0-9a-f]{2}")
 _FILE = re.compile(r"[0-9a-f]{40}\.o|tmp\w+\.part")
-# No symbolic link as the last part, and no waiting for a pipe that somebody put there.
-_READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-#: A file of its own, for nobody else.
-_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-_WRITING |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_said: set[str] = set()
+
+
+class DistrustWarning(UserWarning):
+    """The cache of kernels is not used, because others could have written to it."""
 
 
 def cache_folder() -> Path | None:
@@ -46,15 +52,8 @@ def cache_folder() -> Path | None:
     own = os.environ.get("ARCHIMEDES_CACHE_DIR")
     if own:
         return Path(own).expanduser()
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home
-        return None
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home)) / "archimedes" / "cache"
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "archimedes"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "archimedes"
+    folder = user_cache_folder()
+    return folder and folder / "archimedes"
 
 
 def cache_key(*parts: object) -> str:
@@ -123,14 +122,14 @@ def _checksum(key: str, code: bytes) -> bytes:
 def _trusted_bytes(path: Path) -> bytes | None:
     """Return what a file holds that only this user or root can have written."""
     try:
-        handle = os.open(path, _READING | getattr(os, "O_BINARY", 0))
+        handle = open_for_reading(path)
     except OSError:
         return None
     try:
         found = os.fstat(handle)
-        reason = _distrust_once(path.parent) or distrust_file(path, found)
+        reason = _distrust_once(path.parent) or explain_distrust_of_file(path, found)
         if reason is not None:
-            say_once(reason)
+            _warn_once(reason)
             return None
         if found.st_size > LIMIT:
             return None
@@ -144,7 +143,20 @@ def _trusted_bytes(path: Path) -> bytes | None:
 
 @lru_cache(maxsize=1024)
 def _distrust_once(folder: Path) -> str | None:
-    return distrust(folder)
+    return explain_distrust(folder)
+
+
+def _warn_once(reason: str) -> None:
+    """Warn that the cache is not used, once for each reason."""
+    if reason not in _said:
+        _said.add(reason)
+        warnings.warn(
+            f"the cache of kernels is not used: {reason}, so that its code may not be yours. Make "
+            "it your own (chown, chmod go-w; on Windows the Security tab of its properties), name "
+            "another folder in ARCHIMEDES_CACHE_DIR, or turn the cache off with ARCHIMEDES_CACHE=0",
+            DistrustWarning,
+            stacklevel=2,
+        )
 
 
 def write(key: str, code: bytes) -> bool:
@@ -153,25 +165,21 @@ def write(key: str, code: bytes) -> bool:
     if folder is None:
         return False
     path = _path(folder, key)
-    temporary = ""
+    # As ``tempfile`` does, whose import takes as long as all of this ten times over.
+    temporary = path.parent / f"tmp{os.urandom(8).hex()}.part"
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         if reason := _distrust_once(path.parent):
-            say_once(reason)
+            _warn_once(reason)
             return False
-        # As ``tempfile`` does, whose import takes as long as all of this ten times over.
-        name = os.fspath(path.parent / f"tmp{os.urandom(8).hex()}.part")
-        handle = os.open(name, _WRITING, 0o600)
-        temporary = name
-        with os.fdopen(handle, "wb") as file:
+        with open_new(temporary) as file:
             file.write(MAGIC + _checksum(key, code) + code)
-        os.replace(temporary, path)
+        rename(temporary, path)
         _trim_once(folder)
     except OSError:
         # Read-only or full: the next process compiles again.
-        if temporary:
-            with suppress(OSError):
-                os.unlink(temporary)
+        with suppress(OSError):
+            temporary.unlink()
         return False
     return True
 
@@ -189,4 +197,5 @@ def _trim_once(folder: Path) -> None:
     for _, size, path in sorted(files, reverse=True):
         total += size
         if total > LIMIT:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # gone already, or being read on Windows
+                path.unlink()

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from archimedes.graph.dtypes import DTYPES
-from archimedes.graph.environment import in_default_environment
 from archimedes.graph.ops import ARITY, BLOCK, CONST, ELEMENT, INPUT, LOOKUP, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
+from archimedes.system.floating_point import in_default_environment
 
 __all__ = ["evaluate", "run"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archimedes.installation import install_command
+from archimedes.system.cpus import cpu_count, cpu_name, operating_system
+from archimedes.system.programs import find_browser, find_program, install_hint, run_program
 
 __all__ = ["OPTIONAL", "REQUIRED", "Finding", "examine"]
 
@@ -47,19 +47,13 @@ OPTIONAL = (
     ("campaigns on a cluster", "dask", "distributed"),
     ("GPU", "cupy", "cuda"),
 )
-#: Programs by purpose; the package that has them on Debian and Ubuntu.
+#: Programs by purpose.
 PROGRAMS = {
     "Compilers (for C code; native code in Python needs none)": (
-        ("gcc", "gcc"),
-        ("clang", "clang"),
-        ("arm-none-eabi-gcc", "gcc-arm-none-eabi"),
-        ("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"),
+        *("gcc", "clang", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"),
     ),
     "Emulators and other programs": (
-        ("qemu-system-arm", "qemu-system-arm"),
-        ("qemu-system-riscv32", "qemu-system-misc"),
-        ("chromium", "chromium"),
-        ("ffmpeg", "ffmpeg"),
+        *("qemu-system-arm", "qemu-system-riscv32", "chromium", "ffmpeg"),
     ),
 }
 
@@ -89,7 +83,7 @@ def guarded(title: str, look: Callable[[], list[Finding]]) -> list[Finding]:
 def system() -> list[Finding]:
     import archimedes
 
-    python = platform.python_version()
+    python = sys.version.split()[0]
     old = sys.version_info < (3, 11)
     return [
         Finding("Archimedes", "ok", archimedes.__version__),
@@ -99,21 +93,11 @@ def system() -> list[Finding]:
             f"{python} ({sys.executable})",
             "Python 3.11 or newer is needed" if old else "",
         ),
-        Finding("platform", "info", platform.platform()),
+        Finding("platform", "info", operating_system()),
         Finding("processor", "info", cpu_name()),
         Finding("vector instructions", "info", vector_instructions()),
         Finding("threads", "info", threads()),
     ]
-
-
-def cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def vector_instructions() -> str:
@@ -129,8 +113,6 @@ def vector_instructions() -> str:
 
 
 def threads() -> str:
-    from archimedes.backends.cpus import cpu_count
-
     chosen = os.environ.get("ARCHIMEDES_THREADS")
     source = f"ARCHIMEDES_THREADS={chosen}" if chosen else f"of {os.cpu_count()} processors"
     return f"{cpu_count()} ({source})"
@@ -231,10 +213,8 @@ def can_write(folder: Path) -> bool:
 def first_line(path: str) -> str:
     """Return what a program says of its version."""
     try:
-        done = subprocess.run(
-            [path, "-version" if path.endswith("ffmpeg") else "--version"],
-            capture_output=True, text=True, timeout=10, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        option = "-version" if Path(path).stem == "ffmpeg" else "--version"
+        done = run_program([path, option], timeout=10)
     except (OSError, subprocess.SubprocessError) as error:
         return f"{path}, which does not start ({type(error).__name__})"
     lines = (done.stdout or done.stderr).strip().splitlines()
@@ -243,17 +223,17 @@ def first_line(path: str) -> str:
 
 def programs(title: str) -> list[Finding]:
     found = []
-    for name, package in PROGRAMS[title]:
-        path = shutil.which(name)
+    for name in PROGRAMS[title]:
+        path = find_browser() if name == "chromium" else find_program(name)
         if path is not None:
             found.append(Finding(name, "ok", first_line(path)))
         else:
-            found.append(Finding(name, "missing", "not found", f"apt install {package}"))
+            found.append(Finding(name, "missing", "not found", install_hint(name)))
     return found
 
 
 def gpu() -> list[Finding]:
-    program = shutil.which("nvidia-smi")
+    program = find_program("nvidia-smi")
     driver = None
     if program:
         query = [
@@ -262,7 +242,7 @@ def gpu() -> list[Finding]:
             "--format=csv,noheader",
         ]
         try:
-            done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
+            done = run_program(query, timeout=20)
             driver = done.stdout.strip().splitlines()[0] if done.returncode == 0 else None
         except (OSError, IndexError, subprocess.SubprocessError):
             driver = None

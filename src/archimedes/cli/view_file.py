@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import webbrowser
 from pathlib import Path
 from typing import Any
 
 from archimedes.cli.answers import CommandError, print_json
 from archimedes.cli.folders import input_file, output_file, output_folder
 from archimedes.cli.run_file import said
+from archimedes.system.programs import open_page
 
 __all__ = ["declare", "run"]
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(target)
     if options.show:
-        webbrowser.open(target.absolute().as_uri())
+        open_page(target)
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import numpy as np
 
 import archimedes as arc
 from archimedes.simulate.trajectory.exports import MissingExtra
+from archimedes.system.cpus import architecture
 
 __all__ = ["Report", "duration", "timed"]
 
@@ -54,8 +54,8 @@ class Report:
         self.folder.mkdir(parents=True, exist_ok=True)
         os.environ.setdefault("MPLBACKEND", "agg")  # files are wanted, no windows
         self.say(
-            f"Archimedes {arc.__version__}  (Python {platform.python_version()}, NumPy "
-            f"{np.__version__}, {platform.machine()}, {os.cpu_count()} cores)"
+            f"Archimedes {arc.__version__}  (Python {sys.version.split()[0]}, NumPy "
+            f"{np.__version__}, {architecture()}, {os.cpu_count()} cores)"
         )
 
     @property

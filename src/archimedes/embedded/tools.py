@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from archimedes.errors import ArchimedesError
+from archimedes.system.programs import find_program, install_hint, run_program
 
-__all__ = ["PACKAGES", "ToolError", "find_tool", "missing_tools", "run_tool"]
-
-#: Debian and Ubuntu package of each program.
-PACKAGES = {
-    "gcc": "gcc",
-    "clang": "clang",
-    "cppcheck": "cppcheck",
-    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
-    "arm-none-eabi-size": "binutils-arm-none-eabi",
-    "arm-none-eabi-nm": "binutils-arm-none-eabi",
-    "qemu-system-arm": "qemu-system-arm",
-    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
-    "riscv64-unknown-elf-size": "binutils-riscv64-unknown-elf",
-    "riscv64-unknown-elf-nm": "binutils-riscv64-unknown-elf",
-    "qemu-system-riscv32": "qemu-system-misc",
-    "qemu-system-riscv64": "qemu-system-misc",
-}
+__all__ = ["ToolError", "find_tool", "missing_tools", "run_tool"]
 
 
 class ToolError(ArchimedesError, RuntimeError):
@@ -43,18 +27,15 @@ def missing_tools(programs: Sequence[str]) -> list[str]:
     >>> missing_tools(["no-such-compiler"])
     ['no-such-compiler']
     """
-    return [name for name in programs if shutil.which(name) is None]
+    return [name for name in programs if find_program(name) is None]
 
 
 def find_tool(name: str, purpose: str) -> str:
     """Return the path of a program, or raise a ToolError that says how to install it."""
-    path = shutil.which(name)
+    path = find_program(name)
     if path is None:
-        package = PACKAGES.get(name, name)
         raise ToolError(
-            f"{purpose} needs the program {name}, which is not installed: on Debian or Ubuntu run "
-            f"'apt-get install --no-install-recommends {package}'; elsewhere install it so that "
-            "it is on the PATH"
+            f"{purpose} needs the program {name}, which is not installed: {install_hint(name)}"
         )
     return path
 
@@ -65,9 +46,7 @@ def run_tool(
     """Run a program to its end; raise a ToolError with its output if it fails or takes too long."""
     full = [find_tool(command[0], purpose), *command[1:]]
     try:
-        done = subprocess.run(
-            full, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
-        )
+        done = run_program(full, cwd=cwd, timeout=timeout)
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"{purpose}: {command[0]} was stopped after {timeout:g} s") from error
     if done.returncode:

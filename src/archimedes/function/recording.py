@@ -22,7 +22,6 @@ from archimedes.function.leaf_specs import LeafSpec
 from archimedes.graph.blocks.interfaces import Form, forms_of, with_forms
 from archimedes.graph.blocks.references import as_block, lies_in_blocks, references
 from archimedes.graph.dtypes import DTYPES, F64, STATIC, block_type, code_of, length_of
-from archimedes.graph.environment import in_default_environment
 from archimedes.graph.ops import ELEMENT
 from archimedes.graph.passes import prune
 from archimedes.graph.program import Graph
@@ -34,6 +33,7 @@ from archimedes.symbolic.core.wide import ANYWAY, is_wide, threshold
 from archimedes.symbolic.memory_order import in_order
 from archimedes.symbolic.numpy_functions.complex_pairs import ComplexPair
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.system.floating_point import in_default_environment
 from archimedes.tree.treedef import TreeDef
 from archimedes.waiting import reported
 

@@ -1,18 +1,13 @@
 """A browser without a window, driven through a pipe: for screenshots, videos and tests.
 
-Chromium reads commands of its DevTools protocol from file descriptor 3 and answers on 4, each a
-JSON text that ends in a zero byte (``--remote-debugging-pipe``).
+Chromium reads commands of its DevTools protocol from one pipe and answers on another, each a JSON
+text that ends in a zero byte (``--remote-debugging-pipe``).
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import select
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -20,10 +15,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from archimedes.errors import ArchimedesError
+from archimedes.system.processes import PipedProcess, is_root
+from archimedes.system.programs import find_browser, install_hint
 
-__all__ = ["Browser", "BrowserError", "find_browser"]
+__all__ = ["Browser", "BrowserError"]
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OPTIONS = (
     *(
         "--headless=new",
@@ -39,24 +35,9 @@ OPTIONS = (
 #: How the browser says that it waits for its own copies of canvases, where no graphics card helps.
 OWN_NOTES = "GL Driver Message (OpenGL, Performance"
 
-#: The browser expects its pipes to be descriptors 3 and 4: moved away first, then there.
-LAUNCHER = """
-import fcntl, os, sys
-ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
-for number, end in enumerate(ends, 3):
-    os.dup2(end, number)
-os.execv(sys.argv[3], sys.argv[3:])
-"""
-
 
 class BrowserError(ArchimedesError):
     """No browser was found, or it did not do what it was asked for."""
-
-
-def find_browser() -> str | None:
-    """Return the path of a Chromium on this machine, or None; ARCHIMEDES_BROWSER may name it."""
-    named = os.environ.get("ARCHIMEDES_BROWSER")
-    return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:
@@ -69,12 +50,10 @@ class Browser:
         path = find_browser()
         if path is None:
             raise BrowserError(
-                "no Chromium was found, which pictures of the viewer need: install it (Debian, "
-                "Ubuntu: apt install chromium) or name one by the variable ARCHIMEDES_BROWSER; "
+                "no Chromium was found, which pictures of the viewer need: "
+                f"{install_hint('chromium')}, or name one by the variable ARCHIMEDES_BROWSER; "
                 "pages saved by .save() open in any browser"
             )
-        if os.name != "posix":
-            raise BrowserError("pictures of the viewer need Linux or macOS: use .save() instead")
         self.size, self.scale = (width, height), scale
         self.path = path
         self.events: list[dict[str, Any]] = []
@@ -85,19 +64,14 @@ class Browser:
         self._home = tempfile.TemporaryDirectory(
             prefix="archimedes-browser-", ignore_cleanup_errors=True
         )
-        to_read, self._write = os.pipe()
-        self._read, to_write = os.pipe()
         size = f"--window-size={self.size[0]},{self.size[1]}"
         # Chromium refuses to run as root inside its sandbox, as in a container.
-        rooted = ["--no-sandbox"] if os.geteuid() == 0 else []
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", LAUNCHER, str(to_read), str(to_write), self.path,
-             *OPTIONS, *rooted, size, f"--user-data-dir={self._home.name}", "about:blank"],
-            pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(to_read)
-        os.close(to_write)
+        rooted = ["--no-sandbox"] if is_root() else []
+        home = f"--user-data-dir={self._home.name}"
+        self._process = PipedProcess(
+            [self.path, *OPTIONS, *rooted, size, home, "about:blank"],
+            handles="--remote-debugging-io-pipes",
+        )
         try:
             target = next(t for t in self._pages() if t["type"] == "page")["targetId"]
             answer = self._send(
@@ -121,14 +95,7 @@ class Browser:
         raise BrowserError("the browser opened no page")
 
     def __exit__(self, *error: Any) -> None:
-        os.close(self._write)
-        os.close(self._read)
-        self._process.terminate()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.end()
         self._home.cleanup()
 
     def call(self, method: str, **params: Any) -> Any:
@@ -143,9 +110,7 @@ class Browser:
         message = {"id": number, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
-        data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self._write, data) :]
+        self._process.send(json.dumps(message).encode() + b"\0")
         while True:
             answer = self._receive(timeout)
             if answer is None:
@@ -160,10 +125,9 @@ class Browser:
     def _receive(self, timeout: float) -> dict[str, Any] | None:
         end = time.monotonic() + timeout
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._read], [], [], max(0.0, end - time.monotonic()))
-            if not ready:
+            data = self._process.receive(end - time.monotonic())
+            if data is None:
                 return None
-            data = os.read(self._read, 1 << 20)
             if not data:
                 raise BrowserError("the browser ended")
             self._rest += data

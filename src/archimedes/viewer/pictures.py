@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.system.programs import find_program, install_hint, run_program
 from archimedes.viewer.browser import Browser, BrowserError
 
 __all__ = ["screenshot", "video"]
@@ -76,11 +75,10 @@ def video(
     """Write an MP4 or a GIF of the whole time; `speed` is simulated time per time of the video."""
     if path.suffix.lower() not in (".mp4", ".gif"):
         raise ValueError(f"View.video: {str(path)!r} must end in .mp4 or .gif")
-    ffmpeg = shutil.which("ffmpeg")
+    ffmpeg = find_program("ffmpeg")
     if ffmpeg is None:
         raise BrowserError(
-            "View.video needs ffmpeg, which was not found: install it (Debian, Ubuntu: apt install "
-            "ffmpeg; macOS: brew install ffmpeg)"
+            f"View.video needs ffmpeg, which was not found: {install_hint('ffmpeg')}"
         )
     first, last = view.scene.span
     times: Any = np.arange(first, last + 1e-9, speed / fps)
@@ -96,7 +94,7 @@ def video(
                 (Path(folder) / f"{k:06d}.png").write_bytes(browser.screenshot())
         command = [ffmpeg, "-y", "-loglevel", "error", "-framerate", str(fps)]
         command += ["-i", f"{folder}/%06d.png", *ENCODERS[path.suffix.lower()], str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_program(command)
     if done.returncode:
         raise BrowserError(f"ffmpeg could not write {path}: {done.stderr.strip()[-500:]}")
     return path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import tempfile
-import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.simulate import Trajectory
+from archimedes.system.programs import open_page
 from archimedes.viewer.given_values import known
 from archimedes.viewer.html import page
 from archimedes.viewer.scene import Mark, Scene
@@ -65,7 +65,7 @@ class View:
         """Open the page in the browser of this machine; return the file it is in."""
         folder = Path(tempfile.mkdtemp(prefix="archimedes-view-"))
         path = self.save(folder / "view.html")
-        webbrowser.open(path.as_uri())
+        open_page(path)
         return path
 
     def live(self, port: int = 8080) -> Any:

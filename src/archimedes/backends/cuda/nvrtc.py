@@ -9,7 +9,6 @@ import ctypes
 import importlib.util
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 from archimedes.backends.cuda.device_text import OPTIONS
 from archimedes.errors import DeviceError
 from archimedes.installation import install_command
+from archimedes.system.c_library import versioned_library
 
 __all__ = ["Resources", "compile_cubin", "find_nvrtc", "resources", "version"]
 
@@ -26,7 +26,7 @@ _MAJORS = {13: "cu13", 12: "cuda_nvrtc"}
 
 
 def _candidates(major: int) -> Iterator[str]:
-    name = f"nvrtc64_{major}0_0.dll" if sys.platform == "win32" else f"libnvrtc.so.{major}"
+    name = versioned_library("nvrtc", major)
     yield name
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec else ():

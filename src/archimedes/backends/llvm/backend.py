@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.backends.cpus import cpu_count
 from archimedes.backends.protocol import Backend, Figures, Kernel, Program
 from archimedes.backends.work import EVERYTHING, operations
 from archimedes.graph.text import statistics
+from archimedes.system.cpus import cpu_count
 
 if TYPE_CHECKING:
     from archimedes.backends.entry_forms import EntryRequest

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import subprocess
 import tempfile
 import weakref
 from collections.abc import Sequence
@@ -21,6 +20,8 @@ from archimedes.embedded.files.header import header_text
 from archimedes.embedded.files.source_file import source_text
 from archimedes.embedded.model import Model
 from archimedes.errors import CodegenError
+from archimedes.system.c_library import library_file, unload_library
+from archimedes.system.programs import find_program, run_program
 
 __all__ = ["HostLibrary", "find_compiler"]
 
@@ -36,7 +37,7 @@ _CTYPES = {
 def find_compiler() -> str:
     """Return the host's C compiler: ``$CC``, cc, gcc or clang; raise where there is none."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        if name and shutil.which(name):
+        if name and find_program(name):
             return name
     raise CodegenError(
         "codegen: verify=True compiles the code on this machine, which has no C compiler (cc, gcc "
@@ -89,6 +90,13 @@ class Block:
         return memory[start:stop].view(dtype).reshape(place.leaf.shape)
 
 
+def _remove(folder: Path, loaded: list[ctypes.CDLL]) -> None:
+    """Remove the folder of a library that nobody uses any more."""
+    for library in loaded:
+        unload_library(library)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class HostLibrary:
     """The functions of a project, and structs ``inputs`` and ``outputs`` that they work on.
 
@@ -101,24 +109,20 @@ class HostLibrary:
         compiler = find_compiler()
         self.model = model
         folder = Path(tempfile.mkdtemp(prefix="archimedes-"))
-        # Removed with this object; a loaded library cannot be everywhere, which is no error.
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        loaded: list[ctypes.CDLL] = []
+        weakref.finalize(self, _remove, folder, loaded)
         (folder / f"{model.name}.h").write_text(header_text(model), encoding="ascii")
         (folder / f"{model.name}.c").write_text(source_text(model), encoding="ascii")
-        library = folder / f"lib{model.name}.so"
+        library = folder / library_file(model.name)
         command = [compiler, "-std=c99", "-O1", *FLAGS, "-fPIC", "-shared", *flags]
-        done = subprocess.run(
-            [*command, "-o", str(library), str(folder / f"{model.name}.c")],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_program([*command, "-o", str(library), str(folder / f"{model.name}.c")])
         if done.returncode:
             raise CodegenError(
                 f"codegen: {compiler} does not compile {model.name}.c on this machine:\n"
                 f"{done.stderr.strip()}"
             )
         self._library = ctypes.CDLL(str(library))
+        loaded.append(self._library)
         self.inputs = Block(model.inputs, model.types)
         self.outputs = Block(model.outputs, model.types)
         # Aligned for any member, and never of length zero.

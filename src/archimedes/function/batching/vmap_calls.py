@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST, Arrays
-from archimedes.backends.cpus import check_threads
 from archimedes.backends.registry import check_backend, runs_in_place
 from archimedes.errors import TraceError
 from archimedes.function.batching.batch_axes import (
@@ -28,6 +27,7 @@ from archimedes.function.execution.tiers import CallForm
 from archimedes.function.identity.object_parts import PARTS
 from archimedes.function.recording import Recording
 from archimedes.function.region_bodies import any_traced, static_out_graph
+from archimedes.system.cpus import check_threads
 from archimedes.tree.treedef import TreeDef
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ import numpy as np
 from archimedes.errors import ArchimedesError
 from archimedes.simulate.campaigns.failed_runs import RAISED
 from archimedes.simulate.trajectory.archives import read_archive
+from archimedes.system.files import lock_file, open_new, rename, write_name_to_disk
 
 __all__ = [
     "MESSAGES",
@@ -122,26 +123,18 @@ class ChunkStore:
             self._lock = None
 
     def _take_lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not on Windows, where nothing guards against a second process
-            return
         path = self.folder / "lock"
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            self._lock = lock_file(path)
+        except BlockingIOError:
+            raise CampaignError(
+                f"monte_carlo: another process is running the campaign in {self.folder}"
+            ) from None
         except OSError as error:
             raise CampaignError(
                 f"monte_carlo: {path} cannot be opened ({error.strerror}): it must be a plain "
                 "file, no link, in a folder that you can write to"
             ) from error
-        self._lock = os.fdopen(handle, "r+b")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise CampaignError(
-                f"monte_carlo: another process is running the campaign in {self.folder}"
-            ) from None
 
     def _check_manifest(self) -> None:
         """Write the manifest of a new campaign; compare it with that of an old one."""
@@ -197,15 +190,13 @@ class ChunkStore:
     def _write(self, path: Path, put: Callable[[Any], Any]) -> None:
         """Write a file under another name, sync it to disk, and rename it."""
         beside = path.with_suffix(UNFINISHED)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # never what somebody else put there
-        for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
-            flags |= getattr(os, name, 0)
         try:
-            with os.fdopen(os.open(beside, flags, 0o644), "wb") as file:
+            with open_new(beside, mode=0o644) as file:  # never what somebody else put there
                 put(file)
                 file.flush()
                 os.fsync(file.fileno())
-            self._rename(beside, path)
+            rename(beside, path)
+            write_name_to_disk(self.folder)
         except OSError as error:
             if not isinstance(error, FileExistsError):
                 beside.unlink(missing_ok=True)  # a full disk: make room
@@ -214,15 +205,6 @@ class ChunkStore:
                 "that were finished are kept: the same call goes on once there is room, and you "
                 "can write to the folder"
             ) from error
-
-    def _rename(self, beside: Path, path: Path) -> None:
-        os.replace(beside, path)
-        if hasattr(os, "O_DIRECTORY"):  # the new name must reach the disk too
-            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
 
 def read_chunk(chunk: Chunk) -> dict[str, np.ndarray]:

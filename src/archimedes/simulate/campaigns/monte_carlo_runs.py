@@ -8,9 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from archimedes.backends.cpus import check_threads
 from archimedes.backends.registry import check_backend, get_backend
-from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.campaigns.campaign import Campaign
 from archimedes.simulate.campaigns.campaign_checks import (
     check_count,
@@ -31,6 +29,8 @@ from archimedes.simulate.campaigns.workers import (
     run_chunk,
     worker_of,
 )
+from archimedes.system.cpus import check_threads
+from archimedes.system.floating_point import in_default_environment
 
 __all__ = ["monte_carlo"]
 

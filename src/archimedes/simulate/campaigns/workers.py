@@ -20,11 +20,11 @@ from archimedes.errors import TraceError
 from archimedes.function import Compiled, vmap
 from archimedes.function.identity.lasting import lasting_digest
 from archimedes.function.identity.states import whole_fingerprint
-from archimedes.graph.environment import in_default_environment
 from archimedes.simulate.campaigns.campaign_checks import check_result
 from archimedes.simulate.campaigns.chunk_store import CampaignError
 from archimedes.simulate.campaigns.failed_runs import NUMERICAL, RAISED, fill_in, statuses_of
 from archimedes.simulate.campaigns.parameter_draws import Sampler
+from archimedes.system.floating_point import in_default_environment
 
 __all__ = ["Outcome", "Task", "run_chunk"]
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.backends.array_kinds import HOST
-from archimedes.backends.cpus import check_threads, cpu_count
 from archimedes.backends.interrupts import stoppable
 from archimedes.simulate.progress import Monitor
 from archimedes.simulate.solves.collectors import FEW, Result
 from archimedes.simulate.solves.device_batches import drive_there
 from archimedes.simulate.solves.driver import Task, drive
+from archimedes.system.cpus import check_threads, cpu_count
 
 __all__ = ["drive_groups"]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.function.batching.batch_axes import instance
-from archimedes.graph.environment import in_default_environment
 from archimedes.lazy_dataclasses import lazy_dataclass
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.methods.stiffness import is_stiff
@@ -35,6 +34,7 @@ from archimedes.simulate.stepping.solve_kernels import Kernels
 from archimedes.simulate.trajectory.columns import tree_columns
 from archimedes.simulate.trajectory.trajectory import Trajectory, assembled
 from archimedes.symbolic.core.trace import is_tracing
+from archimedes.system.floating_point import in_default_environment
 
 __all__ = ["Problem", "prepare", "step_limit"]
 

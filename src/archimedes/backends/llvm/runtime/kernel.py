@@ -40,11 +40,11 @@ from archimedes.backends.llvm.runtime.threads import over_chunks
 from archimedes.backends.lowering.schedule import cost, has_host
 from archimedes.backends.lowering.sharing import fixed_nodes
 from archimedes.graph.dtypes import DTYPES
-from archimedes.graph.environment import in_default_environment
 from archimedes.graph.passes import with_outputs
 from archimedes.graph.program import Graph
 from archimedes.graph.table_data import data_form, data_tables, table_key
 from archimedes.lazy_dataclasses import lazy_dataclass
+from archimedes.system.floating_point import in_default_environment
 from archimedes.waiting import reported
 
 if TYPE_CHECKING:

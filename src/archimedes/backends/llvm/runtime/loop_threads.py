@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import _thread
 import ctypes
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.backends.cpus import cpu_count
 from archimedes.backends.llvm.python_api.functions import address, new_lock
 from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.loop_threads_text import OFFSETS, OWN, SIZE, text
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target, import_addresses
+from archimedes.system.cpus import cpu_count
+from archimedes.system.processes import call_in_forked_children
 
 __all__ = ["ADDRESS", "NAME", "forget", "loops_so_far", "paused"]
 
@@ -169,5 +169,4 @@ def _pause(change: int) -> None:
 
 
 forget()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+call_in_forked_children(_in_child)

@@ -11,15 +11,9 @@ from typing import Any
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from archimedes.lazy_dataclasses import lazy_dataclass
+from archimedes.system.c_library import function_address, imported_functions
 
-__all__ = [
-    "NativeCode",
-    "Target",
-    "function_address",
-    "host_target",
-    "import_addresses",
-    "imported_functions",
-]
+__all__ = ["NativeCode", "Target", "host_target", "import_addresses"]
 
 
 #: LLVM orders runs of loads and stores in quadratic time below this many of them. The default
@@ -176,29 +170,6 @@ def host_target(features: str | None = None) -> Target:
     kept = [word for word in own.split(",") if word[1:] not in names]
     # The CPU's name would bring its features back.
     return Target("", ",".join([*kept, *changed]))
-
-
-def function_address(library: str, name: str) -> int:
-    """Return the address of a function of a library; "" is what the process has anyway."""
-    address = ctypes.cast(ctypes.CDLL(library or None)[name], ctypes.c_void_p).value
-    assert address is not None
-    return address
-
-
-def imported_functions(triple: str) -> dict[str, tuple[str, str]]:
-    """Return what all code for a system may call: by name the library and its function.
-
-    That is the allocator of the C library; its ``fma``, exactly rounded as the standard demands,
-    which LLVM calls on a CPU without the instruction; and on Windows ``__chkstk``, which LLVM calls
-    where a function takes more than a page of the stack.
-    """
-    windows = "windows" in triple
-    c_library = "ucrtbase" if windows else ""
-    names = {"arc_malloc": "malloc", "arc_free": "free", "fma": "fma", "fmaf": "fmaf"}
-    functions = {name: (c_library, function) for name, function in names.items()}
-    if windows:
-        functions["__chkstk"] = ("ntdll", "__chkstk")
-    return functions
 
 
 @lru_cache(maxsize=1)

@@ -17,15 +17,11 @@ from archimedes.backends.interrupts import keep, take_turn
 from archimedes.backends.llvm.calling_convention import RAISED
 from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.common_code import common_code
-from archimedes.backends.llvm.runtime.machine import (
-    NativeCode,
-    Target,
-    function_address,
-    host_target,
-)
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.lowering.safepoints import BUDGET
+from archimedes.system.c_library import clock_function, function_address
 
-__all__ = ["ADDRESS", "CALLBACK_TURN", "NAME", "clock_function", "look_text"]
+__all__ = ["ADDRESS", "CALLBACK_TURN", "NAME", "look_text"]
 
 NAME = "arc_safepoint"
 #: Milliseconds between two turns of Python: soon enough for people, and seldom enough that waiting
@@ -159,16 +155,11 @@ def look_text(target: Target, turn: str) -> str:
     return text
 
 
-def clock_function(target: Target) -> tuple[str, str]:
-    """Return the library and the name of the function that tells the time."""
-    return ("kernel32", "GetTickCount64") if target.is_windows else ("", "clock_gettime")
-
-
 def _native() -> tuple[NativeCode, Any]:
     """Return the native function, and what it calls."""
     target = host_target(None)
     turn, imports, held = _turn(target)
-    clock = clock_function(target)
+    clock = clock_function(target.triple)
     imports[clock[1]] = function_address(*clock)
     return common_code(look_text(target, turn), "arc_look", imports), held
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 
-from archimedes.backends.cpus import cpu_count
 from archimedes.backends.interrupts import Stopped, stoppable
 from archimedes.backends.llvm.runtime.loop_threads import paused
+from archimedes.system.cpus import cpu_count
+from archimedes.system.processes import call_in_forked_children
 
 __all__ = ["over_chunks"]
 
@@ -93,8 +93,7 @@ def _forget() -> None:
     _pool, _lock = None, threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+call_in_forked_children(_forget)
 
 
 def _started(run: Callable[[], None]) -> _Task:

@@ -19,8 +19,11 @@ __all__ = ["DefaultEnvironment", "in_default_environment", "is_default"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Bytes of the largest ``fenv_t`` there is, with room to spare.
+#: Bytes of the largest ``fenv_t`` of glibc, musl and macOS, with room to spare.
 _ROOM = 256
+#: What Microsoft's <float.h> calls _MCW_DN | _MCW_EM | _MCW_RC, and its default: subnormal numbers
+#: are kept (_DN_SAVE), every trap is masked (_MCW_EM), rounding is to nearest (_RC_NEAR).
+_CONTROL_MASK, _DEFAULT_CONTROL = 0x0308_031F, 0x0008_001F
 
 # Names, not literals, in the tests below: Python computes with literals when it compiles.
 _ONE, _HALF = 1.0, 0.5
@@ -30,7 +33,7 @@ _SUBNORMAL = 5e-324
 
 
 def is_default() -> bool:
-    """Tell whether this thread rounds to nearest and knows numbers below 2.2e-308.
+    """Return whether this thread rounds to nearest and knows numbers below 2.2e-308.
 
     >>> is_default()
     True
@@ -42,19 +45,31 @@ def is_default() -> bool:
     )
 
 
-def _functions() -> tuple[Any, Any, Any] | None:
-    """``fegetenv``, ``fesetenv`` and ``FE_DFL_ENV`` of the C library, where it has them."""
-    if sys.platform == "win32":  # its C library has no FE_DFL_ENV that could be looked up
-        return None
-    library = ctypes.CDLL(None)
-    try:
-        read, write = library.fegetenv, library.fesetenv
-        default: Any = ctypes.c_void_p(-1)
-        if sys.platform == "darwin":
-            default = ctypes.byref(ctypes.c_char.in_dll(library, "_FE_DFL_ENV"))
-    except (AttributeError, ValueError):
-        return None
-    return read, write, default
+def _set_default() -> Any:
+    """Set the default settings; return those before, for :func:`_restore`."""
+    if sys.platform == "win32":
+        # ``_controlfp_s`` of the C library: rounding, subnormal numbers, masks of traps.
+        control, before = ctypes.CDLL("ucrtbase")._controlfp_s, ctypes.c_uint()
+        control(ctypes.byref(before), 0, 0)
+        control(ctypes.byref(ctypes.c_uint()), _DEFAULT_CONTROL, _CONTROL_MASK)
+        return before.value
+    library, before = ctypes.CDLL(None), ctypes.create_string_buffer(_ROOM)
+    library.fegetenv(before)
+    if sys.platform == "darwin":
+        default: Any = ctypes.byref(ctypes.c_char.in_dll(library, "_FE_DFL_ENV"))
+    else:
+        default = ctypes.c_void_p(-1)
+    library.fesetenv(default)
+    return before
+
+
+def _restore(before: Any) -> None:
+    """Give this thread settings back."""
+    if sys.platform == "win32":
+        control = ctypes.CDLL("ucrtbase")._controlfp_s
+        control(ctypes.byref(ctypes.c_uint()), before, _CONTROL_MASK)
+    else:
+        ctypes.CDLL(None).fesetenv(before)
 
 
 class DefaultEnvironment:
@@ -67,24 +82,14 @@ class DefaultEnvironment:
     True
     """
 
-    __slots__ = ("_saved",)
-    _library: Any = None
+    __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        self._saved: Any = None
-        if is_default():
-            return
-        if DefaultEnvironment._library is None:
-            DefaultEnvironment._library = _functions() or ()
-        if DefaultEnvironment._library:
-            read, write, default = DefaultEnvironment._library
-            self._saved = ctypes.create_string_buffer(_ROOM)
-            read(self._saved)
-            write(default)
+        self._before = None if is_default() else _set_default()
 
     def __exit__(self, *error: object) -> None:
-        if self._saved is not None:
-            DefaultEnvironment._library[1](self._saved)
+        if self._before is not None:
+            _restore(self._before)
 
 
 def in_default_environment(function: F) -> F:

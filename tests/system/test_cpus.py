@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends import cpus
-from archimedes.backends.cpus import cpu_count
+from archimedes.system import cpus
+from archimedes.system.cpus import cpu_count
 
 
 @pytest.fixture

@@ -1,0 +1,81 @@
+"""The C library and other shared libraries: their names, their functions, and clocks.
+
+Native code calls functions of the system by their addresses. C's ``long`` has 64 bits on 64-bit
+Linux and macOS and 32 bits on Windows, where ``size_t`` and pointers have 64 nevertheless:
+``int``, ``long long``, ``size_t``, ``double`` and pointers are the types to pass.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+__all__ = [
+    "clock_function",
+    "function_address",
+    "imported_functions",
+    "library_file",
+    "unload_library",
+    "versioned_library",
+]
+
+
+def function_address(library: str, name: str) -> int:
+    """Return the address of a function of a library; "" is what the process has anyway."""
+    address = ctypes.cast(ctypes.CDLL(library or None)[name], ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def imported_functions(triple: str) -> dict[str, tuple[str, str]]:
+    """Return what all code for a system may call: by name the library and its function.
+
+    That is the allocator of the C library; its ``fma``, exactly rounded as the standard demands,
+    which LLVM calls on a CPU without the instruction; and on Windows ``__chkstk``, which LLVM calls
+    where a function takes more than a page of the stack.
+    """
+    windows = "windows" in triple
+    c_library = "ucrtbase" if windows else ""
+    names = {"arc_malloc": "malloc", "arc_free": "free", "fma": "fma", "fmaf": "fmaf"}
+    functions = {name: (c_library, function) for name, function in names.items()}
+    if windows:
+        functions["__chkstk"] = ("ntdll", "__chkstk")
+    return functions
+
+
+def clock_function(triple: str) -> tuple[str, str]:
+    """Return library and name of a system's function that tells the time since some moment.
+
+    On Windows it returns milliseconds. Elsewhere it fills a ``struct timespec``, two int64.
+    """
+    return ("kernel32", "GetTickCount64") if "windows" in triple else ("", "clock_gettime")
+
+
+def unload_library(library: Any) -> None:
+    """Unload a library that nobody calls any more, so that its file can be deleted.
+
+    Only Windows keeps the files of loaded libraries; elsewhere nothing is done.
+    """
+    if sys.platform == "win32":
+        ctypes.WinDLL("kernel32").FreeLibrary(ctypes.c_void_p(library._handle))
+
+
+def library_file(name: str, platform: str = sys.platform) -> str:
+    """Return the file name of a shared library that a C compiler makes on this system.
+
+    >>> library_file("model", "linux"), library_file("model", "win32")
+    ('libmodel.so', 'model.dll')
+    """
+    if platform == "win32":
+        return f"{name}.dll"
+    return f"lib{name}.dylib" if platform == "darwin" else f"lib{name}.so"
+
+
+def versioned_library(name: str, major: int, platform: str = sys.platform) -> str:
+    """Return the file name of a library of CUDA, which has no other version than a major one.
+
+    >>> versioned_library("nvrtc", 13, "linux"), versioned_library("nvrtc", 13, "win32")
+    ('libnvrtc.so.13', 'nvrtc64_130_0.dll')
+    """
+    return f"{name}64_{major}0_0.dll" if platform == "win32" else f"lib{name}.so.{major}"
