@@ -221,7 +221,10 @@ class NativeCode:
 
     def __init__(self, code: bytes, symbol: str, imports: dict[str, int] | None = None) -> None:
         _unload()
-        linker = llvm.create_lljit_compiler(_linking(), use_jit_link=True)
+        machine = _linking()
+        # LLVM's newer linker does not know the object files of Windows.
+        newer = "windows" not in machine.triple
+        linker = llvm.create_lljit_compiler(machine, use_jit_link=newer)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
         for name, address in {**import_addresses(), **(imports or {})}.items():
             builder.import_symbol(name, address)

@@ -8,7 +8,6 @@ processes have no loop that is so long.
 from __future__ import annotations
 
 import ctypes
-import os
 import time
 from collections.abc import Generator
 from typing import Any
@@ -20,6 +19,7 @@ from archimedes.backends.llvm.runtime.common_code import common_code
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.lowering.safepoints import BUDGET
 from archimedes.system.c_library import clock_function, function_address
+from archimedes.system.processes import call_in_forked_children
 
 __all__ = ["ADDRESS", "CALLBACK_TURN", "NAME", "look_text"]
 
@@ -182,5 +182,4 @@ def _begin() -> None:
 _codes: list[tuple[NativeCode, Any]] = []
 _callback = _LOOK(_first)
 _begin()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin)
+call_in_forked_children(_begin)
