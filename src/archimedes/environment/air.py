@@ -21,6 +21,21 @@ _SUTHERLAND = (1.458e-6, 110.4)
 class Air:
     """State of the air: scalars or arrays of one shape.
 
+    Parameters
+    ----------
+    temperature : array_like
+        Temperature in K.
+    pressure : array_like
+        Pressure in Pa.
+    density : array_like
+        Density in kg/m^3.
+    speed_of_sound : array_like
+        Speed of sound in m/s.
+    dynamic_viscosity : array_like
+        Dynamic viscosity in Pa s.
+
+    Examples
+    --------
     >>> from archimedes.environment import StandardAtmosphere1976
     >>> air = StandardAtmosphere1976()(0.0)
     >>> round(float(air.density), 4), round(float(air.pressure), 1)
@@ -35,7 +50,17 @@ class Air:
 
     @classmethod
     def of(cls, temperature: Any, pressure: Any, density: Any) -> Air:
-        """Make the rest of temperature, pressure and density, for a perfect gas."""
+        """Return the state of a perfect gas, from temperature, pressure and density.
+
+        Parameters
+        ----------
+        temperature : array_like
+            Temperature in K.
+        pressure : array_like
+            Pressure in Pa.
+        density : array_like
+            Density in kg/m^3.
+        """
         beta, S = _SUTHERLAND
         return cls(
             temperature=temperature,

@@ -24,10 +24,18 @@ _EXTRA_TURNS_PER_DAY = 0.00273781191135448
 
 
 def earth_rotation_angle(day: Any, fraction: Any = 0.0) -> Any:
-    """Return the Earth rotation angle in [0, 2 pi) rad for a Julian date (UT1).
+    """Return the Earth rotation angle in rad, in [0, 2 pi).
 
-    The date is ``day + fraction``; giving whole or half days and the rest apart keeps all digits.
+    Parameters
+    ----------
+    day : array_like
+        Julian date (UT1) in days.
+    fraction : array_like, optional
+        Further days. The date is ``day + fraction``; whole or half days and the rest given apart
+        keep all digits.
 
+    Examples
+    --------
     >>> from archimedes.environment import earth_rotation_angle
     >>> round(float(earth_rotation_angle(2451545.0)), 6)
     4.894961
@@ -40,8 +48,15 @@ def earth_rotation_angle(day: Any, fraction: Any = 0.0) -> Any:
 
 
 def earth_attitude(angle: Any) -> EulerAngles:
-    """Return the attitude of E in I for a rotation angle in rad.
+    """Return the attitude of the Earth-fixed frame E in the inertial frame I.
 
+    Parameters
+    ----------
+    angle : float
+        Rotation angle of the Earth in rad.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import earth_attitude
     >>> earth_attitude(np.pi / 2).rotate(np.array([0.0, 1.0, 0.0])).round(12)
@@ -53,10 +68,26 @@ def earth_attitude(angle: Any) -> EulerAngles:
 def eci_to_ecef(
     p_I: Any, v_I: Any = None, *, angle: Any, ellipsoid: Ellipsoid = WGS84
 ) -> tuple[Any, Any]:
-    """Return position p_E and velocity relative to E, in E axes, of inertial ones (..., 3).
+    """Return Earth-fixed position and velocity, from inertial ones.
 
-    Without `v_I` the second result is None. `angle` is the rotation angle in rad.
+    Parameters
+    ----------
+    p_I : array (..., 3)
+        Position in m, in inertial axes.
+    v_I : array (..., 3), optional
+        Inertial velocity in m/s, in inertial axes. Without it the second result is None.
+    angle : float
+        Rotation angle of the Earth in rad.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
 
+    Returns
+    -------
+    (array, array or None)
+        Position in m, and velocity in m/s relative to the Earth, in Earth-fixed axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import WGS84, eci_to_ecef
     >>> p = np.array([4.2164e7, 0.0, 0.0])
@@ -74,8 +105,27 @@ def eci_to_ecef(
 def ecef_to_eci(
     p_E: Any, v_E: Any = None, *, angle: Any, ellipsoid: Ellipsoid = WGS84
 ) -> tuple[Any, Any]:
-    """Return inertial position and velocity of Earth-fixed ones (..., 3): the way back.
+    """Return inertial position and velocity, from Earth-fixed ones.
 
+    Parameters
+    ----------
+    p_E : array (..., 3)
+        Position in m, in Earth-fixed axes.
+    v_E : array (..., 3), optional
+        Velocity in m/s relative to the Earth, in Earth-fixed axes. Without it the second result is
+        None.
+    angle : float
+        Rotation angle of the Earth in rad.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Returns
+    -------
+    (array, array or None)
+        Position in m and velocity in m/s, in inertial axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import ecef_to_eci
     >>> p_I, v_I = ecef_to_eci(np.array([7e6, 0.0, 0.0]), np.zeros(3), angle=0.0)

@@ -14,12 +14,23 @@ __all__ = ["SPHERICAL_EARTH", "WGS84", "Ellipsoid"]
 
 @struct
 class Ellipsoid:
-    """An ellipsoid of revolution that turns about its short axis.
+    """An ellipsoid of revolution that rotates about its short axis.
 
-    `a` is the equatorial radius in m, `f` the flattening, `mu` the gravitational parameter in
-    m^3/s^2, `omega` the rate of rotation in rad/s, `J2` the second zonal harmonic (positive for
-    a flattened planet). ``f=0`` is a sphere, ``omega=0`` a planet at rest.
+    Parameters
+    ----------
+    a : float
+        Equatorial radius in m.
+    f : float, optional
+        Flattening. 0, the default, is a sphere.
+    mu : float, optional
+        Gravitational parameter in m^3/s^2.
+    omega : float, optional
+        Angular velocity in rad/s. 0, the default, is a planet at rest.
+    J2 : float, optional
+        Second zonal harmonic, positive for a flattened planet.
 
+    Examples
+    --------
     >>> from archimedes.environment import WGS84
     >>> round(WGS84.b, 4)
     6356752.3142
@@ -55,11 +66,23 @@ class Ellipsoid:
         return self.f * (2.0 - self.f)
 
     def prime_vertical_radius(self, lat: Any) -> Any:
-        """Radius of curvature in m across the meridian at the geodetic latitude `lat` in rad."""
+        """Return the radius of curvature in m across the meridian.
+
+        Parameters
+        ----------
+        lat : array_like
+            Geodetic latitude in rad.
+        """
         return self.a / np.sqrt(1.0 - self.e2 * np.sin(lat) ** 2)
 
     def meridian_radius(self, lat: Any) -> Any:
-        """Radius of curvature in m along the meridian at the geodetic latitude `lat` in rad."""
+        """Return the radius of curvature in m along the meridian.
+
+        Parameters
+        ----------
+        lat : array_like
+            Geodetic latitude in rad.
+        """
         w2 = 1.0 - self.e2 * np.sin(lat) ** 2
         return self.a * (1.0 - self.e2) / (w2 * np.sqrt(w2))
 

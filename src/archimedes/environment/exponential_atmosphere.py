@@ -19,6 +19,17 @@ __all__ = ["ExponentialAtmosphere"]
 class ExponentialAtmosphere:
     """Density ``density * exp(-alt / scale_height)`` at a constant temperature.
 
+    Parameters
+    ----------
+    density : float, optional
+        Density at altitude zero in kg/m^3.
+    scale_height : float, optional
+        Height in m over which the density falls by a factor of e.
+    temperature : float, optional
+        Temperature in K at every altitude.
+
+    Examples
+    --------
     >>> from archimedes.environment import ExponentialAtmosphere
     >>> round(float(ExponentialAtmosphere()(8500.0).density), 5)
     0.45065

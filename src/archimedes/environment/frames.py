@@ -20,10 +20,22 @@ __all__ = ["air_path_angles", "flight_frames"]
 
 
 def air_path_angles(v_B: Any) -> tuple[Any, Any]:
-    """Return angle of attack and of sideslip in rad for the air-relative velocity v_B (..., 3).
+    """Return the angles of attack and sideslip of a velocity through the air.
 
-    `v_B` is the velocity of the body through the air, in body axes. At rest both are 0.
+    At rest both are 0.
 
+    Parameters
+    ----------
+    v_B : array (..., 3)
+        Velocity in m/s of the body through the air, in body axes.
+
+    Returns
+    -------
+    (array, array)
+        Angle of attack and angle of sideslip in rad.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import air_path_angles
     >>> [float(a) for a in air_path_angles(np.array([100.0, 0.0, 0.0]))]
@@ -39,13 +51,23 @@ def air_path_angles(v_B: Any) -> tuple[Any, Any]:
 def flight_frames(
     ellipsoid: Ellipsoid = WGS84, angle: float = 0.0, *, wind: Any = None
 ) -> KinematicTree:
-    """Return the tree eci, ecef, ned, body, stability, wind for a vehicle.
+    """Return the tree of frames eci, ecef, ned, body, stability, wind for a vehicle.
 
-    The state passed to `get_transform` has `pos` in Earth-fixed axes, the attitude `att` of the
-    body in those axes and `v_E`, the velocity relative to the Earth in them, as
-    `EarthReferencedBody.State` does. `angle` in rad is the Earth rotation angle at t = 0; `wind` is
-    a callable of `archimedes.environment`, used by the air-path frames.
+    The state that is passed to `get_transform` has the position `pos` in Earth-fixed axes, the
+    attitude `att` of the body in those axes, and the velocity `v_E` relative to the Earth in them,
+    as `EarthReferencedBody.State` does.
 
+    Parameters
+    ----------
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+    angle : float, optional
+        Rotation angle of the Earth in rad at t = 0.
+    wind : callable, optional
+        A wind model of `archimedes.environment`, used by the air-path frames. No wind by default.
+
+    Examples
+    --------
     >>> from archimedes.environment import flight_frames
     >>> print(flight_frames())
     eci

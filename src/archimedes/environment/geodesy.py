@@ -36,8 +36,26 @@ def check_latitude(lat: Any) -> Any:
 
 
 def geodetic_to_ecef(lat: Any, lon: Any, alt: Any, ellipsoid: Ellipsoid = WGS84) -> Any:
-    """Return the position p_E (..., 3) in m of geodetic coordinates in rad, rad and m.
+    """Return the Earth-fixed position of geodetic coordinates.
 
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+    alt : array_like
+        Height above the ellipsoid in m.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Returns
+    -------
+    array (..., 3)
+        Position in m, in Earth-fixed axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import geodetic_to_ecef
     >>> geodetic_to_ecef(np.deg2rad(45.0), np.deg2rad(45.0), 1000.0).round(3)
@@ -54,11 +72,25 @@ def geodetic_to_ecef(lat: Any, lon: Any, alt: Any, ellipsoid: Ellipsoid = WGS84)
 
 
 def ecef_to_geodetic(p_E: Any, ellipsoid: Ellipsoid = WGS84) -> tuple[Any, Any, Any]:
-    """Return latitude and longitude in rad and height in m of positions p_E (..., 3) in m.
+    """Return geodetic latitude, longitude and height of a position.
 
-    Exact to rounding from far outside down to the evolute, some 43 km around the centre of the
-    Earth, within which the latitude is not unique. On the axis the longitude is 0.
+    The result is exact to rounding from far outside down to the evolute, some 43 km around the
+    centre of the Earth, within which the latitude is not unique. On the axis the longitude is 0.
 
+    Parameters
+    ----------
+    p_E : array (..., 3)
+        Position in m, in Earth-fixed axes.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Returns
+    -------
+    (array, array, array)
+        Latitude in rad, longitude in rad and height in m.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import ecef_to_geodetic
     >>> [float(x) for x in ecef_to_geodetic(np.array([6378137.0, 0.0, 0.0]))]
@@ -123,11 +155,28 @@ def _height(c: Any, s: Any, rho: Any, z: Any, ellipsoid: Ellipsoid) -> Any:
 def geodetic_rates(
     lat: Any, alt: Any, v_NED: Any, ellipsoid: Ellipsoid = WGS84
 ) -> tuple[Any, Any, Any]:
-    """Return the rates of latitude, longitude (rad/s) and height (m/s) for a velocity v_NED.
+    """Return the rates of latitude, longitude and height for a velocity.
 
-    `v_NED` (..., 3) in m/s is relative to the Earth, in north, east and down components. The rate
-    of longitude is infinite at the poles.
+    The rate of longitude is infinite at the poles.
 
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    alt : array_like
+        Height above the ellipsoid in m.
+    v_NED : array (..., 3)
+        Velocity in m/s relative to the Earth: north, east, down.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Returns
+    -------
+    (array, array, array)
+        Rates of latitude in rad/s, longitude in rad/s and height in m/s.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import geodetic_rates
     >>> rates = geodetic_rates(0.0, 0.0, np.array([0.0, 100.0, 0.0]))

@@ -51,6 +51,13 @@ def squared_length(p: Any) -> Any:
 class UniformGravity:
     """The same attraction everywhere, for a flat Earth.
 
+    Parameters
+    ----------
+    g_E : array (3,), optional
+        Gravitational acceleration in m/s^2. By default 9.80665 m/s^2 downwards.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import UniformGravity
     >>> UniformGravity(np.array([0.0, 0.0, 9.81]))(np.zeros(3))
@@ -73,6 +80,13 @@ class UniformGravity:
 class PointMassGravity:
     """Newton's attraction of a point, or of any round body, outside it.
 
+    Parameters
+    ----------
+    mu : float, optional
+        Gravitational parameter in m^3/s^2. By default that of the Earth.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import PointMassGravity
     >>> PointMassGravity()(np.array([7e6, 0.0, 0.0])).round(6)
@@ -98,6 +112,17 @@ class J2Gravity:
 
     Source: Vallado, Fundamentals of Astrodynamics and Applications, 4th ed., section 8.6.
 
+    Parameters
+    ----------
+    mu : float, optional
+        Gravitational parameter in m^3/s^2. By default that of the Earth.
+    radius : float, optional
+        Equatorial radius in m.
+    J2 : float, optional
+        Second zonal harmonic. By default that of WGS84.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import J2Gravity
     >>> J2Gravity()(np.array([6378137.0, 0.0, 0.0])).round(4)
@@ -127,14 +152,22 @@ class J2Gravity:
 
 @struct
 class ThirdBodyGravity:
-    """The pull of another body relative to its pull on the planet's centre: the tidal part.
+    """The tidal attraction by another body.
 
-    `position` is a function of t that returns the body's place (3,) from the planet's centre, in
-    the (inertial) axes of the positions; call the model as ``model(p, t)``.
+    It is the attraction of a position relative to that of the centre of the planet. Call the model
+    as ``model(p, t)``. The formula avoids cancellation if the other body is far away (Battin, An
+    Introduction to the Mathematics and Methods of Astrodynamics, section 8.3).
 
-    Written so that nothing cancels when the other body is far away (Battin, An Introduction to
-    the Mathematics and Methods of Astrodynamics, section 8.3).
+    Parameters
+    ----------
+    mu : float
+        Gravitational parameter of the other body in m^3/s^2.
+    position : callable
+        Function of the time that returns the position (3,) in m of the other body from the centre
+        of the planet, in the (inertial) axes of the positions.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import ThirdBodyGravity
     >>> moon = ThirdBodyGravity(4.9028e12, lambda t: np.array([3.844e8, 0.0, 0.0]))
@@ -158,11 +191,24 @@ class ThirdBodyGravity:
 
 
 def gravity_gradient_torque(mu: Any, r_B: Any, J_B: Any) -> Any:
-    """Return the moment (..., 3) in N m on a body in the field of a round planet, in body axes.
+    """Return the moment on a body in the gravity field of a round planet, ``3 mu / r^5 (r x J r)``.
 
-    `r_B` (..., 3) is the position from the planet's centre in body axes in m, `J_B` (..., 3, 3)
-    the inertia about the centre of mass in kg m^2: ``3 mu / r^5 (r x J r)``.
+    Parameters
+    ----------
+    mu : float
+        Gravitational parameter in m^3/s^2.
+    r_B : array (..., 3)
+        Position in m of the body from the centre of the planet, in body axes.
+    J_B : array (..., 3, 3)
+        Inertia in kg m^2 about the centre of mass, in body axes.
 
+    Returns
+    -------
+    array (..., 3)
+        Moment in N m, in body axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import gravity_gradient_torque
     >>> r_B = 7e6 * np.array([0.6, 0.8, 0.0])

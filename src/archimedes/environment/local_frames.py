@@ -29,10 +29,19 @@ def _axes(lat: Any, lon: Any) -> dict[str, list[Any]]:
 
 
 def ned(lat: Any, lon: Any) -> RotationMatrix:
-    """Return the attitude of the north-east-down frame in E at latitude and longitude in rad.
+    """Return the attitude of the north-east-down frame in E.
 
-    Its matrix takes E-coordinates to NED coordinates.
+    Its matrix takes E coordinates to NED coordinates.
 
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+
+    Examples
+    --------
     >>> from archimedes.environment import ned
     >>> ned(0.0, 0.0).as_matrix()
     array([[-0., -0.,  1.],
@@ -46,8 +55,17 @@ def ned(lat: Any, lon: Any) -> RotationMatrix:
 
 
 def enu(lat: Any, lon: Any) -> RotationMatrix:
-    """Return the attitude of the east-north-up frame in E at latitude and longitude in rad.
+    """Return the attitude of the east-north-up frame in E.
 
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import enu
     >>> enu(0.0, 0.0).rotate(np.array([1.0, 0.0, 0.0])).round(12)
@@ -65,9 +83,24 @@ def local_tangent_plane(
 ) -> Transformation:
     """Return the transformation from E to local coordinates with their origin at a site.
 
-    ``plane.apply(p_E)`` gives positions from the site in `axes` ("ned" or "enu"), and
-    ``plane.inv().apply(p_L)`` positions in E.
+    ``plane.apply(p_E)`` returns positions from the site, and ``plane.inv().apply(p_L)`` positions
+    in E.
 
+    Parameters
+    ----------
+    lat : array_like
+        Geodetic latitude in rad.
+    lon : array_like
+        Longitude in rad, positive to the east.
+    alt : array_like, optional
+        Height above the ellipsoid in m.
+    axes : {"ned", "enu"}, optional
+        North-east-down or east-north-up.
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import local_tangent_plane
     >>> plane = local_tangent_plane(0.0, 0.0)

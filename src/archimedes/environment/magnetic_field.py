@@ -30,12 +30,18 @@ _MOST = 1000
 
 @struct
 class MagneticDipole:
-    """The field of a magnetic dipole at the Earth's centre.
+    """The field of a magnetic dipole at the centre of the Earth, ``(a / r)^3 (3 (m . u) u - m)``.
 
-    `moment` (3,), in T at the reference radius, is ``(g11, h11, g10)`` of a geomagnetic model; the
-    field is ``(a / r)^3 (3 (m . u) u - m)``. The default is that of the year 2020 (IGRF-13: Alken
-    et al., Earth Planets Space 73 (2021) 49).
+    Parameters
+    ----------
+    moment : array (3,), optional
+        Dipole moment in T at the reference radius, ``(g11, h11, g10)`` of a geomagnetic model. By
+        default that of the year 2020 (IGRF-13: Alken et al., Earth Planets Space 73 (2021) 49).
+    radius : float, optional
+        Reference radius in m.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import MagneticDipole
     >>> (1e9 * MagneticDipole()(np.array([6371200.0, 0.0, 0.0]))).round(1)
@@ -63,12 +69,27 @@ class MagneticDipole:
 
 @struct
 class MagneticField:
-    """A main field of Schmidt semi-normalised coefficients, with its slow change.
+    """A main field of Schmidt semi-normalized coefficients, with its secular variation.
 
-    `g` and `h` (degree + 1, degree + 1) are in nT, first index the degree; `dg` and `dh`, in nT per
-    year, are its secular variation; `epoch` is the decimal year the coefficients belong to.
     `read_magnetic_coefficients` reads the files that are published with the World Magnetic Model.
 
+    Parameters
+    ----------
+    g : array (n + 1, n + 1)
+        Cosine coefficients in nT, indexed by degree and order.
+    h : array (n + 1, n + 1)
+        Sine coefficients in nT.
+    dg : array (n + 1, n + 1), optional
+        Secular variation of `g` in nT per year. None by default.
+    dh : array (n + 1, n + 1), optional
+        Secular variation of `h` in nT per year. None by default.
+    epoch : float, optional
+        Decimal year that the coefficients belong to.
+    radius : float, optional
+        Reference radius in m.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import MagneticField
     >>> g = np.zeros((2, 2)); g[1, 0] = -29404.8
@@ -108,17 +129,23 @@ class MagneticField:
 
 
 def read_magnetic_coefficients(path: Any) -> MagneticField:
-    """Read a coefficient file of the World Magnetic Model (``WMM.COF``).
+    r"""Read a coefficient file of the World Magnetic Model.
 
-    The first line has the epoch; each other line has n, m, g, h, dg, dh; a line of nines ends it.
+    Parameters
+    ----------
+    path : path
+        The file, such as ``WMM.COF``. Its first line has the epoch, each other line n, m, g, h, dg,
+        dh; a line of nines ends it.
 
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> from archimedes.environment import read_magnetic_coefficients
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "dipole.cof")
     ...     lines = ["2025.0 dipole 01/01/2025", "1 0 -29351.8 0.0 12.0 0.0",
     ...              "1 1 -1410.8 4545.4 9.7 -21.5", "999999999"]
-    ...     _ = file.write_text("\\n".join(lines))
+    ...     _ = file.write_text("\n".join(lines))
     ...     field = read_magnetic_coefficients(file)
     >>> field.epoch, float(field.g[1, 0])
     (2025.0, -29351.8)

@@ -53,9 +53,16 @@ def _dq(x2: Any) -> Any:
 class NormalGravity:
     """Attraction of a level ellipsoid: exact, closed, on and above its surface.
 
-    With the centrifugal acceleration added, the result is normal to the ellipsoid's surface and
-    of the size given by Somigliana's formula there.
+    With the centrifugal acceleration added, the result is normal to the ellipsoid's surface and of
+    the size given by Somigliana's formula there.
 
+    Parameters
+    ----------
+    ellipsoid : Ellipsoid, optional
+        Shape, gravity and rotation of the planet. `WGS84` by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import NormalGravity
     >>> NormalGravity()(np.array([6378137.0, 0.0, 0.0])).round(9)

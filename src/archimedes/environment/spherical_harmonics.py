@@ -117,11 +117,23 @@ def _powers(s: Any, t: Any, degree: int) -> tuple[Any, Any]:
 
 @struct
 class SphericalHarmonicGravity:
-    """Attraction by a field of fully normalised spherical harmonics of any degree.
+    """Gravitational attraction by spherical harmonics of any degree.
 
-    `C` and `S` have shape (degree + 1, degree + 1), first index the degree n, second the order m;
-    ``C[0, 0]`` is 1. Positions are in Earth-fixed axes.
+    Positions are in Earth-fixed axes.
 
+    Parameters
+    ----------
+    mu : float, optional
+        Gravitational parameter in m^3/s^2. By default that of the Earth.
+    radius : float, optional
+        Reference radius in m.
+    C : array (n + 1, n + 1), optional
+        Fully normalized cosine coefficients, indexed by degree and order; ``C[0, 0]`` is 1.
+    S : array (n + 1, n + 1), optional
+        Fully normalized sine coefficients.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import SphericalHarmonicGravity
     >>> C = np.zeros((3, 3)); C[0, 0] = 1.0; C[2, 0] = -4.84165371736e-4

@@ -152,14 +152,20 @@ def check_altitude(alt: Any) -> Any:
 
 @struct
 class StandardAtmosphere1976:
-    """Air at a geometric altitude in m; callable, for scalars and arrays.
+    """The U.S. Standard Atmosphere 1976, as a function of the geometric altitude in m.
 
-    `temperature_offset` in K makes a hot or a cold day: pressure stays that of the standard at
-    each altitude, density follows. It must be above -186.6 K; in recorded code, where it may not
-    be known yet, air at or below absolute zero is nan. Beyond -5 km and 1,000 km the values at the
-    ends hold. Speed of sound and viscosity are defined up to 86 km; above, the same formulas are
-    carried on.
+    Below -5 km and above 1,000 km the values at the ends hold. Speed of sound and viscosity are
+    defined up to 86 km; above, the same formulas are continued.
 
+    Parameters
+    ----------
+    temperature_offset : float, optional
+        Temperature above the standard in K, for a hot or cold day; above -186.6 K. The pressure
+        stays that of the standard at each altitude, and the density follows. Inside a compiled
+        function, where the offset may not be known yet, air at or below absolute zero is nan.
+
+    Examples
+    --------
     >>> from archimedes.environment import StandardAtmosphere1976
     >>> air = StandardAtmosphere1976()(10000.0)
     >>> print(f"{air.temperature:.3f} K, {air.pressure:.1f} Pa, {air.density:.5f} kg/m^3")
@@ -205,6 +211,13 @@ class SmoothAtmosphere:
     kilometres from -5 to 100 km, held beyond. It differs from the standard by up to 0.7 K and 0.3 %
     in density where the standard has a corner.
 
+    Parameters
+    ----------
+    temperature_offset : float, optional
+        Temperature above the standard in K, for a hot or cold day. 0 by default.
+
+    Examples
+    --------
     >>> from archimedes.environment import SmoothAtmosphere
     >>> round(float(SmoothAtmosphere()(5000.0).density), 3)
     0.736

@@ -60,13 +60,28 @@ ABERRATION = 9934.0
 
 
 def sun_position(day: Any, fraction: Any = 0.0) -> Any:
-    """Return the position (..., 3) of the Sun from the Earth in m, for a Julian date.
+    """Return the position of the Sun from the Earth.
 
-    Axes are inertial: the mean equator and equinox of date. The direction is the one that light
-    comes from: the Sun itself is 0.0057 degrees further along its path. The date is ``day +
-    fraction``, in terrestrial time; UTC instead moves the Sun by less than 0.001 degrees. From 1800
-    to 2200 the direction is good to 0.002 degrees and the distance to 3e-5 au.
+    The axes are inertial: the mean equator and equinox of date. The direction is the one that light
+    comes from; the Sun itself is 0.0057 degrees further along its path. From 1800 to 2200 the
+    direction is accurate to 0.002 degrees and the distance to 3e-5 au.
 
+    Parameters
+    ----------
+    day : array_like
+        Julian date in days, in terrestrial time. With UTC instead, the Sun moves by less than 0.001
+        degrees.
+    fraction : array_like, optional
+        Further days. The date is ``day + fraction``; whole or half days and the rest given apart
+        keep all digits.
+
+    Returns
+    -------
+    array (..., 3)
+        Position in m.
+
+    Examples
+    --------
     >>> from archimedes.environment import sun_position
     >>> p = sun_position(2451545.0)
     >>> (p / 149597870700.0).round(3)
@@ -90,12 +105,21 @@ def _sum(terms: np.ndarray, T: Any) -> Any:
 
 
 def sunlit_fraction(p: Any, sun: Any, radius: Any = WGS84.a) -> Any:
-    """Return the part of the Sun's disc, 0 to 1, that is seen from positions p (..., 3).
+    """Return the fraction of the solar disc, 0 to 1, that is visible from a position.
 
-    `p` and `sun` (..., 3) are in m from the planet's centre, in the same axes; `radius` is the
-    planet's, taken as round and without air. Between full shadow and full light (the penumbra) the
-    fraction follows from the overlap of two discs.
+    In the penumbra the fraction follows from the overlap of two discs.
 
+    Parameters
+    ----------
+    p : array (..., 3)
+        Position in m from the centre of the planet.
+    sun : array (..., 3)
+        Position of the Sun in m from the centre of the planet, in the same axes.
+    radius : float, optional
+        Radius of the planet in m, which is taken as round and without air.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import sunlit_fraction
     >>> sun = np.array([1.5e11, 0.0, 0.0])

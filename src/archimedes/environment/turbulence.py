@@ -32,6 +32,15 @@ __all__ = ["DrydenTurbulence", "Gust", "VonKarmanTurbulence"]
 class Gust:
     """Velocity and angular velocity of the air around a vehicle, in body axes.
 
+    Parameters
+    ----------
+    v_B : array (3,)
+        Velocity of the air in m/s, in body axes.
+    w_B : array (3,)
+        Angular velocity of the air in rad/s, in body axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import Gust
     >>> gust = Gust(v_B=np.array([1.0, 0.0, -0.5]), w_B=np.zeros(3))
@@ -180,10 +189,20 @@ class Turbulence:
 class DrydenTurbulence(Turbulence):
     """Turbulence with Dryden's spectra.
 
-    `wingspan` in m sets the rotary gusts, `wind_20ft` in m/s (the wind at 20 ft) the intensity near
-    the ground: 15 kn, 30 kn and 45 kn are light, moderate and severe; `probability` of exceedance
-    the intensity of the free air; `specification` is "MIL-F-8785C" or "MIL-HDBK-1797".
+    Parameters
+    ----------
+    wingspan : float
+        Wing span in m. It determines the rotary gusts.
+    wind_20ft : float, optional
+        Wind speed in m/s at a height of 20 ft, which determines the intensity near the ground. 7.7,
+        15.4 and 23.2 m/s (15, 30 and 45 kn) are light, moderate and severe.
+    probability : float, optional
+        Probability of exceedance, which determines the intensity in the free air. 0.01 by default.
+    specification : {"MIL-F-8785C", "MIL-HDBK-1797"}, optional
+        Specification that defines lengths and intensities.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> import archimedes as arc
     >>> from archimedes.environment import DrydenTurbulence
@@ -198,8 +217,22 @@ class DrydenTurbulence(Turbulence):
 
 @struct
 class VonKarmanTurbulence(Turbulence):
-    """Turbulence with von Karman's spectra; parameters as for `DrydenTurbulence`.
+    """Turbulence with von Karman's spectra.
 
+    Parameters
+    ----------
+    wingspan : float
+        Wing span in m. It determines the rotary gusts.
+    wind_20ft : float, optional
+        Wind speed in m/s at a height of 20 ft, which determines the intensity near the ground. 7.7,
+        15.4 and 23.2 m/s (15, 30 and 45 kn) are light, moderate and severe.
+    probability : float, optional
+        Probability of exceedance, which determines the intensity in the free air. 0.01 by default.
+    specification : {"MIL-F-8785C", "MIL-HDBK-1797"}, optional
+        Specification that defines lengths and intensities.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import VonKarmanTurbulence
     >>> turbulence = VonKarmanTurbulence(wingspan=9.1)

@@ -60,6 +60,13 @@ def _blow(speed: Any, direction: Any) -> Any:
 class ConstantWind:
     """The same wind everywhere.
 
+    Parameters
+    ----------
+    v_NED : array (3,), optional
+        Velocity of the air in m/s: north, east, down. Zero by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import ConstantWind
     >>> ConstantWind(np.array([0.0, 6.0, 0.0]))(0.0, 1000.0)
@@ -76,8 +83,17 @@ class ConstantWind:
 
 @struct
 class TableWind:
-    """Wind by altitude: `v_NED` (n, 3) at `alt` (n,), linear between, held beyond the ends.
+    """A wind that is tabulated by altitude: linear in between, constant beyond the ends.
 
+    Parameters
+    ----------
+    alt : array (n,)
+        Altitudes in m, increasing.
+    v_NED : array (n, 3)
+        Velocities of the air in m/s at these altitudes: north, east, down.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import TableWind
     >>> wind = TableWind(alt=[0.0, 1000.0], v_NED=[[0.0, 0.0, 0.0], [10.0, 0.0, 0.0]])
@@ -109,10 +125,19 @@ class TableWind:
 
 @struct
 class LinearShear:
-    """A wind whose speed changes linearly with altitude.
+    """A wind that changes linearly with altitude: ``v_NED = v_0 + gradient * (alt - reference)``.
 
-    ``v_NED = v_0 + gradient * (alt - reference)``; `gradient` (3,) is in 1/s.
+    Parameters
+    ----------
+    v_0 : array (3,), optional
+        Velocity of the air in m/s at the reference altitude: north, east, down. Zero by default.
+    gradient : array (3,), optional
+        Change of the velocity with altitude in 1/s. Zero by default.
+    reference : float, optional
+        Reference altitude in m.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import LinearShear
     >>> wind = LinearShear(v_0=np.array([2.0, 0.0, 0.0]), gradient=np.array([0.01, 0.0, 0.0]))
@@ -133,12 +158,23 @@ class LinearShear:
 
 @struct
 class LogarithmicShear:
-    """The boundary layer over ground of some roughness (MIL-F-8785C, section 3.7.3.4).
+    """The boundary layer over rough ground (MIL-F-8785C, section 3.7.3.4).
 
-    `speed` in m/s is that at the height `reference` (20 ft in the specification), `roughness` in m
-    is 0.15 ft near an airfield and 2 ft elsewhere, `direction` in rad from north is where the wind
-    blows to. Below twice the roughness the wind falls linearly to zero at the ground.
+    Below twice the roughness the wind falls linearly to zero at the ground.
 
+    Parameters
+    ----------
+    speed : float
+        Wind speed in m/s at the reference height.
+    direction : float, optional
+        Direction in rad from north that the wind blows to.
+    reference : float, optional
+        Reference height in m, 20 ft by default.
+    roughness : float, optional
+        Roughness length in m: 0.15 ft near an airfield, 2 ft (default) elsewhere.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import LogarithmicShear
     >>> wind = LogarithmicShear(speed=5.0, direction=np.pi / 2)
@@ -169,12 +205,22 @@ class LogarithmicShear:
 
 @struct
 class OneCosineGust:
-    """A single gust in time: it grows as ``(1 - cos) / 2`` to `v_NED` and stays.
+    """A single gust in time, which grows as ``(1 - cos) / 2``.
 
-    `v_NED` (3,) is the full gust, reached `rise` seconds after `start`. With ``hold=False`` it dies
-    away again in the same time: the discrete gust of the airworthiness rules (CS 25.341), whose
-    gradient distance is the airspeed times `rise`.
+    Parameters
+    ----------
+    v_NED : array (3,)
+        Full gust in m/s: north, east, down.
+    start : float, optional
+        Time in s at which the gust begins.
+    rise : float, optional
+        Time in s that it takes to grow.
+    hold : bool, optional
+        Stay at the full gust. With False it decays again in the same time: the discrete gust of the
+        airworthiness rules (CS 25.341), whose gradient distance is the airspeed times `rise`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import OneCosineGust
     >>> gust = OneCosineGust(v_NED=np.array([0.0, 8.0, 0.0]), start=1.0, rise=2.0)
@@ -202,6 +248,13 @@ class OneCosineGust:
 class Winds:
     """Several winds at once: their sum.
 
+    Parameters
+    ----------
+    parts : sequence, optional
+        Wind models, which are added up.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.environment import ConstantWind, LinearShear, Winds
     >>> base = ConstantWind(np.array([3.0, 0.0, 0.0]))
