@@ -152,6 +152,7 @@ EXPLAINED = {
     "rotation": "errors.md#a-matrix-that-is-no-rotation",
     "sequence": "errors.md#a-sequence-of-axes",
     "size": "errors.md#a-result-of-unknown-size",
+    "table": "errors.md#a-table-at-a-traced-index",
     "trajectory": "errors.md#a-trajectory-inside-a-recorded-function",
     "vehicle": "errors.md#a-vehicle-of-another-name",
     "weight": "errors.md#a-weight-or-covariance-that-is-not-positive",

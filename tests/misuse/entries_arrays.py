@@ -189,7 +189,7 @@ def a_view_taken_before_the_first_traced_value(run):
 @entry("writing")
 def a_copy_of_a_table(run):
     def f(x):
-        A = TABLE.copy()
+        A = np.copy(TABLE)
         A[1] = x
         B = np.array(TABLE)
         B[:, 0] = x
@@ -210,6 +210,16 @@ def a_global_array(run):
         return run(f)(X)
     finally:
         OUTSIDE[:] = 0.0
+
+
+@entry("writing", error=TraceError, says=["written into a plain NumPy array", "a = np.array(a)"])
+def what_the_method_copy_returns(run):
+    def f(x):
+        A = TABLE.copy()
+        A[1] = x
+        return A
+
+    return run(f)(X)
 
 
 @entry("writing", error=TraceError, says=["written into a plain NumPy array", "a = np.array(a)"])
@@ -294,31 +304,74 @@ def bytes_of_an_array_with_traced_values(run):
 # ---- tables ----------------------------------------------------------------------------------
 
 
-@entry("tables")
+@entry("tables", error=TraceError, says=["np.take(TABLE, i, axis=0)"])
 def a_global_table_at_a_traced_index(run):
-    f = run(lambda i: (TABLE[i], TABLE[i, 1], TABLE[:, i], TABLE.T[i], (2.0 * TABLE)[i]))
-    return f(np.int64(1)), f(np.int64(2))
+    return run(lambda i: TABLE[i])(np.int64(1))
+
+
+@entry("tables", error=TraceError, says=["np.array(TABLE)[i, 1]"])
+def a_global_table_at_a_pair_of_indices(run):
+    return run(lambda i: TABLE[i, 1])(np.int64(1))
+
+
+@entry("tables", error=TraceError, says=["np.take([1.0, 2.0, 4.0], i)"])
+def a_list_at_a_traced_index(run):
+    return run(lambda i: [1.0, 2.0, 4.0][i])(np.int64(1))
+
+
+@entry("tables")
+def a_copy_of_a_table_at_a_traced_index(run):
+    def f(i):
+        table = np.array(TABLE)
+        return table[i], table[i, 1], table[:, i], table.T[i], (2.0 * table)[i]
+
+    return run(f)(np.int64(1)), run(f)(np.int64(2))
 
 
 @entry("tables")
 def take_of_a_table(run):
-    f = run(lambda i: (np.take(TABLE, i, axis=1), TABLE.take(i), np.take(TABLE[0], [i, 0])))
+    f = run(lambda i: (np.take(TABLE, i, axis=1), np.take(TABLE, i), np.take(TABLE[0], [i, 0])))
     return f(np.int64(2))
 
 
 @entry("tables")
 def a_table_at_an_array_of_indices(run):
-    return run(lambda j: (TABLE[j], TABLE[0][j], TABLE[j, j]))(np.array([2, 0, 1]))
+    def f(j):
+        return np.take(TABLE, j, axis=0), np.take(TABLE[0], j), np.array(TABLE)[j, j]
+
+    return run(f)(np.array([2, 0, 1]))
 
 
 @entry("tables")
 def a_table_times_a_traced_vector(run):
-    return run(lambda x: (TABLE.dot(x), x @ TABLE, np.dot(TABLE, x), TABLE[0].dot(x)))(X)
+    return run(lambda x: (TABLE @ x, x @ TABLE, np.dot(TABLE, x), np.dot(TABLE[0], x)))(X)
 
 
-@entry("tables", error=TraceError, says=["np.where(mask"])
+@entry("tables", error=TraceError, says=["np.dot(TABLE, x) or TABLE @ x"])
+def a_method_of_a_table_with_a_traced_vector(run):
+    return run(lambda x: TABLE.dot(x))(X)
+
+
+@entry("tables")
+def a_method_of_a_table_that_is_a_ufunc(run):
+    return run(lambda x: TABLE.clip(x - 0.5, x))(X)
+
+
+@entry("tables", error=TraceError, says=["np.where(x > 0.0, TABLE[0], 0.0)"])
 def a_table_under_a_traced_mask(run):
     return run(lambda x: TABLE[0][x > 0.0])(X)
+
+
+@entry("tables", error=TraceError, says=["np.where(mask, row, 0.0)"])
+def a_table_under_a_mask_filled_inside(run):
+    row = TABLE[0]
+
+    def f(x):
+        mask = np.zeros(3, dtype=bool)
+        mask[0] = x[0] > 0.0
+        return row[mask]
+
+    return run(f)(X)
 
 
 # ---- views and order -------------------------------------------------------------------------

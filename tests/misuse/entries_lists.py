@@ -116,13 +116,13 @@ def the_different_values_in_a_list(run):
     return run(lambda x: np.flatnonzero([x, 0.0]))(1.0)
 
 
-@entry("lists", error=TraceError, says=["np.array([...])"])
+@entry("lists", error=TraceError, says=["total(np.array([x, 1.0]))"])
 def a_sum_kept_before_the_recording(run):
     total = np.sum
     return run(lambda x: total([x, 1.0]) * F32)(0.1)
 
 
-@entry("lists", error=TraceError, says=["np.array([...])"])
+@entry("lists", error=TraceError, says=["norm(np.array([x, 4.0]))"])
 def a_norm_in_a_default(run):
     def length(x, norm=np.linalg.norm):
         return norm([x, 4.0])

@@ -214,7 +214,7 @@ CASES = [
     (convert_to_complex, "complex(x)", "arc.callback"),
     (math_sin, "float(x)", "np.sin(x) instead of math.sin(x)"),
     (loop_count, "use as an index or a count", "arc.fori_loop"),
-    (list_index, "use as an index or a count", "index a traced array"),
+    (list_index, "read at a traced index", "np.take([1.0, 2.0], x.astype(int)[0])"),
     (slice_end, "use as an index or a count", "static_argnames"),
     (array_size, "np.zeros was given a traced size", "x.shape"),
     (repeat_count, "np.repeat was given a traced count", "static_argnames"),

@@ -16,6 +16,8 @@ import archimedes as arc
 from archimedes.symbolic import is_traced
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 
+ROW = np.array([1.0, 2.0, 3.5])
+PLACES = np.array([0, 1, 0])
 TABLE = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.5]])
 X = np.array([0.5, -1.5, 2.0])
 
@@ -239,48 +241,166 @@ def test_names_imported_from_numpy_work_alike() -> None:
 # ---- tables ----------------------------------------------------------------------------------
 
 
+READING = [
+    (lambda i: TABLE[i], "np.take(TABLE, i, axis=0)", lambda i: np.take(TABLE, i, axis=0)),
+    (lambda i: ROW[i], "np.take(ROW, i)", lambda i: np.take(ROW, i)),
+    (lambda i: [4, 5, 6][i], "np.take([4, 5, 6], i)", lambda i: np.take([4, 5, 6], i)),
+    (lambda i: TABLE[i, 1], "np.array(TABLE)[i, 1]", lambda i: np.array(TABLE)[i, 1]),
+    (lambda i: TABLE[:, i], "np.take(TABLE, i, axis=1)", lambda i: np.take(TABLE, i, axis=1)),
+    (lambda i: TABLE[i, i], "np.array(TABLE)[i, i]", lambda i: np.array(TABLE)[i, i]),
+    (
+        lambda i: TABLE[[i, 0], [0, i]],
+        "np.array(TABLE)[[i, 0], [0, i]]",
+        lambda i: np.array(TABLE)[[i, 0], [0, i]],
+    ),
+    (
+        lambda i: (2.0 * TABLE)[i],
+        "np.take(2.0 * TABLE, i, axis=0)",
+        lambda i: np.take(2.0 * TABLE, i, axis=0),
+    ),
+    (
+        lambda i: TABLE.T[[i, 0]],
+        "np.take(TABLE.T, [i, 0], axis=0)",
+        lambda i: np.take(TABLE.T, [i, 0], axis=0),
+    ),
+    (
+        lambda i: TABLE.take(i, axis=0),
+        "np.take(TABLE, i, axis=0)",
+        lambda i: np.take(TABLE, i, axis=0),
+    ),
+    (lambda i: TABLE.item(i), "np.take(TABLE, i)", lambda i: np.take(TABLE, i)),
+    (
+        lambda i: ROW.searchsorted(i + 0.5),
+        "np.searchsorted(ROW, i + 0.5)",
+        lambda i: np.searchsorted(ROW, i + 0.5),
+    ),
+    (
+        lambda i: TABLE.dot(np.array([i, 1.0, 2.0])),
+        "TABLE @ np.array([i, 1.0, 2.0])",
+        lambda i: TABLE @ np.array([i, 1.0, 2.0]),
+    ),
+    (lambda i: TABLE.dot(ROW * i), "TABLE @ (ROW * i)", lambda i: TABLE @ (ROW * i)),
+    (lambda i: i in ROW, "np.any(ROW == i)", lambda i: np.any(np.equal(ROW, i))),
+    (
+        lambda i: PLACES.choose([i * ROW, ROW]),
+        "np.choose(PLACES, [i * ROW, ROW])",
+        lambda i: np.choose(PLACES, [i * ROW, ROW]),
+    ),
+    (
+        lambda i: ROW.mean(where=i < ROW),
+        "np.mean(ROW, where=i < ROW)",
+        lambda i: np.mean(ROW, where=i < ROW),
+    ),
+]
+
+
+@pytest.mark.parametrize("method, remedy, function", READING, ids=[r[1] for r in READING])
+def test_reading_a_plain_array_at_traced_values_names_the_function(
+    method, remedy, function
+) -> None:
+    for i in (1, 2):
+        with pytest.raises(arc.TraceError) as caught:
+            arc.compile(method)(np.int64(i))
+        assert remedy in str(caught.value)
+        assert "test_recorded_arrays.py" in str(caught.value)
+        np.testing.assert_array_equal(function(np.int64(i)), method(np.int64(i)))
+        same(function, np.int64(i))
+
+
 @pytest.mark.parametrize(
     "function",
     [
-        lambda i: TABLE[i],
-        lambda i: TABLE[i, 1],
-        lambda i: TABLE[:, i],
-        lambda i: TABLE[i, i],
-        lambda i: TABLE[[i, 0], [0, i]],
-        lambda i: TABLE[-i, ..., None],
-        lambda i: (2.0 * TABLE)[i],
-        lambda i: TABLE.T[i],
-        lambda i: TABLE.take(i, axis=0),
-        lambda i: np.take(TABLE, i),
-        lambda i: np.take(TABLE, i, axis=1),
         lambda i: np.take(TABLE, [i, i], mode="wrap"),
         lambda i: np.array([10, 20, 30])[i],
         lambda i: np.array([True, False, True])[i],
-        lambda i: TABLE[0].searchsorted(i + 0.5),
-        lambda i: TABLE.dot(np.array([i, 1.0, 2.0])),
+        lambda i: np.array(TABLE)[-i, ..., None],
+        lambda i: ROW.clip(i, i + 1.0),
     ],
 )
 @pytest.mark.parametrize("i", [1, 2])
-def test_constant_tables_take_traced_indices(function, i) -> None:
+def test_tables_of_the_recording_take_traced_indices(function, i) -> None:
     same(function, np.int64(i))
 
 
 def test_tables_with_arrays_of_indices() -> None:
-    same(lambda j: (TABLE[j], TABLE[0][j[:, None]], np.take(TABLE[1], j)), np.array([2, 0, 1]))
+    def f(j):
+        return np.take(TABLE, j, axis=0), np.array(TABLE)[0][j[:, None]], np.take(TABLE[1], j)
+
+    same(f, np.array([2, 0, 1]))
 
 
-def test_a_mask_of_traced_values_is_refused() -> None:
-    with pytest.raises(arc.TraceError, match=r"np.where\(mask"):
-        arc.compile(lambda x: TABLE[0][x > 0])(X)
+@pytest.mark.parametrize("function", [lambda x: ROW[x > 0], lambda x: ROW.compress(x > 0)])
+def test_a_mask_of_traced_values_is_refused(function) -> None:
+    with pytest.raises(arc.TraceError, match=r"np.where\(x > 0, ROW, 0.0\)"):
+        arc.compile(function)(X)
 
 
-def test_class_of_arrays_is_as_before_after_a_recording() -> None:
-    names = ("__getitem__", "__setitem__", "dot", "take", "copy", "astype", "fill", "put")
-    before = [np.ndarray.__dict__[name] for name in names]
-    arc.compile(lambda i: TABLE[i])(1)
-    assert [np.ndarray.__dict__[name] for name in names] == before
-    with pytest.raises(IndexError, match="out of bounds"):
-        TABLE[7]
+def traced_floats(x):
+    y = np.zeros(3)
+    y[:] = x
+    return y
+
+
+def dot_of_an_array_of_the_recording(x):
+    y = traced_floats(x)
+    return TABLE.dot(y)
+
+
+def dot_of_a_view_taken_before(x):
+    y = np.zeros((2, 3))
+    row = y[0]
+    y[0] = x
+    return TABLE.dot(row)
+
+
+def search_of_an_array_of_the_recording(x):
+    y = traced_floats(x)
+    return ROW.searchsorted(y)
+
+
+def take_at_integers_of_the_recording(x):
+    k = np.zeros(3, dtype=int)
+    k[:] = x
+    return ROW.take(k, mode="clip")
+
+
+def index_of_integers_of_the_recording(x):
+    k = np.zeros(3, dtype=int)
+    k[:] = x
+    return ROW[k]
+
+
+def mask_of_the_recording(x):
+    mask = np.zeros(3, dtype=bool)
+    mask[:] = x > 0
+    return ROW[mask]
+
+
+def mask_taken_before(x):
+    mask = np.zeros(3, dtype=bool)
+    view = mask[:]
+    mask[:] = x > 0
+    return ROW[view]
+
+
+@pytest.mark.parametrize(
+    "function, remedy",
+    [
+        (dot_of_an_array_of_the_recording, "np.dot(TABLE, y)"),
+        (dot_of_a_view_taken_before, "np.dot(TABLE, row)"),
+        (search_of_an_array_of_the_recording, "np.searchsorted(ROW, y)"),
+        (take_at_integers_of_the_recording, "np.take(ROW, k, mode='clip')"),
+        (index_of_integers_of_the_recording, "np.take(ROW, k)"),
+        (mask_of_the_recording, "np.where(mask, ROW, 0.0)"),
+        (mask_taken_before, "np.where(view, ROW, 0.0)"),
+    ],
+)
+def test_c_code_does_not_read_the_memory_of_arrays_that_hold_traced_values(
+    function, remedy
+) -> None:
+    with pytest.raises(arc.TraceError) as caught:
+        arc.compile(function)(X)
+    assert remedy in str(caught.value)
 
 
 # ---- writing ---------------------------------------------------------------------------------
@@ -332,7 +452,7 @@ def computed_constants(x):
     z[0, 1] = x[1]
     w = np.zeros_like(TABLE)
     w[0] = x
-    v = TABLE.copy()
+    v = np.copy(TABLE)
     v[1] = x
     u = np.linspace(0.0, 1.0, 3)
     u[0] = x[0]
@@ -618,11 +738,55 @@ def fill_outside(x):
     return x
 
 
+def put_outside(x):
+    OUTSIDE.put([0], x[0])
+    return x
+
+
+def write_flat_outside(x):
+    OUTSIDE.flat[0] = x[0]
+    return x
+
+
+def write_a_copy(x):
+    y = OUTSIDE.copy()
+    y[0] = x[0]
+    return y
+
+
+def write_a_conversion(x):
+    y = OUTSIDE.astype(float)
+    y[x > 0] = 1.0
+    return y
+
+
+def add_to_an_element(x):
+    OUTSIDE[0] += x[0]
+    return x
+
+
+def write_at_a_traced_index(x):
+    OUTSIDE[x.astype(int)[0]] = 1.0
+    return x
+
+
 OUTSIDE = np.zeros(3)
 
 
 @pytest.mark.parametrize(
-    "function", [write_outside, write_recorded_outside, write_computed_outside, fill_outside]
+    "function",
+    [
+        write_outside,
+        write_recorded_outside,
+        write_computed_outside,
+        fill_outside,
+        put_outside,
+        write_flat_outside,
+        write_a_copy,
+        write_a_conversion,
+        add_to_an_element,
+        write_at_a_traced_index,
+    ],
 )
 def test_plain_arrays_refuse_traced_values(function) -> None:
     with pytest.raises(arc.TraceError) as caught:

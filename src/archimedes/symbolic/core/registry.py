@@ -24,7 +24,7 @@ _Decorator = Callable[[_Implementation], _Implementation]
 
 #: NumPy function -> implementation with the same signature.
 FUNCTIONS: dict[Any, _Implementation] = {}
-#: Ufunc with core dimensions (``np.matmul``) -> implementation, ``out=`` apart.
+#: Ufunc that is a function of whole arrays (``np.matmul``) -> implementation, ``out=`` apart.
 GUFUNCS: dict[Any, _Implementation] = {}
 #: Method of a ufunc ("reduce") -> implementation, which takes the ufunc first.
 UFUNC_METHODS: dict[str, _Implementation] = {}

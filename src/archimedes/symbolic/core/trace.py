@@ -115,7 +115,7 @@ class Trace:
             for _, end in reversed(_surroundings):
                 end()
         if error is not None:
-            _explain(error, where)
+            _explain(error, where, self.refused)
         elif self.refused is not None:
             raise type(self.refused)(
                 f"{self.refused}\nThe function caught this error and went on, on a way that it "
@@ -325,16 +325,19 @@ def range_error(value: int) -> TraceError:
 _NOT_TAKEN = ("Symbolic", "object arrays are not supported", "'object' not supported", "dtype('O')")
 
 
-def _explain(error: BaseException, where: TracebackType | None) -> None:
+def _explain(error: BaseException, where: TracebackType | None, refused: TraceError | None) -> None:
     """Turn an error that other code raised about a traced value into the error of tracing."""
-    if isinstance(error, TraceError):
+    if isinstance(error, TraceError) or not isinstance(error, Exception):
         return
     cause = error.__cause__
+    if refused is not None and error.__context__ is None:
+        cause = refused  # C code has put an error of its own in its place
     if isinstance(cause, TraceError):
         raise cause from None  # NumPy wraps what float(x) raises in errors of its own
     if isinstance(error, GraphError):
         text = str(error).strip().rstrip(".")
         raise trace_error(text, "Shorten the recorded program there.", where) from error
+    _explain_memory(error, where)
     if any(words in str(error) for words in _NOT_TAKEN):
         raise trace_error(
             f"a traced value was given to code that cannot take it "
@@ -344,3 +347,21 @@ def _explain(error: BaseException, where: TracebackType | None) -> None:
             ),
             where,
         ) from error
+
+
+def _explain_memory(error: Exception, where: TracebackType | None) -> None:
+    """Explain that C code was given an array that holds traced values, which it cannot read."""
+    from archimedes.symbolic.core.plain_array_uses import (
+        explain_plain_array_use,
+        is_given_traced_arrays,
+    )
+
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    if where is None or not isinstance(error, (TypeError, ValueError, IndexError)):
+        return
+    frame, at = where.tb_frame, where.tb_lasti
+    if is_user_code(frame) and is_given_traced_arrays(frame, at):
+        use = explain_plain_array_use(frame, at)
+        if use is not None:
+            raise trace_error(*use, where) from error

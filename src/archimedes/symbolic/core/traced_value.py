@@ -7,6 +7,7 @@ is built on it; ``array.py`` puts the whole together.
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -163,9 +164,21 @@ class TracedValue:
             value = graph.value.get(graph.node_of(int(self.ids.ravel()[0])))
             if value is not None:
                 return value
-        elif self.size != 1 and what != "bool(x)":
+        self._explain_plain_array(sys._getframe(2))
+        if self.size != 1 and what != "bool(x)":
             raise TypeError("only length-1 arrays can be converted to Python scalars")
         raise trace_error(f"{what} needs the value of a traced {self.dtype}", remedy)
+
+    def _explain_plain_array(self, frame: FrameType) -> None:
+        """Raise the error about a plain array that was given this value, if that is what it is."""
+        # For errors only: it takes a while to import.
+        from archimedes.symbolic.core.plain_array_uses import explain_plain_array_use
+
+        frame = outside_numpy(frame)
+        if is_user_code(frame):
+            use = explain_plain_array_use(frame, frame.f_lasti, self.dtype)
+            if use is not None:
+                raise trace_error(*use)
 
     def __bool__(self) -> bool:
         if self.size > 1:
@@ -195,7 +208,8 @@ class TracedValue:
     _COUNT = explained(
         "count",
         "Sizes and loop counts are fixed when a function is recorded: declare the argument static "
-        "(static_argnames), index a traced array, or use arc.fori_loop / arc.while_loop.",
+        "(static_argnames), write np.take(values, k) to index a list, or use arc.fori_loop / "
+        "arc.while_loop.",
     )
 
     def __float__(self) -> float:
@@ -218,19 +232,23 @@ class TracedValue:
         # go on with an array of objects, which is lifted again; a statement of the user's cannot.
         value = self.constant()
         if value is None:
-            if is_user_code(sys._getframe(1)):
+            frame = sys._getframe(1)
+            self._explain_plain_array(frame)
+            if is_user_code(frame):
                 raise trace_error(
                     f"the values of a traced {self.dtype} array are needed (to index or fill a "
                     "plain NumPy array, or to enter compiled code)",
-                    "Make the array inside the function or from np.array(table), which can hold "
-                    "and take traced values; or call the code through arc.callback.",
+                    "Write np.take(table, k) for table[k] and np.dot(table, x) for table.dot(x); "
+                    "make an array to be filled inside the function, a = np.array(table); or call "
+                    "the code through arc.callback.",
                 )
-            if is_user_code(outside_numpy(sys._getframe(1))):
+            if is_user_code(outside_numpy(frame)):
                 raise trace_error(
-                    "a list that holds traced values was given to a NumPy function that was kept "
-                    "(in a variable, a default, a dict) before the recording began",
-                    "Make an array of the list, np.array([...]), or call the function by its name "
-                    "(np.sum).",
+                    "a NumPy function was given a traced value where it needs numbers, or a list "
+                    "that holds traced values",
+                    "Make an array of a list, np.array([...]), and give NumPy arrays that were "
+                    "made inside the function, np.array(table); or call the code through "
+                    "arc.callback.",
                 )
             raise AttributeError("__array__")
 

@@ -24,7 +24,7 @@ __all__ = ["call_ufunc", "finish", "fold_axis", "target"]
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Handle ``__array_ufunc__`` for traced arrays."""
     out = kwargs.pop("out", None)
-    if ufunc.signature is not None and ufunc in GUFUNCS:
+    if ufunc in GUFUNCS:
         result = GUFUNCS[ufunc](*inputs, **kwargs)
     elif ufunc not in UFUNCS and not any(adopt(ufunc) for adopt in ADOPTERS):
         own = getattr(np, ufunc.__name__, None) == ufunc  # or what stands for it

@@ -13,7 +13,7 @@ from archimedes.graph.program import Graph
 from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.casting import cast_ids
 from archimedes.symbolic.core.dispatch import lift, lift_many, wrap
-from archimedes.symbolic.core.registry import implements
+from archimedes.symbolic.core.registry import GUFUNCS, implements
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.traced_content import known
 from archimedes.symbolic.core.ufunc_methods import finish
@@ -107,6 +107,10 @@ def _clip(
     if high is not None:
         result = np.minimum(result, high)
     return finish(out, result if result is not a else result.copy())
+
+
+# The method ``x.clip`` of a plain array calls a ufunc.
+GUFUNCS[np._core.umath.clip] = _clip  # type: ignore[attr-defined]
 
 
 @implements(np.choose)

@@ -10,10 +10,13 @@ from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.trace import current_trace, trace_error
 from archimedes.symbolic.core.wide import constant_ids
 
-__all__ = ["Nodes"]
+__all__ = ["Nodes", "set_dtype"]
 
 ndarray = np.ndarray
 _view, _set = ndarray.view, ndarray.__setitem__
+#: NumPy deprecates assignment to ``dtype`` from 2.5 on, and offers subclasses this instead.
+_dtype: Any = ndarray.dtype
+set_dtype: Any = getattr(ndarray, "_set_dtype", _dtype.__set__)
 _interface: Any = ndarray.__array_interface__.__get__
 
 #: What fills the memory of an array once its values are nodes, by dtype code.
@@ -23,12 +26,13 @@ _POISON = (np.nan, np.nan, np.iinfo(np.int64).min, True)
 class Nodes:
     """The graph nodes of a root array, laid out as its memory is."""
 
-    __slots__ = ("array", "code", "itemsize", "memory", "poison", "start")
+    __slots__ = ("array", "code", "dtype", "itemsize", "memory", "poison", "start")
 
-    def __init__(self, root: ndarray, code: int) -> None:
+    def __init__(self, root: ndarray, views: list[ndarray], code: int) -> None:
         trace = current_trace()
         plain = _view(root, ndarray)
-        self.code, self.itemsize, self.start = code, plain.itemsize, _interface(plain)["data"][0]
+        self.code, self.dtype, self.itemsize = code, plain.dtype, plain.itemsize
+        self.start = _interface(plain)["data"][0]
         # A root owns its memory, which has no gaps: neither have its nodes.
         ids = np.empty_like(plain, dtype=np.int64)
         ids[...] = constant_ids(trace.graph, plain)
@@ -36,6 +40,9 @@ class Nodes:
         self.array: Any = SymbolicArray(ids, code, trace)
         self.array.ids.flags.writeable = plain.flags.writeable
         self.poison = self.fill(plain)
+        # C code that reads one of them past NumPy's protocols finds no numbers, and raises.
+        for array in (root, *(v for v in views if v.dtype == self.dtype)):
+            set_dtype(array, np.dtype(f"V{self.itemsize}"))
 
     def place(self, plain: np.ndarray) -> np.ndarray:
         """Return the nodes at the place in memory of an array or view."""
@@ -51,16 +58,16 @@ class Nodes:
 
     def of(self, x: ndarray, root: ndarray) -> Any:
         """Return the traced array that a root or a view of it stands for."""
-        plain = _view(root, ndarray)
+        plain = _view(_view(root, ndarray), self.dtype)
         if plain.tobytes() != self.poison:
             self._take_in(plain)
         if x is root and x.shape == self.array.shape:
             if plain.flags.writeable != self.array.ids.flags.writeable:
                 self.array.ids.flags.writeable = plain.flags.writeable
             return self.array
-        if x.dtype != root.dtype:
+        if x.dtype != self.dtype:
             raise trace_error(
-                f"a view reads the bytes of an array of traced {root.dtype} as {x.dtype}",
+                f"a view reads the bytes of an array of traced {self.dtype} as {x.dtype}",
                 "Use x.astype(...) to convert values.",
             )
         ids = self.place(_view(x, ndarray))

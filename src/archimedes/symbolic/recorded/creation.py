@@ -28,7 +28,7 @@ from archimedes.symbolic.core.trace import (
     trace_error,
 )
 from archimedes.symbolic.core.traced_content import holds_traced, known
-from archimedes.symbolic.recorded import bound_names, plain_arrays, python_classes
+from archimedes.symbolic.recorded import bound_names, python_classes
 from archimedes.symbolic.recorded.list_arguments import stands, with_arrays
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
@@ -236,7 +236,6 @@ def install() -> None:
                 names.update([(name, versions[name]) for name in own])
                 bound_names.register(originals, versions)
             bound_names.replace(is_internal_module)
-            plain_arrays.install()
             python_classes.install()
 
 
@@ -251,5 +250,4 @@ def uninstall() -> None:
                 own = [name for name in originals if names.get(name) is versions[name]]
                 names.update([(name, originals[name]) for name in own])
             bound_names.restore()
-            plain_arrays.uninstall()
             python_classes.uninstall()

@@ -86,6 +86,12 @@ class RecordedArray(RecordedMemory):
     def flat(self, values: Any) -> None:
         self.flat[...] = values
 
+    @property  # type: ignore[misc]  # of traced values it cannot be set
+    def imag(self) -> Any:
+        """Zeros: arrays made while recording are real."""
+        found = traced_form(self)
+        return ndarray.imag.__get__(self) if found is None else found.imag
+
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """Return another array over the same memory; ``type=np.ndarray`` makes no difference."""
         found = traced_form(self)

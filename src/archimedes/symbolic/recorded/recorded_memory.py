@@ -14,13 +14,14 @@ difference from the poison, and becomes constants. See docs/decisions/004-numpy-
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, ClassVar
 
 import numpy as np
 
 from archimedes.graph.dtypes import code_of
 from archimedes.symbolic.core.trace import is_active, is_tracing, trace_error, trace_number
-from archimedes.symbolic.recorded.array_nodes import Nodes
+from archimedes.symbolic.recorded.array_nodes import Nodes, set_dtype
 
 __all__ = [
     "RecordedMemory",
@@ -36,6 +37,7 @@ __all__ = [
 
 ndarray = np.ndarray
 _view, _copy = ndarray.view, ndarray.copy
+_get_dtype: Any = ndarray.dtype.__get__
 
 
 class RecordedMemory(ndarray):
@@ -44,12 +46,31 @@ class RecordedMemory(ndarray):
     ``form`` is the class with NumPy's interface, which ``recorded_array.py`` enters.
     """
 
-    __slots__ = ("_maker", "_nodes")
+    __slots__ = ("_maker", "_nodes", "_views")
     form: ClassVar[type[RecordedMemory]]
 
     def __array_finalize__(self, obj: Any) -> None:
         self._maker = trace_number()
         self._nodes: Nodes | None = None
+        #: Views of a root, as weak references.
+        self._views: list[Any] | None = None
+        if self.base is not None and isinstance(obj, RecordedMemory):
+            self._nodes = obj._nodes
+            root = root_of(self)
+            if root is not self:
+                if root._views is None:
+                    root._views = []
+                root._views.append(weakref.ref(self))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy dtype of the values, be they numbers or nodes."""
+        found, nodes = _get_dtype(self), self._nodes
+        return found if nodes is None or found.kind != "V" else nodes.dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        set_dtype(self, dtype)
 
 
 def root_of(x: RecordedMemory) -> RecordedMemory:
@@ -77,7 +98,8 @@ def holds_nodes(x: RecordedMemory) -> bool:
 def writable(x: RecordedMemory) -> Any:
     """Return the traced array that an array stands for from now on, to write traced values to."""
     root = root_of(x)
-    if root._nodes is None:
+    nodes = root._nodes
+    if nodes is None:
         check_maker(root)
         if root._maker != trace_number():
             raise trace_error(
@@ -90,8 +112,11 @@ def writable(x: RecordedMemory) -> Any:
                 f"a traced value is written into an array of dtype {root.dtype}",
                 "Use float64, float32, int64 or bool.",
             )
-        root._nodes = Nodes(root, code)
-    return root._nodes.of(x, root)
+        views = [view for ref in root._views or () if (view := ref()) is not None]
+        nodes = Nodes(root, views, code)
+        for array in (root, *views):
+            array._nodes = nodes
+    return nodes.of(x, root)
 
 
 def check_maker(root: RecordedMemory) -> None:
