@@ -24,6 +24,8 @@ X = np.array([0.5, -1.5, 2.0])
 KEY = arc.random.key(5)
 SAYS = ["arc.random", "constant"]
 frozen = functools.partial(entry, "frozen randomness", error=TraceError, says=SAYS)
+#: A generator with a fixed seed, made inside, gives the same numbers in every call.
+seeded = functools.partial(entry, "frozen randomness")
 keys = functools.partial(entry, "keys")
 
 
@@ -38,6 +40,7 @@ def a_seed_inside_the_function(run):
         np.random.seed(0)
         return x + np.random.rand()
 
+    np.random.seed(1)
     return run(model)(X)
 
 
@@ -47,9 +50,14 @@ def a_generator_of_the_module_around(run):
     return run(lambda x: x + rng.normal(size=3))(X)
 
 
-@frozen()
+@seeded()
 def a_generator_made_inside(run):
     return run(lambda x: np.random.default_rng(0).normal(size=(3, 3)) @ x)(X)
+
+
+@frozen()
+def a_generator_without_a_seed_made_inside(run):
+    return run(lambda x: np.random.default_rng().normal(size=(3, 3)) @ x)(X)
 
 
 @frozen()
@@ -129,7 +137,7 @@ def a_helper_that_draws(run):
     return run(lambda x: x + noise(3))(X)
 
 
-@frozen()
+@seeded()
 def a_generator_made_of_a_bit_generator(run):
     return run(lambda x: x + np.random.Generator(np.random.Philox(3)).normal())(X)
 
@@ -185,7 +193,7 @@ def a_function_imported_from_random(run):
     return run(lambda x: x + uniform(0.0, 1.0))(X)
 
 
-@frozen()
+@seeded()
 def a_maker_of_generators_imported(run):
     return run(lambda x: x + default_rng(2).normal(size=3))(X)
 

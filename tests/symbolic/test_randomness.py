@@ -26,11 +26,11 @@ from numpy.random import rand as any_number
 from scipy import stats
 
 import archimedes as arc
-from archimedes.symbolic.recorded import randomness
 
 RNG = np.random.default_rng(0)
 LEGACY = np.random.RandomState(0)
 PYTHON = random.Random(0)
+SYSTEM = random.SystemRandom()
 
 
 class Sensor:
@@ -46,47 +46,104 @@ def cached():
     return np.random.default_rng(2)
 
 
-FROZEN = {
-    "np.random.normal": lambda x: x + np.random.normal(),
-    "np.random.rand": lambda x: x * np.random.rand(2),
-    "np.random.seed": lambda x: np.random.seed(0) or x,
-    "np.random.shuffle": lambda x: np.random.shuffle([1, 2]) or x,
-    "Generator.normal": lambda x: x + RNG.normal(),
-    "Generator.integers": lambda x: x[RNG.integers(2)],
-    "Generator.choice": lambda x: x + RNG.choice(3),
-    "Generator.standard_normal": lambda x: x + Sensor().rng.standard_normal(),
-    "Generator.random": lambda x: x + np.random.default_rng().random(),
-    "Generator.uniform": lambda x: x + np.random.default_rng(0).uniform(),
-    "Generator.permutation": lambda x: x + cached().permutation(2),
-    "RandomState.randn": lambda x: x + LEGACY.randn(),
-    "RandomState.uniform": lambda x: x + np.random.RandomState(3).uniform(),
-    "RandomState.standard_normal": lambda x: x + stats.norm.rvs(),
-    "BitGenerator.random_raw": lambda x: x + RNG.bit_generator.random_raw(),
-    "random.random": lambda x: x + random.random(),
-    "random.gauss": lambda x: x + random.gauss(0.0, 1.0),
-    "random.choice": lambda x: x + random.choice([1.0, 2.0]),
-    "Random.random": lambda x: x + PYTHON.uniform(0.0, 1.0),
-    "Random.getrandbits": lambda x: x + PYTHON.randint(0, 1),
-    "secrets.randbelow": lambda x: x + secrets.randbelow(3),
-    "uuid.uuid4": lambda x: x + uuid.uuid4().int % 7,
-    "os.urandom": lambda x: x + os.urandom(1)[0],
-    "np.random.normal by name": lambda x: x + normal(),
-    "np.random.rand by another name": lambda x: x + any_number(),
-    "Generator.normal of default_rng by name": lambda x: x + default_rng(0).normal(),
-    "random.random by another name": lambda x: x + draw(),
-    "random.gauss by name": lambda x: x + gauss(0.0, 1.0),
-    "uuid.uuid4 by name": lambda x: x + uuid4().int % 7,
-}
+@functools.lru_cache(maxsize=4)
+def lately(seed):
+    return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("name", FROZEN)
-def test_refused(name):
+#: Functions that draw, each with what the error begins with.
+FROZEN = [
+    ("np.random (RandomState)", lambda x: x + np.random.normal()),
+    ("np.random (RandomState)", lambda x: x * np.random.rand(2)),
+    ("np.random (RandomState)", lambda x: np.random.seed(0) or x),
+    ("np.random (RandomState)", lambda x: np.random.shuffle([1, 2]) or x),
+    ("RNG (Generator)", lambda x: x + RNG.normal()),
+    ("RNG (Generator)", lambda x: x[RNG.integers(2)]),
+    ("RNG (Generator)", lambda x: x + RNG.choice(3)),
+    ("np.random.default_rng", lambda x: x + np.random.default_rng().random()),
+    ("np.random.default_rng", lambda x: x + np.random.default_rng(None).random()),
+    ("np.random.RandomState", lambda x: x + np.random.RandomState().uniform()),
+    ("np.random.PCG64", lambda x: x + np.random.PCG64().random_raw() % 7),
+    ("np.random.SeedSequence", lambda x: x + np.random.SeedSequence().entropy % 7),
+    ("cached() (Generator)", lambda x: x + cached().permutation(2)),
+    ("lately() is a Generator", lambda x: x + lately(3).normal()),
+    ("LEGACY (RandomState)", lambda x: x + LEGACY.randn()),
+    ("np.random (RandomState)", lambda x: x + stats.norm.rvs()),
+    ("RNG (Generator)", lambda x: x + RNG.bit_generator.random_raw()),
+    ("random (Random)", lambda x: x + random.random()),
+    ("random (Random)", lambda x: x + random.gauss(0.0, 1.0)),
+    ("random (Random)", lambda x: x + random.choice([1.0, 2.0])),
+    ("random (Random)", lambda x: random.seed(4) or x),
+    ("PYTHON (Random)", lambda x: x + PYTHON.uniform(0.0, 1.0)),
+    ("PYTHON (Random)", lambda x: x + PYTHON.randint(0, 1)),
+    ("random.Random", lambda x: x + random.Random().random()),
+    ("random.SystemRandom().random", lambda x: x + random.SystemRandom().random()),
+    ("SYSTEM.random", lambda x: x + SYSTEM.random()),
+    ("secrets.randbelow", lambda x: x + secrets.randbelow(3)),
+    ("uuid.uuid1", lambda x: x + uuid.uuid1().int % 7),
+    ("uuid.uuid4", lambda x: x + uuid.uuid4().int % 7),
+    ("os.urandom", lambda x: x + os.urandom(1)[0]),
+    ("normal (RandomState)", lambda x: x + normal()),
+    ("any_number (RandomState)", lambda x: x + any_number()),
+    ("default_rng", lambda x: x + default_rng().normal()),
+    ("draw (Random)", lambda x: x + draw()),
+    ("gauss (Random)", lambda x: x + gauss(0.0, 1.0)),
+    ("uuid4", lambda x: x + uuid4().int % 7),
+    ("PYTHON (Random)", lambda x: x + sorted([1.0, 2.0], key=lambda _: PYTHON.random())[0]),
+]
+
+
+@pytest.mark.parametrize(
+    "start, model", FROZEN, ids=[f"{k}: {s}" for k, (s, _) in enumerate(FROZEN)]
+)
+def test_refused(start, model):
+    cached()
+    states = [g.__getstate__() for g in (RNG, LEGACY)], PYTHON.getstate(), random.getstate()
+    shared = np.random.get_state(legacy=False)["state"]["key"].tolist()
     with pytest.raises(arc.TraceError) as caught:
-        arc.compile(FROZEN[name])(np.ones(2))
+        arc.compile(model)(np.ones(2))
     message = str(caught.value)
-    assert message.startswith(name.split()[0])
+    assert message.startswith(start)
     assert "test_randomness.py" in message
     assert "arc.random" in message
+    after = [g.__getstate__() for g in (RNG, LEGACY)], PYTHON.getstate(), random.getstate()
+    assert repr(after) == repr(states)
+    assert np.random.get_state(legacy=False)["state"]["key"].tolist() == shared
+
+
+def test_the_line_that_draws_is_named():
+    def noise(scale):
+        quiet = 2.0 * scale
+        return quiet * RNG.normal()  # here
+
+    def model(x):
+        if RNG is None:
+            return x
+        y = np.sin(x)
+        return y + noise(x)
+
+    with pytest.raises(
+        arc.TraceError, match=r"in noise\n    return quiet \* RNG.normal\(\)  # here"
+    ):
+        arc.compile(model)(1.0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: x + np.random.default_rng(0).uniform(),
+        lambda x: x + default_rng(7).normal(),
+        lambda x: x + np.random.RandomState(3).uniform(),
+        lambda x: x + np.random.Generator(np.random.Philox(3)).normal(),
+        lambda x: x + random.Random(5).gauss(0.0, 1.0),
+        lambda x: x + Sensor().rng.standard_normal(),
+        lambda x: Sensor()(x),
+    ],
+)
+def test_a_generator_with_a_fixed_seed_made_inside_gives_constants(model):
+    """The same numbers at each call, recorded or not."""
+    f = arc.compile(model)
+    assert f(1.0) == model(1.0) == f(1.0)
 
 
 drawn_before = RNG.normal
@@ -115,7 +172,6 @@ class Held:
     ids=["Generator", "Random", "partial", "attribute", "vectorize"],
 )
 def test_methods_taken_from_generators_before(model):
-    """They are called past the type: the state tells."""
     states = [RNG.bit_generator.state, PYTHON.getstate()]
     for f in (arc.compile(model), arc.vmap(model), arc.grad(model)):
         with pytest.raises(arc.TraceError) as caught:
@@ -185,17 +241,23 @@ def test_callbacks_draw_at_each_call():
     assert f(1.0) != f(1.0)
 
 
-def test_everything_is_restored():
+def test_nothing_is_replaced_while_recording():
     names = [(np.random, "normal"), (random, "gauss"), (os, "urandom"), (time, "time")]
-    before = [getattr(owner, name) for owner, name in names]
     types = [np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random]
-    members = [dict(vars(owner)) for owner in types]
-    with pytest.raises(arc.TraceError):
-        arc.compile(FROZEN["np.random.normal"])(1.0)
-    assert [getattr(owner, name) for owner, name in names] == before
-    assert [dict(vars(owner)) for owner in types] == members
-    assert [type(owner) for owner, _ in names] == [type(sys)] * 4
-    assert np.isfinite(np.random.normal() + RNG.normal() + random.random())
+
+    def members():
+        found = [getattr(owner, name) for owner, name in names]
+        return found, [dict(vars(owner)) for owner in types], [type(owner) for owner, _ in names]
+
+    seen = []
+
+    def model(x):
+        seen.append(members())
+        return x
+
+    before = members()
+    arc.compile(model, freeze=True)(1.0)
+    assert seen == [before] and members() == before
 
 
 def test_other_threads_draw_meanwhile():
@@ -219,27 +281,79 @@ def test_other_threads_draw_meanwhile():
     assert len(numbers) == 4
 
 
-def test_functions_exchanged_by_others(monkeypatch):
-    """A test that fakes the clock or a generator, before or while something is recorded."""
-    monkeypatch.setattr(np.random, "normal", lambda: 0.5)
-    with pytest.raises(arc.TraceError, match=r"np\.random\.normal"):
-        arc.compile(lambda x: x + np.random.normal())(1.0)
-    assert np.random.normal() == 0.5
+def test_other_threads_draw_from_generators_that_the_function_mentions():
+    """What they draw is theirs: the function is not refused, and no number is drawn twice."""
+    recording, drawn = threading.Event(), threading.Event()
+    numbers: list[float] = []
 
-    randomness.install()  # as a recording in another thread does
-    monkeypatch.setattr(random, "gauss", lambda a, b: 2.0)
-    assert random.gauss(0.0, 1.0) == 2.0
-    randomness.uninstall()
-    assert random.gauss(0.0, 1.0) == 2.0
-    monkeypatch.undo()
-    assert random.gauss(0.0, 1.0) != 2.0
+    def other():
+        recording.wait(10)
+        numbers.extend([np.random.rand(), random.random(), RNG.random()])
+        drawn.set()
+
+    def model(x):
+        recording.set()
+        assert drawn.wait(10)
+        if x is None:
+            return np.random.rand() + random.random() + RNG.random()
+        return x + 1.0
+
+    np.random.seed(3)
+    random.seed(3)
+    RNG.bit_generator.state = np.random.PCG64(3).state
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert arc.compile(model, freeze=True)(1.0) == 2.0
+    thread.join()
+    numbers.extend([np.random.rand(), random.random(), RNG.random()])
+    legacy, python = np.random.RandomState(3), random.Random(3)
+    new = np.random.Generator(np.random.PCG64(3))
+    assert numbers == [f() for _ in range(2) for f in (legacy.rand, python.random, new.random)]
+
+
+def test_debuggers_go_on():
+    """A trace function, and a profiling one, that are there already."""
+    lines, calls = [], []
+
+    def trace(frame, event, argument):
+        lines.append(event)
+        return trace
+
+    def profile(frame, event, argument):
+        calls.append(event)
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.settrace(trace)
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(arc.TraceError, match="RNG"):
+            arc.compile(lambda x: x + RNG.normal())(1.0)
+        with pytest.raises(arc.TraceError, match="urandom"):
+            arc.compile(lambda x: x + os.urandom(1)[0])(1.0)
+        assert sys.gettrace() is trace and sys.getprofile() is profile
+    finally:
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
+    assert "line" in lines and "c_call" in calls
+
+
+def test_only_functions_that_reach_random_numbers_are_watched():
+    watched = []
+
+    def model(x, key):
+        watched.append(sys.getprofile())
+        return x + arc.random.normal(key)
+
+    before = sys.getprofile()
+    arc.compile(model, freeze=True)(1.0, arc.random.key(1))
+    assert watched == [before]
 
 
 @pytest.mark.parametrize(
     "body",
     [
         "return x + np.random.normal()",
-        "from numpy.random import default_rng; return x + default_rng(0).normal()",
+        "from numpy.random import default_rng; return x + default_rng().normal()",
         "import random; return x + random.random()",
     ],
 )

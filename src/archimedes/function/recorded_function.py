@@ -18,8 +18,14 @@ from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
 from archimedes.function.execution.tiers import NUMERICS, Tiers, in_mode
 from archimedes.function.identity.data_places import LivePlace
-from archimedes.function.identity.hidden_state import check_memo, no_hidden_state
+from archimedes.function.identity.draws import shared_generators
+from archimedes.function.identity.hidden_state import (
+    check_memo,
+    no_hidden_state,
+    refuse_kept_generators,
+)
 from archimedes.function.identity.hosts import collecting, note_hosts
+from archimedes.function.identity.places import Place
 from archimedes.function.identity.reads import Walk
 from archimedes.function.identity.states import (
     Identity,
@@ -38,7 +44,7 @@ from archimedes.graph.program import origins
 from archimedes.symbolic import is_traced, is_tracing
 from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.wide import loop_rules, wide_from
-from archimedes.symbolic.recorded.clocks import refuse_clocks
+from archimedes.symbolic.recorded.watching import refuse_outside_sources
 from archimedes.tree.content import content_key
 
 __all__ = ["RecordedFunction"]
@@ -216,10 +222,16 @@ class RecordedFunction(ShortcutHolder):
             )
         _under_way.marks.add(mark)
         try:
-            watched = self._watched(state)
-            clocks = refuse_clocks() if state.clocks else nullcontext()
-            with clocks, no_hidden_state(self.name, *watched) as added:
-                recording = self._record(values, dynamic, key[0], key[1])
+            record = functools.partial(self._record, values, dynamic, key[0], key[1])
+            places, again = self._watched(state)
+            watch = refuse_outside_sources if state.clocks or state.draws else nullcontext
+            with (
+                no_hidden_state(self.name, places, again, self.lenient, record) as added,
+                watch(),
+            ):
+                recording = record()
+            if state.draws:
+                refuse_kept_generators(places, again())
             if added and not self.lenient and (is_tracing() or self.identity.frozen):
                 recording = self._record_again(recording, added, values, dynamic, key, state)
             return recording
@@ -274,20 +286,23 @@ class RecordedFunction(ShortcutHolder):
         check_memo(self.name, added, not more and second.graph.digest() == first.graph.digest())
         return second
 
-    def _watched(self, state: State) -> tuple[Any, Callable[[], Walk], bool]:
+    def _watched(self, state: State) -> tuple[list[Place], Callable[[], Walk]]:
         """Return the places that recording must not change, and how to walk there again."""
         again = functools.partial(self.identity.reads, state.statics)
+        places: list[Place]
         if not self.identity.frozen:
             # Iterators and generators may have moved since they were found.
             positions = [place.fresh() for place in state.positions]
             arrays = [place.content() for place in state.places if isinstance(place, LivePlace)]
-            return [*state.places, *positions, *arrays], again, self.lenient
-        try:
-            seen = again()
-        except TraceError:  # too much to look at, which is why it is frozen
-            return [], again, self.lenient
-        state.clocks = seen.clocks
-        return [*seen.places, *seen.positions], again, self.lenient
+            places = [*state.places, *positions, *arrays]
+        else:
+            try:
+                seen = again()
+            except TraceError:  # too much to look at, which is why it is frozen
+                return [], again
+            state.clocks, state.draws = seen.clocks, seen.draws
+            places = [*seen.places, *seen.positions]
+        return [*places, *(shared_generators() if state.draws else ())], again
 
     def _keep(
         self, key: Any, recording: Recording, names: list[str], state: State

@@ -25,7 +25,7 @@ from archimedes.symbolic.numpy_functions import (  # noqa: F401
     structural,
     summation,
 )
-from archimedes.symbolic.recorded import creation, randomness
+from archimedes.symbolic.recorded import creation
 
 __all__ = ["begin", "end"]
 
@@ -57,16 +57,10 @@ FUNCTION_ADOPTERS += [_linear_algebra, _transforms]
 
 
 def begin() -> None:
-    """Let NumPy take traced values, and refuse random numbers, from now on (counted)."""
-    randomness.install()
-    try:
-        creation.install()
-    except BaseException:
-        randomness.uninstall()
-        raise
+    """Let NumPy take traced values from now on (counted)."""
+    creation.install()
 
 
 def end() -> None:
     """Undo one ``begin``."""
     creation.uninstall()
-    randomness.uninstall()

@@ -13,7 +13,11 @@ from archimedes.function.identity.places import MISSING, CellPlace, FunctionPlac
 from archimedes.function.identity.spaces import IMPORTING, NameSpace
 from archimedes.function.identity.traversal import Same, Traversal
 from archimedes.symbolic.recorded.clocks import names_clock
-from archimedes.symbolic.recorded.randomness import is_generator
+from archimedes.symbolic.recorded.randomness import (
+    cached_generators,
+    is_generator,
+    names_random_source,
+)
 
 __all__ = [
     "open_builtin",
@@ -55,6 +59,7 @@ def open_function(walk: Traversal, f: FunctionType, path: str) -> None:
     names = names_of(f.__code__, walk.hosts)
     walk.mention(names.attributes)
     walk.clocks |= names_clock(names.attributes, names.modules)
+    walk.draws |= names_random_source(names.dotted, names.modules, f.__globals__)
     if not _DYNAMIC.isdisjoint(names.globals) or not _DYNAMIC.isdisjoint(names.attributes):
         walk.mention_all()
     space = _global_space(walk, f.__globals__)
@@ -122,8 +127,9 @@ def open_partial(walk: Traversal, value: Any, path: str) -> None:
 
 
 def open_wrapper(walk: Traversal, value: Any, path: str) -> None:
-    """``lru_cache``: what it computes, not what it has computed."""
-    walk.add(value, "cache", walk.token(value.__wrapped__, path))
+    """``lru_cache``: what it computes, not what it has computed; generators move, though."""
+    generators = [walk.token(g, f"{path}()") for g in cached_generators(value)]
+    walk.add(value, "cache", walk.token(value.__wrapped__, path), *generators)
 
 
 def open_descriptor(walk: Traversal, value: Any, path: str) -> None:

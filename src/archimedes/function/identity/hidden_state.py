@@ -18,12 +18,13 @@ from typing import Any
 
 from archimedes.errors import TraceError, explained
 from archimedes.function.identity.data_places import GeneratorPlace
+from archimedes.function.identity.draws import refuse_draws
 from archimedes.function.identity.places import MISSING, Change, Place
 from archimedes.function.identity.reads import Walk
 from archimedes.symbolic.core.trace import is_active
-from archimedes.symbolic.recorded.randomness import REMEDY, refusal
+from archimedes.symbolic.recorded.randomness import REMEDY
 
-__all__ = ["check_memo", "leftover", "no_hidden_state"]
+__all__ = ["check_memo", "leftover", "no_hidden_state", "refuse_kept_generators"]
 
 _REMEDY = (
     "Python code runs once, when the function is recorded, so the change would not happen again "
@@ -33,9 +34,8 @@ _REMEDY = (
 )
 
 
-#: Instructions that use a name.
+#: Instructions that write to a name.
 _WRITING = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
-_READING = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")
 
 
 def leftover(walk: Walk) -> str | None:
@@ -52,11 +52,13 @@ def no_hidden_state(
     places: Sequence[Place],
     again: Callable[[], Walk],
     frozen: bool = False,
+    replay: Callable[[], Any] | None = None,
 ) -> Iterator[list[Change]]:
     """Refuse changes of ``places`` made inside; ``again`` walks through what is read.
 
-    ``frozen``: only places that hold traced values are refused. The list that is returned has
-    the changes that were let through, afterwards.
+    ``frozen``: only places that hold traced values are refused. ``replay`` does once more what is
+    done inside, which tells where random numbers are drawn. The list that is returned has the
+    changes that were let through, afterwards.
     """
     allowed: list[Change] = []
     try:
@@ -67,23 +69,23 @@ def no_hidden_state(
                 place.restore()
         raise
     changed = _changed(places)
+    if replay is not None:
+        changed = refuse_draws(changed, replay)
     if changed:
-        _refuse_drawn(name, changed, again)
         allowed += _judge(name, changed, again, frozen)
 
 
-def _refuse_drawn(name: str, changed: list[Place], again: Callable[[], Walk]) -> None:
-    """Refuse random numbers drawn through a method that was taken from its generator before."""
-    drawn = [place for place in changed if isinstance(place, GeneratorPlace)]
-    if not drawn:
-        return
-    for place in changed:
-        place.restore()
-    functions = [o for o in again().objects if isinstance(o, FunctionType)]
-    where = _line(functions, drawn[0].path, reads=True)
-    raise TraceError(
-        f"{refusal(drawn[0].path)} ({type(drawn[0].value).__name__}), at\n  {where}\n{REMEDY}"
-    )
+def refuse_kept_generators(before: Sequence[Place], after: Walk) -> None:
+    """Refuse generators that a function has made and kept: it would draw from them next time."""
+    known = {id(place.value) for place in before if isinstance(place, GeneratorPlace)}
+    for place in after.positions:
+        if isinstance(place, GeneratorPlace) and id(place.value) not in known:
+            functions = [o for o in after.objects if isinstance(o, FunctionType)]
+            raise TraceError(
+                f"{place.path} is a {type(place.value).__name__} that the function made while it "
+                "was being recorded, and keeps: the numbers drawn from it would become constants, "
+                f"the same in every call, at\n  {_line(functions, place.path)}\n{REMEDY}"
+            )
 
 
 def _changed(places: Sequence[Place]) -> list[Place]:
@@ -138,15 +140,14 @@ def _is_memo(change: Change) -> bool:
     return change.new is not MISSING and _walked(change.old).key == _walked(change.new).key
 
 
-def _line(functions: Sequence[FunctionType], what: str, reads: bool = False) -> str:
-    """Return where a function is that writes to (or reads) what was changed."""
-    steps = _READING if reads else _WRITING
+def _line(functions: Sequence[FunctionType], what: str) -> str:
+    """Return where a function is that writes to what was changed."""
     name = what.split("[")[0].split(".")[-1].split(" of ")[0].split(" ")[-1]
     for function in sorted(functions, key=lambda f: f.__name__ == "__init__"):
         for code in _codes(function.__code__):
             for step in dis.get_instructions(code):
                 if (
-                    step.opname.startswith(steps)
+                    step.opname.startswith(_WRITING)
                     and step.argval == name
                     and step.positions is not None
                 ):

@@ -27,7 +27,6 @@ from archimedes.function.identity.object_parts import (
 from archimedes.function.identity.places import BasesPlace, ObjectPlace
 from archimedes.function.identity.spaces import IMPORTING, NameSpace, SlotSpace
 from archimedes.function.identity.traversal import Same, Traversal
-from archimedes.symbolic.recorded.clocks import is_clock
 from archimedes.symbolic.recorded.randomness import is_generator
 
 __all__ = ["open_class", "open_fixed", "open_instance", "open_module", "open_reference"]
@@ -51,7 +50,6 @@ _APART = {"asyncio", "concurrent", "logging", "multiprocessing", "queue", "threa
 def open_class(walk: Traversal, cls: type, path: str) -> None:
     """A class by identity, with those members that code mentions, and special methods."""
     if is_installed(module_of(cls)):
-        walk.clocks |= is_clock(cls)
         walk.foreign(module_of(cls))
         walk.add(cls, Same(cls))
         return
@@ -68,7 +66,6 @@ def open_class(walk: Traversal, cls: type, path: str) -> None:
 def open_module(walk: Traversal, value: ModuleType, path: str) -> None:
     """A module: the names of it that code mentions."""
     if is_installed(value.__name__):
-        walk.clocks |= is_clock(value)
         walk.foreign(value.__name__)
         walk.add(value, Same(value))
         return

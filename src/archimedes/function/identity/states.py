@@ -70,7 +70,7 @@ class State:
     """What a function reads, as it was found: ``key`` by content, ``places`` to look again."""
 
     __slots__ = (
-        *("check", "clocks", "has_large", "holders", "key", "live", "objects", "places"),
+        *("check", "clocks", "draws", "has_large", "holders", "key", "live", "objects", "places"),
         *("positions", "reason", "statics", "tables"),
     )
 
@@ -82,8 +82,8 @@ class State:
         self.positions: list[MovingPlace] = []
         self.objects: list[Any] = []
         self.statics: tuple[Any, ...] = ()
-        #: Whether the function can reach a clock.
-        self.clocks = False
+        #: Whether the function can reach a clock, or something that draws random numbers.
+        self.clocks = self.draws = False
         #: Whether it reads large arrays; those that are read where they lie, what is on the way to
         #: them, and their tables in programs.
         self.has_large = False
@@ -96,7 +96,8 @@ class State:
     def renew(self, walk: Walk, statics: tuple[Any, ...]) -> None:
         """Take over where the same content was found now."""
         self.places, self.objects, self.statics = walk.places, walk.objects, statics
-        self.positions, self.clocks = walk.positions, walk.clocks
+        self.positions = walk.positions
+        self.clocks, self.draws = walk.clocks, walk.draws
         self.has_large, self.holders = walk.has_large, walk.holders
         self.live = [array for array, _ in walk.live]
         if self.check is not None:

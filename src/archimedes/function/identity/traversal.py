@@ -25,6 +25,7 @@ from archimedes.function.identity.places import Place
 from archimedes.function.identity.spaces import NameSpace, Space
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.clocks import is_clock
+from archimedes.symbolic.recorded.randomness import is_random_source
 from archimedes.tree.content import content_key
 
 __all__ = ["Same", "Traversal", "is_atom"]
@@ -83,8 +84,8 @@ class Traversal:
     """
 
     __slots__ = (
-        *("_again", "_known", "_queue", "clocks", "every", "found", "globals", "hosts", "names"),
-        *("has_large", "holders", "live", "numbers", "references"),
+        *("_again", "_known", "_queue", "clocks", "draws", "every", "found", "globals", "hosts"),
+        *("has_large", "holders", "live", "names", "numbers", "references"),
         *("objects", "positions", "spaces", "tokens", "traced", "waiting"),
     )
 
@@ -115,8 +116,8 @@ class Traversal:
         self.names: list[str] = []
         self._known: set[str] = set()
         self.every = every
-        #: Whether the code can reach a clock.
-        self.clocks = False
+        #: Whether the code can reach a clock, or something that draws random numbers.
+        self.clocks = self.draws = False
         self.spaces: list[Space] = []
         #: Spaces to look at next; or ``_again`` all of them, as names became known.
         self.waiting: list[Space] = []
@@ -145,6 +146,7 @@ class Traversal:
         while self._queue or self.waiting or self._again:
             while self._queue:
                 value, path = self._queue.popleft()
+                self.note_source(value)
                 self.opener(value)(self, value, path)
             spaces = self.spaces if self._again else self.waiting
             self.waiting, self._again = [], False
@@ -167,7 +169,7 @@ class Traversal:
         cls = type(value)
         if cls in _ATOMS and not _is_bound(value):
             if cls is BuiltinFunctionType:
-                self.clocks |= is_clock(value)
+                self.note_source(value)
             return (cls, value) if cls is not float and cls is not complex else content_key(value)
         if cls is tuple:
             return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
@@ -185,6 +187,11 @@ class Traversal:
                     "take what it reads as it is when it is recorded."
                 )
         return ("#", number)
+
+    def note_source(self, value: Any) -> None:
+        """Take note of a clock, or of something that draws random numbers."""
+        self.clocks = self.clocks or is_clock(value)
+        self.draws = self.draws or is_random_source(value)
 
     def add(self, value: Any, *content: Hashable) -> None:
         """Add to the key what an object is."""

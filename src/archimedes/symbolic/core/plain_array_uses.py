@@ -18,7 +18,7 @@ import numpy as np
 
 from archimedes.errors import explained
 
-__all__ = ["explain_plain_array_use", "is_given_traced_arrays"]
+__all__ = ["explain_plain_array_use", "expression_at", "is_given_traced_arrays"]
 
 #: Methods of arrays that write to them.
 _WRITERS = frozenset({"fill", "put", "partition", "sort", "setfield", "setflags", "resize"})
@@ -36,7 +36,7 @@ WRITING = explained(
 )
 
 
-def _expression(frame: FrameType, at: int) -> ast.expr | None:
+def expression_at(frame: FrameType, at: int) -> ast.expr | None:
     """Return the expression that a frame is computing, if its source can be read."""
     code = frame.f_code
     first, last, start, end = next(islice(code.co_positions(), at // 2, None))
@@ -74,7 +74,7 @@ def _statement(frame: FrameType) -> ast.AST | None:
 
 def is_given_traced_arrays(frame: FrameType, at: int) -> bool:
     """Return whether names in the expression that a frame is computing hold traced values."""
-    expression: ast.AST | None = _expression(frame, at)
+    expression: ast.AST | None = expression_at(frame, at)
     if dis.opname[frame.f_code.co_code[at]] in _STORES:
         expression = _statement(frame)  # the expression is the target alone
     parts = () if expression is None else ast.walk(expression)
@@ -90,7 +90,7 @@ def explain_plain_array_use(
     ``at`` is the place in the frame's code (``f_lasti``), ``dtype`` that of the traced value, if
     it is known. None means that the frame is doing something else.
     """
-    expression = _expression(frame, at)
+    expression = expression_at(frame, at)
     if expression is None:
         return None
     text = ast.unparse(expression)

@@ -24,6 +24,7 @@ __all__ = [
     "Trace",
     "attempt",
     "current_trace",
+    "frame_line",
     "is_active",
     "is_internal",
     "is_internal_module",
@@ -292,11 +293,17 @@ def user_line(where: TracebackType | None = None) -> str:
     """Describe the innermost line that belongs to the user, of a traceback or the running code."""
     for frame, number in _frames(where):
         if is_user_code(frame):
-            name = frame.f_code.co_filename
-            text = linecache.getline(name, number).strip()
-            place = f"{name}:{number}, in {frame.f_code.co_name}"
-            return f"{place}\n    {text}" if text else place
+            return frame_line(frame, number)
     return "an unknown line"
+
+
+def frame_line(frame: FrameType, number: int | None = None) -> str:
+    """Describe a line of a frame's code: the one it is at, unless another is given."""
+    number = frame.f_lineno if number is None else number
+    name = frame.f_code.co_filename
+    text = linecache.getline(name, number).strip()
+    place = f"{name}:{number}, in {frame.f_code.co_name}"
+    return f"{place}\n    {text}" if text else place
 
 
 def trace_error(what: str, remedy: str, where: TracebackType | None = None) -> TraceError:

@@ -1,10 +1,7 @@
 """The time read while recording would become a constant: reading a clock is refused.
 
-Clocks are C functions, which Python reports to a thread's own profiling function
-(``sys.setprofile``) just before it calls them; nothing is replaced, and other threads notice
-nothing. Being told of every call more than doubles the time of a recording, so that only those
-are watched whose functions can reach a clock: ``is_clock`` says what that is, to the walk over
-what a function reads. See docs/decisions/017-random-numbers.md.
+Clocks are C functions, which ``watching.py`` notices. ``is_clock`` tells the walk over what a
+function reads whether it can reach one. See docs/decisions/017-random-numbers.md.
 """
 
 from __future__ import annotations
@@ -12,20 +9,26 @@ from __future__ import annotations
 import dis
 import sys
 import time
-from collections.abc import Callable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Set
 from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from archimedes.errors import explained
-from archimedes.symbolic.core.trace import INSTALLED, is_tracing, is_user_code, trace_error
-from archimedes.symbolic.recorded.randomness import refusal
+from archimedes.symbolic.core.trace import INSTALLED, is_tracing, is_user_code
 
-__all__ = ["is_clock", "names_clock", "refuse_clocks"]
+__all__ = [
+    "CLOCK_REMEDY",
+    "asks_numpy",
+    "clock_label",
+    "is_clock",
+    "is_direct",
+    "names_clock",
+    "reads_clock",
+]
 
-_REMEDY = explained(
+CLOCK_REMEDY = explained(
     "clock",
     "Pass the time as an argument, or read the clock in a function called by arc.callback.",
 )
@@ -85,7 +88,8 @@ def _argument_count(frame: FrameType) -> int:
     return code[at + 1]
 
 
-def _reads_clock(frame: FrameType, function: Any) -> bool:
+def reads_clock(frame: FrameType, function: Any) -> bool:
+    """Return whether a C function that a frame calls reads the clock."""
     if function in _ALWAYS:
         return True
     without = _UNLESS_GIVEN.get(function)
@@ -94,7 +98,7 @@ def _reads_clock(frame: FrameType, function: Any) -> bool:
     return _is_of_dates(function)
 
 
-def _asks_numpy(frame: FrameType) -> bool:
+def asks_numpy(frame: FrameType) -> bool:
     """Return whether a function that begins has ``np.datetime64("now")`` in it."""
     code = frame.f_code
     return "datetime64" in code.co_names and not _WORDS.isdisjoint(
@@ -102,7 +106,7 @@ def _asks_numpy(frame: FrameType) -> bool:
     )
 
 
-def _is_direct(frame: FrameType) -> bool:
+def is_direct(frame: FrameType) -> bool:
     """Return whether a frame is a user's: libraries read clocks for purposes of their own."""
     if not is_tracing() or not is_user_code(frame) or frame.f_code.co_name == "<module>":
         return False
@@ -111,39 +115,8 @@ def _is_direct(frame: FrameType) -> bool:
     return not any(folder in frame.f_code.co_filename for folder in INSTALLED)
 
 
-def _label(function: Any) -> str:
+def clock_label(function: Any) -> str:
+    """Return the name of a clock, as it is called."""
     owner = function.__self__
     inside = owner.__name__ if isinstance(owner, (type, ModuleType)) else "time"
     return f"{inside}.{function.__name__}"
-
-
-def _watching(before: Callable[..., Any] | None) -> Callable[..., Any]:
-    def watch(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "c_call":
-            if _reads_clock(frame, argument) and _is_direct(frame):
-                raise trace_error(refusal(_label(argument)), _REMEDY)
-        elif event == "call" and _asks_numpy(frame) and _is_direct(frame):
-            raise trace_error(refusal("np.datetime64 of now or today"), _REMEDY)
-        if before is not None:
-            before(frame, event, argument)
-
-    watch.before = before  # type: ignore[attr-defined]
-    return watch
-
-
-@contextmanager
-def refuse_clocks() -> Iterator[None]:
-    """Refuse to have clocks read by recorded functions in this thread.
-
-    A profiling function written in Python goes on being told. Under one written in C, such as
-    cProfile's, clocks are not noticed: it could not be put back.
-    """
-    before: Any = sys.getprofile()
-    if hasattr(before, "before") or (before is not None and not callable(before)):
-        yield
-        return
-    sys.setprofile(_watching(before))
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
