@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict, deque
 from typing import Any
 
@@ -14,6 +13,7 @@ from archimedes.function.identity.data_places import (
     DictPlace,
     ListPlace,
     LivePlace,
+    ProxyPlace,
 )
 from archimedes.function.identity.live_arrays import may_be_live
 from archimedes.function.identity.object_parts import ordered_items
@@ -59,8 +59,11 @@ def open_dict(walk: Traversal, value: dict[Any, Any], path: str) -> None:
 
 
 def open_proxy(walk: Traversal, value: Any, path: str) -> None:
-    """A view of a dict that cannot be written to: that dict."""
-    walk.add(value, "proxy", walk.token(gc.get_referents(value)[0], path))
+    """A view of a mapping that cannot be written to: its items."""
+    walk.found.append(ProxyPlace(path, value))
+    for key, held in value.items():
+        walk.add(value, walk.token(key, path), walk.token(held, f"{path}[{key!r}]"))
+    walk.add(value, "proxy", len(value))
 
 
 def open_set(walk: Traversal, value: Any, path: str) -> None:

@@ -8,7 +8,7 @@ import operator
 import pickle
 import warnings
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "ListPlace",
     "LivePlace",
     "MovingPlace",
+    "ProxyPlace",
     "is_fixed",
 ]
 
@@ -70,15 +71,19 @@ class DictPlace(Place):
 
     __slots__ = ("copy", "value")
 
-    def __init__(self, path: str, value: dict[Any, Any]) -> None:
+    def __init__(self, path: str, value: Any) -> None:
         self.path, self.value, self.copy = path, value, dict(value)
+
+    def values(self) -> Iterable[Any]:
+        """Return the values, whatever a subclass makes of them."""
+        return dict.values(self.value)
 
     def same(self) -> bool:
         now, old = self.value, self.copy
         return (
             len(now) == len(old)
             and all(map(operator.is_, now, old))
-            and all(map(operator.is_, dict.values(now), old.values()))
+            and all(map(operator.is_, self.values(), old.values()))
         )
 
     def changes(self) -> Iterator[Change]:
@@ -95,6 +100,18 @@ class DictPlace(Place):
     def restore(self) -> None:
         dict.clear(self.value)
         dict.update(self.value, self.copy)
+
+
+class ProxyPlace(DictPlace):
+    """All that a view of a mapping shows that cannot be written to."""
+
+    __slots__ = ()
+
+    def values(self) -> Iterable[Any]:
+        return self.value.values()
+
+    def restore(self) -> None:
+        pass  # who changed the mapping has it from another place, which is put back
 
 
 class ArrayPlace(Place):

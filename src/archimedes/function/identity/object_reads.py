@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import weakref
 from collections.abc import Hashable
@@ -56,9 +55,9 @@ def open_class(walk: Traversal, cls: type, path: str) -> None:
     walk.found.append(BasesPlace(cls.__name__, cls))
     bases = [walk.token(base, base.__name__) for base in cls.__mro__[1:]]
     walk.add(cls, Same(cls), walk.token(type(cls), "metaclass"), *bases)
-    held: Any = gc.get_referents(cls.__dict__)[0]
-    space = NameSpace(cls, cls.__name__, held, label=f"the class attribute {cls.__name__}.{{}}")
-    space.want(name for name in held if str(name).startswith("__") and name not in _ASIDE)
+    label = f"the class attribute {cls.__name__}.{{}}"
+    space = NameSpace(cls, cls.__name__, cls.__dict__, label=label)
+    space.want(name for name in cls.__dict__ if str(name).startswith("__") and name not in _ASIDE)
     space.aside = _ASIDE
     walk.follow(space)
 

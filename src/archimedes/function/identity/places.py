@@ -8,7 +8,7 @@ A place knows when it is no longer the ``same``, how generated code sees that (`
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
@@ -141,7 +141,7 @@ class NamesPlace(Place):
     def __init__(
         self,
         label: Callable[[str], str],
-        held: dict[str, Any],
+        held: Mapping[str, Any],
         found: dict[str, Any],
         size: int | None,
         write: Callable[[str, Any], None],

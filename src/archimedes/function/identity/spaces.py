@@ -3,7 +3,7 @@
 # ruff: noqa: D102  (what the methods do is said once, in ``Space``)
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,10 @@ class Space:
 
 
 class NameSpace(Space):
-    """A dict of names. ``own``: only names asked for by ``want`` count, as of globals."""
+    """A dict of names, or a class's view of its own.
+
+    ``own``: only names asked for by ``want`` count, as of globals.
+    """
 
     __slots__ = ("all", "aside", "asked", "held", "label", "own")
 
@@ -68,7 +71,7 @@ class NameSpace(Space):
         self,
         owner: Any,
         path: str,
-        held: dict[str, Any],
+        held: Mapping[str, Any],
         *,
         every: bool = False,
         label: str | None = None,
@@ -103,15 +106,16 @@ class NameSpace(Space):
 
     def write(self, name: str, value: Any) -> None:
         """Put back what was there: classes have caches that must know."""
+        held: Any = self.held
         if isinstance(self.owner, type):
             if value is MISSING:
                 delattr(self.owner, name)
             else:
                 setattr(self.owner, name, value)
         elif value is MISSING:
-            del self.held[name]
+            del held[name]
         else:
-            self.held[name] = value
+            held[name] = value
 
 
 class SlotSpace(Space):
