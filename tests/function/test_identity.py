@@ -19,6 +19,7 @@ from archimedes.function import recorded_function
 from archimedes.function.identity import code_names
 from archimedes.function.identity.reads import Walk
 from archimedes.function.identity.states import Identity, fingerprint
+from tests.entries import needs_entries, supported
 
 X = np.array([1.0, 2.0])
 
@@ -36,7 +37,7 @@ def native(function, *args, **options):
     f = arc.compile(function, backend="llvm", **options)
     for _ in range(6):
         f(*(args or (X,)))
-    assert f._shortcuts
+    assert bool(f._shortcuts) is supported()
     return f
 
 
@@ -47,6 +48,7 @@ def recordings(f):
 # ---- the check of a call ------------------------------------------------------------------
 
 
+@needs_entries
 def test_a_call_asks_only_the_generated_check(monkeypatch):
     g = Gain(2.0)
     f = native(g)
@@ -55,6 +57,7 @@ def test_a_call_asks_only_the_generated_check(monkeypatch):
     assert f(X).tolist() == [2.0, 4.0] and not looked
 
 
+@needs_entries
 def test_unrelated_changes_leave_native_calls_alone(monkeypatch):
     """A loop at the top of a script writes globals and attributes that the function ignores."""
     g = Gain(2.0)
@@ -70,6 +73,7 @@ def test_unrelated_changes_leave_native_calls_alone(monkeypatch):
 UNRELATED, UNRELATED_READ = 0, 1.0
 
 
+@needs_entries
 def test_memory_that_moves_is_looked_at_once(monkeypatch):
     table = {"k": 2.0}
     space = types.SimpleNamespace(k=2.0)
@@ -93,6 +97,7 @@ def test_without_native_entries_everything_is_noticed_all_the_same(monkeypatch):
     assert f(X)[0] == 5.0
 
 
+@needs_entries
 def test_a_frozen_function_of_arrays_is_its_native_entry():
     """There is nothing to check, so there is no Python between the call and the entry."""
 
@@ -330,6 +335,7 @@ def test_recordings_are_limited_and_given_back(monkeypatch):
     assert f(X, 0)[1] == 0.0, "recorded again"
 
 
+@needs_entries
 def test_call_paths_of_forgotten_recordings_go(monkeypatch):
     monkeypatch.setattr(recorded_function, "RECORDINGS", 2)
     f = arc.compile(lambda x: 2.0 * x, backend="llvm")

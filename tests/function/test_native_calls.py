@@ -12,8 +12,8 @@ import pytest
 
 import archimedes as arc
 from archimedes.backends.llvm.python_api import entry as calling
-from archimedes.backends.llvm.python_api.support import supported
 from archimedes.function.execution import shortcuts, tiers
+from tests.entries import needs_entries, supported
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
@@ -177,7 +177,7 @@ def test_arguments_left_out_or_too_many():
             f(x, y, y)
 
 
-@pytest.mark.skipif(not supported(), reason="no direct entries")
+@needs_entries
 def test_only_brief_kernels_keep_the_gil(monkeypatch):
     flags = []
     make = calling.make_entry

@@ -9,6 +9,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.function.execution import tiers
+from tests.entries import needs_entries
 
 
 @pytest.fixture(autouse=True, params=["at once", "later"])
@@ -146,6 +147,7 @@ def test_batches_write_into_out(threads, backend):
         same(out, want_batch(k))
 
 
+@needs_entries
 def test_the_native_path_of_a_batch():
     f = batched(threads=1)
     for _ in range(3):
@@ -175,6 +177,7 @@ def test_the_native_path_of_a_batch():
     same(f(State(XS.pos[:, ::-1], XS.energy), 2.0).pos[:, ::-1], want_batch(2.0).pos)
 
 
+@needs_entries
 def test_large_batches_leave_the_one_thread_path():
     f = arc.vmap(arc.compile(lambda x: x + 1.0, backend="llvm"))
     for _ in range(3):

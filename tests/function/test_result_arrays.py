@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.common_code import common_code
 from archimedes.backends.llvm.runtime.machine import Target
 from archimedes.function.execution import tiers
+from tests.entries import needs_entries
 
+pytestmark = needs_entries
 SHAPES = [(1,), (7,), (0,), (7, 7), (1, 5), (0, 3), (3, 0, 2), (2, 3, 4), (1, 1, 1, 1), (40, 40)]
 FORMS = [(s, np.float64) for s in SHAPES] + [((5, 3), x) for x in (np.float32, np.int64, np.bool_)]
 
@@ -27,8 +28,6 @@ FORMS = [(s, np.float64) for s in SHAPES] + [((5, 3), x) for x in (np.float32, n
 @pytest.fixture(autouse=True)
 def entries_at_once(monkeypatch):
     """Make native entries at the first call, not after a few."""
-    if not supported():
-        pytest.skip("no native entries here")
     monkeypatch.setattr(tiers, "FIRST_CALLS", 0)
 
 

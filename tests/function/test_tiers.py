@@ -6,10 +6,10 @@ import pytest
 import archimedes as arc
 from archimedes.backends.interpreter_backend import InterpretedProgram
 from archimedes.backends.llvm.backend import NativeProgram
-from archimedes.backends.llvm.python_api.support import supported
 from archimedes.function.execution import tiers
+from tests.entries import needs_entries
 
-pytestmark = pytest.mark.skipif(not supported(), reason="no direct entries")
+pytestmark = needs_entries
 
 
 @pytest.fixture
