@@ -30,6 +30,8 @@ PRELUDE = """\
    multiplication and addition are fused. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
 #endif
 #if defined(__FAST_MATH__)
 #error "compile without -ffast-math: it changes results"
