@@ -6,7 +6,7 @@ import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -73,6 +73,11 @@ def compile_c(text: str, folder: Path, *options: str, compiler: str = "gcc", las
     command = [needs(compiler), *FLAGS, *options, "unit.c", *last]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[:4000]}"
+
+
+def execute_here(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder."""
+    return subprocess.run([program], cwd=folder, capture_output=True, text=True)
 
 
 class Rendered:
@@ -144,18 +149,32 @@ class Bundle:
         for member in self.members:
             member.check(loaded, tag)
 
-    def run(self, folder: Path, compiler: str, *options: str) -> str:
+    def run(
+        self,
+        folder: Path,
+        compiler: str,
+        *options: str,
+        apart: Sequence[str] = (),
+        execute: Callable[[str, Path], subprocess.CompletedProcess[str]] = execute_here,
+    ) -> str:
         """Compile as a program, with sanitizers say, and compare what it writes to a file.
 
-        Returns what the program printed.
+        Returns what the program printed. ``apart``: another compiler, with its options, of the
+        generated code alone. ``execute(program, folder)`` runs the program.
         """
         where = folder / "_".join([compiler, self.float_type])
-        flags = (*options, "-o", "unit")
-        compile_c(self.text + self._main(), where, *flags, compiler=compiler)
+        flags = (*options, "-o", "unit.exe")
+        if apart:
+            compile_c(self.text, where / "apart", *apart[1:], "-c", compiler=apart[0])
+            lines = [f"{m.source.types}\nextern {m.source.prototype};\n" for m in self.members]
+            text = "#include <stdbool.h>\n#include <stdint.h>\n" + "".join(lines)
+            compile_c(text + self._main(), where, *flags, compiler=compiler, last=("apart/unit.o",))
+        else:
+            compile_c(self.text + self._main(), where, *flags, compiler=compiler)
         every = [x[i] for m in self.members for i in range(m.count) for x in m.inputs]
         (where / "in.bin").write_bytes(b"".join(x.tobytes() for x in every))
-        done = subprocess.run(["./unit"], cwd=where, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[:4000]
+        done = execute("./unit.exe", where)
+        assert done.returncode == 0, f"status {done.returncode}: {done.stderr[:4000]}"
         data, at = (where / "out.bin").read_bytes(), 0
         for m in self.members:
             for i in range(m.count):
