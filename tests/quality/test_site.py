@@ -23,6 +23,7 @@ from archimedes.demos import DEMOS
 
 #: Packages whose docstrings describe every parameter in NumPy's format.
 DESCRIBED = [
+    "archimedes.control",
     "archimedes.environment",
     "archimedes.errors",
     "archimedes.function",

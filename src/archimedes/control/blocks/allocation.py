@@ -20,12 +20,24 @@ __all__ = ["Allocator", "Mixer"]
 
 @struct
 class Mixer:
-    """Commands = mix @ demand, scaled back as a whole where one would leave its limits.
+    """Commands ``mix @ demand``, scaled back together if one of them exceeds its limits.
 
-    ``mix`` (m, k) takes a demand (k,) to m effectors; `Mixer.of(effects)` is the pseudo-inverse
-    of the matrix (k, m) of what each effector does. About ``neutral`` all commands are scaled by
-    one factor, so that the direction of the demand is kept. Without a state: pass any, also None.
+    All commands are scaled by the same factor about `neutral`, so that the direction of the demand
+    is kept. The mixer has no state: pass any value, also None.
 
+    Parameters
+    ----------
+    mix : array (m, k)
+        Matrix that takes a demand to the commands of m effectors.
+    lower : float or array, optional
+        Lower limit. -inf by default.
+    upper : float or array, optional
+        Upper limit. inf by default.
+    neutral : float or array (m,), optional
+        Commands about which all are scaled, 0 by default.
+
+    Examples
+    --------
     >>> mixer = Mixer.of([[1.0, 1.0], [1.0, -1.0]], lower=0.0, upper=1.0, neutral=0.5)
     >>> _, commands = mixer.step(None, np.array([0.4, 0.0]))
     >>> commands.round(6)
@@ -48,11 +60,27 @@ class Mixer:
 
     @classmethod
     def of(cls, effects: Any, **limits: Any) -> Mixer:
-        """Return the mixer of the least commands with these effects (k, m)."""
+        """Return the mixer with the smallest commands for given effects (the pseudo-inverse).
+
+        Parameters
+        ----------
+        effects : array (k, m)
+            Effect of each of the m effectors on the k demands.
+        **limits
+            Limits: `lower`, `upper` and `neutral` of the mixer.
+        """
         return cls(np.linalg.pinv(matrix(effects, "effects")), **limits)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the state as it is, and the commands (m,)."""
+        """Return the state as it is, and the commands (m,).
+
+        Parameters
+        ----------
+        state : tree
+            State of the block. It has none, so that any value will do, and is returned.
+        input : array (k,)
+            Demand.
+        """
         wanted = self.mix @ vector(input, "input", self.mix.shape[1])
         up = np.where(wanted > 0.0, self.upper - self.neutral, np.inf)
         down = np.where(wanted < 0.0, self.neutral - self.lower, np.inf)
@@ -63,12 +91,37 @@ class Mixer:
 
 @struct
 class Allocator:
-    """Commands (m,) within limits whose effects come nearest to a demand (k,): a small QP.
+    """Control allocation: commands within limits whose effects come nearest to a demand.
 
-    Minimises sum(weights (effects u - demand)^2) + ``ease`` sum(costs (u - preferred)^2) with
-    ``lower <= u <= upper`` and ``|u - last| <= rate dt``. The state is the last command.
-    A bounded number of iterations without branches on data: maps over thousands and generates C.
+    It minimizes ``sum(weights (effects u - demand)^2) + ease sum(costs (u - preferred)^2)`` with
+    ``lower <= u <= upper`` and ``|u - last| <= rate dt``. The number of iterations is bounded and
+    there are no branches on data, so that it maps over thousands of instances and generates C.
 
+    Parameters
+    ----------
+    effects : array (k, m)
+        Effect of each of the m effectors on the k demands.
+    lower : float or array, optional
+        Lower limit. -inf by default.
+    upper : float or array, optional
+        Upper limit. inf by default.
+    rate : float or array, optional
+        Largest change per second. inf by default.
+    dt : float, optional
+        Length of a step in s, 1 by default.
+    weights : float or array (k,), optional
+        Weight of each demand, 1 by default.
+    costs : float or array (m,), optional
+        Cost of each command, 1 by default.
+    preferred : float or array (m,), optional
+        Commands that cost nothing, 0 by default.
+    ease : float, optional
+        Weight of the costs relative to the demands, 1e-6 by default.
+    max_iter : int, optional
+        Largest number of iterations.
+
+    Examples
+    --------
     >>> allocator = Allocator([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], lower=-1.0, upper=1.0)
     >>> _, commands = allocator.step(allocator.start(), np.array([1.5, 0.5]))
     >>> (allocator.effects @ commands).round(4)
@@ -105,7 +158,15 @@ class Allocator:
         return np.minimum(np.maximum(self.preferred + zero, self.lower), self.upper)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the commands, as state and as output."""
+        """Return the commands, as state and as output.
+
+        Parameters
+        ----------
+        state : array (m,)
+            Commands of the last step.
+        input : array (k,)
+            Demand.
+        """
         k, m = self.effects.shape
         last, demand = vector(state, "state", m), vector(input, "input", k)
         weighted = self.effects.T * (self.weights + np.zeros(k))

@@ -15,11 +15,19 @@ __all__ = ["IIRFilter"]
 
 @struct
 class IIRFilter:
-    """The filter b/a in powers of 1/z, as `scipy.signal.lfilter` computes it.
+    """The digital filter b/a, as `scipy.signal.lfilter` computes it (direct form II, transposed).
 
-    Coefficients as from `scipy.signal.butter`; the state holds max(len(a), len(b)) - 1 numbers
-    (direct form II, transposed).
+    The coefficients are those of `scipy.signal.butter` and its relatives.
 
+    Parameters
+    ----------
+    b : array
+        Coefficients of the numerator in powers of 1/z.
+    a : array
+        Coefficients of the denominator in powers of 1/z.
+
+    Examples
+    --------
     >>> smooth = IIRFilter(b=[0.5, 0.5], a=[1.0])
     >>> state, output = smooth.step(smooth.start(), 1.0)
     >>> output
@@ -45,7 +53,15 @@ class IIRFilter:
         return np.zeros(self.a.shape[0] - 1)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the next state and the output, of one number."""
+        """Return the next state and the output, of one number.
+
+        Parameters
+        ----------
+        state : array
+            State: max(len(a), len(b)) - 1 numbers.
+        input : float
+            Input.
+        """
         size = self.a.shape[0] - 1
         later = np.concatenate([vector(state, "state", size), np.zeros(1)])
         output = self.b[0] * input + later[0]

@@ -29,10 +29,21 @@ def limit(value: Any, last: Any, lower: Any, upper: Any, change: Any) -> Any:
 
 @struct
 class Limiter:
-    """Saturation and a rate limit; numbers, or arrays for several channels.
+    """Saturation and rate limit, for numbers or arrays of several channels.
 
-    ``step(state, input)`` returns the output as the state, too: start with the first output.
+    Parameters
+    ----------
+    dt : float
+        Length of a step in s.
+    lower : float or array, optional
+        Lower limit. -inf by default.
+    upper : float or array, optional
+        Upper limit. inf by default.
+    rate : float or array, optional
+        Largest change per second. inf by default.
 
+    Examples
+    --------
     >>> limiter = Limiter(dt=0.1, lower=-1.0, upper=1.0, rate=5.0)
     >>> state, output = limiter.step(0.0, 3.0)
     >>> output
@@ -49,6 +60,14 @@ class Limiter:
         check_limits(self.lower, self.upper, self.rate)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the output, as state and as output."""
+        """Return the output, as state and as output.
+
+        Parameters
+        ----------
+        state : float or array
+            Output of the last step. Start with the first output.
+        input : float or array
+            Input.
+        """
         output = limit(input, state, self.lower, self.upper, self.rate * self.dt)
         return output, output

@@ -20,13 +20,35 @@ __all__ = ["PID"]
 
 @struct
 class PID:
-    """kp e + ki (integral of e) + kd (rate of e, through a lag of ``filter_time``), limited.
+    """A PID controller with filtered derivative, limits and anti-windup.
 
-    The output stays within ``lower`` and ``upper`` and changes by at most ``rate`` per second.
-    Beyond limits the integral waits for an error that leads back; with ``tracking`` it is led back
-    to where the output is instead, with that time constant (0: at once, inf: never, so that it
-    winds up). Gains may be arrays for several loops.
+    The gains may be arrays for several loops.
 
+    Parameters
+    ----------
+    kp : float or array
+        Proportional gain.
+    ki : float or array, optional
+        Integral gain in 1/s, 0 by default.
+    kd : float or array, optional
+        Derivative gain in s, 0 by default.
+    filter_time : float or array, optional
+        Time constant in s of the lag through which the error is differentiated, 0 by default.
+    lower : float or array, optional
+        Lower limit. -inf by default.
+    upper : float or array, optional
+        Upper limit. inf by default.
+    rate : float or array, optional
+        Largest change per second. inf by default.
+    tracking : float, optional
+        Time constant in s of the anti-windup that leads the integral back to where the output is: 0
+        at once, inf never. By default the integral stops at the limits instead, until the error
+        leads back.
+    dt : float
+        Length of a step in s.
+
+    Examples
+    --------
     >>> pid = PID(kp=2.0, ki=1.0, dt=0.1, upper=1.0)
     >>> state = pid.start()
     >>> state, output = pid.step(state, 0.2)
@@ -36,7 +58,19 @@ class PID:
 
     @struct
     class State:
-        """The integral, the filtered rate, and error and output of the last step."""
+        """The integral, the filtered rate, and error and output of the last step.
+
+        Parameters
+        ----------
+        integral : float or array
+            Integral of the error.
+        slope : float or array
+            Filtered derivative of the error.
+        error : float or array
+            Error of the last step.
+        output : float or array
+            Output of the last step.
+        """
 
         integral: Any
         slope: Any
@@ -70,13 +104,29 @@ class PID:
                 raise ValueError(f"{name} must not be negative, in seconds, got {value}")
 
     def start(self, error: Any = 0.0, output: Any = 0.0) -> State:
-        """Return the state in which an error that stays gives an output that begins there."""
+        """Return the state from which a constant error begins with a given output.
+
+        Parameters
+        ----------
+        error : float or array, optional
+            Error that stays constant, 0 by default.
+        output : float or array, optional
+            Output at the start, 0 by default.
+        """
         shape = np.shape(self.kp + self.ki + self.kd + error + output)
         zero = np.zeros(shape)
         return self.State(output - self.kp * error + zero, zero, error + zero, output + zero)
 
     def step(self, state: State, input: Any) -> tuple[State, Any]:
-        """Return the next state and the output, for an error ``input``."""
+        """Return the next state and the output.
+
+        Parameters
+        ----------
+        state : PID.State
+            State.
+        input : float or array
+            Error.
+        """
         more = self.ki * self.dt * input
         integral = state.integral + more
         slope = (self.filter_time * state.slope + (input - state.error)) / (

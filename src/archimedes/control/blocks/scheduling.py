@@ -23,13 +23,20 @@ __all__ = ["GainSchedule", "schedule_gains"]
 
 @struct
 class GainSchedule:
-    """Gains (any tree) at the points of a grid, linear in between, held beyond its edges.
+    """Gains on a grid of operating points: linear in between, constant beyond the edges.
 
-    ``points`` is a tuple of rising vectors, one for each scheduling variable; each leaf of
-    ``gains`` has one leading axis for each (a number holds everywhere). ``at(*values)`` returns the
-    gains there; ``step(state, (values, error))`` the product of a gain matrix and a vector. Points
-    and gains are leaves, with derivatives.
+    Points and gains are leaves, with derivatives.
 
+    Parameters
+    ----------
+    points : tuple of arrays
+        Grid: an increasing vector for each scheduling variable.
+    gains : tree
+        Gains at the grid points. Each leaf has one leading axis for each scheduling variable; a
+        number holds everywhere.
+
+    Examples
+    --------
     >>> schedule = GainSchedule(([100.0, 200.0],), np.array([[[1.0]], [[3.0]]]))
     >>> schedule.at(150.0)
     array([[2.]])
@@ -58,7 +65,13 @@ class GainSchedule:
         object.__setattr__(self, "gains", treedef.unflatten(leaves))
 
     def weights(self, *values: Any) -> Any:
-        """Return the weight of each point of the grid; they sum to one."""
+        """Return the weight of each grid point. The sum is one.
+
+        Parameters
+        ----------
+        *values
+            Scheduling values, one for each axis of the grid.
+        """
         if len(values) != len(self.points):
             raise TypeError(f"give {len(self.points)} scheduling values, got {len(values)}")
         found: Any = 1.0
@@ -67,7 +80,13 @@ class GainSchedule:
         return found
 
     def at(self, *values: Any) -> Any:
-        """Return the gains at scheduling values, one number for each axis."""
+        """Return the gains at scheduling values.
+
+        Parameters
+        ----------
+        *values
+            Scheduling values, one for each axis of the grid.
+        """
         weights = np.reshape(self.weights(*values), (-1,))
 
         def mixed(leaf: Any) -> Any:
@@ -80,9 +99,14 @@ class GainSchedule:
         return tree.map(mixed, self.gains)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the state as it is, and the scheduled gain times a vector.
+        """Return the state, and the scheduled gain matrix times a vector.
 
-        ``input`` is a pair: the scheduling values (a number, or a tuple), and the vector.
+        Parameters
+        ----------
+        state : tree
+            State of the block. It has none, so that any value will do, and is returned.
+        input : pair
+            The scheduling values (a number or a tuple), and the vector to multiply.
         """
         values, error = input
         values = values if isinstance(values, (tuple, list)) else (values,)
@@ -100,9 +124,16 @@ def _tents(axis: Any, value: Any) -> Any:
 def schedule_gains(design: Callable[..., Any], *points: Any) -> GainSchedule:
     """Design gains at all points of a grid, as one native batch.
 
-    ``design(*values)`` returns the gains (any tree) for one number of each of the vectors
-    ``points``: linearise, solve a Riccati equation, and so on, in plain NumPy.
+    Parameters
+    ----------
+    design : callable
+        Function of one number for each axis of the grid, which returns the gains, any tree. Plain
+        NumPy: linearize, solve a Riccati equation, and so on.
+    *points
+        Grid: an increasing vector for each scheduling variable.
 
+    Examples
+    --------
     >>> from archimedes.control import lqr
     >>> def design(k):
     ...     return lqr(np.array([[0.0, 1.0], [-k, 0.0]]), [[0.0], [1.0]], np.eye(2), [[1.0]])[0]

@@ -18,10 +18,22 @@ __all__ = ["Reduced", "balanced_truncation", "gramians"]
 
 
 def gramians(system: StateSpace) -> tuple[Any, Any]:
-    """Return the Gramians (n, n) of controllability and observability of a stable system.
+    """Return the controllability and observability Gramians of a stable system.
 
-    Its states may be stiff and in any units; see `solve_lyap`.
+    Its states may be stiff and in any units.
 
+    Parameters
+    ----------
+    system : StateSpace
+        The linear system.
+
+    Returns
+    -------
+    (array (n, n), array (n, n))
+        Controllability and observability Gramian.
+
+    Examples
+    --------
     >>> lag = StateSpace([[-1.0]], [[2.0]], [[1.0]], [[0.0]])
     >>> gramians(lag)[0].round(12)
     array([[2.]])
@@ -31,12 +43,24 @@ def gramians(system: StateSpace) -> tuple[Any, Any]:
 
 
 class Reduced(NamedTuple):
-    """A smaller system and what it was made of.
+    """A reduced system, and how it was made.
 
-    ``hankel`` (n,) are the Hankel singular values; twice the sum of those left out bounds the
-    largest error of the frequency response, ``error_bound``. x_reduced = ``left`` @ x, and
-    x is near ``right`` @ x_reduced.
+    Parameters
+    ----------
+    system : StateSpace
+        The reduced system.
+    hankel : array (n,)
+        Hankel singular values.
+    error_bound : float
+        Bound on the largest error of the frequency response: twice the sum of the Hankel singular
+        values left out.
+    left : array (order, n)
+        x_reduced = left @ x.
+    right : array (n, order)
+        x is close to right @ x_reduced.
 
+    Examples
+    --------
     >>> from archimedes.control import StateSpace, balanced_truncation
     >>> two = StateSpace([[-1.0, 0.0], [0.0, -9.0]], [[1.0], [0.1]], [[1.0, 0.1]], [[0.0]])
     >>> small = balanced_truncation(two, 1)
@@ -52,10 +76,19 @@ class Reduced(NamedTuple):
 
 
 def balanced_truncation(system: StateSpace, order: int) -> Reduced:
-    """Return the system of ``order`` states that are most controllable and observable.
+    """Return a reduced system with the states that are most controllable and observable.
 
-    Of a stable system; the poles of the result are stable, too. Works in recorded code.
+    The system must be stable, and the result is stable too. It works inside compiled functions.
 
+    Parameters
+    ----------
+    system : StateSpace
+        The linear system.
+    order : int
+        Number of states to keep.
+
+    Examples
+    --------
     >>> two = StateSpace([[-1.0, 0.0], [0.0, -9.0]], [[1.0], [0.1]], [[1.0, 0.1]], [[0.0]])
     >>> found = balanced_truncation(two, 1)
     >>> bool(found.error_bound < 0.002), found.system.A.shape

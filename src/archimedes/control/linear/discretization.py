@@ -19,12 +19,33 @@ Matrices = tuple[Any, Any, Any, Any]
 
 
 def discretize_linear(A: Any, B: Any, C: Any, D: Any, dt: Any, method: str = "zoh") -> Matrices:
-    """Return A, B, C, D of x+ = A x + B u, y = C x + D u in steps of ``dt`` seconds.
+    """Return the matrices of a linear system in discrete time.
 
-    A (n, n), B (n, m), C (p, n), D (p, m). Methods: "zoh" (inputs held over a step, exact),
-    "foh" (inputs linear between samples, exact), "tustin" (trapezoidal), "euler", "backward".
-    With derivatives, also in ``dt``.
+    The result is differentiable, also with respect to `dt`.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    C : array (p, n)
+        Output matrix.
+    D : array (p, m)
+        Feedthrough matrix.
+    dt : float
+        Length of a step in s.
+    method : {"zoh", "foh", "tustin", "euler", "backward"}, optional
+        Inputs held over a step (exact), inputs linear between samples (exact), trapezoidal rule,
+        explicit Euler, implicit Euler.
+
+    Returns
+    -------
+    Matrices
+        A, B, C, D of x+ = A x + B u, y = C x + D u.
+
+    Examples
+    --------
     >>> A, B, C, D = discretize_linear([[-1.0]], [[1.0]], [[1.0]], [[0.0]], dt=0.1)
     >>> A.round(6), B.round(6)
     (array([[0.904837]]), array([[0.095163]]))

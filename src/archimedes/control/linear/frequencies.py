@@ -21,10 +21,26 @@ __all__ = ["FrequencyResponse", "frequency_response"]
 
 @struct
 class FrequencyResponse:
-    """G(j w) at frequencies ``omega`` (N,): ``real`` and ``imag`` (p, m, N), frequencies last.
+    """The response G(j w) of a system, frequencies last.
 
-    ``real`` and ``imag`` are Nyquist's curve, ``magnitude``, ``decibels`` and ``phase`` Bode's.
+    ``real`` and ``imag`` give the Nyquist plot; ``magnitude``, ``decibels`` and ``phase`` the Bode
+    plot.
 
+    Parameters
+    ----------
+    omega : array (N,)
+        Frequencies in rad/s.
+    real : array (p, m, N)
+        Real part of G(j w).
+    imag : array (p, m, N)
+        Imaginary part of G(j w).
+    inputs : tuple of str, optional
+        Names of the inputs.
+    outputs : tuple of str, optional
+        Names of the outputs.
+
+    Examples
+    --------
     >>> from archimedes.control import StateSpace, frequency_response
     >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
     >>> frequency_response(lag, [0.1, 1.0, 10.0]).decibels[0, 0].round(2)
@@ -76,11 +92,21 @@ class FrequencyResponse:
 
 
 def frequency_response(system: StateSpace, omega: Any) -> FrequencyResponse:
-    """Return the response of a system to frequencies ``omega`` (N,) in rad/s.
+    """Return the frequency response of a system.
 
-    All frequencies are one native batch; derivatives exist in the matrices and in omega. At a
-    pole on the axis its size is infinite, and it has no phase (nan).
+    All frequencies are computed in one native batch. The result is differentiable with respect to
+    the matrices and the frequencies. At a pole on the axis the magnitude is infinite and the phase
+    nan.
 
+    Parameters
+    ----------
+    system : StateSpace
+        The linear system.
+    omega : array (N,)
+        Frequencies in rad/s.
+
+    Examples
+    --------
     >>> lag = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
     >>> found = frequency_response(lag, [0.0, 1.0])
     >>> found.magnitude.round(4), np.rad2deg(found.phase).round(2)

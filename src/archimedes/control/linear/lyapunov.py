@@ -33,11 +33,20 @@ LEFT = 1e-16
 
 
 def solve_dlyap(A: Any, Q: Any) -> Any:
-    """Return X (n, n) of A X A' - X + Q = 0, for a stable A (n, n) and a symmetric Q.
+    """Return X (n, n) of the discrete Lyapunov equation A X A' - X + Q = 0.
 
-    States may be in any units. It has derivatives and works in recorded code. An A that is not
-    stable raises LinAlgError; in recorded code, where nothing can be raised, X is nan.
+    States may be in any units. The solution is differentiable and works inside compiled functions.
+    If A is not stable, LinAlgError is raised; inside a compiled function X is nan.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        Matrix with all eigenvalues inside the unit circle.
+    Q : array (n, n)
+        Symmetric matrix.
+
+    Examples
+    --------
     >>> solve_dlyap([[0.5]], [[3.0]])
     array([[4.]])
     """
@@ -45,8 +54,19 @@ def solve_dlyap(A: Any, Q: Any) -> Any:
 
 
 def solve_lyap(A: Any, Q: Any) -> Any:
-    """Return X (n, n) of A X + X A' + Q = 0; as `solve_dlyap`, for continuous time.
+    """Return X (n, n) of the Lyapunov equation A X + X A' + Q = 0.
 
+    The conditions are those of `solve_dlyap`, in continuous time.
+
+    Parameters
+    ----------
+    A : array (n, n)
+        Matrix with all eigenvalues in the left half-plane.
+    Q : array (n, n)
+        Symmetric matrix.
+
+    Examples
+    --------
     >>> solve_lyap([[-1.0]], [[4.0]]).round(12)
     array([[2.]])
     """

@@ -23,13 +23,22 @@ __all__ = ["Mode", "ModeTable", "modes"]
 
 @dataclass(frozen=True)
 class Mode:
-    """A pole, or a pair of conjugate poles, of which ``pole`` is that with imag >= 0.
+    """A pole, or a pair of conjugate poles, of a linear system.
 
-    ``pole`` is in continuous time (1/s), also for systems in steps. ``frequency`` (rad/s) is its
-    size, ``damping`` the cosine (1: no oscillation, negative: unstable), ``time_constant`` (s) the
-    time to fall by e (negative: to grow), ``participation`` the share of each state, largest
-    first, summing to one.
+    ``frequency`` (rad/s) is its magnitude, ``damping`` the damping ratio (1: no oscillation,
+    negative: unstable), and ``time_constant`` (s) the time to decay by a factor of e (negative: to
+    grow).
 
+    Parameters
+    ----------
+    pole : complex
+        The pole in 1/s, in continuous time also for discrete systems; of a conjugate pair the one
+        with a positive imaginary part.
+    participation : dict
+        Participation of each state, largest first. The sum is one.
+
+    Examples
+    --------
     >>> from archimedes.control import modes
     >>> slow, fast = modes([[-1.0, 0.0], [0.0, -4.0]])
     >>> slow.pole, slow.time_constant, fast.frequency, fast.damping
@@ -75,6 +84,13 @@ class Mode:
 class ModeTable:
     """Modes, slowest first: iterate, index, or print them.
 
+    Parameters
+    ----------
+    modes : tuple of Mode
+        The modes, slowest first.
+
+    Examples
+    --------
     >>> from archimedes.control import modes
     >>> found = modes([[0.0, 1.0], [-4.0, -0.4]])
     >>> len(found), round(found[0].frequency, 6), round(found[0].damping, 6)
@@ -107,11 +123,21 @@ class ModeTable:
 
 
 def modes(system: StateSpace | Any, dt: float | None = None) -> ModeTable:
-    """Return the modes of a `StateSpace`, or of a matrix A (n, n) with steps of ``dt`` or none.
+    """Return the modes of a system.
 
-    A conjugate pair is one mode. Runs on numbers: eigenvectors are not recorded (the poles are:
-    ``system.poles()``).
+    A conjugate pair is one mode. This runs on numbers, since eigenvectors cannot be recorded; poles
+    can: ``system.poles()``.
 
+    Parameters
+    ----------
+    system : StateSpace or array (n, n)
+        The system, or its state matrix A.
+    dt : float, optional
+        Length of a step in s, for a matrix A of a discrete system. None, the default, for
+        continuous time.
+
+    Examples
+    --------
     >>> pendulum = StateSpace([[0.0, 1.0], [-4.0, -0.4]], np.eye(2, 1), np.eye(2), np.zeros((2, 1)),
     ...                       states=("angle", "rate"))
     >>> print(modes(pendulum))

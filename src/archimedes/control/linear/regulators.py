@@ -15,12 +15,32 @@ __all__ = ["dlqe", "dlqr", "lqe", "lqr"]
 
 
 def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
-    """Return K (m, n) and X (n, n): u = -K x minimises the integral of x'Qx + u'Ru + 2x'Nu.
+    """Return the gain of the linear-quadratic regulator.
 
-    For dx/dt = A x + B u; the least cost from x is x'Xx. No combination of x and u may cost less
-    than nothing, and B must reach every mode that is not stable; see `solve_care`, which also
-    solves with weights below zero.
+    For dx/dt = A x + B u, u = -K x minimizes the integral of x'Qx + u'Ru + 2x'Nu. The cost must not
+    be negative for any x and u, and B must reach every unstable mode; `solve_care` also solves with
+    negative weights.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    Q : array (n, n)
+        Weights of the states, symmetric.
+    R : array (m, m)
+        Weights of the inputs, symmetric and positive definite.
+    N : array (n, m), optional
+        Weights of the products of states and inputs. None by default.
+
+    Returns
+    -------
+    (array (m, n), array (n, n))
+        K, and X with the least cost x'Xx from x.
+
+    Examples
+    --------
     >>> K, X = lqr([[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]], np.eye(2), [[1.0]])
     >>> K.round(4)
     array([[1.    , 1.7321]])
@@ -32,10 +52,31 @@ def lqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
 
 
 def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
-    """Return K (m, n) and X (n, n): u = -K x minimises the sum of x'Qx + u'Ru + 2x'Nu.
+    """Return the gain of the linear-quadratic regulator in discrete time.
 
-    For x+ = A x + B u; the least cost from x is x'Xx. What is needed is as in `lqr`.
+    For x+ = A x + B u, u = -K x minimizes the sum of x'Qx + u'Ru + 2x'Nu. The conditions are those
+    of `lqr`.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    Q : array (n, n)
+        Weights of the states, symmetric.
+    R : array (m, m)
+        Weights of the inputs, symmetric and positive definite.
+    N : array (n, m), optional
+        Weights of the products of states and inputs. None by default.
+
+    Returns
+    -------
+    (array (m, n), array (n, n))
+        K, and X with the least cost x'Xx from x.
+
+    Examples
+    --------
     >>> K, X = dlqr([[1.0]], [[1.0]], [[1.0]], [[1.0]])
     >>> K.round(4)
     array([[0.618]])
@@ -49,11 +90,29 @@ def dlqr(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> tuple[Any, Any]:
 
 
 def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
-    """Return L (n, m) and P (n, n) of the steady Kalman-Bucy filter.
+    """Return the gain of the steady-state Kalman-Bucy filter.
 
-    dx/dt = A x + w is observed as y = C x + v, with power densities Q (n, n) of w and R (m, m)
-    of v. The estimate follows dx/dt = A x + L (y - C x); P is the covariance of its error.
+    dx/dt = A x + w is observed as y = C x + v. The estimate follows dx/dt = A x + L (y - C x), and
+    P is the covariance of its error.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    C : array (m, n)
+        Output matrix.
+    Q : array (n, n)
+        Power spectral density of the process noise w.
+    R : array (m, m)
+        Power spectral density of the measurement noise v, positive definite.
+
+    Returns
+    -------
+    (array (n, m), array (n, n))
+        L and P.
+
+    Examples
+    --------
     >>> L, P = lqe([[0.0]], [[1.0]], [[4.0]], [[1.0]])
     >>> L.round(6), P.round(6)
     (array([[2.]]), array([[2.]]))
@@ -64,11 +123,29 @@ def lqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
 
 
 def dlqe(A: Any, C: Any, Q: Any, R: Any) -> tuple[Any, Any]:
-    """Return L (n, m) and P (n, n) of the steady Kalman filter.
+    """Return the gain of the steady-state Kalman filter.
 
-    x+ = A x + w is observed as y = C x + v, with covariances Q (n, n) and R (m, m). A prediction
-    x, whose error has covariance P, is corrected to x + L (y - C x).
+    x+ = A x + w is observed as y = C x + v. A prediction x, whose error has the covariance P, is
+    corrected to x + L (y - C x).
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    C : array (m, n)
+        Output matrix.
+    Q : array (n, n)
+        Covariance of the process noise w.
+    R : array (m, m)
+        Covariance of the measurement noise v, positive definite.
+
+    Returns
+    -------
+    (array (n, m), array (n, n))
+        L and P.
+
+    Examples
+    --------
     >>> L, P = dlqe([[1.0]], [[1.0]], [[1.0]], [[1.0]])
     >>> L.round(4), P.round(4)
     (array([[0.618]]), array([[1.618]]))

@@ -45,13 +45,27 @@ NEWTON_STEPS, FIRST = 5, 1e300
 
 
 def solve_dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
-    """Return the stabilising X (n, n) of A'XA - X - (A'XB + N)(B'XB + R)^-1(B'XA + N') + Q = 0.
+    """Return the stabilizing X (n, n) of A'XA - X - (A'XB + N)(B'XB + R)^-1(B'XA + N') + Q = 0.
 
-    Q is symmetric (n, n), R positive definite (m, m), N (n, m) or None; states and inputs may be
-    in any units. B must reach every mode of A that is not stable; otherwise plain numbers raise
-    LinAlgError, and in recorded code X is nan. It has derivatives of any order, compiles, maps and
-    generates C.
+    States and inputs may be in any units. B must reach every unstable mode of A; otherwise
+    LinAlgError is raised, and inside a compiled function X is nan. The solution has derivatives of
+    any order, compiles, maps and generates C.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    Q : array (n, n)
+        Weights of the states, symmetric.
+    R : array (m, m)
+        Weights of the inputs, symmetric and positive definite.
+    N : array (n, m), optional
+        Weights of the products of states and inputs. None by default.
+
+    Examples
+    --------
     >>> solve_dare([[2.0]], [[1.0]], [[1.0]], [[1.0]]).round(6)
     array([[4.236068]])
     """
@@ -59,10 +73,25 @@ def solve_dare(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
 
 
 def solve_care(A: Any, B: Any, Q: Any, R: Any, N: Any = None) -> Any:
-    """Return the stabilising X (n, n) of A'X + XA - (XB + N) R^-1 (B'X + N') + Q = 0.
+    """Return the stabilizing X (n, n) of A'X + XA - (XB + N) R^-1 (B'X + N') + Q = 0.
 
-    As `solve_dare`, for continuous time.
+    The conditions and derivatives are those of `solve_dare`.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    Q : array (n, n)
+        Weights of the states, symmetric.
+    R : array (m, m)
+        Weights of the inputs, symmetric and positive definite.
+    N : array (n, m), optional
+        Weights of the products of states and inputs. None by default.
+
+    Examples
+    --------
     >>> solve_care([[1.0]], [[1.0]], [[3.0]], [[1.0]]).round(6)
     array([[3.]])
     """

@@ -38,16 +38,30 @@ System = tuple[np.ndarray, np.ndarray, np.ndarray, float]
 class Margins:
     """How far a loop is from instability.
 
-    ``gain`` is the factor (above or below 1) nearest to 1 at which the loop passes through -1, at
-    ``gain_frequency``; ``phase`` (rad) the least change of phase that takes it there, at
-    ``phase_frequency``; ``delay`` (s) the least delay; infinite, with a frequency of nan, where
-    nothing does. Where the closed loop is not ``stable`` to begin with, they say how far it is
-    from becoming so.
+    Frequencies range from zero to the highest one: infinite in continuous time, pi / dt (z = -1) in
+    discrete time. Both ends count: a negative feedthrough D passes through -1 at infinite frequency
+    with the gain -1 / D. In continuous time, a feedthrough of magnitude one or more leaves no delay
+    margin.
 
-    Frequencies are in rad/s, from zero to the highest: infinite in continuous time, pi / dt (z =
-    -1) in steps. These two count: a direct feedthrough D below zero passes through -1, at infinity,
-    with the gain -1 / D. In continuous time a feedthrough of size one or more leaves no delay.
+    Parameters
+    ----------
+    gain : float
+        Gain margin: the factor nearest to 1, above or below it, that makes the loop pass through
+        -1. Infinite if there is none.
+    phase : float
+        Phase margin in rad: the least change of phase that makes the loop pass through -1.
+    delay : float
+        Delay margin in s: the least delay that does.
+    gain_frequency : float
+        Frequency of the gain margin in rad/s, nan if there is none.
+    phase_frequency : float
+        Frequency of the phase margin in rad/s, nan if there is none.
+    stable : bool, optional
+        Whether the closed loop is stable. If it is not, the margins say how far it is from becoming
+        so.
 
+    Examples
+    --------
     >>> from archimedes.control import StateSpace, margins
     >>> loop = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
     >>> found = margins(loop)
@@ -64,8 +78,15 @@ class Margins:
 
 
 def margins(loop: StateSpace) -> Margins:
-    """Return the margins of an open loop L with one input and output, closed as 1 / (1 + L).
+    """Return the stability margins of an open loop.
 
+    Parameters
+    ----------
+    loop : StateSpace
+        Open loop L with one input and one output, closed as 1 / (1 + L).
+
+    Examples
+    --------
     >>> integrators = StateSpace([[0.0, 1.0], [0.0, -1.0]], [[0.0], [1.0]], [[1.0, 0.0]], [[0.0]])
     >>> found = margins(integrators)
     >>> round(float(np.rad2deg(found.phase)), 2), round(found.phase_frequency, 4)

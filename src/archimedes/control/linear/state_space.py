@@ -16,12 +16,37 @@ __all__ = ["StateSpace", "tf2ss"]
 
 @struct
 class StateSpace:
-    """A x + B u is the rate of the state, or the next state; C x + D u is the output.
+    """A linear system in state-space form.
 
-    A (n, n), B (n, m), C (p, n), D (p, m). ``dt`` is the length of a step in seconds, None in
-    continuous time. ``states``, ``inputs`` and ``outputs`` name rows and columns (by default
-    "x[0]", "u[0]", "y[0]" and so on); ``state_units`` and the like are texts, "" where unknown.
+    A x + B u is dx/dt or, in discrete time, the next state; C x + D u is the output.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    C : array (p, n)
+        Output matrix.
+    D : array (p, m)
+        Feedthrough matrix.
+    dt : float, optional
+        Length of a step in s. None, the default, for continuous time.
+    states : tuple of str, optional
+        Names of the states, ``"x[0]"``, ... by default.
+    inputs : tuple of str, optional
+        Names of the inputs, ``"u[0]"``, ... by default.
+    outputs : tuple of str, optional
+        Names of the outputs, ``"y[0]"``, ... by default.
+    state_units : tuple of str, optional
+        Units of the states, ``""`` where unknown.
+    input_units : tuple of str, optional
+        Units of the inputs.
+    output_units : tuple of str, optional
+        Units of the outputs.
+
+    Examples
+    --------
     >>> lag = StateSpace(A=[[-1.0]], B=[[1.0]], C=[[1.0]], D=[[0.0]]).discretize(0.1)
     >>> x, y = lag.step(np.zeros(1), np.ones(1))
     >>> x.round(6), y
@@ -57,22 +82,54 @@ class StateSpace:
             put(self, f"{kind}_units", units or ("",) * size)
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the next state and the output, of a system in steps."""
+        """Return the next state and the output, in discrete time.
+
+        Parameters
+        ----------
+        state : array (n,)
+            State.
+        input : array (m,)
+            Input.
+        """
         x, u = self._at(state, input)
         return self.A @ x + self.B @ u, self.C @ x + self.D @ u
 
     def rates(self, state: Any, input: Any) -> Any:
-        """Return dx/dt (n,), of a system in continuous time."""
+        """Return dx/dt (n,), in continuous time.
+
+        Parameters
+        ----------
+        state : array (n,)
+            State.
+        input : array (m,)
+            Input.
+        """
         x, u = self._at(state, input)
         return self.A @ x + self.B @ u
 
     def output(self, state: Any, input: Any) -> Any:
-        """Return y (p,)."""
+        """Return the output y (p,).
+
+        Parameters
+        ----------
+        state : array (n,)
+            State.
+        input : array (m,)
+            Input.
+        """
         x, u = self._at(state, input)
         return self.C @ x + self.D @ u
 
     def discretize(self, dt: Any, method: str = "zoh") -> StateSpace:
-        """Return the system in steps of dt seconds; methods are those of `discretize_linear`."""
+        """Return the system in discrete time.
+
+        Parameters
+        ----------
+        dt : float
+            Length of a step in s.
+        method : str, optional
+            Method of `discretize_linear`, ``"zoh"`` by default.
+        """
         if self.dt is not None:
             raise ValueError(f"this system is in steps of dt = {self.dt} s already")
         A, B, C, D = discretize_linear(self.A, self.B, self.C, self.D, dt, method)
@@ -83,8 +140,17 @@ class StateSpace:
         return np.linalg.eigvals(self.A)
 
     def part(self, outputs: Any = None, inputs: Any = None) -> StateSpace:
-        """Return the system from some inputs to some outputs, chosen by name or number.
+        """Return the system from some of its inputs to some of its outputs.
 
+        Parameters
+        ----------
+        outputs : str, int or sequence, optional
+            Outputs to keep, by name or number. All by default.
+        inputs : str, int or sequence, optional
+            Inputs to keep, by name or number. All by default.
+
+        Examples
+        --------
         >>> system = StateSpace(-np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2)))
         >>> system.part("y[1]", ["u[0]"]).B.shape
         (2, 1)
@@ -116,7 +182,13 @@ class StateSpace:
 
     @classmethod
     def from_control(cls, system: Any) -> StateSpace:
-        """Return the system of a `StateSpace` of python-control, with its names."""
+        """Return the system of a `StateSpace` of python-control, with its names.
+
+        Parameters
+        ----------
+        system : control.StateSpace
+            System of python-control.
+        """
         missing = [k for k in ("A", "B", "C", "D", "state_labels") if not hasattr(system, k)]
         if missing:
             raise TypeError(
@@ -173,11 +245,21 @@ def _chosen(wanted: Any, names: tuple[str, ...], what: str) -> list[int]:
 
 
 def tf2ss(num: Any, den: Any, dt: Any = None) -> StateSpace:
-    """Return a `StateSpace` with the transfer function num/den, highest powers first.
+    """Return a system with the transfer function num/den.
 
-    One input, one output, in controllable canonical form; ``num`` must not be longer than ``den``.
-    Powers are of s, with a step ``dt`` of z.
+    It has one input and one output, and is in controllable canonical form.
 
+    Parameters
+    ----------
+    num : array
+        Coefficients of the numerator, highest power first. It must not be longer than `den`.
+    den : array
+        Coefficients of the denominator, highest power first.
+    dt : float, optional
+        Length of a step in s: the powers are those of z. None, the default, for powers of s.
+
+    Examples
+    --------
     >>> tf2ss([1.0], [1.0, 2.0, 3.0]).A
     array([[-2., -3.],
            [ 1.,  0.]])

@@ -28,13 +28,33 @@ def linearize(
     args: tuple[Any, ...] = (),
     dt: Any = None,
 ) -> StateSpace:
-    """Return the `StateSpace` of small motions about x, u, with the names and units of structs.
+    """Return the linear system of small motions about an operating point.
 
-    ``dynamics(t, x, u, *args)`` returns dx/dt with the structure of x (with ``dt``, the next
-    state); ``outputs(t, x, u, *args)`` any tree of numbers, without it the outputs are the states.
-    Without ``u`` functions are called as ``(t, x, *args)``. The derivatives are exact, and
-    themselves have derivatives in x, u and args.
+    The derivatives are exact, and are themselves differentiable with respect to x, u and args.
+    States, inputs and outputs have the names and units of the structs.
 
+    Parameters
+    ----------
+    dynamics : callable
+        Function ``dynamics(t, x, u, *args)`` that returns dx/dt with the structure of x. With `dt`
+        it returns the next state. Without `u` it is called as ``dynamics(t, x, *args)``.
+    x : tree
+        State of the operating point.
+    u : tree, optional
+        Inputs of the operating point.
+    outputs : callable, optional
+        Function ``outputs(t, x, u, *args)`` that returns any tree of numbers. By default the
+        outputs are the states.
+    t : float, optional
+        Time in s, 0 by default.
+    args : tuple, optional
+        Further arguments of the functions.
+    dt : float, optional
+        Length of a step in s if `dynamics` returns the next state. None, the default, for
+        continuous time.
+
+    Examples
+    --------
     >>> swing = lambda t, x, u: {"angle": x["speed"], "speed": u - np.sin(x["angle"])}
     >>> system = linearize(swing, {"angle": np.pi, "speed": 0.0}, 0.0)
     >>> system.states, system.A.round(6)

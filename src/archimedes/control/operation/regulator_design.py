@@ -19,8 +19,21 @@ __all__ = ["LQRDesign", "lqr_design"]
 class LQRDesign:
     """A regulator about an operating point: u = u0 - K (x - x0).
 
-    ``system`` is what it was designed for, ``X`` (n, n) the cost of its states.
+    Parameters
+    ----------
+    K : array (m, n)
+        Gain.
+    X : array (n, n)
+        Cost matrix: the cost from x is x'Xx.
+    x : tree
+        State of the operating point.
+    u : tree
+        Inputs of the operating point.
+    system : StateSpace
+        The linear system that it was designed for.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import control
     >>> swing = lambda t, x, u: np.array([x[1], u[0] - np.sin(x[0])])
@@ -36,7 +49,15 @@ class LQRDesign:
     system: StateSpace
 
     def step(self, state: Any, input: Any) -> tuple[Any, Any]:
-        """Return the state, which it has none of, and u with the structure of ``self.u``."""
+        """Return the state, which is not used, and u with the structure of ``self.u``.
+
+        Parameters
+        ----------
+        state : tree
+            State of the block. It has none, so that any value will do, and is returned.
+        input : tree
+            State of the plant, with the structure of ``self.x``.
+        """
         u, back = tree.ravel(self.u)
         away = tree.ravel(input)[0] - tree.ravel(self.x)[0]
         return state, back(u - self.K @ away)
@@ -54,12 +75,35 @@ def lqr_design(
     t: Any = 0.0,
     args: tuple[Any, ...] = (),
 ) -> LQRDesign:
-    """Linearise ``dynamics(t, x, u, *args)`` about x, u and design a regulator.
+    """Linearize a model about an operating point and design a regulator for it.
 
-    Q and R are matrices, or vectors of weights (diagonals). With ``dt`` the regulator is one for
-    inputs held over steps (`dlqr`). Works in recorded code, so that ``arc.vmap`` designs for many
-    operating points at once.
+    It works inside compiled functions, so that :func:`vmap` designs for many operating points at
+    once.
 
+    Parameters
+    ----------
+    dynamics : callable
+        Function ``dynamics(t, x, u, *args)`` that returns dx/dt with the structure of x.
+    x : tree
+        State of the operating point.
+    u : tree
+        Inputs of the operating point.
+    Q : array (n, n) or (n,)
+        Weights of the states: a matrix, or its diagonal.
+    R : array (m, m) or (m,)
+        Weights of the inputs: a matrix, or its diagonal.
+    N : array (n, m), optional
+        Weights of the products of states and inputs. None by default.
+    dt : float, optional
+        Length of a step in s, for a regulator whose inputs are held over the steps. None, the
+        default, for continuous time.
+    t : float, optional
+        Time in s, 0 by default.
+    args : tuple, optional
+        Further arguments of the functions.
+
+    Examples
+    --------
     >>> design = lqr_design(lambda t, x, u: np.array([x[1], u[0] + np.sin(x[0])]),
     ...                     np.zeros(2), np.zeros(1), [1.0, 1.0], [1.0])
     >>> design.K.round(4)

@@ -31,12 +31,31 @@ __all__ = ["OperatingPoint", "trim"]
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A state and inputs, and how well they hold.
+    """A steady state with its inputs, as `trim` finds it.
 
-    ``x``, ``u``, ``rates`` (dx/dt) and ``outputs`` are trees as they were given. ``residuals`` is
-    what is left of each prescribed rate ("rate of NAME") and output, by name; ``at_bounds`` tells
-    which unknowns are at a bound, ``message`` what cannot be balanced.
+    Parameters
+    ----------
+    x : tree
+        State.
+    u : tree
+        Inputs.
+    rates : tree
+        dx/dt at the point.
+    outputs : tree
+        Outputs at the point.
+    residuals : dict
+        What is left of each prescribed rate (``"rate of NAME"``) and output, by name.
+    at_bounds : dict
+        Unknowns that are at a bound, with their values.
+    success : bool
+        Whether all prescribed rates and outputs are met.
+    message : str
+        What cannot be balanced.
+    system : callable
+        Function that returns the linearization about the point.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes import control
     >>> swing = lambda t, x, u: np.array([x[1], u[0] - np.sin(x[0])])
@@ -92,22 +111,45 @@ def trim(
     through: Sequence[tuple[Any, ...]] = (),
     tol: float = 1e-9,
 ) -> OperatingPoint:
-    """Find the point nearby at which rates vanish and outputs are what they should be.
+    """Find a nearby operating point with vanishing rates and prescribed outputs.
 
-    ``dynamics(t, x, u, *args)`` and ``outputs(t, x, u, *args)`` are those of `linearize`; ``x``
-    and ``u`` are trees to start from. Numbers are called by their path in them: "alpha", "v_B[0]";
-    "v_B" is all of v_B, "x.NAME" and "u.NAME" tell states and inputs of one name apart.
+    Nothing is raised if there is no such point: ``success`` of the result is False, and ``message``
+    names what is left.
 
-    - ``free`` names the unknowns (by default all states and inputs), ``fixed`` those that are not.
-    - ``rates`` prescribes rates: a number, a pair (lower, upper), or None where a rate may be
-      anything; all others are zero.
-    - ``targets`` prescribes outputs likewise; all others may be anything.
-    - ``bounds`` limits unknowns, by name: pairs (lower, upper).
-    - ``through`` are ``args`` to trim for on the way to ``args``, where that is too far.
+    Parameters
+    ----------
+    dynamics : callable
+        Function ``dynamics(t, x, u, *args)`` that returns dx/dt with the structure of x.
+    x : tree
+        State to start from. Its numbers are named by their paths: ``"alpha"``, ``"v_B[0]"``;
+        ``"v_B"`` is all of v_B, and ``"x.NAME"`` and ``"u.NAME"`` tell states and inputs of the
+        same name apart.
+    u : tree, optional
+        Inputs to start from.
+    outputs : callable, optional
+        Function ``outputs(t, x, u, *args)`` that returns any tree of numbers.
+    free : str or sequence of str, optional
+        Names of the unknowns. By default all states and inputs.
+    fixed : str or sequence of str, optional
+        Names of states and inputs that are not unknowns.
+    rates : mapping, optional
+        Prescribed rates by name: a number, a pair (lower, upper), or None if the rate may have any
+        value. All others are zero.
+    targets : mapping, optional
+        Prescribed outputs by name, likewise. All others may have any value.
+    bounds : mapping, optional
+        Limits of unknowns by name: pairs (lower, upper).
+    t : float, optional
+        Time in s, 0 by default.
+    args : tuple, optional
+        Further arguments of the functions.
+    through : sequence of tuple, optional
+        Values of `args` to trim for on the way, if `args` is too far from where the search starts.
+    tol : float, optional
+        Largest residual of a solution, in the units of the rates and outputs.
 
-    Nothing raises where no such point exists: ``success`` is False and ``message`` names what is
-    left (above ``tol``, in the units of the rates and outputs).
-
+    Examples
+    --------
     >>> level = lambda t, x, u: {"speed": u["thrust"] - 0.1 * x["speed"] ** 2}
     >>> point = trim(level, {"speed": 10.0}, {"thrust": 0.0}, fixed="speed")
     >>> round(float(point.u["thrust"]), 9)

@@ -23,19 +23,49 @@ __all__ = ["LinearMPC"]
 
 @struct
 class LinearMPC:
-    """u that minimises sum (x - x_ref)'Q(x - x_ref) + (u - u_ref)'R(u - u_ref) within limits.
+    """Model predictive control of x+ = A x + B u within limits.
 
-    For x+ = A x + B u over ``horizon`` steps, with the last state weighted by ``P`` (by default
-    the cost of the regulator `dlqr`, so that it is that regulator where no limit is met).
-    ``lower`` and ``upper`` limit inputs, ``change`` how much they change per step, ``x_lower`` and
-    ``x_upper`` states; limits of states that cannot be met are errors of the plan unless ``soft``
-    is a weight, the price of exceeding them.
+    It minimizes the sum of (x - x_ref)'Q(x - x_ref) + (u - u_ref)'R(u - u_ref) over the horizon. If
+    the quadratic program is not solved, the last plan is followed. The number of iterations is
+    bounded and there are no branches on data: it compiles, maps, differentiates and generates C.
 
-    ``step(state, x)``, or ``step(state, (x, x_ref, u_ref))``, solves the program from the last
-    plan, moved on by one step. ``state.status`` is 0 where that succeeded; otherwise the last plan
-    is followed. At most ``max_iter`` iterations without branches on data: compiles, maps,
-    differentiates and generates C.
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    B : array (n, m)
+        Input matrix.
+    Q : array (n, n)
+        Weights of the states, symmetric.
+    R : array (m, m)
+        Weights of the inputs, symmetric and positive definite.
+    horizon : int
+        Number of steps N that are planned.
+    P : array (n, n), optional
+        Weights of the last state. By default the cost matrix of the regulator `dlqr`, so that the
+        controller is that regulator where no limit is active.
+    lower : float or array (m,), optional
+        Lower limit of the inputs.
+    upper : float or array (m,), optional
+        Upper limit of the inputs.
+    change : float or array (m,), optional
+        Largest change of the inputs in one step.
+    x_lower : float or array (n,), optional
+        Lower limit of the states.
+    x_upper : float or array (n,), optional
+        Upper limit of the states.
+    soft : float, optional
+        Weight of exceeding the limits of states. Without it, limits that cannot be met make the
+        plan fail.
+    max_iter : int, optional
+        Largest number of iterations.
+    tol : float, optional
+        Tolerance of the quadratic program.
+    warm_start : bool, optional
+        Start from the last plan, moved on by one step. True by default.
 
+    Examples
+    --------
     >>> A, B = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[0.005], [0.1]])
     >>> mpc = LinearMPC(A, B, np.eye(2), 0.1 * np.eye(1), horizon=10, lower=-1.0, upper=1.0)
     >>> state, u = mpc.step(mpc.start(), np.array([2.0, 0.0]))
@@ -45,7 +75,25 @@ class LinearMPC:
 
     @struct
     class State:
-        """The plan (N, m) with its multipliers, the last input (m,), and how the solver ended."""
+        """The plan with its multipliers, the last input, and how the solver ended.
+
+        Parameters
+        ----------
+        plan : array (N, m)
+            Planned inputs.
+        slack : array
+            Amounts by which limits of states are exceeded.
+        lam_a : array
+            Multipliers of the constraints.
+        lam_x : array
+            Multipliers of the limits of the inputs.
+        u : array (m,)
+            Last input.
+        status : int
+            0 if the last quadratic program was solved.
+        iterations : int
+            Number of iterations.
+        """
 
         plan: Any
         slack: Any
@@ -96,7 +144,13 @@ class LinearMPC:
                 raise ValueError(f"{name} must be a number or a vector ({size},), got {shape}")
 
     def start(self, u: Any = 0.0) -> State:
-        """Return the state before the first step, after an input u that was held."""
+        """Return the state before the first step.
+
+        Parameters
+        ----------
+        u : float or array (m,), optional
+            Input that was held before the first step.
+        """
         m, N = self.B.shape[1], self.horizon
         u = u + np.zeros(m)
         count = self._limited(np.zeros(self.A.shape[0]), u)[0].shape
@@ -108,7 +162,15 @@ class LinearMPC:
         )
 
     def step(self, state: State, input: Any) -> tuple[State, Any]:
-        """Return the next state and u (m,); ``input`` is x (n,), or (x, x_ref[, u_ref])."""
+        """Return the next state and the input u (m,).
+
+        Parameters
+        ----------
+        state : LinearMPC.State
+            State.
+        input : array (n,) or tuple
+            State x of the plant, or ``(x, x_ref)``, or ``(x, x_ref, u_ref)``.
+        """
         (n, m), N = self.B.shape, self.horizon
         x, x_ref, u_ref = _target(input, n, m)
         T, S = self._ahead()

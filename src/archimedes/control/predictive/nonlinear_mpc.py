@@ -35,19 +35,35 @@ SHIFTS = 20
 
 @struct
 class NonlinearMPC:
-    """Control by the plan of an `OptimalControl` problem, improved at every step.
+    """Model predictive control by the plan of an optimal control problem.
 
-    ``problem`` is the description that ``problem.solve(..., method="multiple-shooting")`` takes,
-    with fixed times: the horizon is tf - t0, in ``intervals`` steps, one of which passes between
-    calls (with ``moving=False``, none). ``x`` and ``u`` are trees as its functions take them.
-    Running and terminal cost, bounds, path and boundary constraints and final states are those of
-    the problem; curvature is that of the cost, made positive definite where it is not.
+    Each step improves the plan by multiple shooting. The curvature is that of the cost, made
+    positive definite where it is not. The number of operations is bounded and there are no branches
+    on data: it compiles, maps, differentiates and generates C. If a quadratic program is not
+    solved, the plan is kept.
 
-    ``step(state, x)``, or ``step(state, x, args)``, returns the next state and the control now.
-    ``state.status`` is 0 where the last quadratic program was solved; otherwise the plan is kept.
-    A bounded number of operations without branches on data: compiles, maps, differentiates and
-    generates C.
+    Parameters
+    ----------
+    problem : OptimalControl
+        The problem, with fixed times. Its horizon is tf - t0. Cost, bounds, path and boundary
+        constraints and final states are those of the problem.
+    x : tree
+        State as the functions of the problem take it.
+    u : tree
+        Controls as the functions of the problem take them.
+    intervals : int, optional
+        Number N of intervals of the horizon, 10 by default.
+    iterations : int, optional
+        Number of quadratic programs that are solved in each step, 1 by default.
+    moving : bool, optional
+        Whether one interval passes between two calls, so that the horizon moves. True by default.
+    max_iter : int, optional
+        Largest number of iterations.
+    tol : float, optional
+        Tolerance of the quadratic program.
 
+    Examples
+    --------
     >>> problem = OptimalControl(lambda t, x, u: np.array([x[1], u - np.sin(x[0])]),
     ...                          running_cost=lambda t, x, u: np.sum(x**2) + 0.1 * u**2,
     ...                          tf=2.0, control_bounds=(-1.0, 1.0))
@@ -59,7 +75,21 @@ class NonlinearMPC:
 
     @struct
     class State:
-        """The plan: states (N+1, nx), controls (N, nu), the time now, and how it was solved."""
+        """The plan, the time, and how it was solved.
+
+        Parameters
+        ----------
+        X : array (N + 1, nx)
+            Planned states.
+        U : array (N, nu)
+            Planned controls.
+        t : float
+            Time now in s.
+        status : int
+            0 if the last quadratic program was solved.
+        change : float
+            Size of the last change of the plan.
+        """
 
         X: Any
         U: Any
@@ -97,7 +127,15 @@ class NonlinearMPC:
         return (float(self.problem.tf) - float(self.problem.t0)) / self.intervals
 
     def start(self, x: Any = None, u: Any = None) -> State:
-        """Return the state with a plan that stays at x and u (by default those given)."""
+        """Return the state with a plan that stays at one point.
+
+        Parameters
+        ----------
+        x : tree, optional
+            State at which the plan stays. By default that of the controller.
+        u : tree, optional
+            Controls at which the plan stays. By default those of the controller.
+        """
         flat_x, flat_u = (tree.ravel(v)[0] * 1.0 for v in (self.x, self.u))
         flat_x = flat_x if x is None else tree.ravel(x)[0] * 1.0
         flat_u = flat_u if u is None else tree.ravel(u)[0] * 1.0
@@ -108,13 +146,29 @@ class NonlinearMPC:
         return self.State(X, U, t, np.int64(0), np.float64(np.inf))
 
     def plan(self, state: State) -> tuple[Any, Any, Any]:
-        """Return times (N+1,), states and controls of a plan, trees with time as leading axis."""
+        """Return times (N+1,), states and controls of a plan, trees with time as leading axis.
+
+        Parameters
+        ----------
+        state : NonlinearMPC.State
+            State of the controller.
+        """
         t = state.t + self.dt * np.arange(self.intervals + 1)
         back = [tree.ravel(v)[1] for v in (self.x, self.u)]
         return t, vmap(back[0])(state.X), vmap(back[1])(state.U)
 
     def step(self, state: State, input: Any, args: tuple[Any, ...] = ()) -> tuple[State, Any]:
-        """Return the next state and the control; ``input`` is the state of the plant, like x."""
+        """Return the next state and the control.
+
+        Parameters
+        ----------
+        state : NonlinearMPC.State
+            State of the controller.
+        input : tree
+            State of the plant, like x.
+        args : tuple, optional
+            Further arguments of the functions of the problem.
+        """
         steps = _Iteration(self, args)
         x = steps.flat(input)
         X, U, t = state.X, state.U, state.t
