@@ -45,8 +45,8 @@ def import_or_skip(module: str) -> ModuleType:
         skip_without(PACKAGES.get(top, top), error)
 
 
-def skip_without(package: str, error: ImportError) -> NoReturn:
-    """Skip for want of a package, or raise ``error`` where it should be here."""
+def skip_without(package: str, error: ImportError, what: str = "") -> NoReturn:
+    """Skip for want of ``what`` a package brings, or raise ``error`` where it should be here."""
     if REQUIRED and package in tested_packages():
         raise error
-    pytest.skip(f"needs {package}, which is not installed", allow_module_level=True)
+    pytest.skip(f"needs {what or package}, which is not installed", allow_module_level=True)

@@ -22,6 +22,7 @@ from archimedes.control import (
     solve_lyap,
     tf2ss,
 )
+from tests.optional_packages import import_or_skip
 
 OMEGA = np.logspace(-2, 2, 40)
 
@@ -41,7 +42,7 @@ def random_system(seed, dt=None, n=None):
 
 @pytest.mark.parametrize("dt", [None, 0.03])
 def test_responses_against_a_formula_and_python_control(dt):
-    control = pytest.importorskip("control")
+    control = import_or_skip("control")
     for seed in range(8):
         system = random_system(seed, dt)
         found = frequency_response(system, OMEGA)
@@ -85,7 +86,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_margins_against_python_control(name):
-    control = pytest.importorskip("control")
+    control = import_or_skip("control")
     num, den, dt = LOOPS[name]
     found = margins(tf2ss(num, den, dt))
     theirs = control.TransferFunction(num, den, 0 if dt is None else dt)
@@ -159,7 +160,7 @@ def test_reduction_keeps_within_its_bound(dt):
 
 
 def test_regulators_and_discretisations_against_python_control():
-    control = pytest.importorskip("control")
+    control = import_or_skip("control")
     for seed in range(15):
         rng = np.random.default_rng(seed)
         n, m = int(rng.integers(1, 7)), int(rng.integers(1, 4))

@@ -10,6 +10,7 @@ from archimedes.control import LinearMPC, dlqr
 from archimedes.embedded import run_in_qemu
 from archimedes.embedded.boards import BOARDS
 from tests.embedded.toolchain import needs
+from tests.optional_packages import import_or_skip
 
 DT = 0.1
 A, B = np.array([[1.0, DT], [0.0, 1.0]]), np.array([[DT**2 / 2], [DT]])
@@ -33,7 +34,7 @@ def test_without_limits_it_is_the_regulator():
 
 def sparse_solution(mpc, x, last):
     """The same problem with states and inputs as unknowns, by another solver."""
-    piqp = pytest.importorskip("piqp")
+    piqp = import_or_skip("piqp")
     n, m, N = 2, 1, mpc.horizon
     P = np.zeros((N * (n + m),) * 2)
     for k in range(N):

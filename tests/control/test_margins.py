@@ -7,6 +7,7 @@ import pytest
 
 from archimedes.control import StateSpace, margins, tf2ss
 from tests.control.polynomial_margins import polynomial_margins
+from tests.optional_packages import import_or_skip
 
 #: mpmath is about to turn the order of coefficients around.
 pytestmark = pytest.mark.filterwarnings("ignore:Descending:DeprecationWarning")
@@ -133,7 +134,7 @@ def test_loops_that_are_real_everywhere():
 
 def test_python_control_where_it_looks():
     """It does not look at infinite frequency; elsewhere both agree."""
-    control = pytest.importorskip("control")
+    control = import_or_skip("control")
     compared = 0
     for seed in range(1, 60, 2):
         num, den, dt = random_loop(seed)

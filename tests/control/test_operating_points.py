@@ -7,6 +7,7 @@ import pytest
 
 import archimedes as arc
 from archimedes.control import StateSpace, linearize, modes, trim
+from tests.optional_packages import import_or_skip
 
 
 @arc.struct
@@ -210,7 +211,7 @@ def test_modes_name_the_states_that_take_part():
 
 
 def test_to_and_from_python_control():
-    theirs_package = pytest.importorskip("control")
+    theirs_package = import_or_skip("control")
     system = trim(PLANE.dynamics, X, U, PLANE.outputs, targets={"rise": 0.0}, **STEADY).linearize()
     theirs = system.to_control()
     assert theirs.state_labels == ["speed", "climb", "place[0]", "place[1]"]

@@ -9,6 +9,7 @@ from scipy import linalg
 import archimedes as arc
 from archimedes.control import dlqe, dlqr, lqe, lqr, solve_care, solve_dare
 from archimedes.observers import KalmanFilter
+from tests.optional_packages import import_or_skip
 
 SOLVERS = [(solve_care, linalg.solve_continuous_are), (solve_dare, linalg.solve_discrete_are)]
 
@@ -80,7 +81,7 @@ def test_derivatives_against_the_implicit_formula(discrete):
 @pytest.mark.parametrize("discrete", [False, True])
 def test_random_systems_compiled_with_derivatives(discrete):
     """Gains of 20 random systems by one compiled function: python-control, and their slopes."""
-    control = pytest.importorskip("control")
+    control = import_or_skip("control")
     theirs = control.dlqr if discrete else control.lqr
     made = arc.compile(dlqr if discrete else lqr, backend="llvm")
     solve = solve_dare if discrete else solve_care

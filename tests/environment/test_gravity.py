@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import boule
 import numpy as np
-import pyshtools
 import pytest
 
 import archimedes as arc
@@ -22,6 +21,7 @@ from archimedes.environment import (
     ned,
 )
 from tests.environment.backends import check_batched, check_everywhere
+from tests.optional_packages import import_or_skip
 
 
 def centrifugal(p, omega=WGS84.omega):
@@ -94,6 +94,7 @@ def test_normal_field_has_no_divergence(flattening):
 
 
 def test_harmonics_against_pyshtools():
+    pyshtools = import_or_skip("pyshtools")
     model = random_field(20)
     field = np.array([model.C, model.S])
     for p in random_points(50):

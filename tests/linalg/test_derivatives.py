@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from tests.optional_packages import import_or_skip
 
 from .matrices import random, symmetric, traced
 
 
 @pytest.fixture(scope="module")
 def jax() -> Any:
-    module = pytest.importorskip("jax")
+    module = import_or_skip("jax")
     module.config.update("jax_enable_x64", True)
     return module
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.optional_packages import import_or_skip
 
-mujoco = pytest.importorskip("mujoco")
+mujoco = import_or_skip("mujoco")
 
 #: What MuJoCo has warned of; without a handler it goes to MUJOCO_LOG.TXT in the current directory.
 MESSAGES: list[str] = []

@@ -12,6 +12,7 @@ import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.embedded import run_in_qemu
 from archimedes.embedded.boards import BOARDS, board_named
+from tests.optional_packages import import_or_skip
 
 from ..embedded.toolchain import needs
 from .robots import path_of
@@ -97,7 +98,7 @@ def test_smaller_than_casadi(name, base, function, tmp_path):
 @pytest.mark.parametrize(("name", "base", "function"), ROBOTS)
 def test_much_smaller_than_what_casadi_makes_of_the_book(name, base, function, tmp_path):
     """The same algorithm as one would write it for CasADi, by the book's 6x6 matrices."""
-    casadi = pytest.importorskip("casadi")
+    casadi = import_or_skip("casadi")
     from benchmarks.c_code import our_code
     from benchmarks.c_code_cases import Case, _straight
     from benchmarks.multibody_formulas import FORMULAS, in_casadi

@@ -11,6 +11,7 @@ from archimedes import multibody as mb
 from archimedes.multibody.models.shapes import Surface
 from archimedes.simulate import Trajectory
 from archimedes.viewer import view
+from tests.optional_packages import import_or_skip
 
 from . import mujoco_peer  # noqa: F401 - skips these tests where there is no MuJoCo
 
@@ -89,7 +90,7 @@ def test_the_viewer_shows_them(load):
 def test_mass_of_a_density(load):
     """The compiler's inertia, of 1,000 kg/m^3, is that of the mesh kept."""
     model = load()
-    pytest.importorskip("trimesh")
+    import_or_skip("trimesh")
     mass, center, inertia = mb.inertia_of_shapes(model.geometry[:1], 1000.0)
     np.testing.assert_allclose(mass, model.masses[0], rtol=1e-5)
     np.testing.assert_allclose(center, model.centers[0], atol=1e-6)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from archimedes import multibody as mb
+from tests.optional_packages import import_or_skip
 
 from ..marking import long_but
 from .robots import FILES, Peer
 
-pytest.importorskip("pinocchio")
+import_or_skip("pinocchio")
 STATES = 200
 TOLERANCE = 1e-10
 #: Errors are relative to the largest entry of a result, or to this where that is smaller.

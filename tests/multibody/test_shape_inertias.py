@@ -7,8 +7,9 @@ import pytest
 
 from archimedes import multibody as mb
 from archimedes.multibody.models.joints import turn
+from tests.optional_packages import import_or_skip
 
-trimesh = pytest.importorskip("trimesh")
+trimesh = import_or_skip("trimesh")
 
 R = turn((0.6, 0.0, 0.8), 0.7)
 P = np.array([0.1, -0.2, 0.3])

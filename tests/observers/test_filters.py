@@ -15,6 +15,7 @@ from archimedes.observers import (
     nees,
     rts_smoother,
 )
+from tests.optional_packages import import_or_skip
 
 from .systems import (
     EXTENDED,
@@ -277,7 +278,7 @@ def test_errors_and_innovations_are_as_large_as_filters_say():
 
 
 def test_against_filterpy():
-    kalman = pytest.importorskip("filterpy.kalman")
+    kalman = import_or_skip("filterpy.kalman")
     theirs = kalman.KalmanFilter(dim_x=3, dim_z=2)
     theirs.x, theirs.P, theirs.F, theirs.H, theirs.Q, theirs.R = X0.copy(), P0, A, C, Q, R
     ts, ys = measurements(4, 10, holes=False)
@@ -289,7 +290,7 @@ def test_against_filterpy():
 
 
 def test_unscented_square_root_and_smoother_against_filterpy():
-    kalman = pytest.importorskip("filterpy.kalman")
+    kalman = import_or_skip("filterpy.kalman")
     points = kalman.JulierSigmaPoints(2, kappa=1.0)
     theirs = kalman.UnscentedKalmanFilter(
         2, 2, 0.05, lambda x: bob(0.0, x), lambda x, dt: pendulum(0.0, x), points

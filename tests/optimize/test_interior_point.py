@@ -101,6 +101,7 @@ def test_the_order_of_a_chain_is_found():
     np.testing.assert_allclose(result.x, np.linalg.solve(np.eye(n) + L, target), atol=1e-8)
 
 
+@pytest.mark.usefixtures("ipopt")
 def test_multipliers_are_those_of_ipopt():
     problem = {
         "obj": lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2 + 0.1 * x[2] ** 2,
@@ -171,6 +172,7 @@ def test_equations_that_depend_on_each_other():
     assert found.violation < 1e-7
 
 
+@pytest.mark.usefixtures("ipopt")
 @pytest.mark.parametrize("method", ["hermite-simpson", "radau3", "multiple-shooting"])
 def test_the_optimum_of_ipopt_in_optimal_control(method):
     problem = OptimalControl(

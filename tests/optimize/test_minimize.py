@@ -259,8 +259,10 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_name_the_argument(name):
+def test_errors_name_the_argument(name, request):
     more, message = ERRORS[name]
+    if more.get("method") == "ipopt":
+        request.getfixturevalue("ipopt")
     with pytest.raises(ValueError, match=message):
         minimize(lambda x: np.sum(x**2), np.ones(2), **more)
 

@@ -10,6 +10,7 @@ import pytest
 import archimedes as arc
 from archimedes.errors import TraceError
 from archimedes.optimize import Status, qpsol
+from tests.optional_packages import import_or_skip
 
 RNG = np.random.default_rng(4)
 M = RNG.normal(size=(4, 4))
@@ -33,7 +34,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("solver", ["osqp", "clarabel", "piqp"])
 def test_the_solution_is_ours(solver):
-    pytest.importorskip(solver)
+    import_or_skip(solver)
     start = {"a": np.zeros(4)}
     own = qpsol(cost, rows, start, **LIMITS)
     found = qpsol(cost, rows, start, **LIMITS, solver=solver)

@@ -20,6 +20,7 @@ from docs.site.reference import reference_pages
 
 import archimedes as arc
 from archimedes.demos import DEMOS
+from tests.optional_packages import import_or_skip
 
 #: Packages whose docstrings describe every parameter in NumPy's format.
 DESCRIBED = [
@@ -103,8 +104,8 @@ def test_notebooks_have_the_blocks_of_their_pages():
 
 def test_it_builds_and_is_whole():
     """Build it, with warnings as errors; nothing is left out, no link is broken."""
-    pytest.importorskip("sphinx")
-    pytest.importorskip("furo")
+    import_or_skip("sphinx")
+    import_or_skip("furo")
     from docs.build import SITE
     from docs.site.checks import broken_links, fetched, indexed
 

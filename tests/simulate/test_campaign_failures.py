@@ -11,6 +11,7 @@ import pytest
 import archimedes as arc
 from archimedes.simulate import CampaignError, Integers, Normal, Uniform, monte_carlo, summarize
 from archimedes.simulate.campaigns.failed_runs import RAISED
+from tests.optional_packages import import_or_skip
 
 from .campaign_models import DISPERSED, failing
 
@@ -60,7 +61,7 @@ def test_statistics_have_the_number_of_all_runs(failed):
 
 
 def test_a_table_has_the_status(failed):
-    pytest.importorskip("pandas")
+    import_or_skip("pandas")
     frame = failed.to_pandas()
     assert frame["status"].tolist() == failed.status.tolist()
 

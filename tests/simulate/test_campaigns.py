@@ -29,6 +29,7 @@ from archimedes.simulate import (
     summarize,
 )
 from archimedes.simulate.campaigns.chunk_store import Chunk, missing_ranges
+from tests.optional_packages import import_or_skip
 
 from .campaign_models import DISPERSED, TUMBLING, Hit, counted, shoot, tumble
 
@@ -103,7 +104,7 @@ def test_process_pool(whole, tmp_path):
 
 @pytest.fixture(scope="module")
 def dask_client():
-    distributed = pytest.importorskip("distributed")
+    distributed = import_or_skip("distributed")
     options = {"dashboard_address": None, "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,

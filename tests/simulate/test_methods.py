@@ -10,6 +10,7 @@ from archimedes.simulate import solve_ode
 from archimedes.simulate.methods.method_table import evaluate_dense
 from archimedes.simulate.methods.tableaus import TABLEAUS
 from archimedes.simulate.solves.method_lookup import find_method
+from tests.optional_packages import import_or_skip
 
 NAMES = [tableau.name for tableau in TABLEAUS]
 #: Steps over the span, coarse enough for errors well above rounding.
@@ -93,7 +94,7 @@ def test_coefficients_are_those_of_scipy(name, theirs):
 
 
 def test_tsit5_against_diffrax():
-    tsit5 = pytest.importorskip("diffrax").Tsit5
+    tsit5 = import_or_skip("diffrax").Tsit5
     import warnings
 
     tableau = next(t for t in TABLEAUS if t.name == "tsit5")

@@ -23,9 +23,10 @@ from archimedes.spatial import (
     so3_left_jacobian,
     so3_right_jacobian,
 )
+from tests.optional_packages import import_or_skip
 from tests.spatial.samples import CLASSES
 
-pin = pytest.importorskip("pinocchio")
+pin = import_or_skip("pinocchio")
 
 SIZES = [0.0, 1e-12, 1e-8, 1e-4, 1e-2, 0.3, 0.999, 1.001, 1.5, 2.5, 3.1]
 

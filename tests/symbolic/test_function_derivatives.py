@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from tests.optional_packages import import_or_skip
 
-jax = pytest.importorskip("jax")
+jax = import_or_skip("jax")
 jax.config.update("jax_enable_x64", True)
 
 X = np.array([0.31, -1.72, 2.63, -0.44, 1.15])

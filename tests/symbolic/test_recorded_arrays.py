@@ -15,6 +15,7 @@ from numpy import eye, zeros
 import archimedes as arc
 from archimedes.symbolic import is_traced
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from tests.optional_packages import import_or_skip
 
 ROW = np.array([1.0, 2.0, 3.5])
 PLACES = np.array([0, 1, 0])
@@ -201,7 +202,7 @@ def test_other_libraries_take_constants() -> None:
 
 
 def test_pandas_takes_constants() -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = import_or_skip("pandas")
 
     def f(x):
         frame = pandas.DataFrame({"a": np.arange(3.0), "b": np.ones(3)})

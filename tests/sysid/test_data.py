@@ -7,6 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from archimedes.sysid import Timeseries, residual_tests
+from tests.optional_packages import import_or_skip
 
 TS = np.array([0.0, 0.1, 0.25, 0.3])
 
@@ -40,7 +41,7 @@ def test_files(tmp_path):
 
 
 def test_tables():
-    pandas = pytest.importorskip("pandas")
+    pandas = import_or_skip("pandas")
     frame = pandas.DataFrame({"u": [1.0, 2.0, 3.0], "y": [0.0, 1.0, np.nan]}, index=[0.0, 0.5, 0.7])
     data = Timeseries.from_pandas(frame, ["u"], ["y"])
     np.testing.assert_array_equal(data.ts, [0.0, 0.5, 0.7])

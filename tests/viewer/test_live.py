@@ -9,12 +9,13 @@ import pytest
 
 from archimedes.viewer import view
 from archimedes.viewer.live_parts import at_time, turned
+from tests.optional_packages import import_or_skip
 from tests.viewer.scenes import HOSTILE, falling
 
 
 @pytest.fixture
 def live():
-    pytest.importorskip("viser", reason="live views need the extra viewer")
+    import_or_skip("viser")
     scene = falling(name=HOSTILE)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)

@@ -35,18 +35,20 @@ REQUIRED = {
     "pyyaml": "6.0",
     "tqdm": "4.66",
     "matplotlib": "3.8",
-    "scikit-sundae": "1.0",
 }
-#: Optional parts: what they are for, the module that shows they are there, the extra that adds it.
+#: Optional parts: what they are for, modules each of which brings it, the extra that adds one.
 OPTIONAL = (
-    ("live views in a browser", "viser", "viewer"),
-    ("tables: pandas", "pandas", "data"),
-    ("tables: xarray", "xarray", "data"),
-    ("IPOPT", "ipyopt", "optimize"),
-    ("robots from MJCF", "mujoco", "robots"),
-    ("campaigns on a cluster", "dask", "distributed"),
-    ("GPU", "cupy", "cuda"),
+    ("live views in a browser", ("viser",), "viewer"),
+    ("tables: pandas", ("pandas",), "data"),
+    ("tables: xarray", ("xarray",), "data"),
+    ("IPOPT", ("casadi", "ipyopt"), "optimize"),
+    ("SUNDIALS", ("sksundae",), "sundials"),
+    ("robots from MJCF", ("mujoco",), "robots"),
+    ("campaigns on a cluster", ("dask",), "distributed"),
+    ("GPU", ("cupy",), "cuda"),
 )
+#: Distributions by module, where the names differ.
+DISTRIBUTIONS = {"sksundae": "scikit-sundae"}
 #: Programs by purpose.
 PROGRAMS = {
     "Compilers (for C code; native code in Python needs none)": (
@@ -263,14 +265,21 @@ def gpu() -> list[Finding]:
 
 def optional() -> list[Finding]:
     found = []
-    for purpose, module, extra in OPTIONAL:
-        try:
-            there = importlib.util.find_spec(module) is not None
-        except (ImportError, ValueError):
-            there = False
-        if there:
-            found.append(Finding(purpose, "ok", f"{module} {installed(module) or ''}".strip()))
+    for purpose, modules, extra in OPTIONAL:
+        here = next(filter(is_importable, modules), None)
+        if here is not None:
+            name = DISTRIBUTIONS.get(here, here)
+            found.append(Finding(purpose, "ok", f"{name} {installed(name) or ''}".strip()))
         else:
-            advice = install_command(extra)
-            found.append(Finding(purpose, "missing", f"{module} is not installed", advice))
+            names = " or ".join(DISTRIBUTIONS.get(module, module) for module in modules)
+            value = f"{names} is not installed"
+            found.append(Finding(purpose, "missing", value, install_command(extra)))
     return found
+
+
+def is_importable(module: str) -> bool:
+    """Whether a module is there, without importing it."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

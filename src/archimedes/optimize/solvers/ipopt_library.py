@@ -23,9 +23,8 @@ __all__ = ["Callbacks", "library", "solving"]
 solving = threading.RLock()
 
 MISSING = (
-    f"method='ipopt' needs IPOPT, which is not installed: {install_command('optimize')} (or "
-    "pip install ipyopt, 13 MB, or casadi). Without it, small problems can be solved with "
-    "method='sqp' or SciPy's method='SLSQP'."
+    f"method='ipopt' needs IPOPT, which is not installed: {install_command('optimize')}. Without "
+    "it, use method='ipm', the interior-point method of this package."
 )
 
 
