@@ -24,6 +24,8 @@ from tests.optional_packages import import_or_skip
 
 #: Packages whose docstrings describe every parameter in NumPy's format.
 DESCRIBED = [
+    "archimedes.observers",
+    "archimedes.sysid",
     "archimedes.control",
     "archimedes.environment",
     "archimedes.errors",

@@ -24,15 +24,40 @@ __all__ = ["AttitudeFilter"]
 
 @struct
 class AttitudeFilter(Filter):
-    """Attitude and gyro bias, from a gyro at every step and known directions seen in body axes.
+    """A Kalman filter of attitude and gyro bias, from a gyro and known directions.
 
-    ``references`` (k, 3) are directions in E (a star, the Sun, the magnetic field); ``y`` (3 k,)
-    the same directions as sensors in B see them, with noise of standard deviation ``sight``
-    (a number, or one for each reference). ``args=(w_B,)`` is the measured rate in rad/s.
-    The state is ``AttitudeFilter.State(att, bias)``; P (6, 6) counts a turn in body axes (rad) and
-    the bias (rad/s). With a first guess that is far off compared with ``sight`` (0.2 rad and 0.01)
-    a correction is too large to be linear: ``iterations=3`` repeats it.
+    The state is ``AttitudeFilter.State(att, bias)``, and P (6, 6) counts a rotation in body axes
+    (rad) and the bias (rad/s). A measurement ``y`` (3 k,) holds the directions of `references` as
+    the sensors in B see them; ``args=(w_B,)`` is the measured angular velocity. If the first guess
+    is far off compared with `sight` (0.2 rad and 0.01), use ``iterations=3``.
 
+    Parameters
+    ----------
+    references : array (k, 3)
+        Known directions in E: a star, the Sun, the magnetic field.
+    dt : float
+        Length of a step in s.
+    sight : float or array (k,)
+        Standard deviation of the measured directions, in rad.
+    gyro_noise : float, optional
+        Angle random walk of the gyro in rad/s^0.5.
+    bias_noise : float, optional
+        Random walk of the bias in rad/s^1.5.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+    iterations : int, optional
+        Number of Gauss-Newton iterations of a correction, 1 by default (Bell and Cathey, IEEE
+        Trans. Autom. Control 38, 1993). More help if the correction is so large that the
+        measurement is not linear over it.
+
+    Examples
+    --------
     >>> down = AttitudeFilter([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dt=0.1, sight=0.01)
     >>> x = AttitudeFilter.State(Quaternion.identity(), np.zeros(3))
     >>> y = np.array([0.0, 0.05, 1.0, 1.0, 0.0, 0.0])  # rolled by about 0.05 rad
@@ -43,7 +68,15 @@ class AttitudeFilter(Filter):
 
     @struct
     class State:
-        """Attitude of the body, and what the gyro reads without a rate."""
+        """Attitude of the body and bias of the gyro.
+
+        Parameters
+        ----------
+        att : attitude
+            Attitude of the body.
+        bias : array (3,)
+            Bias of the gyro in rad/s.
+        """
 
         att: Any
         bias: Any = field(units="rad/s")
@@ -78,12 +111,32 @@ class AttitudeFilter(Filter):
         )
 
     def dyn(self, t: Any, x: State, w_B: Any) -> State:
-        """Return the state after a step with the measured rate."""
+        """Return the state after a step with the measured rate.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : AttitudeFilter.State
+            State.
+        w_B : array (3,)
+            Measured angular velocity in rad/s, in body axes.
+        """
         turn = Quaternion.exp((w_B - x.bias) * self.dt)
         return self.State(x.att.mul(turn), x.bias)
 
     def obs(self, t: Any, x: State, *args: Any) -> Any:
-        """Return the references in body axes, (3 k,)."""
+        """Return the references in body axes, (3 k,).
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : AttitudeFilter.State
+            State.
+        *args
+            Not used.
+        """
         return np.reshape((x.att.as_matrix() @ self.references.T).T, (-1,))
 
     def _filter(self) -> ExtendedKalmanFilter:
@@ -94,11 +147,37 @@ class AttitudeFilter(Filter):
         return ExtendedKalmanFilter(self.dyn, self.obs, self.noise(), R, *kept)
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step with the rate ``args[0]``."""
+        """Return the state and covariance after a step with the rate ``args[0]``.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            ``(w_B,)``, the measured angular velocity.
+        """
         if args is None or len(args) != 1:
             raise ValueError("args must be (w_B,): the measured rate (3,) in rad/s")
         return self._filter().predict(t, x, P, args)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after directions were seen, without a step of the gyro."""
+        """Return the estimate after directions were seen, without a step of the gyro.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        y : array (3 k,)
+            Measured directions in body axes.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            Not used.
+        """
         return self._filter().correct(t, x, y, P, args)

@@ -13,12 +13,23 @@ __all__ = ["consistency_bounds", "nees"]
 
 
 def nees(x_true: Any, x: Any, P: Any) -> Any:
-    """Return the normalised estimation error squared, e^T P^-1 e with e = x_true - x.
+    """Return the normalized estimation error squared, ``e^T P^-1 e`` with e = x_true - x.
 
-    Errors of attitudes are turns, as in filters. It is chi-square distributed with n degrees of
-    freedom where the filter is consistent (Bar-Shalom et al., "Estimation with applications to
-    tracking and navigation", 5.4.2). For many at once: ``arc.vmap(nees)``.
+    Errors of attitudes are rotations, as in the filters. It is chi-square distributed with n
+    degrees of freedom if the filter is consistent (Bar-Shalom et al., "Estimation with applications
+    to tracking and navigation", 5.4.2). For many at once: ``arc.vmap(nees)``.
 
+    Parameters
+    ----------
+    x_true : array (n,) or tree
+        True state.
+    x : array (n,) or tree
+        Estimate.
+    P : array (n, n)
+        Its covariance.
+
+    Examples
+    --------
     >>> nees([1.0, 2.0], [0.0, 0.0], np.diag([1.0, 4.0]))
     np.float64(2.0)
     """
@@ -30,11 +41,21 @@ def nees(x_true: Any, x: Any, P: Any) -> Any:
 
 
 def consistency_bounds(size: int, count: int, level: float = 0.95) -> tuple[float, float]:
-    """Return between which numbers the mean of ``count`` independent NEES or NIS should lie.
+    """Return the limits within which the mean of independent NEES or NIS values should lie.
 
-    ``size`` is that of the state, or of the measurement; a consistent filter is within the bounds
-    with probability ``level``.
+    A consistent filter is within them with the given probability.
 
+    Parameters
+    ----------
+    size : int
+        Number of states, or of measurements.
+    count : int
+        Number of values that are averaged.
+    level : float, optional
+        Probability, 0.95 by default.
+
+    Examples
+    --------
     >>> low, high = consistency_bounds(6, 1000)
     >>> round(low, 3), round(high, 3)
     (5.787, 6.217)

@@ -42,9 +42,17 @@ __all__ = [
 class Prediction:
     """State and covariance after a step of the model, before a measurement.
 
-    ``cross`` (n, n) is the covariance of the errors before and after the step, which smoothers
-    need.
+    Parameters
+    ----------
+    x : array (n,) or tree
+        State.
+    P : array (n, n)
+        Its covariance, or a factor of it.
+    cross : array (n, n)
+        Covariance between the errors before and after the step, which smoothers need.
 
+    Examples
+    --------
     >>> from archimedes.observers import KalmanFilter
     >>> filter = KalmanFilter(A=[[0.5]], C=[[1.0]], Q=[[1.0]], R=[[1.0]])
     >>> ahead = filter.predict(0.0, [2.0], [[4.0]])
@@ -59,13 +67,24 @@ class Prediction:
 
 @struct
 class Estimate:
-    """State and covariance after a measurement; unpacks as ``x, P, innovation``.
+    """State and covariance after a measurement; it unpacks as ``x, P, innovation``.
 
-    ``innovation`` (m,) is measured less expected (zero where missing), ``S`` (m, m) its
-    covariance (the identity where missing), ``nis`` the normalised innovation squared, which is
-    chi-square distributed with as many degrees of freedom as there were measurements. P is a
-    factor of the covariance in filters with ``square_root=True``; S never is.
+    Parameters
+    ----------
+    x : array (n,) or tree
+        State.
+    P : array (n, n)
+        Its covariance, or a factor of it in filters with ``square_root=True``.
+    innovation : array (m,)
+        Measured minus expected, zero where missing.
+    S : array (m, m)
+        Covariance of the innovation, the identity where missing.
+    nis : float
+        Normalized innovation squared. It is chi-square distributed, with as many degrees of freedom
+        as there were measurements.
 
+    Examples
+    --------
     >>> from archimedes.observers import KalmanFilter
     >>> filter = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
     >>> x, P, innovation = filter.correct(0.0, [0.0], [2.0], [[1.0]])

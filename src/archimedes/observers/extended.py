@@ -29,18 +29,39 @@ __all__ = ["ExtendedKalmanFilter"]
 
 @struct
 class ExtendedKalmanFilter(Filter):
-    """``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``, covariances Q (n, n), R (m, m).
+    """Extended Kalman filter of ``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``.
 
     ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
-    unpacks as ``x, P, innovation``; Jacobians are exact. x is a vector (n,), or a tree of numbers
-    and attitudes: errors of attitudes are small turns in body axes, 3 numbers each, which P and Q
-    count. ``missing`` marks measurements that are missing (None: all are always there);
-    measurements with a ``nis`` above ``gate`` are not used. ``iterations`` above 1 take ``obs``
-    along anew at the corrected state, for corrections so large that it bends on the way (Bell,
-    Cathey, IEEE Trans. Autom. Control 38, 1993: Gauss-Newton steps to the likeliest state). With
-    ``square_root`` P is a lower triangular factor of the covariance. Q and R are leaves, with
-    derivatives. Compile the step (``arc.compile(ekf.step)``), or scan, map and generate C from it.
+    unpacks as ``x, P, innovation``. The Jacobians are exact. x is a vector (n,), or a tree of
+    numbers and attitudes: the error of an attitude is a small rotation in body axes, 3 numbers in P
+    and Q. Q and R are leaves, with derivatives. Compile the step (``arc.compile(ekf.step)``), or
+    scan it, map it, and generate C from it.
 
+    Parameters
+    ----------
+    dyn : callable
+        Model ``dyn(t, x, *args)`` that returns the next state.
+    obs : callable
+        Measurement model ``obs(t, x, *args)`` that returns (m,).
+    Q : array (n, n)
+        Covariance of the process noise.
+    R : array (m, m)
+        Covariance of the measurement noise.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+    iterations : int, optional
+        Number of Gauss-Newton iterations of a correction, 1 by default (Bell and Cathey, IEEE
+        Trans. Autom. Control 38, 1993). More help if the correction is so large that the
+        measurement is not linear over it.
+
+    Examples
+    --------
     >>> ekf = ExtendedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ekf.step(0.0, [1.0], [0.5], [[0.2]])
     >>> x.round(3), P.round(3), innovation.round(3)
@@ -65,14 +86,40 @@ class ExtendedKalmanFilter(Filter):
         object.__setattr__(self, "R", symmetric_matrix(self.R, "R", eigenvalues="positive"))
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step of the model."""
+        """Return the state and covariance after a step of the model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            Further arguments of the functions of the model.
+        """
         chart, x, P, args = checked(x, P, args, self.Q.shape[0], self.square_root)
         ahead = chart.returned(self.dyn(t, x, *args), "dyn")
         F = slopes(self.dyn, chart, t, x, args, state=True)
         return predict_linear(ahead, F, P, self.Q, self.square_root)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after a measurement, without a step of the model."""
+        """Return the estimate after a measurement, without a step of the model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        y : array (m,)
+            Measurement.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            Further arguments of the functions of the model.
+        """
         m, root = self.R.shape[0], self.square_root
         chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
         y = given_measurement(vector_of(y), m, self.missing)

@@ -23,13 +23,34 @@ __all__ = ["KalmanFilter"]
 
 @struct
 class KalmanFilter(Filter):
-    """x+ = A x + B u + w, y = C x + v with covariances Q (n, n) of w and R (m, m) of v.
+    """Kalman filter of x+ = A x + B u + w, y = C x + v.
 
-    ``step(t, x, y, P, args=(u,))`` predicts, then corrects; without ``B`` there are no ``args``.
-    ``missing`` marks measurements that are missing (None: all are always there); measurements
-    with a ``nis`` above ``gate`` are not used. With ``square_root`` P is a lower triangular factor
-    of the covariance, going in and coming out. The matrices are leaves, with derivatives.
+    ``step(t, x, y, P, args=None)`` predicts, then corrects, and returns an `Estimate`, which
+    unpacks as ``x, P, innovation``. The matrices are leaves, with derivatives.
 
+    Parameters
+    ----------
+    A : array (n, n)
+        State matrix.
+    C : array (m, n)
+        Output matrix.
+    Q : array (n, n)
+        Covariance of the process noise.
+    R : array (m, m)
+        Covariance of the measurement noise.
+    B : array (n, k), optional
+        Input matrix. None, the default: no input.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> kf = KalmanFilter(A=[[1.0, 0.1], [0.0, 1.0]], C=[[1.0, 0.0]], Q=np.eye(2), R=[[1.0]])
     >>> found = kf.step(0.0, np.zeros(2), np.array([1.0]), np.eye(2))
@@ -58,7 +79,19 @@ class KalmanFilter(Filter):
             put(self, "B", matrix(self.B, "B", n, finite=True))
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step of the model."""
+        """Return the state and covariance after a step of the model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            ``(u,)``, the input, if the filter has `B`.
+        """
         _, x, P, args = self._checked(x, P, args)
         if len(args) != (self.B is not None):
             raise ValueError("args must be (u,) where there is B, and empty where there is none")
@@ -68,7 +101,21 @@ class KalmanFilter(Filter):
         return predict_linear(ahead, self.A, P, self.Q, self.square_root)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after a measurement, without a step of the model."""
+        """Return the estimate after a measurement, without a step of the model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        y : array (m,)
+            Measurement.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            Not used.
+        """
         chart, x, P, args = self._checked(x, P, args)
         y, root = given_measurement(y, self.R.shape[0], self.missing), self.square_root
         shift, found = correct_linear(P, y, self.C @ x, self.C, self.R, self.missing, root)

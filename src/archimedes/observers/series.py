@@ -63,14 +63,33 @@ def along(
 def filter_series(
     observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
 ) -> Estimate:
-    """Return the `Estimate` of all samples: times last, as `odeint` gives them.
+    """Filter a series of measurements.
 
-    ``ts`` (N,), ``ys`` (m, N), or (N,) for one, with nan where missing, ``x0`` (n,) and ``P0``
-    (n, n) the estimate one step before the first sample. ``us`` (k, N) are inputs, which ``dyn``
-    and ``obs`` get before ``args``. In the result ``x`` is (n, N), ``P`` (n, n, N), ``nis`` (N,);
-    a tree of states has the samples as its leading axis. P is a covariance, also with
-    ``square_root``.
+    Parameters
+    ----------
+    observer : filter
+        A filter of this package.
+    ts : array (N,)
+        Times in s.
+    ys : array (m, N) or (N,)
+        Measurements, nan where missing.
+    x0 : array (n,) or tree
+        State one step before the first sample.
+    P0 : array (n, n)
+        Its covariance.
+    args : tuple, optional
+        Further arguments of the functions of the model.
+    us : array (k, N), optional
+        Inputs, which the functions of the model get before `args`. None by default.
 
+    Returns
+    -------
+    Estimate
+        Estimates of all samples, times last: ``x`` (n, N), ``P`` (n, n, N), ``nis`` (N,). A tree of
+        states has the samples as its leading axis. P is a covariance, also with `square_root`.
+
+    Examples
+    --------
     >>> from archimedes.observers import KalmanFilter
     >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
     >>> filter_series(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]]).x.round(3)

@@ -21,13 +21,36 @@ ROUNDING = float(np.finfo(float).eps)
 def rts_smoother(
     observer: Filter, ts: Any, ys: Any, x0: Any, P0: Any, args: Any = None, *, us: Any = None
 ) -> tuple[Any, Any]:
-    """Return states (n, N) and covariances (n, n, N), given the measurements of all times.
+    """Smooth a series of measurements: estimate each state from the measurements of all times.
 
-    A tree of states has the samples as its leading axis.
+    Any filter can be used (Rauch-Tung-Striebel smoother; Saerkkae, "Bayesian filtering and
+    smoothing", 2013, 8.2 and 9.2).
 
-    Arguments are those of `filter_series`; any filter will do. Each is corrected by the gain
-    G = cross P_ahead^-1 (Saerkkae, "Bayesian filtering and smoothing", 2013, 8.2 and 9.2).
+    Parameters
+    ----------
+    observer : filter
+        A filter of this package.
+    ts : array (N,)
+        Times in s.
+    ys : array (m, N) or (N,)
+        Measurements, nan where missing.
+    x0 : array (n,) or tree
+        State one step before the first sample.
+    P0 : array (n, n)
+        Its covariance.
+    args : tuple, optional
+        Further arguments of the functions of the model.
+    us : array (k, N), optional
+        Inputs, which the functions of the model get before `args`. None by default.
 
+    Returns
+    -------
+    (array, array)
+        States (n, N) and covariances (n, n, N). A tree of states has the samples as its leading
+        axis.
+
+    Examples
+    --------
     >>> from archimedes.observers import KalmanFilter
     >>> kf = KalmanFilter(A=[[1.0]], C=[[1.0]], Q=[[0.0]], R=[[1.0]])
     >>> x, P = rts_smoother(kf, [0.0, 1.0, 2.0], [[1.0, np.nan, 4.0]], [0.0], [[1.0]])

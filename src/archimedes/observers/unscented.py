@@ -37,13 +37,36 @@ __all__ = ["UnscentedKalmanFilter"]
 
 @struct
 class UnscentedKalmanFilter(Filter):
-    """``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``, covariances Q (n, n), R (m, m).
+    """Unscented Kalman filter of ``x+ = dyn(t, x, *args) + w``, ``y = obs(t, x, *args) + v``.
 
-    As `ExtendedKalmanFilter`, with means and covariances of 2n+1 points instead of Jacobians.
-    ``kappa`` > -n spreads the points: they lie sqrt(n + kappa) deviations from the mean
-    (kappa = 3 - n matches the fourth moment of a normal distribution). Covariances of states
-    must be positive definite. With ``square_root`` kappa must not be negative.
+    It is used like the `ExtendedKalmanFilter`, with means and covariances of 2n + 1 points instead
+    of Jacobians. The covariance of the state must be positive definite.
 
+    Parameters
+    ----------
+    dyn : callable
+        Model ``dyn(t, x, *args)`` that returns the next state.
+    obs : callable
+        Measurement model ``obs(t, x, *args)`` that returns (m,).
+    Q : array (n, n)
+        Covariance of the process noise.
+    R : array (m, m)
+        Covariance of the measurement noise.
+    kappa : float, optional
+        Spread of the points, larger than -n: they lie sqrt(n + kappa) standard deviations from the
+        mean. kappa = 3 - n matches the fourth moment of a normal distribution. With `square_root`
+        it must not be negative.
+    missing : float or None, optional
+        Value that marks missing measurements, nan by default. None: no measurement is ever missing.
+    gate : float or None, optional
+        Measurements whose normalized innovation squared exceeds this are not used. None, the
+        default, uses all.
+    square_root : bool, optional
+        Propagate a lower triangular factor of the covariance instead of the covariance. P is that
+        factor, going in and coming out. False by default.
+
+    Examples
+    --------
     >>> ukf = UnscentedKalmanFilter(lambda t, x: np.sin(x), lambda t, x: x**2, [[0.1]], [[0.1]])
     >>> x, P, innovation = ukf.step(0.0, [1.0], [0.5], [[0.2]])
     >>> x.round(3), P.round(3), innovation.round(3)
@@ -89,7 +112,19 @@ class UnscentedKalmanFilter(Filter):
         return E, [x, *(chart.plus(x, e) for e in E[1:])], w
 
     def predict(self, t: Any, x: Any, P: Any, args: Any = None) -> Prediction:
-        """Return the state and covariance after a step of the model."""
+        """Return the state and covariance after a step of the model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            Further arguments of the functions of the model.
+        """
         chart, x, P, args = checked(x, P, args, self.Q.shape[0], self.square_root)
         E, points, w = self._points(chart, x, P)
         ahead = [chart.returned(self.dyn(t, point, *args), "dyn") for point in points]
@@ -102,7 +137,21 @@ class UnscentedKalmanFilter(Filter):
         return Prediction(mean, symmetric(spread.T @ (w[:, None] * spread)) + self.Q, cross)
 
     def correct(self, t: Any, x: Any, y: Any, P: Any, args: Any = None) -> Estimate:
-        """Return the estimate after a measurement, without a step of the model."""
+        """Return the estimate after a measurement, without a step of the model.
+
+        Parameters
+        ----------
+        t : float
+            Time in s.
+        x : array (n,) or tree
+            State.
+        y : array (m,)
+            Measurement.
+        P : array (n, n)
+            Covariance of the state, or its factor with `square_root`.
+        args : tuple, optional
+            Further arguments of the functions of the model.
+        """
         m, root = self.R.shape[0], self.square_root
         chart, x, P, args = checked(x, P, args, self.Q.shape[0], root)
         y = given_measurement(vector_of(y), m, self.missing)

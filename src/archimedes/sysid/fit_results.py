@@ -16,13 +16,46 @@ __all__ = ["Fit"]
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters ``p`` (the tree that was given), and how well they are known.
+    """Fitted parameters, and how well they are known.
 
-    ``names`` and ``covariance`` (n, n) are those of the numbers of p in order; a number that rests
-    on a bound, or whose bounds are equal, has no variance of its own: 0. ``x0`` is the state at
-    the first sample. ``residuals`` (p, N) are measured less predicted outputs, ``predicted``;
-    nan where missing. ``success`` and ``message`` tell how the search ended.
+    ``residuals`` (p, N) are measured minus predicted outputs, nan where missing.
 
+    Parameters
+    ----------
+    p : tree
+        Fitted parameters, with the structure of the guess.
+    x0 : array or tree
+        State at the first sample.
+    names : tuple of str
+        Names of the numbers of p, in order.
+    covariance : array (n, n)
+        Covariance of these numbers. A number that is at a bound, or whose bounds are equal, has no
+        variance of its own: 0.
+    unravel : callable
+        Function that makes a tree like p from a vector.
+    values : array (n,)
+        The numbers of p.
+    dof : int
+        Degrees of freedom of the residuals.
+    predicted : array (p, N)
+        Predicted outputs.
+    data : Timeseries
+        Measured data.
+    at_bounds : tuple of str
+        Names of numbers that are at a bound.
+    cost : float
+        Cost at the solution.
+    iterations : int
+        Number of iterations.
+    success : bool
+        Whether the search converged.
+    message : str
+        How the search ended.
+    predictor : callable
+        Function that predicts the outputs for other data.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.sysid import Timeseries, output_error
     >>> ts = np.linspace(0.0, 2.0, 41)
@@ -66,7 +99,13 @@ class Fit:
         return self.unravel(np.sqrt(np.diagonal(self.covariance)))
 
     def confidence(self, level: float = 0.95) -> tuple[Any, Any]:
-        """Return trees like p: between them the true numbers are, each with probability level."""
+        """Return confidence limits of the parameters: two trees like p.
+
+        Parameters
+        ----------
+        level : float, optional
+            Probability, 0.95 by default.
+        """
         from scipy.stats import t
 
         if not 0.0 < level < 1.0:
@@ -88,15 +127,35 @@ class Fit:
         return percent(self.data.ys, self.predicted)
 
     def predict(self, data: Timeseries) -> np.ndarray:
-        """Return outputs (p, N) for other data, with these parameters."""
+        """Return outputs (p, N) for other data, with these parameters.
+
+        Parameters
+        ----------
+        data : Timeseries
+            Other data.
+        """
         return self.predictor(data)
 
     def validate(self, data: Timeseries) -> np.ndarray:
-        """Return how much of other data is explained, in percent (p,)."""
+        """Return how much of other data is explained, in percent (p,).
+
+        Parameters
+        ----------
+        data : Timeseries
+            Other data.
+        """
         return percent(data.ys, self.predict(data))
 
     def tests(self, lags: int = 20, level: float = 0.95) -> ResidualTests:
-        """Return the tests of the residuals: white, and uncorrelated with the inputs."""
+        """Return the tests of the residuals: white, and uncorrelated with the inputs.
+
+        Parameters
+        ----------
+        lags : int, optional
+            Number of lags, 20 by default.
+        level : float, optional
+            Probability, 0.95 by default.
+        """
         free = int(np.count_nonzero(np.diagonal(self.covariance)))
         return residual_tests(self.residuals, self.data.us, lags, level, free)
 
@@ -110,7 +169,13 @@ class Fit:
         return "\n".join([*lines, f"  explained: {shares}"])
 
     def plot(self, data: Timeseries | None = None) -> Any:
-        """Draw outputs and predictions, residuals and their correlations; returns the figure."""
+        """Draw outputs and predictions, residuals and their correlations; returns the figure.
+
+        Parameters
+        ----------
+        data : Timeseries, optional
+            Other data to show. By default those of the fit.
+        """
         import matplotlib.pyplot as plt
 
         data = self.data if data is None else data

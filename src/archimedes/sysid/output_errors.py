@@ -42,18 +42,46 @@ def output_error(
     states: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Fit:
-    """Fit parameters of dx/dt = dynamics(t, x, u, p), y = outputs(t, x, u, p) to data.
+    """Fit the parameters of dx/dt = dynamics(t, x, u, p), y = outputs(t, x, u, p) to data.
 
-    p_guess and x0 (at the first sample, fitted too with ``estimate_x0``) are trees, ``bounds`` a
-    pair (lower, upper) for p; equal bounds fix a number. Times need not be even: each step between
-    samples is ``substeps`` of the Runge-Kutta method of order 4, with inputs held (``hold="zero"``)
-    or linear in between; with ``discrete`` dynamics returns the state at the next sample. Outputs
-    that are nan are left out. Each output is weighted by its noise, which is estimated in a second
-    pass, or by ``weights`` (p,), one over standard deviations. Scalars u and y are vectors (1,).
-    With several ``segments``, ``states`` (nx, N) is a guess of the states along the data.
+    The times need not be evenly spaced, and outputs that are nan are left out. The covariance holds
+    if the measurement errors are white, which `Fit.tests` checks.
 
-    The covariance holds for errors of measurement that are white (`Fit.tests` tells).
+    Parameters
+    ----------
+    dynamics : callable
+        Model ``dynamics(t, x, u, p)`` that returns dx/dt; with `discrete`, the state at the next
+        sample. Scalars u and y are vectors (1,).
+    outputs : callable
+        Function ``outputs(t, x, u, p)`` that returns what is measured.
+    data : Timeseries
+        Measured data.
+    p_guess : tree
+        Parameters to start from.
+    x0 : array or tree
+        State at the first sample.
+    bounds : (tree, tree), optional
+        Lower and upper limits of the parameters. Equal limits fix a number. None by default.
+    estimate_x0 : bool, optional
+        Fit `x0` as well. False by default.
+    discrete : bool, optional
+        Whether `dynamics` returns the state at the next sample. False by default.
+    hold : {"zero", "linear"}, optional
+        Inputs between the samples: held, or linear.
+    substeps : int, optional
+        Number of Runge-Kutta steps of order 4 between two samples, 2 by default.
+    segments : int, optional
+        Number of segments that each begin with a state of their own, 1 by default.
+    weights : array (p,), optional
+        Weights of the outputs: the inverse of their standard deviations. By default they are
+        estimated in a second pass.
+    states : array (nx, N), optional
+        Guess of the states along the data, for several segments.
+    options : mapping, optional
+        Options of `least_squares`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.sysid import Timeseries, output_error
     >>> ts = np.linspace(0.0, 2.0, 41)
@@ -135,9 +163,27 @@ def multiple_shooting(
 ) -> Fit:
     """Fit as `output_error` does, in segments that each begin with a state of their own.
 
-    For models that are unstable or chaotic, or a guess far from the data. ``more`` are the
-    keywords of `output_error`.
+    Use it for models that are unstable or chaotic, or if the guess is far from the data.
 
+    Parameters
+    ----------
+    dynamics : callable
+        Model ``dynamics(t, x, u, p)`` that returns dx/dt.
+    outputs : callable
+        Function ``outputs(t, x, u, p)`` that returns what is measured.
+    data : Timeseries
+        Measured data.
+    p_guess : tree
+        Parameters to start from.
+    x0 : array or tree
+        State at the first sample.
+    segments : int, optional
+        Number of segments, 10 by default.
+    **more
+        Further options of `output_error`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.sysid import Timeseries, multiple_shooting
     >>> ts = np.linspace(0.0, 2.0, 41)

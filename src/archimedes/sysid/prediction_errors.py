@@ -40,17 +40,39 @@ def pem(
 ) -> Fit:
     """Fit parameters so that a filter predicts each sample best from those before it.
 
-    ``predictor`` is a filter whose functions are ``dyn(t, x, u, p)`` and ``obs(t, x, u, p)``, or a
-    function of p that returns a filter (then they are ``dyn(t, x, u)``; a `KalmanFilter` with B).
-    ``p_guess`` is a tree, ``bounds`` a pair (lower, upper) like it; equal bounds fix a number.
-    ``x0`` is the state at the first sample, with covariance ``P0`` (by default that of a step, Q),
-    fitted too with ``estimate_x0``. Samples are evenly spaced (``data.resample(dt)`` makes them
-    so); outputs that are nan are missing. ``options`` go to `least_squares`. With ``likelihood``
-    the noise is fitted too: ``predictor`` is a function of p that returns a filter whose Q and R
-    depend on it (best through logarithms), and the likelihood is maximised instead of squares of
-    given weights (``options`` go to `minimize` then; ``cost`` is -log of the likelihood, less its
-    constant).
+    The samples must be evenly spaced (use ``data.resample(dt)``); outputs that are nan are missing.
+    With `likelihood`, ``cost`` of the result is the negative logarithm of the likelihood without
+    its constant.
 
+    Parameters
+    ----------
+    predictor : filter or callable
+        A filter with functions ``dyn(t, x, u, p)`` and ``obs(t, x, u, p)``, or a function of p that
+        returns a filter, whose functions are then ``dyn(t, x, u)`` and ``obs(t, x, u)``; a
+        `KalmanFilter` needs B.
+    data : Timeseries
+        Measured data.
+    p_guess : tree
+        Parameters to start from.
+    x0 : array or tree
+        State at the first sample.
+    P0 : array (n, n), optional
+        Covariance of `x0`. By default that of the process noise of a step, Q.
+    bounds : (tree, tree), optional
+        Lower and upper limits of the parameters. Equal limits fix a number. None by default.
+    estimate_x0 : bool, optional
+        Fit `x0` as well. False by default.
+    passes : int, optional
+        Number of times that the fit is made, each with the weights that the last one estimated. 2
+        by default.
+    likelihood : bool, optional
+        Fit the noise as well: maximize the likelihood. `predictor` is then a function of p that
+        returns a filter whose Q and R depend on p, best through logarithms. False by default.
+    options : mapping, optional
+        Options of `least_squares`; with `likelihood`, of `minimize`.
+
+    Examples
+    --------
     >>> from archimedes.observers import ExtendedKalmanFilter
     >>> ts = 0.1 * np.arange(60)
     >>> us = np.sin(ts)[None]

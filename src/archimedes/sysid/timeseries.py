@@ -21,11 +21,23 @@ UNEVEN = 1e-6
 
 @struct
 class Timeseries:
-    """Times ``ts`` (N,), inputs ``us`` (m, N) and outputs ``ys`` (p, N): times last, as `odeint`.
+    """Measured inputs and outputs, with the times along the last axis.
 
-    One row may be given as (N,), and no inputs as None. Times rise, evenly or not; outputs that
-    were not measured are nan. ``inputs`` and ``outputs`` name the rows.
+    Parameters
+    ----------
+    ts : array (N,)
+        Times in s, increasing, evenly spaced or not.
+    us : array (m, N), (N,) or None
+        Inputs. None if there are none.
+    ys : array (p, N) or (N,)
+        Outputs, nan where missing.
+    inputs : tuple of str, optional
+        Names of the inputs.
+    outputs : tuple of str, optional
+        Names of the outputs.
 
+    Examples
+    --------
     >>> data = Timeseries([0.0, 0.1, 0.2], [1.0, 1.0, 0.0], [[0.0, 0.1, np.nan]])
     >>> len(data), data.us.shape, round(data.dt, 6)
     (3, (1, 3), 0.1)
@@ -94,6 +106,13 @@ class Timeseries:
     def resample(self, dt: float) -> Timeseries:
         """Return the series at even times, linear in between; nan where a neighbour is missing.
 
+        Parameters
+        ----------
+        dt : float
+            Time between two samples in s.
+
+        Examples
+        --------
         >>> Timeseries([0.0, 1.0, 3.0], None, [0.0, 1.0, 3.0]).resample(0.5).ys
         array([[0. , 0.5, 1. , 1.5, 2. , 2.5, 3. ]])
         """
@@ -109,7 +128,13 @@ class Timeseries:
         return Timeseries(ts, us, ys, inputs=self.inputs, outputs=self.outputs)
 
     def split(self, part: float = 0.5) -> tuple[Timeseries, Timeseries]:
-        """Return the first part of the samples, to fit, and the rest, to validate."""
+        """Return the first part of the samples, to fit, and the rest, to validate.
+
+        Parameters
+        ----------
+        part : float, optional
+            Fraction of the samples in the first part, 0.5 by default.
+        """
         k = round(part * len(self))
         if not 2 <= k <= len(self) - 2:
             raise ValueError(f"part={part} of {len(self)} samples leaves less than two on a side")
@@ -122,6 +147,18 @@ class Timeseries:
         """Read columns of a table by name; without ``time`` the index is the time.
 
         Times of dates are seconds from the first. Rows need not be evenly spaced.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The table. Rows need not be evenly spaced.
+        inputs : sequence of str
+            Columns with inputs.
+        outputs : sequence of str
+            Columns with outputs.
+        time : str, optional
+            Column with the time. By default the index. Dates are converted to seconds from the
+            first.
         """
         names = [*([] if time is None else [time]), *inputs, *outputs]
         missing = [name for name in names if name not in frame.columns]
@@ -138,7 +175,19 @@ class Timeseries:
     def from_csv(
         cls, path: Any, inputs: Sequence[str], outputs: Sequence[str], time: str = "t"
     ) -> Timeseries:
-        """Read columns of a CSV file by the names in its first line; empty cells are missing."""
+        """Read columns of a CSV file by the names in its first line; empty cells are missing.
+
+        Parameters
+        ----------
+        path : path
+            The file. Its first line has the names of the columns; empty cells are missing.
+        inputs : sequence of str
+            Columns with inputs.
+        outputs : sequence of str
+            Columns with outputs.
+        time : str, optional
+            Column with the time, ``"t"`` by default.
+        """
         # Spreadsheets begin files with a mark of their encoding.
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             numbered = [(k, line) for k, line in enumerate(csv.reader(file), start=1) if line]

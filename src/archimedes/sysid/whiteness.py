@@ -18,12 +18,23 @@ __all__ = ["ResidualTests", "residual_tests"]
 
 @dataclass(frozen=True)
 class ResidualTests:
-    """Correlations of residuals (p, N) and how likely they are for a good model.
+    """Correlations of residuals, and how likely they are for a good model.
 
-    ``auto`` (p, L) are autocorrelations at lags 1 to L, ``cross`` (p, m, 2 L + 1) correlations
-    with inputs at lags -L to L; each is within ``bound`` with probability ``level``.
-    ``whiteness`` (p,) are p-values of Ljung and Box: small where residuals are not white.
+    Parameters
+    ----------
+    auto : array (p, L)
+        Autocorrelations at the lags 1 to L.
+    cross : array (p, m, 2 L + 1)
+        Correlations with the inputs at the lags -L to L.
+    bound : float
+        Limit within which each correlation of a good model lies with probability `level`.
+    level : float
+        The probability.
+    whiteness : array (p,)
+        p-values of the test of Ljung and Box: small if the residuals are not white.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.sysid import residual_tests
     >>> found = residual_tests(np.random.default_rng(0).normal(size=(1, 500)), lags=10)
@@ -69,10 +80,23 @@ class ResidualTests:
 def residual_tests(
     residuals: Any, us: Any = None, lags: int = 20, level: float = 0.95, fitted: int = 0
 ) -> ResidualTests:
-    """Return correlations of residuals (p, N), and with inputs ``us`` (m, N).
+    """Return the correlations of residuals, among themselves and with the inputs.
 
-    Missing residuals are nan. ``fitted`` is the number of parameters that were fitted to them.
+    Parameters
+    ----------
+    residuals : array (p, N)
+        Residuals, nan where missing.
+    us : array (m, N), optional
+        Inputs. None by default.
+    lags : int, optional
+        Number of lags, 20 by default.
+    level : float, optional
+        Probability, 0.95 by default.
+    fitted : int, optional
+        Number of parameters that were fitted, 0 by default.
 
+    Examples
+    --------
     >>> noise = np.random.default_rng(0).normal(size=(1, 500))
     >>> print(residual_tests(noise))
     residuals are white (p-values 0.617), do not depend on the inputs
