@@ -14,11 +14,13 @@ unset PYTHONPATH
 if [ -n "${ARCHIMEDES_CI_FOLDER:-}" ]; then
   work="$ARCHIMEDES_CI_FOLDER"
   mkdir -p "$work"
+  clean_up() { :; }
 else
   work="$(mktemp -d)"
   # One file system: nothing that is mounted below is ever removed.
-  trap 'rm -rf --one-file-system "$work"' EXIT
+  clean_up() { rm -rf --one-file-system "$work"; }
 fi
+trap clean_up EXIT
 
 # missing SENTENCE: end with 3, which .ci/run takes for "skipped", or as a failure if all is required.
 missing() {
