@@ -274,6 +274,7 @@ def test_rebinding_records_anew() -> None:
         np.testing.assert_allclose(f(X), a @ X, rtol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # from NumPy 2.5 on
 def test_another_form_of_the_same_memory_records_anew() -> None:
     a = matrix()
     f = arc.compile(lambda x: a @ x[: a.shape[1]])

@@ -59,8 +59,7 @@ def live_table(array: np.ndarray) -> np.ndarray:
     >>> table, is_live(table), is_live(frozen(a, a.dtype))
     (array([0., 7., 0.]), True, False)
     """
-    table = array.view()
-    table.shape = (array.size,)
+    table = array.reshape(-1)  # contiguous: another view of the same memory
     table.flags.writeable = False
     return _named(table, f"{_LIVE} {_process} {next(_numbers)}")
 
