@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from archimedes.optimize.solvers import ipopt as ipopt_solver
 from archimedes.optimize.solvers.ipopt_library import library
 from tests.optional_packages import skip_without
 
@@ -12,6 +13,16 @@ from tests.optional_packages import skip_without
 def ipopt():
     """Skip a test that asks for IPOPT where no package brings it."""
     require_ipopt()
+
+
+@pytest.fixture
+def without_ipopt(monkeypatch):
+    """Have no IPOPT go on where a method of this package gives up."""
+
+    def none(task):
+        raise ImportError("none here")
+
+    monkeypatch.setattr(ipopt_solver, "solve", none)
 
 
 def pytest_runtest_setup(item):

@@ -158,7 +158,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", long_but(["hanging chain", "hager1"], CASES))
-def test_known_optima(name):
+def test_known_optima(name, without_ipopt):
     make, n = CASES[name]
     problem, best = make(n)
     found = minimize(**problem, options={"maxiter": 500})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from archimedes.optimize import Status, minimize
-from archimedes.optimize.solvers import ipopt
 
 METHODS = ("ipm", "sqp", "ipopt", "SLSQP")
 RNG = np.random.default_rng(0)
@@ -127,14 +126,6 @@ def cases(names, methods=METHODS):
     pairs = [(method, name) for name in names for method in methods]
     marks = [() if pair in QUICK else (pytest.mark.long,) for pair in pairs]
     return [pytest.param(*pair, marks=mark) for pair, mark in zip(pairs, marks)]
-
-
-@pytest.fixture
-def without_ipopt(monkeypatch):
-    def none(task):
-        raise ImportError("none here")
-
-    monkeypatch.setattr(ipopt, "solve", none)
 
 
 def solved(method, given, request):

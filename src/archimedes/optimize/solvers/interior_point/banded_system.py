@@ -34,6 +34,9 @@ __all__ = ["BandedSystem", "Care"]
 
 #: Rows of A are scaled to sizes between 1 and 100.
 DELTA = 1e-9
+#: Where the first sweep leaves more than this part, there are more than two: so many pairs at most,
+#: until no more than rounding is left.
+ROUGH, SWEEPS, EXACT = 1e-3, 20, 1e-12
 
 
 class Care(Enum):
@@ -152,6 +155,7 @@ class BandedSystem:
         more = (self._H, self._diagonal, self._given_D, self._D, self._room)
         self._refine = loops.refined.bind(*system, *more)
         self._transposed = loops.transposed.bind(*A, self.m)
+        self._times = loops.times.bind(self._H, self._diagonal, *sizes)
 
     def take_jacobian(self, parts: Sequence[np.ndarray], scale: np.ndarray | None = None) -> None:
         """Take the slopes of each block (``Evaluator.slope_parts``), rows times ``scale`` (m,)."""
@@ -215,13 +219,47 @@ class BandedSystem:
         nobody looks at what is left: 0 is returned for it.
         """
         if care is Care.REFINED:
-            x, lam, out = np.zeros(r.size), np.empty(self.m), np.empty(3)
-            self._refine(r, rc, x, lam, out)
-            left, given, size = out.tolist()
-            return x, lam, left / (max(given, 1e-300) + size)
+            x, lam, left = self._refined(r, rc)
+            return (x, lam, left) if left <= ROUGH else self._refined_more(r, rc)
         x, lam = np.zeros(r.size), np.empty(self.m)
         self._solve(r, rc, x, lam)
         return x, lam, 0.0
+
+    def _refined(
+        self, r: np.ndarray, rc: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Return dx and dlam after two sweeps, what the first one left, and the size of all."""
+        x, lam, out = np.zeros(r.size), np.empty(self.m), np.empty(3)
+        self._refine(r, rc, x, lam, out)
+        left, given, size = out.tolist()
+        return x, lam, left, max(given, 1e-300) + size
+
+    def _refined_more(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return dx, dlam and what is left after as many sweeps as gain something.
+
+        Long chains whose cost has little curvature are such that rounding in M, of the size of
+        A^T D^-1 A, hides much of H: each sweep finds only a part of what is missing.
+        """
+        n, product = self.n, np.empty(self.n)
+        rows = np.repeat(np.arange(self.m), np.diff(self.starts[::2]))
+        columns, jac = self.columns[: self.entries], self.jac[: self.entries]
+        x, lam, rest, rest_c, before = np.zeros(r.size), np.zeros(self.m), r, rc, np.inf
+        for _ in range(SWEEPS):
+            dx, dlam, _, _ = self._refined(rest, rest_c)
+            x, lam = x + dx, lam + dlam
+            self._times(x, product)
+            rest = r[:n] - product - self.transposed(lam)
+            rest_c = rc - np.bincount(rows, jac * x[columns], self.m) + self._given_D * lam
+            left, given = (max(_largest(a), _largest(b)) for a, b in ((rest, rest_c), (r[:n], rc)))
+            left /= max(given, 1e-300) + _largest(x)
+            if not EXACT < left < 0.5 * before:
+                break
+            before = left
+        return x, lam, left
+
+
+def _largest(numbers: np.ndarray) -> float:
+    return float(np.abs(numbers).max(initial=0.0))
 
 
 def _multiple(count: int, of: int) -> int:
