@@ -225,14 +225,12 @@ class BandedSystem:
         self._solve(r, rc, x, lam)
         return x, lam, 0.0
 
-    def _refined(
-        self, r: np.ndarray, rc: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """Return dx and dlam after two sweeps, what the first one left, and the size of all."""
+    def _refined(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return dx and dlam after two sweeps, and what the first one left."""
         x, lam, out = np.zeros(r.size), np.empty(self.m), np.empty(3)
         self._refine(r, rc, x, lam, out)
         left, given, size = out.tolist()
-        return x, lam, left, max(given, 1e-300) + size
+        return x, lam, left / (max(given, 1e-300) + size)
 
     def _refined_more(self, r: np.ndarray, rc: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return dx, dlam and what is left after as many sweeps as gain something.
@@ -245,7 +243,7 @@ class BandedSystem:
         columns, jac = self.columns[: self.entries], self.jac[: self.entries]
         x, lam, rest, rest_c, before = np.zeros(r.size), np.zeros(self.m), r, rc, np.inf
         for _ in range(SWEEPS):
-            dx, dlam, _, _ = self._refined(rest, rest_c)
+            dx, dlam, _ = self._refined(rest, rest_c)
             x, lam = x + dx, lam + dlam
             self._times(x, product)
             rest = r[:n] - product - self.transposed(lam)
