@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 import re
 from collections.abc import Iterator
@@ -40,6 +41,8 @@ def described_parameters(docstring: str) -> set[str]:
 
 def undescribed_parameters(name: Name) -> Iterator[str]:
     """Yield ``function(parameter)`` for each parameter that a public name leaves undescribed."""
+    if isinstance(name.value, type) and issubclass(name.value, enum.Enum):
+        return  # made by nobody but the class itself
     if name.kind in ("function", "class"):
         yield from _undescribed(name.full, name.value, name.text)
     if name.kind == "class":

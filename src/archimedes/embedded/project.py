@@ -22,10 +22,31 @@ __all__ = ["CProject"]
 class CProject:
     """A generated C project.
 
-    ``files`` maps paths in the project to texts, ``paths`` lists what was written, ``renamed`` maps
-    Python names that C could not keep to those used instead, ``notes`` are remarks for the
-    reader, ``verification`` is what ``verify=True`` found.
+    Parameters
+    ----------
+    name : str
+        Name of the project and prefix of its functions.
+    target : str
+        What the project is for.
+    files : dict
+        Texts of the files by path.
+    model : Model
+        Structs and functions of the project.
+    prepared : Prepared
+        The recorded function.
+    renamed : dict
+        Python names that C could not keep, with those used instead.
+    notes : tuple of str
+        Remarks for the reader.
+    discard_user_code : bool, optional
+        Overwrite what users wrote into USER CODE regions. False by default.
+    paths : tuple of Path, optional
+        Files that were written.
+    verification : Verification, optional
+        Result of ``verify=True``.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> import archimedes as arc
     >>> def gain(x, k):
@@ -52,9 +73,14 @@ class CProject:
         return TARGETS[self.target].folder.format(name=self.name) + f"{self.name}.c"
 
     def write(self, output_dir: Any) -> tuple[Path, ...]:
-        """Write the files into a folder, keeping what users wrote into USER CODE regions.
+        """Write the files into a folder, and keep what users wrote into USER CODE regions.
 
         Nothing is written unless all of it can be.
+
+        Parameters
+        ----------
+        output_dir : path
+            The folder.
         """
         folder = Path(output_dir)
         texts = {}
@@ -76,11 +102,25 @@ class CProject:
         return tuple(texts)
 
     def verify(self, samples: int = 48, seed: int = 0) -> Verification:
-        """Compile on this machine and compare with the interpreter, bit for bit."""
+        """Compile on this machine and compare with the interpreter, bit for bit.
+
+        Parameters
+        ----------
+        samples : int, optional
+            Number of random inputs, 48 by default.
+        seed : int, optional
+            Seed of these inputs.
+        """
         return verify_model(self.model, samples, seed)
 
     def load(self, flags: Sequence[str] = ()) -> HostLibrary:
-        """Compile on this machine and load it, to call the C code from Python."""
+        """Compile on this machine and load it, to call the C code from Python.
+
+        Parameters
+        ----------
+        flags : sequence of str, optional
+            Further flags of the compiler.
+        """
         return HostLibrary(self.model, flags)
 
     def __repr__(self) -> str:

@@ -26,11 +26,33 @@ def fixed_point(
     bounds: Any = None,
     full_output: bool = False,
 ) -> Any:
-    """Return x with ``func(x, *args) = x``, any tree of numbers, from ``x0``.
+    """Return x with ``func(x, *args) = x``.
 
-    It is :func:`root` of the difference, with its methods: it also finds points that plain
-    iteration runs away from, works in recorded code, and has derivatives in ``args``.
+    It is the :func:`root` of the difference: it also finds points from which plain iteration
+    diverges, works inside compiled functions, and is differentiable with respect to `args`.
 
+    Parameters
+    ----------
+    func : callable
+        Function ``func(x, *args)`` that returns a tree like x.
+    x0 : float, array or tree
+        Starting point.
+    args : tuple, optional
+        Further arguments of the functions.
+    tol : float, optional
+        Tolerance at which the iteration ends.
+    max_steps : int, optional
+        Largest number of iterations.
+    method : {"newton", "hybr", "lm"}, optional
+        The solver, as in :func:`implicit`.
+    bounds : (lower, upper), optional
+        Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
+        number.
+    full_output : bool, optional
+        Return a pair, x and a :class:`RootInfo`, and do not raise. False by default.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> round(float(fixed_point(np.cos, 1.0)), 9)
     0.739085133

@@ -119,20 +119,53 @@ def solve_dae(
     max_steps: int | None = None,
     progress: bool | Callable[[float, float], None] | None = None,
 ) -> Trajectory:
-    """Solve the index-1 equations ``residual(t, x, xdot, *args) = 0`` over ``t_span``.
+    """Solve the differential-algebraic equations of index 1 ``residual(t, x, xdot, *args) = 0``.
 
-    ``x`` and ``xdot`` are arrays or trees like ``x0``; the residual is a tree or array with as
-    many numbers. States whose derivative the residual does not use are algebraic. The ``method``
-    "rodas5p" is for residuals ``M @ xdot - f(t, x)``, written in any way, with a matrix M (singular
-    or not) that depends on args only; it is the default for these in states of up to 32 numbers.
-    The default in all other cases is "bdf": multistep formulas of variable order and step, with
-    sparse systems. "ida" is the solver of SUNDIALS, in the extra "sundials".
+    Parameters
+    ----------
+    residual : callable
+        Function ``residual(t, x, xdot, *args)``, which returns an array or tree with as many
+        numbers as the state has. States whose derivatives it does not use are algebraic.
+    t_span : (float, float)
+        Start and end time.
+    x0 : float, array or tree
+        State at the start.
+    xdot0 : array or tree, optional
+        Derivatives at the start. By default they are computed.
+    method : {"bdf", "rodas5p", "ida"}, optional
+        ``"bdf"``: backward differentiation formulas of variable order and step size, with sparse
+        systems. ``"rodas5p"``: Rosenbrock method for residuals ``M @ xdot - f(t, x)``, written in
+        any way, with a matrix M (singular or not) that depends only on `args`; the default for
+        these in states of up to 32 numbers. ``"ida"``: the solver of SUNDIALS, in the extra
+        "sundials". ``"bdf"`` is the default in all other cases.
+    t_eval : array_like (m,), optional
+        Times at which the state is wanted. By default the times of the steps.
+    args : tuple, optional
+        Further arguments of the functions.
+    rtol : float or tree, optional
+        Relative tolerance.
+    atol : float or tree, optional
+        Absolute tolerance.
+    correct : bool, optional
+        Compute consistent algebraic states from those of `x0` as a first guess, and keep the
+        differential ones. False by default.
+    first_step : float, optional
+        Step size that is tried first.
+    max_step : float, optional
+        Largest step size allowed.
+    max_steps : int, optional
+        Largest number of steps allowed.
+    progress : bool or callable, optional
+        True shows a progress bar. A function is called with the fraction done (0 to 1) and the
+        time.
 
-    Derivatives at the start are computed if ``xdot0`` is not given. A start that does not satisfy
-    the equations raises :class:`InconsistentStart`; ``correct=True`` keeps the differential states
-    of ``x0`` and computes the algebraic ones (from their values as a first guess). The Trajectory
-    is that of ``solve_ode``; "bdf" and "ida" give no dense output.
+    Returns
+    -------
+    Trajectory
+        That of :func:`solve_ode`. ``"bdf"`` and ``"ida"`` keep no interpolants.
 
+    Examples
+    --------
     >>> def circle(t, x, xdot):
     ...     return np.stack([xdot[0] + x[1], x[0] ** 2 + x[1] ** 2 - 1.0])
     >>> traj = solve_dae(circle, (0.0, 1.0), [0.0, 1.0])

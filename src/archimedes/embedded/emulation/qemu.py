@@ -24,12 +24,22 @@ __all__ = ["EmulatedRun", "harness_of", "run_in_qemu", "sources_of"]
 
 @dataclass(frozen=True)
 class EmulatedRun:
-    """Results of calls on an emulated board, with what they cost there.
+    """Results of calls on an emulated board, and what they cost there.
 
-    ``outputs`` has one result per call, of the form that the Python function returns; the run
-    itself is a sequence of them. ``instructions`` counts those of each ``_step``, arithmetic in
-    software included; ``stack_bytes`` is the most stack that a call used (128 or more).
+    Parameters
+    ----------
+    board : str
+        The board.
+    outputs : tuple
+        Result of each call, in the form that the Python function returns. The run itself is a
+        sequence of them.
+    instructions : tuple of int
+        Instructions of each call of ``_step``, software arithmetic included.
+    stack_bytes : int
+        Largest stack that a call used, 128 or more.
 
+    Examples
+    --------
     >>> from archimedes.embedded import EmulatedRun
     >>> run = EmulatedRun("cortex-m4", outputs=(0.5, 0.25), instructions=(120, 9), stack_bytes=256)
     >>> len(run), run[1], max(run.instructions)
@@ -96,13 +106,26 @@ def run_in_qemu(
 ) -> EmulatedRun:
     """Compile code for a microcontroller, run it in QEMU, and return what it computed there.
 
-    ``code`` is what :func:`codegen` returned, or a function, which is generated with the first
-    inputs as its example (``options`` are those of codegen, such as ``float_type=np.float32``).
-    ``inputs`` are tuples of arguments, one for each call. ``board`` is "cortex-m3", "cortex-m4"
-    (single precision in hardware), "cortex-m7" (double precision), "riscv32" or "riscv64".
-    Results have exactly the bits of the target. Needs a cross compiler and QEMU; a ``ToolError``
-    names the packages of what is missing.
+    The results have exactly the bits of the target. It needs a cross compiler and QEMU; a
+    ``ToolError`` names the packages of what is missing.
 
+    Parameters
+    ----------
+    code : CProject or callable
+        What :func:`codegen` returned, or a function, for which a project is generated.
+    inputs : sequence of tuple
+        Arguments of each call.
+    board : {"cortex-m3", "cortex-m4", "cortex-m7", "riscv32", "riscv64"}, optional
+        The board. Cortex-M4 has single precision in hardware, Cortex-M7 double precision.
+    optimize : str, optional
+        Flag of the compiler, ``"-O2"`` by default.
+    timeout : float, optional
+        Time in s after which the emulator is stopped.
+    **options
+        Options of :func:`codegen`, for a function, such as ``float_type=np.float32``.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.embedded.tools import missing_tools
     >>> def spin(w, dt):

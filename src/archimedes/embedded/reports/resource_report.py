@@ -23,18 +23,46 @@ FLAGS_FOR = {"speed": "-O2", "size": "-Os", "smallest": "-Os"}
 
 @dataclass(frozen=True)
 class ResourceReport:
-    """Figures about a project's code on one target; sizes in bytes.
+    """What a project takes on one target.
 
-    ``flash``: code and constants with the arithmetic routines of the compiler's library that they
-    call; ``code`` and ``constants``: the project's own part of it. ``ram``: static memory plus one
-    set of the structs, whose sizes are ``structs``. ``stack``: the deepest chain of calls from
-    ``_step``, in which functions of the compiler's library (``library_calls``) count nothing;
-    ``run`` has what one call on the emulated board used, library included.
+    Parameters
+    ----------
+    name : str
+        Name of the project.
+    target : str
+        The board, or "host".
+    optimize : str
+        Flag of the compiler.
+    flash : int
+        Code and constants in bytes, with the arithmetic routines of the compiler's library that
+        they call.
+    code : int
+        Code of the project itself, in bytes.
+    constants : int
+        Its constants, in bytes.
+    ram : int
+        Static memory and one set of the structs, in bytes.
+    structs : mapping
+        Sizes of the structs in bytes.
+    stack : int
+        Stack in bytes of the deepest chain of calls from ``_step``. Functions of the compiler's
+        library count nothing.
+    stack_chain : tuple of str
+        That chain.
+    library_calls : tuple of str
+        Functions of the compiler's library that are called.
+    operations : mapping
+        Operations of one step in the worst case, by kind: loops in full, the longest of the
+        branches.
+    primitives : mapping
+        The same with elementary functions such as sin expanded.
+    traceability : tuple of TracedLines
+        Lines of Python that the lines of the C file come from.
+    run : EmulatedRun, optional
+        One call on the emulated board, library included.
 
-    ``operations`` is the worst case of one step by kind: loops in full, of branches the longest;
-    ``primitives`` the same with elementary functions such as sin taken apart. ``traceability``
-    says which lines of Python the lines of the C file come from.
-
+    Examples
+    --------
     >>> from archimedes.embedded import ResourceReport
     >>> report = ResourceReport(
     ...     name="filter", target="cortex-m4", optimize="-O2", flash=2048, code=1800,
@@ -148,13 +176,27 @@ def report(
 ) -> ResourceReport:
     """Measure what generated code takes on a target.
 
-    ``code`` is what :func:`codegen` returned, or a function with its example ``args`` (``options``
-    are those of codegen). Lines are traced where the project was generated with
-    ``options={"traceability": True}``, as it is here for a function. ``board`` is one of those of
-    :func:`run_in_qemu`, or "host" for the compiler of this machine. ``emulate`` also runs the
-    example on the board. ``optimize`` is a flag of the compiler, or "size" or "speed" for the flag
-    that goes with that (of a function, generated so).
+    Lines are traced if the project was generated with ``options={"traceability": True}``, as it is
+    here for a function.
 
+    Parameters
+    ----------
+    code : CProject or callable
+        What :func:`codegen` returned, or a function, for which a project is generated.
+    args : sequence, optional
+        Example arguments of a function.
+    board : str, optional
+        A board of :func:`run_in_qemu`, or ``"host"`` for the compiler of this machine.
+    optimize : str, optional
+        Flag of the compiler, or ``"size"`` or ``"speed"`` for the flag that goes with it (a
+        function is also generated that way).
+    emulate : bool, optional
+        Also run the example on the board. False by default.
+    **options
+        Options of :func:`codegen`, for a function.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.embedded.tools import missing_tools
     >>> def damped(x, v):

@@ -27,13 +27,30 @@ def least_squares(
     options: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> LMResult:
-    """Minimise the sum of squares of ``func(x, *args)`` from ``x0``: :func:`lm_solve`.
+    """Minimize the sum of squares of residuals, as :func:`lm_solve` does.
 
-    ``method`` is "hess-lm" or "lm": both are the Levenberg-Marquardt method, and take ``bounds``.
-    ``options``, a dict or by name: tol (for all of ftol, xtol, gtol), maxiter, maxtime (s),
-    max_nfev, damping, and, for data with outliers, loss ("soft_l1", "huber", "cauchy", "arctan")
-    and f_scale, as in SciPy.
+    Parameters
+    ----------
+    func : callable
+        Residuals ``func(x, *args)``, any tree of numbers.
+    x0 : float, array or tree
+        Starting point.
+    args : tuple, optional
+        Further arguments of the functions.
+    bounds : (lower, upper), optional
+        Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
+        number.
+    method : {"hess-lm", "lm"}, optional
+        Both names stand for the Levenberg-Marquardt method.
+    options : mapping, optional
+        Options: ``tol`` (for all of ftol, xtol, gtol), ``maxiter``, ``maxtime`` (s), ``max_nfev``,
+        ``damping``, and for data with outliers ``loss`` ("soft_l1", "huber", "cauchy", "arctan")
+        and ``f_scale``, as in SciPy.
+    **more
+        The same options by name.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.array([0.0, 1.0, 2.0, 3.0])
     >>> misfit = lambda p, y: p["a"] + p["b"] * t - y

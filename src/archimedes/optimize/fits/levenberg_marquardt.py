@@ -62,19 +62,46 @@ def lm_solve(
     f_scale: float = 1.0,
     jac: Callable[..., Any] | None = None,
 ) -> LMResult:
-    """Minimise the sum of squares of ``func(x, *args)`` from ``x0``.
+    """Minimize the sum of squares of residuals by the Levenberg-Marquardt method.
 
-    ``x0`` and the residuals may be any trees of numbers; a list of numbers is an array.
-    ``bounds = (lower, upper)``: numbers, or trees like x0, with None where there is no limit;
-    equal ones hold a number where it is. The iteration ends where cost or x
-    change by less than ``ftol`` or ``xtol``, relatively, where the cosine of the angle between the
-    residuals and each column of their Jacobian is below ``gtol`` (as in MINPACK, so that a flat
-    region is no minimum), or after ``max_nfev`` evaluations (100 for each unknown), ``maxiter``
-    iterations or ``maxtime`` seconds; Ctrl-C returns the best point so far. ``loss`` other than
-    "linear" gives residuals above ``f_scale`` less weight: "soft_l1", "huber", "cauchy",
-    "arctan". Errors of the caller raise; what the numbers do is in ``result.status``. ``jac`` is
-    the Jacobian (m, n) of a function of arrays, where it has been made already.
+    Wrong arguments raise an error; what the numbers do is in ``status`` of the result. Ctrl-C
+    returns the best point so far.
 
+    Parameters
+    ----------
+    func : callable
+        Residuals ``func(x, *args)``, any tree of numbers.
+    x0 : float, array or tree
+        Starting point.
+    args : tuple, optional
+        Further arguments of the functions.
+    bounds : (lower, upper), optional
+        Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
+        number.
+    ftol : float, optional
+        Relative change of the cost at which the iteration ends.
+    xtol : float, optional
+        Relative change of x at which it ends.
+    gtol : float, optional
+        Cosine of the angle between the residuals and each column of their Jacobian at which it
+        ends, as in MINPACK, so that a flat region is not taken for a minimum.
+    max_nfev : int, optional
+        Largest number of evaluations, by default 100 for each unknown.
+    maxiter : int, optional
+        Largest number of iterations.
+    maxtime : float, optional
+        Longest time in s.
+    damping : float, optional
+        First damping of the steps.
+    loss : {"linear", "soft_l1", "huber", "cauchy", "arctan"}, optional
+        All but ``"linear"`` give residuals above `f_scale` less weight.
+    f_scale : float, optional
+        Size of residuals that are no outliers.
+    jac : callable, optional
+        Jacobian (m, n) of a function of arrays, if it has been made already.
+
+    Examples
+    --------
     >>> rosenbrock = lambda x: np.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
     >>> lm_solve(rosenbrock, [-1.2, 1.0]).x
     array([1., 1.])

@@ -83,11 +83,33 @@ _MESSAGES = {
 class LMResult(Ended):
     """The solution of a least-squares problem, with the names of SciPy's result.
 
-    ``x`` has the structure of x0; ``cost`` is half the sum of squares of ``fun`` (m,); ``jac``
-    (m, n) and ``grad`` (n,) are taken at x in the order of ``tree.ravel``; ``active_mask`` is
-    -1 or 1 where x is on its lower or upper bound, else 0. ``history`` has the cost after each
-    accepted step.
+    Parameters
+    ----------
+    x : tree
+        Solution, with the structure of x0.
+    cost : float
+        Half the sum of squares.
+    fun : array (m,)
+        Residuals.
+    jac : array (m, n)
+        Jacobian at x, in the order of ``tree.ravel``.
+    grad : array (n,)
+        Gradient at x.
+    status : LMStatus
+        Why the iteration ended.
+    nfev : int
+        Number of evaluations.
+    njev : int
+        Number of Jacobians.
+    nit : int
+        Number of iterations.
+    active_mask : array (n,)
+        -1 where x is at its lower bound, 1 at its upper bound, else 0.
+    history : tuple of float, optional
+        Cost after each accepted step.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.optimize import lm_solve
     >>> found = lm_solve(lambda x: np.stack([x[0] - 1.0, 2.0 * x[0] - 2.0]), [0.0])

@@ -47,6 +47,25 @@ def _first_function(parts: Any) -> Any:
 class NlpSolver:
     """A nonlinear program that was set up once; made by :func:`nlp_solver`.
 
+    Parameters
+    ----------
+    obj : callable or list
+        Objective ``obj(x, *args)``. A list of functions is added up; a function of many places is
+        an :class:`AtPlaces`.
+    constr : callable, dict or list, optional
+        Constraint ``constr(x, *args)``, which returns any tree of values, or several of them by
+        name. None by default.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    method : str, optional
+        The solver, as in :func:`minimize`.
+    options : mapping, optional
+        ``"maxiter"``, ``"maxtime"`` (s), ``"tol"``, and options of the solver.
+    name : str, optional
+        Name in messages.
+
+    Examples
+    --------
     >>> import archimedes as arc
     >>> solver = arc.nlp_solver(lambda x, p: (x - p) ** 2)
     >>> round(float(solver(0.0, 3.0)), 6)
@@ -95,10 +114,25 @@ class NlpSolver:
         multipliers: Multipliers | None = None,
         callback: Callable[[Iteration], Any] | None = None,
     ) -> OptimizeResult:
-        """Solve from ``x0`` and return an :class:`OptimizeResult`, whatever came of it.
+        """Solve, and return an :class:`OptimizeResult`, whatever its status.
 
-        ``multipliers`` of an earlier result make it a warm start. ``callback`` is told of each
-        :class:`Iteration` and stops the solver by returning True.
+        Parameters
+        ----------
+        x0 : float, array or tree
+            Starting point.
+        *args
+            Further arguments of the functions.
+        bounds : (lower, upper), optional
+            Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix
+            a number.
+        constr_bounds : (lower, upper), optional
+            Limits of the constraints, by name if there are several. Without them the constraints
+            are equal to zero.
+        multipliers : Multipliers, optional
+            Multipliers of an earlier result, for a warm start.
+        callback : callable, optional
+            Function of an :class:`Iteration`, called after each. It stops the solver by returning
+            True.
         """
         began = time.perf_counter()
         if any_traced((x0, args, bounds, constr_bounds)):
@@ -170,7 +204,15 @@ class NlpSolver:
         return tuple(Fixed(a) if fix else a for a, fix in zip(args, static))
 
     def program(self, unknowns: Any, args: tuple[Any, ...]) -> Program:
-        """Return the problem for unknowns and arguments of this structure."""
+        """Return the problem for unknowns and arguments of this structure.
+
+        Parameters
+        ----------
+        unknowns : tree
+            Unknowns.
+        args : tuple
+            Further arguments of the functions.
+        """
 
         def make(current: Current) -> Program:
             return Program(current, len(self.obj), self.names, unknowns, args, self.name)
@@ -254,14 +296,34 @@ def nlp_solver(
     options: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> NlpSolver:
-    """Return a solver of ``min obj(x, *args)``, ``lower <= constr(x, *args) <= upper``.
+    """Return a solver of a nonlinear program that is set up once.
 
-    It is set up once and called as ``solver(x0, *args, bounds=..., constr_bounds=...)`` for the
-    unknowns, or as ``solver.solve(...)`` for an :class:`OptimizeResult`; other numbers in x0,
-    args and limits need no new compilation. With ``method="sqp"`` calls in recorded code are
-    recorded themselves, so that they run on SIMD lanes under ``vmap`` and become C. Arguments
-    are those of :func:`minimize`.
+    Call it as ``solver(x0, *args, bounds=..., constr_bounds=...)`` for the unknowns, or as
+    ``solver.solve(...)`` for an :class:`OptimizeResult`. Other numbers in x0, args and limits need
+    no new compilation. With ``method="sqp"``, calls inside compiled functions become part of the
+    program, so that they run on SIMD lanes under :func:`vmap` and become C.
 
+    Parameters
+    ----------
+    obj : callable or list
+        Objective ``obj(x, *args)``. A list of functions is added up; a function of many places is
+        an :class:`AtPlaces`.
+    constr : callable, dict or list, optional
+        Constraint ``constr(x, *args)``, which returns any tree of values, or several of them by
+        name. None by default.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    method : str, optional
+        ``"ipm"`` (default): interior-point method of this package, on banded systems. ``"ipopt"``:
+        IPOPT, an extra. ``"sqp"``: sequential quadratic programming, for small problems, as one
+        native kernel. Or a method of SciPy (``"SLSQP"``, ``"trust-constr"``, ...).
+    options : mapping, optional
+        ``"maxiter"``, ``"maxtime"`` (s), ``"tol"``, and options of the solver.
+    name : str, optional
+        Name in messages.
+
+    Examples
+    --------
     >>> solver = nlp_solver(lambda x, p: (x - p) ** 2, lambda x, p: x * p)
     >>> round(float(solver(0.5, 2.0, constr_bounds=(None, 2.0))), 6)
     1.0
@@ -287,19 +349,44 @@ def minimize(
     multipliers: Multipliers | None = None,
     callback: Callable[[Iteration], Any] | None = None,
 ) -> OptimizeResult:
-    """Minimise ``obj(x, *args)`` over x, from ``x0``, any tree of numbers.
+    """Minimize ``obj(x, *args)`` over x, any tree of numbers, with bounds and constraints.
 
-    ``constr(x, *args)`` returns any tree of values that lie between ``constr_bounds = (lower,
-    upper)``, or are zero without them; a dict or list of functions is several constraints by
-    name, with limits by name. Functions used at many places are :class:`AtPlaces`; a list as
-    ``obj`` is added up. ``bounds = (lower, upper)`` are numbers or trees like x0, with None where
-    there is no limit. ``method`` is "ipm" (the interior-point method of this package, on
-    banded systems), "ipopt" (IPOPT, an extra), "sqp" (for small problems: one native kernel) or
-    one of SciPy's (SLSQP, trust-constr, ...). ``options``: "maxiter", "maxtime" (s), "tol", and
-    those of the solver.
-    Gradients, sparse Jacobians and Hessians are exact. Errors of the caller raise; what the
-    numbers do is in the result's ``success``, ``status`` and ``message``.
+    Gradients, sparse Jacobians and Hessians are exact. Wrong arguments raise an error; what the
+    numbers do is in ``success``, ``status`` and ``message`` of the result.
 
+    Parameters
+    ----------
+    obj : callable or list
+        Objective ``obj(x, *args)``. A list of functions is added up; a function of many places is
+        an :class:`AtPlaces`.
+    x0 : float, array or tree
+        Starting point.
+    args : tuple, optional
+        Further arguments of the functions.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the compiled program.
+    constr : callable, dict or list, optional
+        Constraint ``constr(x, *args)``, which returns any tree of values, or several of them by
+        name. None by default.
+    bounds : (lower, upper), optional
+        Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
+        number.
+    constr_bounds : (lower, upper), optional
+        Limits of the constraints, by name if there are several. Without them the constraints are
+        equal to zero.
+    method : str, optional
+        ``"ipm"`` (default): interior-point method of this package, on banded systems. ``"ipopt"``:
+        IPOPT, an extra. ``"sqp"``: sequential quadratic programming, for small problems, as one
+        native kernel. Or a method of SciPy (``"SLSQP"``, ``"trust-constr"``, ...).
+    options : mapping, optional
+        ``"maxiter"``, ``"maxtime"`` (s), ``"tol"``, and options of the solver.
+    multipliers : Multipliers, optional
+        Multipliers of an earlier result, for a warm start.
+    callback : callable, optional
+        Function of an :class:`Iteration`, called after each. It stops the solver by returning True.
+
+    Examples
+    --------
     >>> rosenbrock = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
     >>> minimize(rosenbrock, [-1.2, 1.0]).x.round(6)
     array([1., 1.])

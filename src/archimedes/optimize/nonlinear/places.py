@@ -15,14 +15,25 @@ __all__ = ["AtPlaces", "check_objective"]
 
 
 class AtPlaces:
-    """``func(z, *data[k], *args)`` with z = x[index[k]], for all k: many terms or constraints.
+    """A function that is evaluated at many places: many terms or constraints.
 
-    As the objective of :func:`minimize` it is the sum of the terms, as a constraint their array,
-    (places, ...). ``index`` (places, nz) says which of the ravelled unknowns each place takes;
-    ``data`` are arrays with a row for each place. Only ``func`` is recorded, differentiated and
-    compiled: setting up does not depend on the number of places, which are evaluated together on
-    SIMD lanes. Called with unknowns it evaluates all places, as a plain function.
+    For all k it is ``func(z, *data[k], *args)`` with z = x[index[k]]. As the objective of
+    :func:`minimize` it is the sum of the terms, as a constraint their array (places, ...). Only
+    `func` is recorded, differentiated and compiled, so that the time to set up does not depend on
+    the number of places. They are evaluated together on SIMD lanes. Called with unknowns, it
+    evaluates all places as a plain function.
 
+    Parameters
+    ----------
+    func : callable
+        Function ``func(z, *data[k], *args)`` of the unknowns z at one place.
+    index : array of int (places, nz)
+        Numbers of the ravelled unknowns that each place takes.
+    *data
+        Arrays with a row for each place.
+
+    Examples
+    --------
     >>> pairs = np.stack([np.arange(4), np.arange(1, 5)], axis=1)
     >>> AtPlaces(lambda z: z[1] - z[0], pairs)(np.arange(5.0) ** 2)
     array([1., 3., 5., 7.])
@@ -55,7 +66,15 @@ class AtPlaces:
         return vmap(self.func, in_axes=axes)(flat[self.index], *self.data, *args)
 
     def check(self, size: int, what: str) -> None:
-        """Raise if a place takes an unknown that is not there."""
+        """Raise if a place takes an unknown that is not there.
+
+        Parameters
+        ----------
+        size : int
+            Number of unknowns.
+        what : str
+            Name in the error message.
+        """
         if self.index.size and not 0 <= self.index.min() <= self.index.max() < size:
             raise ValueError(
                 f"{what}: index goes from {self.index.min()} to {self.index.max()}, but there are "

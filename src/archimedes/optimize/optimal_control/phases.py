@@ -52,13 +52,22 @@ class _Part:
 
 
 class Phases:
-    """Phases of a flight: each an :class:`OptimalControl` problem, their costs added.
+    """An optimal control problem of several phases, whose costs are added.
 
-    ``links`` has a function ``link(tf, xf, t0, x0)`` for each pair of neighbours, of the end of
-    one and the beginning of the next, that returns any tree of numbers which are zero, or lie
-    within its entry of ``link_bounds``. None, for all or for a pair, makes time and states go on
-    as they are. States of neighbours may have different structures where there is a link.
+    Parameters
+    ----------
+    *phases
+        The problems, :class:`OptimalControl`, in order.
+    links : sequence of callable, optional
+        For each pair of neighbours a function ``link(tf, xf, t0, x0)`` of the end of one and the
+        beginning of the next, which returns any tree of numbers that are zero or within
+        `link_bounds`. None, for all or for one pair, makes time and states continuous. With a link,
+        the states of neighbours may have different structures.
+    link_bounds : sequence, optional
+        Limits of each link.
 
+    Examples
+    --------
     >>> half = dict(running_cost=lambda t, x, u: u**2)
     >>> up = OptimalControl(lambda t, x, u: u, initial=0.0, tf=0.5, **half)
     >>> on = OptimalControl(lambda t, x, u: u, final=1.0, t0=0.5, tf=1.0, **half)
@@ -99,10 +108,24 @@ class Phases:
         callback: Callable[..., Any] | None = None,
         solver: str = "ipm",
     ) -> PhasesSolution:
-        """Solve from guesses, one for each phase, or from an earlier solution.
+        """Solve all phases together.
 
-        ``intervals`` and ``method`` may be lists, one entry for each phase; the other arguments
-        are those of ``OptimalControl.solve``.
+        Parameters
+        ----------
+        guesses : sequence or PhasesSolution
+            A guess for each phase, or an earlier solution.
+        intervals : int, array or list, optional
+            Number of intervals, or a mesh, for all phases or for each.
+        method : str or list of str, optional
+            Method for all phases, or for each.
+        args : tuple, optional
+            Further arguments of the functions.
+        options : mapping, optional
+            Options of :func:`minimize`.
+        callback : callable, optional
+            Function that is called after each iteration.
+        solver : {"ipm", "ipopt"}, optional
+            The interior-point method of this package, or IPOPT, an extra.
         """
         began = time.perf_counter()
         check_method(solver, "solver", CHAINED)
@@ -241,11 +264,22 @@ def _solution(part: _Part, answer: Answer, args: Any, seconds: float) -> Control
 
 
 class PhasesSolution(Answered):
-    """The solution of linked phases: ``phases`` has a :class:`ControlSolution` for each.
+    """The solution of linked phases, a sequence of :class:`ControlSolution`.
 
-    It is a sequence of them; ``fun``, ``mesh_error``, ``success``, ``status``, ``message``,
-    ``iterations`` and ``violation`` are those of the whole.
+    ``fun``, ``mesh_error``, ``success``, ``status``, ``message``, ``iterations`` and ``violation``
+    are those of the whole.
 
+    Parameters
+    ----------
+    phases : list of ControlSolution
+        Solutions of the phases.
+    task : Task
+        The nonlinear program.
+    answer : Answer
+        What the solver returned.
+
+    Examples
+    --------
     >>> from archimedes.optimize import OptimalControl, Phases
     >>> half = dict(running_cost=lambda t, x, u: u**2)
     >>> up = OptimalControl(lambda t, x, u: u, initial=0.0, tf=0.5, **half)

@@ -22,23 +22,49 @@ __all__ = ["OptimalControl", "mesh_of"]
 
 @dataclass(eq=False)
 class OptimalControl:
-    """An optimal control problem: the best controls u(t) and, if there are any, parameters p.
+    """An optimal control problem: find the best controls u(t) and, if there are any, parameters p.
 
-    States, controls and parameters are trees (structs, arrays, numbers). ``rest`` below is p, if
-    the guess has one, followed by the ``args`` of ``solve``.
+    States, controls and parameters are trees (structs, arrays, numbers). ``rest`` below stands for
+    p, if the guess has one, followed by the ``args`` of `solve`.
 
-    - ``dynamics(t, x, u, *rest)`` returns dx/dt with the structure of x.
-    - The cost is ``terminal_cost(t0, x0, tf, xf, *rest)`` plus the integral of
-      ``running_cost(t, x, u, *rest)``.
-    - ``initial`` and ``final`` are trees like x with numbers where the state is given and None
-      where it is free; ``t0`` and ``tf`` are numbers, or pairs (lower, upper) where free.
-    - ``state_bounds``, ``control_bounds``, ``parameter_bounds``: pairs (lower, upper) as in
-      :func:`minimize`.
-    - ``integrals(t, x, u, *rest)`` returns any tree of rates, whose integrals over the whole time
-      lie within ``integral_bounds``.
-    - ``path(t, x, u, *rest)`` lies within ``path_bounds`` all along,
-      ``boundary(t0, x0, tf, xf, *rest)`` within ``boundary_bounds``; without them they are zero.
+    Parameters
+    ----------
+    dynamics : callable
+        ``dynamics(t, x, u, *rest)`` returns dx/dt with the structure of x.
+    running_cost : callable, optional
+        ``running_cost(t, x, u, *rest)``, whose integral is part of the cost.
+    terminal_cost : callable, optional
+        ``terminal_cost(t0, x0, tf, xf, *rest)``, the other part of the cost.
+    initial : tree, optional
+        Initial state: a tree like x with None where the state is free.
+    final : tree, optional
+        Final state, likewise.
+    t0 : float or (lower, upper), optional
+        Initial time, or its limits if it is free.
+    tf : float or (lower, upper), optional
+        Final time, or its limits if it is free.
+    state_bounds : (lower, upper), optional
+        Limits of the states, as in :func:`minimize`.
+    control_bounds : (lower, upper), optional
+        Limits of the controls.
+    parameter_bounds : (lower, upper), optional
+        Limits of the parameters.
+    path : callable, optional
+        Path constraint ``path(t, x, u, *rest)``, which holds at all times.
+    path_bounds : (lower, upper), optional
+        Its limits. Zero by default.
+    boundary : callable, optional
+        Boundary constraint ``boundary(t0, x0, tf, xf, *rest)``.
+    boundary_bounds : (lower, upper), optional
+        Its limits. Zero by default.
+    integrals : callable, optional
+        ``integrals(t, x, u, *rest)`` returns any tree of rates, whose integrals over the whole time
+        are constrained.
+    integral_bounds : (lower, upper), optional
+        Their limits.
 
+    Examples
+    --------
     >>> rest_to_rest = OptimalControl(
     ...     lambda t, x, u: np.array([x[1], u]),
     ...     running_cost=lambda t, x, u: u**2,
@@ -93,17 +119,32 @@ class OptimalControl:
         callback: Callable[..., Any] | None = None,
         solver: str = "ipm",
     ) -> ControlSolution:
-        """Solve from a guess, by collocation or multiple shooting.
+        """Solve by collocation or multiple shooting.
 
-        ``guess`` is a dict with "x" and "u" (constant trees, or functions of s in [0, 1] along
-        the way), "p" where there are parameters, "t0" and "tf" where they are free; or an earlier
-        solution, whose multipliers are used too where the mesh is the same. ``intervals`` is
-        their number, or a mesh from 0 to 1. ``method`` is "trapezoidal", "hermite-simpson",
-        "radau1" to "radau9" or "multiple-shooting". With ``mesh_tol`` the mesh is refined until
-        the estimated relative error of each interval is below it, ``max_refinements`` times at
-        most; a solution whose errors are still larger is no success. ``solver`` is "ipm" (the
-        interior-point method of this package, on banded systems) or "ipopt"; ``options`` are
-        those of :func:`minimize`.
+        Parameters
+        ----------
+        guess : dict or ControlSolution
+            A dict with ``"x"`` and ``"u"`` (constant trees, or functions of s in [0, 1] along the
+            way), ``"p"`` if there are parameters, and ``"t0"`` and ``"tf"`` if they are free; or an
+            earlier solution, whose multipliers are used too if the mesh is the same.
+        intervals : int or array, optional
+            Number of intervals, or a mesh from 0 to 1. 30 by default.
+        method : str, optional
+            ``"trapezoidal"``, ``"hermite-simpson"`` (default), ``"radau1"`` to ``"radau9"``, or
+            ``"multiple-shooting"``.
+        args : tuple, optional
+            Further arguments of the functions.
+        options : mapping, optional
+            Options of :func:`minimize`.
+        mesh_tol : float, optional
+            Refine the mesh until the estimated relative error of each interval is below this. A
+            solution whose errors are still larger is no success. None by default.
+        max_refinements : int, optional
+            Largest number of refinements, 6 by default.
+        callback : callable, optional
+            Function that is called after each iteration.
+        solver : {"ipm", "ipopt"}, optional
+            The interior-point method of this package, or IPOPT, an extra.
         """
         if any_traced((guess, args)):
             raise TraceError(
@@ -146,7 +187,17 @@ class OptimalControl:
         )
 
     def transcription(self, guess: Guess, method: str, args: tuple[Any, ...]) -> Transcription:
-        """Return the equations of a method; what is recorded of them is kept between calls."""
+        """Return the equations of a method. What is recorded of them is kept between calls.
+
+        Parameters
+        ----------
+        guess : Guess
+            The guess.
+        method : str
+            The method.
+        args : tuple
+            Further arguments of the functions.
+        """
         scheme = scheme_of(method)
         recorded = prepared(
             "transcription",

@@ -78,12 +78,33 @@ class Answered(Ended):
 class ControlSolution(Answered):
     """The solution of an optimal control problem.
 
-    ``t`` (n,) are the times of the nodes, ``x`` and ``u`` trees of states and controls there with
-    a leading axis for time; ``p`` the parameters. ``at(t)`` returns (x, u) at any times, on the
-    interpolants of the scheme. ``errors`` are those of the intervals, ``mesh_error`` the largest:
-    the ``message`` says if it is large. ``success``, ``status``, ``message``, ``fun``,
-    ``iterations``, ``violation``, ``evaluations`` and ``times`` are those of ``OptimizeResult``.
+    ``t`` (n,) are the times of the nodes; ``x`` and ``u`` the states and controls there, trees with
+    time as the leading axis; ``p`` the parameters. ``errors`` are the estimated errors of the
+    intervals, and ``mesh_error`` the largest of them. ``success``, ``status``, ``message``,
+    ``fun``, ``iterations``, ``violation``, ``evaluations`` and ``times`` are those of
+    `OptimizeResult`.
 
+    Parameters
+    ----------
+    made : Transcription
+        Equations of the collocation or shooting method.
+    layout : Layout
+        Positions of states, controls and parameters among the unknowns.
+    mesh : array
+        Mesh from 0 to 1.
+    scale : array
+        Units of the unknowns.
+    args : tuple
+        Further arguments of the functions.
+    task : Task
+        The nonlinear program.
+    answer : Answer
+        What the solver returned.
+    seconds : float
+        Time that it took in s.
+
+    Examples
+    --------
     >>> from archimedes.optimize import OptimalControl
     >>> found = OptimalControl(lambda t, x, u: u, running_cost=lambda t, x, u: u**2,
     ...                        initial=0.0, final=1.0).solve({"x": 0.0, "u": 0.0}, intervals=2)
@@ -163,7 +184,13 @@ class ControlSolution(Answered):
         return self._nodes[1]
 
     def at(self, t: Any) -> tuple[Any, Any]:
-        """Return states and controls at times t (n,), as trees with a leading axis."""
+        """Return states and controls at any times, as trees with time as the leading axis.
+
+        Parameters
+        ----------
+        t : array (n,)
+            Times.
+        """
         s = (np.atleast_1d(np.asarray(t, dtype=float)) - self.t0) / (self.tf - self.t0)
         if not np.all((s >= -1e-9) & (s <= 1 + 1e-9)):
             raise ValueError(f"t must lie between t0 = {self.t0:.6g} and tf = {self.tf:.6g}")
@@ -174,7 +201,13 @@ class ControlSolution(Answered):
         return vmap(made.unravel_x)(X), vmap(made.unravel_u)(U)
 
     def along(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return states, what is left of dx/dt = f there, and controls, as vectors."""
+        """Return states, the residual of dx/dt = f, and controls, as vectors.
+
+        Parameters
+        ----------
+        s : array (n,)
+            Fractions of the duration, 0 to 1.
+        """
         k = np.clip(np.searchsorted(self.mesh, s, side="right") - 1, 0, self._layout.count - 1)
         begin, end = self.mesh[k], self.mesh[k + 1]
         kernel = self._made.interpolant(len(self._args))
@@ -208,7 +241,19 @@ class ControlSolution(Answered):
         return self._made
 
     def fly_again(self, at: Any, first: Any, second: Any, *more: Any) -> tuple[Any, Any, Any]:
-        """Fly all intervals anew from their first nodes: see ``Equations.flown``."""
+        """Integrate all intervals again from their first nodes.
+
+        Parameters
+        ----------
+        at : array
+            Fractions of the duration.
+        first : array
+            Controls at the beginning of the intervals.
+        second : array
+            Controls at their end.
+        *more
+            Further controls of the interpolation.
+        """
         index = self._task.evaluator.blocks[0].index
         return self._made.flights(len(self._args))(
             *(self.answer.x[index], self.scale[index], self.mesh[:-1], self.mesh[1:]),

@@ -12,13 +12,21 @@ __all__ = ["Iteration", "Multipliers", "OptimizeResult"]
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Multipliers of the constraints and bounds, in the signs of IPOPT, CasADi and SciPy.
+    """Lagrange multipliers, in the signs of IPOPT, CasADi and SciPy.
 
-    ``constr`` has the structure of the constraints, ``bounds`` that of the unknowns. At the
-    solution grad f + A^T constr + bounds = 0, where A is the Jacobian of the constraints:
-    positive where an upper limit holds, negative where a lower one does. A limit that moves up
-    by d changes the minimum by -multiplier * d.
+    At the solution ``grad f + A^T constr + bounds = 0``, with the Jacobian A of the constraints.
+    They are positive where an upper limit is active, negative where a lower one is. A limit that
+    moves up by d changes the minimum by -multiplier * d.
 
+    Parameters
+    ----------
+    constr : tree
+        Multipliers of the constraints, with their structure.
+    bounds : tree
+        Multipliers of the bounds, with the structure of the unknowns.
+
+    Examples
+    --------
     >>> from archimedes.optimize import minimize
     >>> found = minimize(lambda x: (x - 3.0) ** 2, 0.0, bounds=(None, 1.0))
     >>> round(float(found.multipliers.bounds), 4)
@@ -31,8 +39,21 @@ class Multipliers:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback is told after each iteration; ``x`` has the structure of x0.
+    """What a callback is told after each iteration.
 
+    Parameters
+    ----------
+    number : int
+        Number of the iteration.
+    x : tree
+        Unknowns, with the structure of x0.
+    fun : float
+        Objective.
+    violation : float
+        Largest violation of constraints and bounds.
+
+    Examples
+    --------
     >>> from archimedes.optimize import minimize
     >>> seen = []
     >>> _ = minimize(lambda x: (x - 1.0) ** 2, 0.0, callback=seen.append)
@@ -48,13 +69,38 @@ class Iteration:
 
 @dataclass(frozen=True)
 class OptimizeResult(Ended):
-    """The outcome of a minimisation.
+    """The outcome of a minimization.
 
-    ``x`` has the structure of x0, ``constr`` that of the constraints' values. ``residuals`` names
-    each constraint and says by how much it is violated at most; ``violation`` is the largest of
-    those and of the bounds. ``evaluations`` and ``times`` (s) count the work: "values",
-    "slopes" (gradient and Jacobian), "curvature" (Hessian), in times also "solve".
+    Parameters
+    ----------
+    x : tree
+        Solution, with the structure of x0.
+    fun : float
+        Objective at x.
+    status : Status
+        Why the solver stopped.
+    multipliers : Multipliers
+        Multipliers of constraints and bounds.
+    iterations : int
+        Number of iterations.
+    constr : tree, optional
+        Values of the constraints.
+    residuals : dict, optional
+        Largest violation of each constraint, by name.
+    violation : float, optional
+        Largest violation of constraints and bounds.
+    evaluations : dict, optional
+        Numbers of evaluations: ``"values"``, ``"slopes"`` (gradient and Jacobian), ``"curvature"``
+        (Hessian).
+    times : dict, optional
+        Times in s that these took, and ``"solve"``.
+    solver : str, optional
+        Name of the solver.
+    details : str, optional
+        What the solver says.
 
+    Examples
+    --------
     >>> import archimedes as arc
     >>> result = arc.minimize(lambda x: (x - 2.0) ** 2, 0.0)
     >>> result.success, round(float(result.x), 6)

@@ -56,13 +56,30 @@ __all__ = ["QPSolution", "solve_qp", "solve_rows"]
 
 @struct
 class QPSolution:
-    """The solution of a quadratic program; in recorded code its numbers are traced.
+    """The solution of a quadratic program: ``P x + q + A^T lam_a + lam_x = 0``.
 
-    ``lam_a`` (rows of A) and ``lam_x`` are positive at upper limits, negative at lower ones:
-    P x + q + A^T lam_a + lam_x = 0. ``status`` is a number of :class:`Status`, 0 if solved;
-    ``residual`` the largest part of the conditions and limits that is left, in units in which the
-    program has size 1.
+    Inside a compiled function its numbers are traced.
 
+    Parameters
+    ----------
+    x : array (n,)
+        Solution.
+    lam_a : array (m,)
+        Multipliers of the rows of A: positive at upper limits, negative at lower ones.
+    lam_x : array (n,)
+        Multipliers of the limits of x, likewise.
+    fun : float
+        Objective at x.
+    status : int
+        A number of :class:`Status`, 0 if solved.
+    iterations : int
+        Number of iterations.
+    residual : float
+        Largest remaining part of the optimality conditions and limits, in units in which the
+        program has size 1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.optimize import solve_qp
     >>> solve_qp(np.eye(2), np.array([-3.0, 4.0]), lower=0.0, upper=1.0).x.round(6)
@@ -106,17 +123,40 @@ def solve_qp(
     max_iter: int = 40,
     guess: QPSolution | None = None,
 ) -> QPSolution:
-    """Minimise ``x @ P @ x / 2 + q @ x`` with ``low <= A @ x <= high``, ``lower <= x <= upper``.
+    """Minimize ``x @ P @ x / 2 + q @ x`` with ``low <= A @ x <= high``, ``lower <= x <= upper``.
 
-    P (n, n) is symmetric and positive semidefinite: another one raises ValueError, or is
-    `Status.NOT_CONVEX` where it is known only when recorded code runs. Limits are None, numbers or
-    arrays, with infinities where there are none; equal limits are equations. It never takes more
-    than ``max_iter`` iterations, and works the same way on numbers, recorded, mapped and in C. What
-    the numbers do is in ``status``. The solution has derivatives in all it is given. ``tol`` bounds
-    what is left of each condition, relative to the terms whose sum it is, so that units do not
-    matter; C that computes in float needs 1e-5 or more. ``guess`` is the solution of a program
-    nearby, such as the last one of a receding horizon: about half the iterations are needed.
+    It works in the same way on numbers, inside compiled functions, mapped and in C, and never takes
+    more than `max_iter` iterations. What the numbers do is in ``status``. The solution is
+    differentiable with respect to everything it is given.
 
+    Parameters
+    ----------
+    P : array (n, n)
+        Symmetric and positive semidefinite matrix. Another one raises ValueError, or gives
+        `Status.NOT_CONVEX` if it is known only when a compiled function runs.
+    q : array (n,)
+        Linear part of the objective.
+    A : array (m, n), optional
+        Matrix of the linear constraints. None by default.
+    low : float or array (m,), optional
+        Lower limit of A x, -inf where there is none.
+    high : float or array (m,), optional
+        Upper limit of A x. Equal limits are equations.
+    lower : float or array (n,), optional
+        Lower limit of x.
+    upper : float or array (n,), optional
+        Upper limit of x.
+    tol : float, optional
+        Limit on what remains of each condition, relative to the terms whose sum it is, so that
+        units do not matter. C code that computes in float needs 1e-5 or more.
+    max_iter : int, optional
+        Largest number of iterations.
+    guess : QPSolution, optional
+        Solution of a similar program, such as the last one of a receding horizon. It saves about
+        half of the iterations.
+
+    Examples
+    --------
     >>> solve_qp(np.eye(2), np.array([-2.0, -1.0]), upper=1.5).x.round(6)
     array([1.5, 1. ])
     """

@@ -39,16 +39,47 @@ def qpsol(
     max_iter: int = 40,
     solver: str | None = None,
 ) -> QPSolution:
-    """Minimise a quadratic ``obj(x, *args)`` with ``lba <= constr(x, *args) <= uba``, linear.
+    """Minimize a quadratic objective with a linear constraint, ``lba <= constr(x, *args) <= uba``.
 
-    x0 is any tree of numbers, whose structure x and bounds have; where lba and uba are equal
-    the row is an equation, and where they are None it has no limit. Whether the functions are
-    quadratic and linear is read from their recording, not from values. See :func:`solve_qp`, which
-    does it, also in recorded code and under ``vmap``. ``x0`` gives the structure; with multipliers
-    ``lam_a0`` of a program nearby it is also where the iteration resumes (``warm_start``).
-    ``verbose`` and ``name`` are accepted as users of the original give them. ``solver`` is one of
-    other packages, if installed: "osqp", "clarabel" or "piqp"; these take numbers only.
+    Whether the functions are quadratic and linear is read from their recording, not from values. It
+    calls :func:`solve_qp`, also inside compiled functions and under :func:`vmap`.
 
+    Parameters
+    ----------
+    obj : callable
+        Quadratic objective ``obj(x, *args)``.
+    constr : callable or None
+        Linear constraint ``constr(x, *args)``.
+    x0 : tree
+        Unknowns, which give the structure of x. With `lam_a0`, the point from which the iteration
+        resumes.
+    lba : float or array, optional
+        Lower limit of the constraint. None: no limit.
+    uba : float or array, optional
+        Upper limit of the constraint. Rows with equal limits are equations.
+    lam_a0 : array, optional
+        Multipliers of a similar program.
+    args : tuple, optional
+        Further arguments of the functions.
+    verbose : bool, optional
+        Accepted for compatibility; it has no effect.
+    name : str, optional
+        Accepted for compatibility; it has no effect.
+    warm_start : bool, optional
+        Resume from `x0` and `lam_a0`. True by default.
+    bounds : (lower, upper), optional
+        Limits: numbers, or trees like `x0`, with None where there is no limit. Equal limits fix a
+        number.
+    tol : float, optional
+        Tolerance, as in :func:`solve_qp`.
+    max_iter : int, optional
+        Largest number of iterations.
+    solver : {"osqp", "clarabel", "piqp"}, optional
+        Solver of another package, if installed. It takes numbers only. None, the default: that of
+        this package.
+
+    Examples
+    --------
     >>> cost = lambda x: (x["a"] - 1.0) ** 2 + (x["b"] - 2.0) ** 2
     >>> found = qpsol(cost, lambda x: x["a"] + x["b"], {"a": 0.0, "b": 0.0}, uba=2.0)
     >>> {k: round(float(v), 6) for k, v in found.x.items()}

@@ -53,8 +53,27 @@ _PULL = 1e6
 
 @struct
 class SQPSolution:
-    """The solution of a nonlinear program; ``status`` is a number of :class:`Status`.
+    """The solution of a small nonlinear program.
 
+    Parameters
+    ----------
+    x : array (n,)
+        Solution.
+    lam_g : array
+        Multipliers of the constraints.
+    lam_x : array (n,)
+        Multipliers of the limits of x, likewise.
+    fun : float
+        Objective at x.
+    status : int
+        A number of :class:`Status`, 0 if solved.
+    iterations : int
+        Number of iterations.
+    violation : float
+        Largest violation of constraints and bounds.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.optimize import Status, solve_nlp
     >>> free, none = np.full(1, np.inf), np.zeros(0)
@@ -88,8 +107,23 @@ class SQPState:
 def solve_nlp(
     func: Callable[[Any], Any], x0: Any, limits: Any, *, tol: float = 1e-8, max_iter: int = 60
 ) -> SQPSolution:
-    """Minimise f where ``func(x) = [f, *g]`` and limits = (lower, upper, low, high).
+    """Solve a small nonlinear program by sequential quadratic programming.
 
+    Parameters
+    ----------
+    func : callable
+        ``func(x)`` returns ``[f, *g]``: objective and constraints.
+    x0 : float, array or tree
+        Starting point.
+    limits : tuple
+        ``(lower, upper, low, high)``: limits of x and of g.
+    tol : float, optional
+        Tolerance at which the iteration ends.
+    max_iter : int, optional
+        Largest number of iterations.
+
+    Examples
+    --------
     >>> circle = lambda x: np.array([x[0] + x[1], x[0] ** 2 + x[1] ** 2])
     >>> free, low = np.full(2, np.inf), np.zeros(1)
     >>> solve_nlp(circle, np.array([1.0, 0.5]), (-free, free, low, low + 2.0)).x.round(6)
