@@ -17,9 +17,11 @@ from archimedes.backends.llvm.runtime.machine import host_target
 from archimedes.graph import DTYPES, Graph, inline
 from archimedes.graph.expand import expand
 
+from ..programs.ops import OPS, op_program
+from ..programs.program import Program
 from ..programs.values import bits_equal, reference
 
-__all__ = ["Case", "case_of", "instances", "run_bundle"]
+__all__ = ["Case", "case_of", "every_op", "instances", "run_bundle"]
 
 #: Width of the lane kernel, by turns; None is that of this CPU.
 LANES = (None, 4, 2)
@@ -58,6 +60,20 @@ def joined(graphs: Sequence[Graph]) -> Graph:
         outputs += inline(big, g, [next(inputs[d]) for d in g.input_dtypes])
     big.outputs = sorted(outputs, key=big.dtype.__getitem__)
     return big
+
+
+def every_op(count: int = 61) -> Program:
+    """One program of all ops on all dtypes they take, on some of the values of each."""
+    rng = np.random.default_rng(0)
+    cases = [op_program(name, dtype) for name, dtype in OPS]
+    chosen = [rng.choice(case.count, count) for case in cases]
+    inputs = [
+        (dtype, column[rows])
+        for case, rows in zip(cases, chosen)
+        for dtype, column in zip(case.graph.input_dtypes, case.columns)
+    ]
+    columns = [x for dtype in range(len(DTYPES)) for d, x in inputs if d == dtype]
+    return Program("every_op", joined([case.graph for case in cases]), columns)
 
 
 def columns_of(

@@ -23,7 +23,7 @@ from ..other_systems import System
 from ..programs.program import Program
 from ..programs.values import assert_bits, leaves_of, packed, reference
 
-__all__ = ["compile_kernels", "kernel_of", "run_kernels"]
+__all__ = ["compile_kernels", "run_kernels", "tables_of"]
 
 #: What kernels find in a process with Python: memory, threads (none, so that a loop runs in the
 #: thread of its caller), turns for Python (none is wanted).
@@ -68,7 +68,7 @@ static int run(scalar *one, batch *many, int64_t count, int inputs, const size_t
 """
 
 
-def kernel_of(made: Program, target: Target, part: int = PART) -> Kernel:
+def _kernel(made: Program, target: Target, part: int = PART) -> Kernel:
     """Return the kernel of a program of the catalogue, for a target."""
     g = made.graph
     ins, outs = ([Leaf(*x) for x in leaves_of(d)] for d in (g.input_dtypes, g.output_dtypes))
@@ -77,7 +77,7 @@ def kernel_of(made: Program, target: Target, part: int = PART) -> Kernel:
 
 def compile_kernels(made: Program, target: Target) -> dict[str, bytes]:
     """Return the object files of both entries; what they define and read is named after it."""
-    kernel = kernel_of(made, target)
+    kernel = _kernel(made, target)
     found = {}
     for entry, batched in ((SCALAR, ()), (BATCH, (True,) * len(kernel.inputs))):
         program = kernel.program(entry, batched, target)
@@ -87,15 +87,19 @@ def compile_kernels(made: Program, target: Target) -> dict[str, bytes]:
     return found
 
 
+def tables_of(made: Program) -> dict[str, np.ndarray]:
+    """Return the tables that a program reads, by name."""
+    different = {table_key(table): table for table in data_tables(made.graph)}
+    return {f"{made.name}_arc_data{k}": table for k, table in enumerate(different.values())}
+
+
 def _tables(made: Program) -> list[str]:
     """Return the tables of a program as C."""
-    lines, seen = [], dict[str, str]()
-    for table in data_tables(made.graph):
-        name = seen.setdefault(table_key(table), f"{made.name}_arc_data{len(seen)}")
-        numbers = ", ".join(map(str, table.tobytes()))
-        line = f"const unsigned char {name}[] __attribute__((aligned(64))) = {{{numbers}}};"
-        lines += [line] if line not in lines else []
-    return lines
+    return [
+        f"const unsigned char {name}[] __attribute__((aligned(64))) = "
+        f"{{{', '.join(map(str, table.tobytes()))}}};"
+        for name, table in tables_of(made).items()
+    ]
 
 
 def _call(made: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[str]:

@@ -24,7 +24,7 @@ from archimedes.backends.llvm.runtime import block_factors, loop_threads, repeat
 from archimedes.backends.llvm.runtime.array_text import array_text
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.loop_threads_text import text as loop_threads_text
-from archimedes.backends.llvm.runtime.machine import Target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
 from archimedes.system.c_library import clock_function, imported_functions
@@ -34,6 +34,7 @@ from ..other_systems import EMULATED, MACOS, SYSTEMS, WINDOWS, System
 from ..programs.catalogue import callback_programs, programs, regions_of
 from ..programs.models import models
 from ..programs.program import Program
+from .bundling import every_op
 from .emulated_kernels import compile_kernels, run_kernels
 from .object_files import missing_symbols, section_names
 
@@ -72,11 +73,7 @@ def check_object(code: bytes, target: Target, names: set[str], symbol: str) -> N
     assert not section_names(code) & UNWINDING, symbol
     if target.triple == MACOS.targets[0].triple:
         return  # LLVM's linker for its format needs functions of macOS
-    linker = llvm.create_lljit_compiler(target._machine, use_jit_link=True)
-    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
-    for name in provided:
-        library.import_symbol(name, FAR)
-    assert library.link(linker, "kernel")[symbol]
+    assert NativeCode(code, symbol, dict.fromkeys(provided, FAR), target.triple).address
 
 
 def check_kernels(cases: list[Program], target: Target) -> dict[str, dict[str, bytes]]:
@@ -107,7 +104,7 @@ def test_kernels(system: System, tmp_path: Path):
 @pytest.mark.long
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_all_kernels(system: System, tmp_path: Path):
-    check_system([*programs(), *callback_programs(), *models()], system, tmp_path)
+    check_system([*programs(), *callback_programs(), *models(), every_op()], system, tmp_path)
 
 
 @pytest.mark.long

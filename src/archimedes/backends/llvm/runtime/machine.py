@@ -28,13 +28,23 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
-@lru_cache(maxsize=1)
-def _linking() -> Any:
-    """The machine that linkers are for. They compile nothing: its features would cost time."""
+def _make_machine(triple: str, **options: Any) -> Any:
+    """Return LLVM's machine for an architecture and system."""
     _initialise()
-    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        reloc="pic", codemodel="small", jit=True
+    if triple != llvm.get_process_triple():
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    # Objects of Windows have no tables of far addresses: code holds them itself.
+    model = "large" if "windows" in triple else "small"
+    return llvm.Target.from_triple(triple).create_target_machine(
+        reloc="pic", codemodel=model, jit=True, **options
     )
+
+
+@lru_cache(maxsize=4)
+def _linking(triple: str) -> Any:
+    """The machine that linkers are for. They compile nothing: its features would cost time."""
+    return _make_machine(triple)
 
 
 @lazy_dataclass(frozen=True)
@@ -101,20 +111,8 @@ class Target:
 
     @cached_property
     def _machine(self) -> Any:
-        _initialise()
-        if self.triple != llvm.get_process_triple():
-            llvm.initialize_all_targets()
-            llvm.initialize_all_asmprinters()
         # Level 2 without IR passes: the graph is optimised already.
-        return llvm.Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu,
-            features=self.features,
-            opt=self.effort,
-            reloc="pic",
-            # Objects of Windows have no tables of far addresses: code holds them itself.
-            codemodel="large" if self.is_windows else "small",
-            jit=True,
-        )
+        return _make_machine(self.triple, cpu=self.cpu, features=self.features, opt=self.effort)
 
     def _parsed(self, text: str) -> Any:
         machine = self._machine
@@ -216,15 +214,17 @@ def _unload() -> None:
 class NativeCode:
     """Object code linked into the process; it goes after the last reference.
 
-    Each has a linker of its own, because LLVM keeps the books of a shared one forever.
+    Each has a linker of its own, because LLVM keeps the books of a shared one forever. Code that
+    was compiled for another system, whose ``triple`` is given, is linked as it would be there.
     """
 
-    def __init__(self, code: bytes, symbol: str, imports: dict[str, int] | None = None) -> None:
+    def __init__(
+        self, code: bytes, symbol: str, imports: dict[str, int] | None = None, triple: str = ""
+    ) -> None:
         _unload()
-        machine = _linking()
-        # LLVM's newer linker does not know the object files of Windows.
-        newer = "windows" not in machine.triple
-        linker = llvm.create_lljit_compiler(machine, use_jit_link=newer)
+        machine = _linking(triple or llvm.get_process_triple())
+        # The older linker aborts at names that object files of Windows give to constants.
+        linker = llvm.create_lljit_compiler(machine, use_jit_link=True)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
         for name, address in {**import_addresses(), **(imports or {})}.items():
             builder.import_symbol(name, address)
