@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib.util
 import re
-from pathlib import Path
+from functools import cache
+from pathlib import PurePosixPath
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "archimedes"
+from tests.checkout import ROOT, tracked_files, untracked_files
+
 PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
 #: Endings of files that pages name without a folder.
 ENDINGS = (".py", ".pyi", ".md", ".toml", ".yaml", ".json")
@@ -36,14 +38,18 @@ def paths_in(text: str) -> set[str]:
     }
 
 
+@cache
+def known_paths() -> tuple[str, ...]:
+    """Return the files of the checkout and their folders, as paths from the root."""
+    files = {*tracked_files(), *untracked_files()}
+    return (*files, *{str(folder) for file in files for folder in PurePosixPath(file).parents})
+
+
 def is_there(path: str, anywhere: bool) -> bool:
     """Return whether a path exists in the root or the package, or in any folder below them."""
     pattern = path.rstrip("/")
-    above = (ROOT, PACKAGE)
-    if any(any(folder.glob(pattern)) for folder in above):
-        return True
-    folders = [PACKAGE, *(ROOT / name for name in FOLDERS)]
-    return anywhere and any(any(folder.rglob(pattern)) for folder in folders)
+    above = ("", "src/archimedes/", *(("*/",) if anywhere else ()))
+    return any(fnmatch.filter(known_paths(), folder + pattern) for folder in above)
 
 
 @pytest.mark.parametrize("page", PAGES)
