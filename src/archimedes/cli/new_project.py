@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            (folder / path).write_text(text, encoding="utf-8")
+            (folder / path).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written ({error.strerror})") from None
     if options.json:

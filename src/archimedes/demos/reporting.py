@@ -119,7 +119,7 @@ class Report:
         seconds = time.perf_counter() - self._start
         path = self.folder / "summary.json"
         self.files.append(path)
-        path.write_text(json.dumps(self.data(), indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(self.data(), indent=2) + "\n", encoding="utf-8", newline="\n")
         self.section(f"Written to {self.folder.absolute()}")
         for file in self.files:
             self.say(

@@ -8,14 +8,20 @@ Linux and macOS and 32 bits on Windows, where ``size_t`` and pointers have 64 ne
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 __all__ = [
     "clock_function",
+    "cuda_folders",
+    "find_library",
     "function_address",
     "imported_functions",
     "library_file",
+    "monotonic_clock",
     "unload_library",
     "versioned_library",
 ]
@@ -50,6 +56,26 @@ def clock_function(triple: str) -> tuple[str, str]:
     On Windows it returns milliseconds. Elsewhere it fills a ``struct timespec``, two int64.
     """
     return ("kernel32", "GetTickCount64") if "windows" in triple else ("", "clock_gettime")
+
+
+def monotonic_clock(triple: str) -> int:
+    """Return ``CLOCK_MONOTONIC``, the number of a clock that never goes back.
+
+    >>> monotonic_clock("x86_64-unknown-linux-gnu"), monotonic_clock("arm64-apple-macosx")
+    (1, 6)
+    """
+    return 6 if "apple" in triple else 1
+
+
+def find_library(name: str) -> str | None:
+    """Return the file of a library that the system has, or None."""
+    return ctypes.util.find_library(name)
+
+
+def cuda_folders() -> list[Path]:
+    """Return where NVIDIA's installer puts CUDA."""
+    named = os.environ.get("CUDA_PATH")
+    return [*([Path(named)] if named else []), Path("/usr/local/cuda")]
 
 
 def unload_library(library: Any) -> None:

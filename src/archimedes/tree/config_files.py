@@ -76,6 +76,6 @@ def write_data(data: Any, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     _, print_data = file_format(path)
     try:
-        path.write_text(print_data(data), encoding="utf-8")
+        path.write_text(print_data(data), encoding="utf-8", newline="\n")
     except OSError as error:
         raise StructError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -58,7 +58,7 @@ class View:
                 f"View.save: {str(path)!r} must end in .html; pictures are made by .screenshot(), "
                 "videos by .video()"
             )
-        target.write_text(self.html(), encoding="utf-8")
+        target.write_text(self.html(), encoding="utf-8", newline="\n")
         return target
 
     def show(self) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from archimedes.backends.cuda.device_text import OPTIONS
 from archimedes.errors import DeviceError
 from archimedes.installation import install_command
-from archimedes.system.c_library import versioned_library
+from archimedes.system.c_library import cuda_folders, versioned_library
 
 __all__ = ["Resources", "compile_cubin", "find_nvrtc", "resources", "version"]
 
@@ -34,10 +33,10 @@ def _candidates(major: int) -> Iterator[str]:
             path = Path(folder) / _MAJORS[major] / inner / name
             if path.exists():
                 yield str(path)
-    for root in filter(None, (os.environ.get("CUDA_PATH"), "/usr/local/cuda")):
+    for root in cuda_folders():
         for inner in ("lib64", "bin"):
-            if (Path(root) / inner / name).exists():
-                yield str(Path(root) / inner / name)
+            if (root / inner / name).exists():
+                yield str(root / inner / name)
 
 
 @lru_cache(maxsize=4)

@@ -111,8 +111,8 @@ class HostLibrary:
         folder = Path(tempfile.mkdtemp(prefix="archimedes-"))
         loaded: list[ctypes.CDLL] = []
         weakref.finalize(self, _remove, folder, loaded)
-        (folder / f"{model.name}.h").write_text(header_text(model), encoding="ascii")
-        (folder / f"{model.name}.c").write_text(source_text(model), encoding="ascii")
+        (folder / f"{model.name}.h").write_text(header_text(model), encoding="ascii", newline="\n")
+        (folder / f"{model.name}.c").write_text(source_text(model), encoding="ascii", newline="\n")
         library = folder / library_file(model.name)
         command = [compiler, "-std=c99", "-O1", *FLAGS, "-fPIC", "-shared", *flags]
         done = run_program([*command, "-o", str(library), str(folder / f"{model.name}.c")])

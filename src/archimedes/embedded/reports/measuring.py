@@ -42,9 +42,9 @@ def measure_sizes(model: Model, board: str, optimize: str, folder: Path) -> Meas
     """Compile a project's code for a board, or for this machine, and measure it."""
     name = model.name
     prefix, target = ("", ("-fno-pie",)) if board == HOST else _target(board)
-    (folder / f"{name}.h").write_text(header_text(model), encoding="ascii")
-    (folder / f"{name}.c").write_text(source_text(model), encoding="ascii")
-    (folder / "sizes.c").write_text(_probe(name), encoding="ascii")
+    (folder / f"{name}.h").write_text(header_text(model), encoding="ascii", newline="\n")
+    (folder / f"{name}.c").write_text(source_text(model), encoding="ascii", newline="\n")
+    (folder / "sizes.c").write_text(_probe(name), encoding="ascii", newline="\n")
     purpose = f"measuring {name} on {board}"
     compiler = [f"{prefix}gcc", *target, *FLAGS, *_BARE, optimize]
     own = [f"{name}.c", "sizes.c", str(FOLDER / "memory.c")]

@@ -6,7 +6,6 @@ See docs/decisions/022-ipopt.md for why it is called this way.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib.util
 import os
 import threading
@@ -16,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from archimedes.installation import install_command
+from archimedes.system.c_library import find_library
 
 __all__ = ["Callbacks", "library", "solving"]
 
@@ -65,7 +65,7 @@ def _candidates() -> Iterator[str]:
             if found and package == "ipyopt":
                 importlib.import_module("ipyopt")  # brings what the library stands on
             yield from map(str, found[:1])
-    found_in_system = ctypes.util.find_library("ipopt")
+    found_in_system = find_library("ipopt")
     if found_in_system:
         yield found_in_system
 

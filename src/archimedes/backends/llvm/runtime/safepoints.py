@@ -8,7 +8,6 @@ processes have no loop that is so long.
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Generator
 from typing import Any
 
@@ -18,7 +17,7 @@ from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime.common_code import common_code
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.lowering.safepoints import BUDGET
-from archimedes.system.c_library import clock_function, function_address
+from archimedes.system.c_library import clock_function, function_address, monotonic_clock
 from archimedes.system.processes import call_in_forked_children
 
 __all__ = ["ADDRESS", "CALLBACK_TURN", "NAME", "look_text"]
@@ -148,7 +147,7 @@ def _turn(target: Target) -> tuple[str, dict[str, int], Any]:
 def look_text(target: Target, turn: str) -> str:
     """Write the native function, given the text of ``arc_turn``."""
     text = (_TICKS if target.is_windows else _TIMESPEC) + turn + _TEXT
-    clock = int(getattr(time, "CLOCK_MONOTONIC", 0))
+    clock = monotonic_clock(target.triple)
     values = {"clock": clock, "period": PERIOD, "budget": BUDGET, "raised": RAISED}
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", str(value))
