@@ -263,6 +263,7 @@ LONG = (
     "tests/quality/test_pages.py::test_blocks_run[vehicles]",
     "tests/quality/test_site.py::test_every_public_name_has*",
     "tests/quality/test_site.py::test_it_builds*",
+    "tests/quality/test_typing.py::test_other_systems_have_what_is_used_on_them*",
     "tests/quality/test_typing.py::test_what_a_type_checker_sees",
     "tests/random/test_same_bits.py::test_c[float]",
     "tests/simulate/test_batches.py::test_a_batch_keeps_steps*",

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MODEL = Path(__file__).with_name("typed_model.py")
 #: How NumPy's types are written in the model's comments.
 SHORT = {
@@ -50,6 +52,18 @@ def test_what_a_type_checker_sees():
             assert any(text.startswith(wanted) for text in found), (number, wanted, found)
         else:
             assert found == [wanted], (number, wanted, found)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_other_systems_have_what_is_used_on_them(platform):
+    """The types of Python's library say which system has which function."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--platform", platform, "-p", "archimedes.system"],
+        cwd=MODEL.parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_package_says_that_it_is_typed():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from archimedes.system.cpus import cpu_count
 @pytest.fixture
 def group(tmp_path, monkeypatch):
     """Control groups in a folder, this process in the group /a/b."""
+    if sys.platform != "linux":
+        pytest.skip("control groups are Linux's")
     monkeypatch.delenv(cpus.VARIABLE, raising=False)
     monkeypatch.setattr(cpus, "_GROUPS", tmp_path)
     monkeypatch.setattr(cpus, "_OWN", tmp_path / "own")
@@ -72,6 +76,13 @@ def test_the_variable_decides(group, monkeypatch):
         monkeypatch.setenv(cpus.VARIABLE, wrong)
         with pytest.raises(ValueError, match=r"ARCHIMEDES_THREADS=.* must be a whole number"):
             cpu_count()
+
+
+def test_names_of_the_machine():
+    """Every system gives its processor, its architecture and itself a name."""
+    assert all((cpus.cpu_name(), cpus.architecture(), cpus.operating_system()))
+    if sys.platform == "linux" and "model name" in Path("/proc/cpuinfo").read_text():
+        assert f": {cpus.cpu_name()}\n" in Path("/proc/cpuinfo").read_text()
 
 
 def test_batches_of_solves_ask_the_same_function(monkeypatch):

@@ -6,6 +6,7 @@ privileged users make them, a link is looked for before the file is opened.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import sys
@@ -19,6 +20,8 @@ __all__ = ["lock_file", "open_for_reading", "open_new", "rename", "write_name_to
 _FLAGS = 0
 for _name in ("O_BINARY", "O_CLOEXEC", "O_NOINHERIT", "O_NOFOLLOW"):
     _FLAGS |= getattr(os, _name, 0)
+#: The error of Windows for what another handle has locked.
+_LOCK_VIOLATION = 33
 #: Seconds for which Windows is asked again to rename a file that somebody holds.
 _PATIENCE = 1.0
 
@@ -72,10 +75,13 @@ def _lock(file: BinaryIO) -> None:
     if sys.platform == "win32":
         import msvcrt
 
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # the first byte stands for all
-        except PermissionError as error:
-            raise BlockingIOError(errno.EAGAIN, "locked by another process") from error
+        library = ctypes.WinDLL("kernel32", use_last_error=True)
+        handle = ctypes.c_void_p(msvcrt.get_osfhandle(file.fileno()))
+        if not library.LockFile(handle, 0, 0, 1, 0):  # the first byte stands for the file
+            error = ctypes.get_last_error()
+            if error == _LOCK_VIOLATION:
+                raise BlockingIOError(errno.EAGAIN, "locked by another process")
+            raise ctypes.WinError(error)
     else:
         import fcntl
 
