@@ -275,6 +275,7 @@ LONG = (
     "tests/simulate/test_bdf.py::test_outputs*",
     "tests/simulate/test_bdf.py::test_robertson*",
     "tests/simulate/test_campaign_identity.py::test_the_digest_is_the_same*",
+    "tests/simulate/test_campaign_processes.py::test_programs*",
     "tests/simulate/test_campaigns.py::test_dask*",
     "tests/simulate/test_campaigns.py::test_killed_and_resumed[after:150]",
     "tests/simulate/test_campaigns.py::test_killed_and_resumed[rename*",

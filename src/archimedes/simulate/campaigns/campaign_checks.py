@@ -6,6 +6,7 @@ import inspect
 import operator
 import os
 import pickle
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "check_portable",
     "check_progress",
     "check_result",
+    "explain_broken_pool",
 ]
 
 
@@ -106,3 +108,24 @@ def check_portable(task: Any, executor: Any) -> None:
             "monte_carlo: the model and the distributions must travel to other processes, and "
             f"cannot: {error}. Define the model with def at the top of a module"
         ) from error
+
+
+def explain_broken_pool(model: Any) -> str:
+    """Return why a pool may have lost its workers, and what to do."""
+    main = sys.modules["__main__"]
+    if getattr(model, "__module__", None) == "__main__" and not hasattr(main, "__file__"):
+        advice = (
+            "they cannot import the model, which was typed into a notebook, a prompt or python -c: "
+            "write it into a file, and import it from there"
+        )
+    else:
+        advice = (
+            "each of them imports your program again, so put what starts the campaign under "
+            'if __name__ == "__main__":'
+        )
+    return (
+        "monte_carlo: the executor lost its worker processes. Where these are not forked (Windows, "
+        f"macOS, Linux since Python 3.14) {advice}. If that is so already, a worker was killed, "
+        "for example for lack of memory: use fewer workers or a smaller chunk. With a folder, the "
+        "same call goes on with the runs that are missing"
+    )

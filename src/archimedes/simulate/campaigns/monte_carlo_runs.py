@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -16,8 +16,10 @@ from archimedes.simulate.campaigns.campaign_checks import (
     check_model,
     check_portable,
     check_progress,
+    explain_broken_pool,
 )
 from archimedes.simulate.campaigns.chunk_store import (
+    CampaignError,
     ChunkStore,
     missing_ranges,
 )
@@ -169,6 +171,8 @@ def outcomes(task: Task, ranges: list[Range], executor: Any) -> Iterator[Outcome
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 waiting.remove(future)
                 yield future.result()
+    except BrokenExecutor as error:
+        raise CampaignError(explain_broken_pool(task.model)) from error
     finally:
         for future in waiting:
             future.cancel()
