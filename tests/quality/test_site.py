@@ -24,6 +24,9 @@ from tests.optional_packages import import_or_skip
 
 #: Packages whose docstrings describe every parameter in NumPy's format.
 DESCRIBED = [
+    "archimedes",
+    "archimedes.viewer",
+    "archimedes.viz",
     "archimedes.embedded",
     "archimedes.optimize",
     "archimedes.simulate",

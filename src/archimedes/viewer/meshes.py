@@ -16,8 +16,19 @@ X, Y, Z = np.eye(3)
 
 
 def moved(mesh: Mesh, position: Any = (0.0, 0.0, 0.0), rotation: Any = None) -> Mesh:
-    """Return a mesh that is turned by a matrix (3, 3), then shifted by (3,).
+    """Return a mesh that is rotated, then translated.
 
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    position : array (3,), optional
+        Translation in m, which follows the rotation.
+    rotation : array (3, 3), optional
+        Rotation matrix. None by default.
+
+    Examples
+    --------
     >>> from archimedes.viewer import box, moved
     >>> moved(box([1, 1, 1]), position=[2, 0, 0]).vertices[:, 0].min()
     np.float64(1.5)
@@ -37,8 +48,17 @@ def mirrored(meshes: Iterable[Mesh], axis: int = 1) -> list[Mesh]:
 
 
 def box(size: Any, **look: Any) -> Mesh:
-    """Return a box with its middle at the origin; `size` (3,).
+    """Return a box with its centre at the origin.
 
+    Parameters
+    ----------
+    size : array (3,)
+        Lengths of the edges in m.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> box([1.0, 2.0, 3.0]).vertices.max(axis=0)
     array([0.5, 1. , 1.5])
     """
@@ -60,8 +80,17 @@ def rings(k: int, n: int) -> Any:
 
 
 def loft(sections: Any, **look: Any) -> Mesh:
-    """Return the skin over closed sections (k, n, 3), both ends shut.
+    """Return the surface over closed sections, with both ends closed.
 
+    Parameters
+    ----------
+    sections : array (k, n, 3)
+        Closed sections of n points each, in m.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.viewer import loft
     >>> square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1]])
@@ -95,8 +124,19 @@ def ellipse(
 
 
 def revolve(profile: Any, n: int = 24, **look: Any) -> Mesh:
-    """Return the solid that a profile (k, 2) of places and radii makes about the x axis.
+    """Return the solid of revolution of a profile about the x axis.
 
+    Parameters
+    ----------
+    profile : array (k, 2)
+        Positions along the x axis and radii, in m.
+    n : int, optional
+        Number of corners around, or along, the shape.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> revolve([[0.0, 1.0], [2.0, 1.0]], n=8).vertices[:, 0].max()
     np.float64(2.0)
     """
@@ -113,8 +153,23 @@ def along(axis: Any) -> Any:
 
 
 def cylinder(radius: float, length: float, axis: Any = Z, n: int = 24, **look: Any) -> Mesh:
-    """Return a cylinder with its middle at the origin, along an axis.
+    """Return a cylinder with its centre at the origin.
 
+    Parameters
+    ----------
+    radius : float
+        Radius in m.
+    length : float
+        Length in m.
+    axis : array (3,), optional
+        Unit vector along the axis, z by default.
+    n : int, optional
+        Number of corners around, or along, the shape.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> from archimedes.viewer import cylinder
     >>> cylinder(0.1, 1.0, axis=[1, 0, 0]).vertices.max(axis=0).round(6)
     array([0.5, 0.1, 0.1])
@@ -126,6 +181,17 @@ def cylinder(radius: float, length: float, axis: Any = Z, n: int = 24, **look: A
 def sphere(radius: float, n: int = 24, **look: Any) -> Mesh:
     """Return a sphere about the origin.
 
+    Parameters
+    ----------
+    radius : float
+        Radius in m.
+    n : int, optional
+        Number of corners around, or along, the shape.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> np.linalg.norm(sphere(2.0).vertices, axis=1).max().round(6)
     np.float64(2.0)
     """
@@ -134,8 +200,23 @@ def sphere(radius: float, n: int = 24, **look: Any) -> Mesh:
 
 
 def capsule(radius: float, length: float, axis: Any = Z, n: int = 20, **look: Any) -> Mesh:
-    """Return a cylinder with round ends about the origin; `length` is that of the cylinder.
+    """Return a cylinder with round ends, centred at the origin.
 
+    Parameters
+    ----------
+    radius : float
+        Radius in m.
+    length : float
+        Length in m of the cylinder, without the ends.
+    axis : array (3,), optional
+        Unit vector along the axis, z by default.
+    n : int, optional
+        Number of corners around, or along, the shape.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> from archimedes.viewer import capsule
     >>> float(capsule(0.1, 1.0).vertices[:, 2].max().round(6))
     0.6
@@ -150,6 +231,19 @@ def capsule(radius: float, length: float, axis: Any = Z, n: int = 20, **look: An
 def arrow(length: float = 1.0, radius: float = 0.035, n: int = 14, **look: Any) -> Mesh:
     """Return an arrow along x from the origin.
 
+    Parameters
+    ----------
+    length : float, optional
+        Length in m.
+    radius : float, optional
+        Radius in m.
+    n : int, optional
+        Number of corners around, or along, the shape.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
+
+    Examples
+    --------
     >>> from archimedes.viewer import arrow
     >>> arrow(2.0).vertices[:, 0].max()
     np.float64(2.0)
@@ -166,9 +260,20 @@ AIRFOIL = np.array([[0, 0], [0.04, 0.45], [0.2, 0.9], [0.42, 1], [0.75, 0.55], [
 def panel(root: Any, tip: Any, thickness: Any = (0.05, 0.03), **look: Any) -> Mesh:
     """Return a wing panel from root to tip.
 
-    Each end is (x of the leading edge, y, z, chord); the trailing edge lies behind, towards -x. Up
-    is across x and the span. `thickness` is that of both ends in parts of their chords.
+    Parameters
+    ----------
+    root : tuple of 4 floats
+        x of the leading edge, y, z and chord at the root, in m. The trailing edge lies behind,
+        towards -x.
+    tip : tuple of 4 floats
+        The same at the tip.
+    thickness : (float, float), optional
+        Thickness of root and tip relative to their chords.
+    **look
+        Fields of `Mesh` that determine how it looks, such as ``color``.
 
+    Examples
+    --------
     >>> from archimedes.viewer import panel
     >>> wing = panel(root=(0.0, 0.0, 0.0, 2.0), tip=(-1.0, 5.0, 0.0, 0.8))
     >>> wing.vertices.max(axis=0).round(3), wing.vertices.min(axis=0).round(3)

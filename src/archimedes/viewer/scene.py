@@ -35,10 +35,23 @@ COLORS = ("#3d8bd4", "#e8743b", "#19a979", "#c96fb4", "#d0a11c", "#7f8fa6")
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles (m, 3) over vertices (n, 3) in m, one colour "#rrggbb", `opacity` from 0 to 1.
+    """A surface of triangles in one colour.
 
-    Edges that bend by more than `crease` in rad look sharp.
+    Parameters
+    ----------
+    vertices : array (n, 3)
+        Vertices in m.
+    triangles : array of int (m, 3)
+        Vertices of each triangle.
+    color : str, optional
+        Colour, ``"#rrggbb"``.
+    opacity : float, optional
+        Opacity from 0 to 1.
+    crease : float, optional
+        Edges that bend by more than this angle in rad look sharp.
 
+    Examples
+    --------
     >>> Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).triangles.shape
     (1, 3)
     """
@@ -69,13 +82,40 @@ class Mesh:
 
 @dataclass(eq=False)
 class Body:
-    """Something rigid that moves: `position` (m, 3) in m, `attitude` (m, 4) at times `t` (m,).
+    """A rigid body that moves.
 
-    One row stands for all times. With a `parent`, the name of another body, both are relative to
-    it. `trail` draws where it has been, `curtain` joins that to the ground. `least_pixels` is the
-    size on the screen below which it is drawn larger than it is, so that a satellite can be seen
-    beside its planet. `reach` in m is the size of the whole that it is part of, 0 for its own.
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    meshes : sequence of Mesh
+        Its shape.
+    t : array (m,)
+        Times in s.
+    position : array (m, 3)
+        Position in m. One row holds for all times.
+    attitude : array (m, 4)
+        Attitude as quaternions. One row holds for all times.
+    parent : str, optional
+        Name of another body, to which position and attitude are relative. None by default.
+    color : str, optional
+        Colour, ``"#rrggbb"``.
+    trail : bool, optional
+        Draw where the body has been. False by default.
+    label : bool, optional
+        Show its name. False by default.
+    least_pixels : float, optional
+        Size on the screen below which it is enlarged, so that a satellite can be seen beside its
+        planet.
+    reach : float, optional
+        Size in m of the whole that it is part of. 0, the default, for its own.
+    framed : bool, optional
+        Draw its axes. False by default.
+    curtain : bool, optional
+        Join the trail to the ground. False by default.
 
+    Examples
+    --------
     >>> from archimedes.viewer import Body, sphere
     >>> ball = Body("ball", [sphere(0.5)], t=[0.0, 1.0], position=[[0, 0, 2], [1, 0, 1]],
     ...             attitude=[1, 0, 0, 0], trail=True)
@@ -116,8 +156,21 @@ class Body:
 
 @dataclass(eq=False)
 class Path:
-    """A line that stands still: `points` (m, 3) in m; a dashed one is a plan, not a flight.
+    """A fixed line.
 
+    Parameters
+    ----------
+    name : str
+        Name.
+    points : array (m, 3)
+        Points in m.
+    color : str, optional
+        Colour, ``"#rrggbb"``.
+    dashed : bool, optional
+        Dashed, for a plan rather than a flight. False by default.
+
+    Examples
+    --------
     >>> from archimedes.viewer import Path
     >>> Path("plan", points=[[0, 0, 0], [100, 0, 50]], dashed=True).points.shape
     (2, 3)
@@ -136,10 +189,29 @@ class Path:
 
 @dataclass(eq=False)
 class Arrow:
-    """A vector at a body over time: `values` (m, 3) in the axes of the scene, in `units`.
+    """A vector at a body over time.
 
-    `scale` is the length in m of one unit; `origin` (3,) is in the body's axes.
+    Parameters
+    ----------
+    name : str
+        Name.
+    body : str
+        Name of the body at which it starts.
+    t : array (m,)
+        Times in s.
+    values : array (m, 3)
+        Vectors in the axes of the scene.
+    units : str, optional
+        Unit of the values.
+    scale : float, optional
+        Length in m of one unit.
+    color : str, optional
+        Colour, ``"#rrggbb"``.
+    origin : array (3,), optional
+        Start of the arrow in m, in the axes of the body.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.viewer import Arrow
     >>> lift = Arrow("lift", "glider", t=[0.0, 1.0], values=np.array([[0, 0, 3.0], [0, 0, 4.0]]),
@@ -167,10 +239,25 @@ class Arrow:
 
 @dataclass(eq=False)
 class Ghosts:
-    """The flights of a batch: `position` (n, m, 3), `attitude` (n, m, 4) or None, times `t` (m,).
+    """The flights of a batch, drawn small and faint.
 
-    They are drawn small and faint. Where an instance has nan it is not drawn.
+    Parameters
+    ----------
+    name : str
+        Name.
+    t : array (m,)
+        Times in s.
+    position : array (n, m, 3)
+        Positions in m of n instances. Where one is nan, nothing is drawn.
+    attitude : array (n, m, 4), optional
+        Attitudes as quaternions. None by default.
+    size : float, optional
+        Size in m.
+    color : str, optional
+        Colour, ``"#rrggbb"``.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.viewer import Ghosts
     >>> Ghosts("100 flights", t=[0.0, 1.0], position=np.zeros((100, 2, 3)), size=2.0).position.shape
@@ -199,10 +286,29 @@ class Ghosts:
 
 @dataclass(eq=False)
 class Chart:
-    """Lines over time that follow the cursor: `values` (k, m) at `t` (m,), a label for each of k.
+    """Lines over time that follow the cursor.
 
-    `low` and `high` (k, m), where given, are a band about each line at times `band_t`.
+    Parameters
+    ----------
+    title : str
+        Title.
+    t : array (m,)
+        Times in s.
+    values : array (k, m)
+        Values of k lines.
+    labels : sequence of str, optional
+        Label of each line.
+    units : str, optional
+        Unit of the values.
+    band_t : array, optional
+        Times in s of the band.
+    low : array (k, m), optional
+        Lower edge of a band around each line.
+    high : array (k, m), optional
+        Upper edge of the band.
 
+    Examples
+    --------
     >>> from archimedes.viewer import Chart
     >>> Chart("height", t=[0.0, 1.0], values=[[10.0, 5.1]], labels=["ball"], units="m").values.shape
     (1, 2)
@@ -238,8 +344,17 @@ class Chart:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happens: a tick at a time in s on the slider, with a name.
+    """An event: a tick on the time slider, with a name.
 
+    Parameters
+    ----------
+    t : float
+        Time in s.
+    name : str
+        Name.
+
+    Examples
+    --------
     >>> from archimedes.viewer import Mark
     >>> Mark(46.0, "gust").name
     'gust'
@@ -251,8 +366,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class Ground:
-    """A level plane with a grid, at a height in m; `cell` in m, 0 for one that suits the scene.
+    """A level plane with a grid.
 
+    Parameters
+    ----------
+    height : float, optional
+        Height in m.
+    cell : float, optional
+        Width of a grid cell in m. 0, the default, for one that suits the scene.
+
+    Examples
+    --------
     >>> from archimedes.viewer import Ground
     >>> Ground(height=-1.0, cell=10.0).cell
     10.0
@@ -264,10 +388,19 @@ class Ground:
 
 @dataclass(frozen=True)
 class Earth:
-    """A planet at the origin with its graticule; `rate` in rad/s turns it about z, `angle` first.
+    """A planet at the origin, with its graticule.
 
-    In Earth-fixed axes the rate is zero.
+    Parameters
+    ----------
+    radius : float, optional
+        Radius in m.
+    rate : float, optional
+        Angular velocity about z in rad/s. 0 in Earth-fixed axes.
+    angle : float, optional
+        Rotation angle at t = 0 in rad.
 
+    Examples
+    --------
     >>> from archimedes.viewer import Earth
     >>> Earth(rate=7.292e-5).radius
     6378137.0
@@ -280,11 +413,23 @@ class Earth:
 
 @dataclass
 class Camera:
-    """How one looks at it first: from `azimuth` and `elevation` in deg, `distance` in m.
+    """How the scene is looked at first.
 
-    `mode` is "chase" (turns with the body's course), "follow" (moves with the body), "overview"
-    (the whole scene) or "free". Zero distance: as far away as shows the body, or the scene.
+    Parameters
+    ----------
+    mode : {"chase", "follow", "overview", "free"}, optional
+        Rotate with the course of the body, move with the body, show the whole scene, or stay.
+    body : str, optional
+        Name of the body to look at. By default the first.
+    azimuth : float, optional
+        Azimuth in deg.
+    elevation : float, optional
+        Elevation in deg.
+    distance : float, optional
+        Distance in m. 0, the default, shows the body or the scene in full.
 
+    Examples
+    --------
     >>> from archimedes.viewer import Camera
     >>> Camera(mode="chase", body="glider", distance=20.0).elevation
     18.0
@@ -307,8 +452,35 @@ CAMERA_MODES = ("chase", "follow", "overview", "free")
 
 @dataclass(eq=False)
 class Scene:
-    """All there is to see. Add to the lists, or let `view` fill them.
+    """Everything there is to see. Add to the lists, or let `view` fill them.
 
+    Parameters
+    ----------
+    title : str, optional
+        Title.
+    bodies : list of Body, optional
+        Moving bodies.
+    paths : list of Path, optional
+        Fixed lines.
+    arrows : list of Arrow, optional
+        Vectors.
+    ghosts : list of Ghosts, optional
+        Flights of a batch.
+    charts : list of Chart, optional
+        Charts beside the scene.
+    marks : list of Mark, optional
+        Events on the time slider.
+    ground : Ground, optional
+        Ground, if there is any.
+    earth : Earth, optional
+        Planet, if there is any.
+    camera : Camera, optional
+        How the scene is looked at first.
+    note : str, optional
+        Line of text below the title.
+
+    Examples
+    --------
     >>> scene = Scene("a falling ball")
     >>> from archimedes.viewer import sphere
     >>> t = np.linspace(0.0, 1.0, 11)
@@ -340,7 +512,13 @@ class Scene:
         return float(min(t[0] for t in moving)), float(max(t[-1] for t in moving))
 
     def body(self, name: str) -> Body:
-        """Return a body by its name."""
+        """Return a body by its name.
+
+        Parameters
+        ----------
+        name : str
+            Name.
+        """
         for body in self.bodies:
             if body.name == name:
                 return body

@@ -34,8 +34,25 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 @dataclass(eq=False)
 class Flight:
-    """A trajectory on its way into a scene: times, states, inputs (or None), a batch, a name.
+    """A trajectory on its way into a scene.
 
+    Parameters
+    ----------
+    trajectory : Trajectory
+        The trajectory.
+    inputs : tree, optional
+        Inputs over time, if they are known.
+    batch : Trajectory, optional
+        A batch to show beside the flight.
+    name : str, optional
+        Name.
+    color : str, optional
+        Colour, ``"#rrggbb"``.
+    placing : Placing, optional
+        How positions become those of the scene.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.simulate import Trajectory
     >>> from archimedes.spatial import Quaternion, RigidBody
@@ -53,7 +70,6 @@ class Flight:
     batch: Trajectory | None = None
     name: str = "vehicle"
     color: str | None = None
-    detail: bool = True
     placing: Placing | None = None
 
     @property
@@ -67,7 +83,15 @@ class Flight:
         return motion_of(self.trajectory.x)
 
     def place(self, world: Any, scene: Scene) -> Placing:
-        """Choose the scene's axes by the world, once, and put ground or Earth below."""
+        """Choose the scene's axes by the world, once, and put ground or Earth below.
+
+        Parameters
+        ----------
+        world : world
+            World of the vehicle.
+        scene : Scene
+            The scene to add to.
+        """
         if self.placing is None:
             self.placing = placing_of(world, self.motion.pos)
             scene.ground = scene.ground or self.placing.ground
@@ -75,7 +99,15 @@ class Flight:
         return self.placing
 
     def body(self, meshes: Any, **options: Any) -> Body:
-        """Return the body of the whole vehicle, with a trail."""
+        """Return the body of the whole vehicle, with a trail.
+
+        Parameters
+        ----------
+        meshes : sequence of Mesh
+            Its shape.
+        **options
+            Fields of `Body`.
+        """
         assert self.placing is not None
         settings: dict[str, Any] = {
             "trail": True,
@@ -94,7 +126,21 @@ class Flight:
         )
 
     def arrow(self, name: str, values_B: Any, color: str, scale: float, units: str = "kN") -> Arrow:
-        """Return an arrow for vectors (m, 3) in body axes, in units of a thousand."""
+        """Return an arrow for vectors in body axes, in units of a thousand.
+
+        Parameters
+        ----------
+        name : str
+            Name.
+        values_B : array (m, 3)
+            Vectors in body axes.
+        color : str
+            Colour, ``"#rrggbb"``.
+        scale : float
+            Length in m of one unit.
+        units : str, optional
+            Unit of the values.
+        """
         R = np.asarray(self.motion.att.as_matrix())
         assert self.placing is not None
         world = np.einsum("mji,mj->mi", R, np.asarray(values_B))
@@ -102,7 +148,13 @@ class Flight:
         return Arrow(name, self.name, self.t, values, units, 1e3 * scale, color)
 
     def ghosts(self, size: float) -> list[Ghosts]:
-        """Return the batch as ghosts, if there is one."""
+        """Return the batch as ghosts, if there is one.
+
+        Parameters
+        ----------
+        size : float
+            Size in m.
+        """
         if self.batch is None or self.placing is None:
             return []
         motion = motion_of(self.batch.x)
@@ -145,8 +197,21 @@ def band(batch_t: Any, values: Any) -> dict[str, Any]:
 
 @functools.singledispatch
 def add_actor(vehicle: Any, scene: Scene, flight: Flight) -> None:
-    """Add what a vehicle looks like and does; by default a block with its mass and inertia.
+    """Add the shape of a vehicle and its motion to a scene.
 
+    By default it is a block with the mass and inertia of the vehicle.
+
+    Parameters
+    ----------
+    vehicle : vehicle
+        The vehicle.
+    scene : Scene
+        The scene to add to.
+    flight : Flight
+        The flight to show.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.simulate import Trajectory
     >>> from archimedes.spatial import Quaternion, RigidBody

@@ -31,11 +31,22 @@ GHOST_SAMPLES = 80
 class View:
     """A scene with ways to show it: in a notebook, a browser, a file, a picture, a video.
 
-    ``view.save("flight.html")`` writes one file that opens anywhere, offline; ``view.show()``
-    opens it; in a notebook the last line of a cell is shown in place; ``view.live()`` shows it
-    through viser; ``view.screenshot("a.png")`` and ``view.video("a.mp4")`` need Chromium (and
-    ffmpeg) on this machine.
+    ``view.save("flight.html")`` writes one file that opens anywhere, offline; ``view.show()`` opens
+    it; in a notebook the last line of a cell is shown in place; ``view.live()`` shows it through
+    viser; ``view.screenshot("a.png")`` and ``view.video("a.mp4")`` need Chromium (and ffmpeg) on
+    this machine.
 
+    Parameters
+    ----------
+    scene : Scene
+        The scene to add to.
+    theme : {"light", "dark", "auto"}, optional
+        Colours. ``"auto"`` follows the setting of the browser.
+    height : int, optional
+        Height in pixels in a notebook.
+
+    Examples
+    --------
     >>> from archimedes.viewer import Body, Scene, View, box
     >>> still = Body("box", [box([1, 1, 1])], t=0.0, position=[0, 0, 0], attitude=[1, 0, 0, 0])
     >>> page = View(Scene("a box", [still]), theme="dark").html()
@@ -51,7 +62,13 @@ class View:
         return page(self.scene, self.theme)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file whose name ends in .html and return its path."""
+        """Write the page to a file, and return its path.
+
+        Parameters
+        ----------
+        path : path
+            File whose name ends in ``.html``.
+        """
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(
@@ -69,7 +86,13 @@ class View:
         return path
 
     def live(self, port: int = 8080) -> Any:
-        """Show it through viser (the extra ``viewer`` installs it); return the server."""
+        """Show the scene through viser (the extra ``viewer`` installs it), and return the server.
+
+        Parameters
+        ----------
+        port : int, optional
+            Port of the server.
+        """
         from archimedes.viewer.live import serve
 
         return serve(self.scene, port)
@@ -77,13 +100,31 @@ class View:
     def screenshot(
         self, path: str | os.PathLike[str], t: float | None = None, **options: Any
     ) -> Path:
-        """Write a PNG of the page at a time in s; options: `size`, `scale`, `camera`, `charts`."""
+        """Write a PNG of the page, and return its path.
+
+        Parameters
+        ----------
+        path : path
+            PNG file.
+        t : float, optional
+            Time in s. By default the first.
+        **options
+            ``size``, ``scale``, ``camera``, ``charts``.
+        """
         from archimedes.viewer.pictures import screenshot
 
         return screenshot(self, Path(path), t, **options)
 
     def video(self, path: str | os.PathLike[str], **options: Any) -> Path:
-        """Write an MP4 or GIF by the ending of the name; `fps`, `speed`, `size`, ... as options."""
+        """Write a video, and return its path.
+
+        Parameters
+        ----------
+        path : path
+            File whose name ends in ``.mp4`` or ``.gif``.
+        **options
+            ``fps``, ``speed``, ``size`` and others.
+        """
         from archimedes.viewer.pictures import video
 
         return video(self, Path(path), **options)
@@ -112,15 +153,39 @@ def view(
     camera: Any = None,
     theme: str = "auto",
 ) -> View:
-    """Return what shows a model along its trajectory in three dimensions.
+    """Return a view of a model along its trajectory in three dimensions.
 
-    `model` is a vehicle of `archimedes.vehicles`, a robot of `archimedes.multibody`, anything
-    whose states have `pos` and `att`; a dict of ``name: (model, trajectory)`` for several of them;
-    or a `Scene`. A trajectory of a batch shows its first flight, the others as ghosts; `batch` is a
-    dispersed batch to be shown beside one flight. `inputs` are the vehicle's inputs over time, by
-    default those in the trajectory: with them surfaces move and forces are drawn. `charts` names
-    columns of the trajectory to be drawn instead of the usual ones. `camera` is a `Camera`.
+    Parameters
+    ----------
+    model : vehicle, robot, dict or Scene
+        A vehicle of `archimedes.vehicles`, a robot of `archimedes.multibody`, or anything whose
+        states have ``pos`` and ``att``; a dict of ``name: (model, trajectory)`` for several of
+        them; or a `Scene`.
+    trajectory : Trajectory, optional
+        The trajectory. Of a batch, the first flight is shown, and the others as ghosts.
+    inputs : tree, optional
+        Inputs of the vehicle over time. By default those in the trajectory. With them, surfaces
+        move and forces are drawn.
+    batch : Trajectory, optional
+        A batch that is shown beside one flight.
+    title : str, optional
+        Title.
+    note : str, optional
+        Line of text below the title.
+    charts : sequence of str, optional
+        Columns of the trajectory to draw instead of the usual ones.
+    camera : Camera, optional
+        How the scene is looked at first.
+    theme : {"light", "dark", "auto"}, optional
+        Colours. ``"auto"`` follows the setting of the browser.
 
+    Returns
+    -------
+    View
+        The view, which can be saved, shown, and made a picture or a video of.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.spatial import Quaternion, RigidBody
     >>> t = np.linspace(0.0, 1.0, 5)

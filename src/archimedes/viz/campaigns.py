@@ -37,10 +37,22 @@ def varying(found: dict[str, tuple[np.ndarray, str]]) -> dict[str, tuple[np.ndar
 
 
 def sensitivities(campaign: Campaign) -> tuple[list[str], list[str], np.ndarray]:
-    """Return results, parameters and their rank correlations (results, parameters).
+    """Return Spearman's rank correlations between parameters and results of a campaign.
 
-    Spearman's: 1 where a result always grows with a parameter, -1 where it always falls.
+    They are 1 where a result always grows with a parameter, and -1 where it always falls.
 
+    Parameters
+    ----------
+    campaign : Campaign
+        Result of :func:`monte_carlo`.
+
+    Returns
+    -------
+    (list of str, list of str, array)
+        Names of the results, names of the parameters, and correlations (results, parameters).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from archimedes.simulate import Normal, monte_carlo
     >>> def model(p): return {"sum": p["a"] ** 3 + 0.0 * p["b"]}
@@ -75,11 +87,31 @@ def plot_campaign(
     title: str | None = None,
     file: Any = None,
 ) -> Any:
-    """Plot a campaign: `kind` is "histograms", "scatter" (over parameters) or "sensitivities".
+    """Plot a campaign.
 
-    `names` chooses results by name. Histograms show median and the range of 90 %; sensitivities
-    are rank correlations, strongest first. Runs that failed are left out, and counted.
+    Runs that failed are left out, and counted.
 
+    Parameters
+    ----------
+    campaign : Campaign
+        Result of :func:`monte_carlo`.
+    names : str or sequence of str, optional
+        Results to show. All by default.
+    kind : {"histograms", "scatter", "sensitivities"}, optional
+        Histograms with the median and the range of 90 %, results over parameters, or rank
+        correlations, strongest first.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import archimedes as arc
     >>> from archimedes.simulate import Normal

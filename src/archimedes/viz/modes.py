@@ -19,12 +19,30 @@ DAMPING = (0.1, 0.3, 0.5, 0.7, 0.9)
 def plot_modes(
     system: Any, *, dt: float | None = None, title: str | None = None, file: Any = None
 ) -> Any:
-    """Plot the poles of a `StateSpace`, of `control.modes`, or of a matrix A (n, n).
+    """Plot the poles of a linear system.
 
-    Rays are lines of equal damping, circles of equal natural frequency; modes are named by the
-    states in which they are seen most. Systems in steps (`dt` in s, of a matrix) are shown by what
-    they are in continuous time.
+    Rays are lines of equal damping, circles of equal natural frequency. Modes are named by the
+    states in which they are seen most. Discrete systems are shown by their equivalent in continuous
+    time.
 
+    Parameters
+    ----------
+    system : StateSpace, ModeTable or array (n, n)
+        The system, its modes, or its state matrix A.
+    dt : float, optional
+        Length of a step in s, for the matrix of a discrete system.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> figure = plot_modes(np.array([[0.0, 1.0], [-4.0, -0.4]]))
     >>> figure.axes[0].get_xlabel()
@@ -99,10 +117,31 @@ def plot_root_locus(
     title: str | None = None,
     file: Any = None,
 ) -> Any:
-    """Plot how the eigenvalues of ``system(value)``, a matrix A, move as the value changes.
+    """Plot how the eigenvalues of a matrix move as a value changes.
 
-    The first value is marked by a circle, the last by a cross; the colour says which is where.
+    The first value is marked by a circle, the last by a cross, and the colour shows the values in
+    between.
 
+    Parameters
+    ----------
+    system : callable
+        Function of the value that returns a matrix A (n, n).
+    values : array
+        Values to go through.
+    name : str, optional
+        Name of the value.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> figure = plot_root_locus(lambda k: [[0.0, 1.0], [-k, -1.0]], np.linspace(0.0, 4.0, 50))
     >>> len(figure.axes)

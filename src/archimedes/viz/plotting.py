@@ -32,19 +32,34 @@ DRAWERS: dict[type, Callable[..., Any]] = {
 
 
 def plot(what: Any, *args: Any, title: str | None = None, file: Any = None, **options: Any) -> Any:
-    """Plot a result and return the matplotlib Figure; `file` saves it, its ending is the format.
+    """Plot a result and return the matplotlib Figure.
 
     ===================  ==================================================================
     a `Trajectory`       panels over time: `plot_trajectory` (``plot(traj, ["pos"])``)
     a campaign           histograms, ``kind="scatter"``, ``"sensitivities"``: `plot_campaign`
     a `StateSpace`       its modes in the complex plane: `plot_modes`
-    a sparsity pattern   its entries, of ``scipy.sparse`` matrices too: `plot_sparsity`
+    a sparsity pattern   its entries, also of ``scipy.sparse`` matrices: `plot_sparsity`
     a compiled function  its program for arguments: `plot_graph` (``plot(f, 1.0)``)
     ===================  ==================================================================
 
     Beside them are `plot_root_locus` and `plot_work_precision`. Axes have names and units,
     attitudes are angles in deg without jumps, `set_theme` chooses light or dark.
 
+    Parameters
+    ----------
+    what : object
+        What to plot: see the table.
+    *args
+        Further arguments of the function that plots it.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+    **options
+        Its options.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.linspace(0.0, 1.0, 20)
     >>> figure = plot(Trajectory(t, {"pos": t**2, "vel": 2 * t}))

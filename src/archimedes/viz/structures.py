@@ -19,8 +19,24 @@ NODES = 220
 
 
 def plot_sparsity(matrix: Any, *, title: str | None = None, file: Any = None) -> Any:
-    """Plot where a `SparsePattern`, a ``scipy.sparse`` matrix or an array has entries.
+    """Plot the sparsity pattern of a matrix.
 
+    Parameters
+    ----------
+    matrix : SparsePattern, sparse matrix or array
+        The matrix.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> figure = plot_sparsity(np.eye(3))
     >>> figure.axes[0].get_title(loc="right")
@@ -61,11 +77,29 @@ def entries(matrix: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
 
 
 def plot_graph(program: Any, *args: Any, title: str | None = None, file: Any = None) -> Any:
-    """Plot the program of a compiled function for arguments, or a graph: operations by level.
+    """Plot the program of a compiled function: operations by level.
 
-    Inputs are at the top, outputs at the bottom, edges say what uses what. A program too long to
-    be drawn node by node is shown as how often it has each operation.
+    Inputs are at the top, outputs at the bottom, and edges show what uses what. A program too long
+    to be drawn node by node is shown as a count of its operations.
 
+    Parameters
+    ----------
+    program : Compiled or Graph
+        A compiled function, or a graph.
+    *args
+        Arguments of the function.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import archimedes as arc
     >>> figure = plot_graph(arc.compile(lambda x: np.sin(x) * x), 1.0)

@@ -73,10 +73,17 @@ def matplotlib_settings(theme: str) -> Mapping[str, Any]:
 
 
 def set_theme(theme: str = "light") -> None:
-    """Choose how plots look from now on: ``"light"`` or ``"dark"``.
+    """Choose the colours of plots from now on.
 
-    It holds for `plot` and for one's own matplotlib figures.
+    They hold for `plot` and for one's own matplotlib figures.
 
+    Parameters
+    ----------
+    theme : {"light", "dark"}, optional
+        Colours.
+
+    Examples
+    --------
     >>> set_theme("light")
     """
     global _current

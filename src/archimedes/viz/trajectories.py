@@ -51,20 +51,38 @@ def plot_trajectory(
     spread: str = "auto",
     angles: bool = True,
 ) -> Any:
-    """Plot a trajectory over time, a panel for each leaf, and return the matplotlib Figure.
+    """Plot a trajectory over time, with a panel for each leaf.
 
-    Axes carry the names and units of the structs' fields. `names` chooses leaves or single
-    components: ``["pos", "w_B[1]"]``. `labels` are the names in legends and on axes, by the
-    trajectory's own (``{"x[0]": "angle"}``), or one for each number of the state in order. Between
-    samples the solver's dense output is drawn, where it was kept. Attitudes are drawn as roll,
-    pitch and yaw in deg without jumps; ``angles=False`` draws their components, as do their names
-    (``"att[0]"``).
+    Axes carry the names and units of the fields of structs. Between samples the interpolants are
+    drawn, if the solver kept them. Of a batch, the first panel says how many instances failed.
 
-    A batch is drawn line by line or, if large, as median and band of 5 % to 95 % of those that
-    have a value; `spread` chooses: "lines", "band", or "fan" (bands of 50 %, 90 % and all). Above
-    the first panel it says how many failed. `file` is a path to save to; its ending decides the
-    format.
+    Parameters
+    ----------
+    traj : Trajectory
+        The trajectory.
+    names : str or sequence of str, optional
+        Leaves or components to show: ``["pos", "w_B[1]"]``. All by default.
+    labels : mapping or sequence of str, optional
+        Names for legends and axes: by the name in the trajectory (``{"x[0]": "angle"}``), or one
+        for each number of the state in order.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+    spread : {"auto", "lines", "band", "fan"}, optional
+        How a batch is drawn: line by line, as median and band of 5 % to 95 %, or as bands of 50 %,
+        90 % and all. ``"auto"`` draws lines if there are few.
+    angles : bool, optional
+        Draw attitudes as roll, pitch and yaw in deg without jumps. With False, or by the names of
+        components (``"att[0]"``), the components are drawn.
 
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.linspace(0.0, 1.0, 20)
     >>> figure = plot_trajectory(Trajectory(t, {"pos": t**2, "vel": 2 * t}))

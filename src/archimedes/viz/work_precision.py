@@ -26,11 +26,35 @@ def measure_work_precision(
     repeats: int = 5,
     **options: Any,
 ) -> dict[str, np.ndarray]:
-    """Return for each method rows (error, seconds), one per tolerance, of `solve_ode`.
+    """Measure error and time of integration methods over a range of tolerances.
 
-    The error is the largest relative one at the end of the span, against `reference` (a state), or
-    against DOP853 at rtol 1e-13. Times are the least of `repeats`, without compilation.
+    Parameters
+    ----------
+    func : callable
+        The model, as in :func:`solve_ode`.
+    t_span : (float, float)
+        Start and end time.
+    x0 : float, array or tree
+        State at the start.
+    methods : sequence of str, optional
+        Names of integration methods.
+    rtols : sequence of float, optional
+        Relative tolerances.
+    reference : tree, optional
+        Exact state at the end. By default DOP853 at rtol 1e-13.
+    repeats : int, optional
+        Number of measurements, of which the shortest counts. Compilation is not included.
+    **options
+        Options of :func:`solve_ode`.
 
+    Returns
+    -------
+    dict
+        For each method an array with a row (error, seconds) for each tolerance. The error is the
+        largest relative one at the end of the span.
+
+    Examples
+    --------
     >>> from archimedes.viz import measure_work_precision
     >>> found = measure_work_precision(lambda t, x: -x, (0.0, 1.0), 1.0, ["tsit5"], [1e-3, 1e-6])
     >>> found["tsit5"].shape, bool(found["tsit5"][1, 0] < found["tsit5"][0, 0])
@@ -61,8 +85,24 @@ def measure_work_precision(
 def plot_work_precision(
     results: Mapping[str, Any], *, title: str | None = None, file: Any = None
 ) -> Any:
-    """Plot rows (error, seconds) of methods by name: down and to the left is better.
+    """Plot time over error of integration methods: down and to the left is better.
 
+    Parameters
+    ----------
+    results : mapping
+        Rows (error, seconds) by method, from `measure_work_precision`.
+    title : str, optional
+        Title.
+    file : path, optional
+        File to save the figure to. Its ending determines the format.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure.
+
+    Examples
+    --------
     >>> figure = plot_work_precision({"a": [(1e-3, 1e-4), (1e-6, 2e-4)]})
     >>> figure.axes[0].get_xlabel()
     'time (s)'
