@@ -50,10 +50,16 @@ def _windows(cpu: str, features: str) -> Target:
     return Target(cpu, features, triple="x86_64-pc-windows-msvc")
 
 
-#: Any 64-bit processor, and those of the last ten years. Only the first is run: it runs anywhere.
+_AVX2 = "+avx2,+avx,+fma,+sse4.1"
+#: Any 64-bit processor, those of the last ten years, and those with vectors of 512 bits. Programs
+#: are of the first kind, and run anywhere.
 WINDOWS = System(
     "windows",
-    (_windows("x86-64", ""), _windows("x86-64-v3", "+avx2,+avx,+fma,+sse4.1")),
+    (
+        _windows("x86-64", ""),
+        _windows("x86-64-v3", _AVX2),
+        _windows("x86-64-v4", f"{_AVX2},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"),
+    ),
     "x86_64-w64-mingw32-gcc",
     "wine",
 )

@@ -24,7 +24,7 @@ from archimedes.backends.llvm.runtime import block_factors, loop_threads, repeat
 from archimedes.backends.llvm.runtime.array_text import array_text
 from archimedes.backends.llvm.runtime.kernel import Kernel
 from archimedes.backends.llvm.runtime.loop_threads_text import text as loop_threads_text
-from archimedes.backends.llvm.runtime.machine import NativeCode, Target
+from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.graph import CODES, F64, I64, Graph
 from archimedes.optimize.solvers.interior_point.native_loops import FUNCTIONS
 from archimedes.system.c_library import clock_function, imported_functions
@@ -37,6 +37,7 @@ from ..programs.program import Program
 from .bundling import every_op
 from .emulated_kernels import compile_kernels, run_kernels
 from .object_files import missing_symbols, section_names
+from .windows_calls import run_windows_kernels
 
 #: What kernels read of the process besides; Microsoft's linker looks for the last one, ours does
 #: not, whose value nobody reads.
@@ -86,13 +87,22 @@ def check_kernels(cases: list[Program], target: Target) -> dict[str, dict[str, b
     return found
 
 
+def run_here(cases: list[Program], compiled: dict[str, dict[str, bytes]], target: Target) -> None:
+    """Run code for Windows in this process, where this processor has the instructions."""
+    host = host_target(None)
+    needed = {word for word in target.features.split(",") if word}
+    if target.is_windows and host.is_x86 and needed <= set(host.features.split(",")):
+        for made in cases:
+            run_windows_kernels(made, compiled[made.name], target)
+
+
 def check_system(cases: list[Program], system: System, folder: Path) -> None:
     """Check programs compiled for a system; run them, where that can be done here."""
     compiled = check_kernels(cases, system.targets[0])
+    alone = [made for made in cases if made not in callback_programs()]
+    run_here(alone, compiled, system.targets[0])
     if system in EMULATED:
-        run_kernels(
-            [made for made in cases if made not in callback_programs()], compiled, system, folder
-        )
+        run_kernels(alone, compiled, system, folder)
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
@@ -114,8 +124,11 @@ def test_kernels_compiled_in_a_hurry(target: Target):
 
 
 @pytest.mark.long
-def test_kernels_for_vectors_of_newer_processors():
-    check_kernels([*smallest(), *models()], WINDOWS.targets[1])
+@pytest.mark.parametrize("target", WINDOWS.targets[1:], ids=named)
+def test_kernels_for_newer_processors(target: Target):
+    cases = [made for made in smallest() if made not in callback_programs()]
+    cases += [*models(), every_op()]
+    run_here(cases, check_kernels(cases, target), target)
 
 
 ARRAY, NUMBER = Argument(F64, (3,)), Argument(F64, weak=True)
