@@ -72,6 +72,10 @@ class RecordedMemory(ndarray):
     def dtype(self, dtype: Any) -> None:
         set_dtype(self, dtype)
 
+    def _set_dtype(self, dtype: Any) -> None:
+        """Set the dtype of a view: what NumPy calls from 2.5 on, instead of the setter."""
+        set_dtype(self, dtype)
+
 
 def root_of(x: RecordedMemory) -> RecordedMemory:
     """Return the array made while recording that a view stems from."""
