@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.backends.llvm.python_api.support import supported
 from archimedes.backends.llvm.runtime import loop_threads
+from tests.entries import supported
 
 pytestmark = pytest.mark.skipif(not supported(), reason="threads of loops wait for CPython's locks")
 N = (1 << 20) + 3
