@@ -223,8 +223,10 @@ class NativeCode:
     ) -> None:
         _unload()
         machine = _linking(triple or llvm.get_process_triple())
-        # The older linker aborts at names that object files of Windows give to constants.
-        linker = llvm.create_lljit_compiler(machine, use_jit_link=True)
+        # On Windows llvmlite has the older linker only. Elsewhere that one aborts at the names that
+        # object files of Windows give to constants.
+        newer = "windows" not in llvm.get_process_triple()
+        linker = llvm.create_lljit_compiler(machine, use_jit_link=newer)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
         for name, address in {**import_addresses(), **(imports or {})}.items():
             builder.import_symbol(name, address)
