@@ -25,9 +25,14 @@ def a_choice_between_lists(run):
     return run(lambda x, y: np.where([True, False], [x, y], [y, x]))(0.5, 2.0)
 
 
-@entry("lists")
+@entry("lists", error=TraceError, says=["np.sin(np.array([x, 1.0]))"])
 def the_sine_of_a_list(run):
     return run(lambda x: np.sin([x, 1.0]))(0.5)
+
+
+@entry("lists")
+def the_sine_of_an_array_of_a_list(run):
+    return run(lambda x: np.sin(np.array([x, 1.0])))(0.5)
 
 
 @entry("lists")
@@ -47,7 +52,7 @@ def the_norm_of_float32_numbers(run):
 
 @entry("lists")
 def ints_and_floats_in_one_list(run):
-    return run(lambda n, x: (np.add.reduce([n, x]), np.sort([n, x])))(3, 0.5)
+    return run(lambda n, x: (np.sum([n, x]), np.sort([n, x])))(3, 0.5)
 
 
 @entry("lists")
@@ -93,7 +98,7 @@ def a_list_in_a_list_of_choices(run):
 @entry("lists")
 def functions_in_a_dict(run):
     scales = {np.sin: 2.0, np.cos: 3.0}
-    return run(lambda x: scales[np.cos] * np.cos([x, 0.0]))(0.5)
+    return run(lambda x: scales[np.cos] * np.cos(np.array([x, 0.0])))(0.5)
 
 
 @entry("lists")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["FORMS", "KINDS"]
+__all__ = ["FORMS", "KINDS", "UFUNC_FORMS"]
 
 A = np.array
 F32 = A([1.5, 2.5], np.float32)
@@ -17,8 +17,8 @@ def _filled(x, y):
     return z
 
 
-FORMS = {
-    # ufuncs and their methods
+#: Ufuncs look at arrays alone: a list of traced numbers is an error.
+UFUNC_FORMS = {
     "sin": lambda x, y: np.sin([x, 1.0]),
     "add": lambda x, y: np.add([x, y], (1, y)) * F32,
     "maximum": lambda x, y: np.maximum([x, y], [1.0, 2.0]),
@@ -29,12 +29,15 @@ FORMS = {
     "add.reduce": lambda x, y: np.add.reduce([x, y]),
     "multiply.accumulate": lambda x, y: np.multiply.accumulate([x, y, 2]),
     "hypot.outer": lambda x, y: np.hypot.outer([x, y], [1.0, 2.0]),
+    "np.matmul": lambda x, y: np.matmul([[x, y], [1, 2]], [x, y]),
+}
+FORMS = {
+    # operators, and ufuncs that are given an array of the recording as well
     "add.at": _filled,
     "out": lambda x, y: np.add([x, y], 1.0, out=np.zeros(2)),
     "out in a tuple": lambda x, y: np.add([x, y], 1.0, out=(np.zeros(2),)),
     "operator": lambda x, y: A([1.0, 2.0]) * [x, y],
     "matmul": lambda x, y: np.eye(2) @ [x, y],
-    "np.matmul": lambda x, y: np.matmul([[x, y], [1, 2]], [x, y]),
     # reductions
     "max": lambda x, y: np.max([x, 1.0]),
     "min": lambda x, y: np.min([x, y, 1]) * F32,

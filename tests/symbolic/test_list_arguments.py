@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import numpy as np
 import pytest
-from numpy import maximum as bound_maximum
+from numpy import median as bound_median
 
 import archimedes as arc
 from archimedes.errors import TraceError
-from tests.symbolic.list_forms import FORMS, KINDS
+from tests.symbolic.list_forms import FORMS, KINDS, UFUNC_FORMS
 
 #: NumPy's BLAS, LAPACK and pairwise sums round in an order of their own, ours in a fixed one.
 _ULPS = 4
@@ -63,27 +64,46 @@ def test_ragged_lists_are_refused_as_by_numpy():
 
 
 def test_names_bound_by_from_import():
-    assert arc.compile(lambda x: bound_maximum([x, 1.0], 0.5))(0.2).tolist() == [0.5, 1.0]
+    assert arc.compile(lambda x: bound_median([x, 1.0]))(0.5) == 0.75
+
+
+@pytest.mark.parametrize("name", UFUNC_FORMS)
+def test_ufuncs_say_what_to_write(name):
+    with pytest.raises(TraceError, match=r"np\.array\(") as caught:
+        arc.compile(UFUNC_FORMS[name])(0.7, 1.3)
+    assert "list_forms.py" in str(caught.value)
+
+
+def test_ufuncs_are_numpys_own_while_recording():
+    sine = np.sin
+
+    def f(x):
+        assert np.sin is sine and type(np.sin) is np.ufunc
+        return np.sin(np.array([x, 1.0]))
+
+    np.testing.assert_array_equal(arc.compile(f)(0.5), f(0.5))
 
 
 def test_what_stands_for_a_function_looks_like_it():
-    originals = (np.sin, np.max, np.linalg.norm)
+    originals = (np.zeros, np.max, np.linalg.norm)
 
     @arc.compile
     def look(x):
         seen = []
-        for original, name in zip(originals, ("sin", "max", "norm")):
+        for original, name in zip(originals, ("zeros", "max", "norm")):
             now = getattr(np.linalg if name == "norm" else np, name)
             seen.append(now == original and original == now and hash(now) == hash(original))
             seen.append({original: 1}[now] == 1 and isinstance(now, type(original)))
-            seen.append(now.__name__ == original.__name__)
+            seen.append(now.__name__ == original.__name__ and now.__doc__ == original.__doc__)
             seen.append(repr(now) == repr(original) and pickle.loads(pickle.dumps(now)) == now)
         assert seen == [True] * 12
+        assert inspect.signature(np.max) == inspect.signature(originals[1])
+        assert np.max._implementation is originals[1]._implementation
         return x
 
     look(1.0)
-    assert (np.sin, np.max, np.linalg.norm) == originals
-    assert all(type(f).__module__ == "numpy" for f in originals)
+    assert (np.zeros, np.max, np.linalg.norm) == originals
+    assert all(type(f).__module__ in ("numpy", "builtins") for f in originals)
 
 
 @pytest.mark.parametrize("kept", [np.sum, np.max, np.diff, np.linalg.norm, np.mean])

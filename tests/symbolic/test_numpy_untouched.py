@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
+import random
+import sys
 import threading
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import archimedes as arc
-from archimedes.symbolic import is_traced
+from archimedes.symbolic import RecordedArray, is_traced
+from archimedes.symbolic.recorded import stands
 
 NAMES_TEXT = (
     "zeros ones empty eye identity full array asarray asanyarray asfortranarray ascontiguousarray "
@@ -139,3 +145,155 @@ def test_functions_that_someone_else_replaced_stay(monkeypatch):
     finally:
         np.save = before
     assert arc.compile(lambda x: np.ones(2) * x)(2.0).tolist() == [2.0, 2.0]
+
+
+@contextmanager
+def held_recording():
+    """Keep a recording open in another thread; what is inside runs meanwhile, in this one."""
+    recording, done = threading.Event(), threading.Event()
+
+    def model(x):
+        recording.set()
+        assert done.wait(30)
+        y = np.zeros(3)
+        y[0] = x
+        return y
+
+    thread = threading.Thread(target=lambda: arc.compile(model, freeze=True)(1.0))
+    thread.start()
+    assert recording.wait(30)
+    try:
+        assert not untouched()
+        yield
+    finally:
+        done.set()
+        thread.join()
+    assert untouched()
+
+
+def test_another_thread_gets_the_same_results_and_kinds():
+    table, index = np.arange(6.0).reshape(2, 3), np.array([1, 0])
+    calls = {
+        "index": lambda: table[index, 1],
+        "zeros": lambda: np.zeros((2, 3), dtype=int),
+        "array": lambda: np.array([[1, 2.5]]),
+        "asarray": lambda: np.asarray(table),
+        "sin": lambda: np.sin(table),
+        "dot": lambda: np.dot(table, [1.0, 2.0, 3.0]),
+        "max": lambda: np.max([1, 5, 3]),
+        "norm": lambda: np.linalg.norm([3.0, 4.0]),
+        "fft": lambda: np.fft.fft([1.0, 2.0]),
+        "r_": lambda: np.r_[1:3, [7.0]],
+        "c_": lambda: np.c_[[1, 2], [3, 4]],
+        "vectorize": lambda: np.vectorize(lambda a: a + 1)([1, 2]),
+        "ndenumerate": lambda: np.array([v for _, v in np.ndenumerate(table)]),
+        "nditer": lambda: np.array([float(v) for v in np.nditer(table)]),
+        "generator": lambda: np.random.default_rng(3).normal(size=2),
+        "legacy": lambda: np.random.RandomState(3).normal(size=2),
+        "random": lambda: np.array(random.Random(3).random()),
+        "copy": lambda: table.copy(),
+    }
+    before = {name: call() for name, call in calls.items()}
+    with held_recording():
+        for name, call in calls.items():
+            now = call()
+            assert type(now) is type(before[name]), name
+            assert now.dtype == before[name].dtype, name
+            np.testing.assert_array_equal(now, before[name], err_msg=name)
+        with pytest.raises(TypeError, match="shape"):
+            np.zeros()
+        with pytest.raises(IndexError, match="out of bounds"):
+            table[7]
+
+
+def test_another_thread_finds_the_same_classes_and_functions():
+    kept = np.vectorize(abs), np.ndenumerate(np.zeros(2)), np.nditer(np.zeros(2))
+    kinds = {name: getattr(np, name) for name in ("ndarray", "ufunc", "nditer", "sin", "add", "r_")}
+    originals = [np.zeros, np.sum, np.linalg.solve]
+    members = dict(vars(np.ndarray)), dict(vars(np.vectorize)), dict(vars(type(np.r_)))
+    with held_recording():
+        for name in ("ndarray", "ufunc", "nditer", "sin", "add"):
+            assert getattr(np, name) is kinds[name]
+        assert isinstance(np.r_, type(kinds["r_"]))
+        assert isinstance(kept[0], np.vectorize) and isinstance(kept[1], np.ndenumerate)
+        assert (
+            isinstance(kept[2], np.nditer) and issubclass(np.vectorize, kinds["ndarray"]) is False
+        )
+        made = np.vectorize(abs), np.ndenumerate(np.zeros(2))
+        now = [np.zeros, np.sum, np.linalg.solve]
+        assert now == originals and list(map(hash, now)) == list(map(hash, originals))
+        assert [f.__name__ for f in now] == ["zeros", "sum", "solve"]
+        assert [f.__doc__ for f in now] == [f.__doc__ for f in originals]
+        assert inspect.signature(np.sum) == inspect.signature(originals[1])
+        assert inspect.isbuiltin(np.zeros)
+        pickled = pickle.dumps(now)
+        assert np.add.reduce([1, 2]) == 3 and np.sin.nin == 1
+        assert (dict(vars(np.ndarray)), dict(vars(type(made[0]).__mro__[-2]))) == members[:2]
+    assert pickle.loads(pickled) == originals
+    assert isinstance(made[0], np.vectorize) and isinstance(made[1], np.ndenumerate)
+    assert made[0]([-1, 2]).tolist() == [1, 2]
+    assert dict(vars(type(np.r_))) == members[2]
+
+
+def test_a_module_that_another_thread_imports_meanwhile_gets_the_originals(tmp_path, monkeypatch):
+    text = (
+        "from numpy import zeros, sum as total, sin\nfrom numpy import vectorize\nMADE = zeros(2)\n"
+    )
+    (tmp_path / "imported_meanwhile.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "imported_meanwhile", raising=False)
+    with held_recording():
+        import imported_meanwhile as module
+
+        assert type(module.MADE) is np.ndarray and module.total([1, 2]) == 3
+    names = (module.zeros, module.total, module.sin, module.vectorize)
+    for function, original in zip(names, (np.zeros, np.sum, np.sin, np.vectorize)):
+        assert function is original
+
+
+def test_recordings_begin_and_end_in_any_order():
+    """Two threads, in both orders of ending, one of which raises: each gets what it should."""
+    for first_to_end in (0, 1):
+        begun = [threading.Event(), threading.Event()]
+        end = [threading.Event(), threading.Event()]
+        kinds: list[object] = [None, None]
+
+        def model(x, k, begun=begun, end=end, kinds=kinds):
+            begun[k].set()
+            assert end[k].wait(30)
+            kinds[k] = type(np.zeros(2))
+            if k:
+                raise KeyError("on purpose")
+            return x
+
+        def record(k, model=model):
+            with suppress(KeyError):
+                arc.compile(lambda x: model(x, k), freeze=True)(1.0)
+
+        threads = [threading.Thread(target=record, args=(k,)) for k in (0, 1)]
+        for k in (0, 1):
+            threads[k].start()
+            assert begun[k].wait(30)
+        for k in (first_to_end, 1 - first_to_end):
+            assert type(np.zeros(2)) is np.ndarray and not untouched()
+            end[k].set()
+            threads[k].join()
+        assert kinds == [RecordedArray, RecordedArray]
+        assert untouched()
+
+
+def test_the_same_without_native_code(monkeypatch):
+    monkeypatch.setattr(stands, "_native", None)
+    kept = np.zeros
+
+    def f(x):
+        assert np.zeros == kept and np.zeros.__name__ == "zeros"
+        y = np.zeros(3)
+        y[0] = x
+        return y + np.max([x, 1.0])
+
+    np.testing.assert_array_equal(arc.compile(f)(2.0), f(2.0))
+    with held_recording():
+        assert type(np.zeros(2)) is np.ndarray and np.zeros == kept
+        assert np.max([1, 5]) == 5
+    assert np.zeros is kept

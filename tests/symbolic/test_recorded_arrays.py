@@ -686,7 +686,7 @@ def test_numbers_that_other_code_writes_into_memory_are_seen() -> None:
         lambda y: y.tobytes(),
         lambda y: y.__array_interface__,
         lambda y: float(y[0]),
-        lambda y: np.nditer(y),
+        lambda y: [v + 1.0 for v in np.nditer(y)],
         lambda y: pickle.dumps(y),
         lambda y: np.frombuffer(y.tobytes()),
         lambda y: __import__("scipy.linalg").linalg.expm(y.reshape(1, 3) * np.ones((3, 1))),

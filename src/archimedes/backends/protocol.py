@@ -239,6 +239,13 @@ class Backend(ABC):
         """
         return None
 
+    def thread_dispatch(self, base: type, needed: bool) -> Any:
+        """Return what makes stands for functions (``symbolic/recorded/stands.py``), or None.
+
+        They are of a class derived from ``base``. Unless it is ``needed``, nothing is loaded.
+        """
+        return None
+
     def cache_folder(self) -> Path | None:
         """Return where what was built is kept for other processes, or None."""
         return None

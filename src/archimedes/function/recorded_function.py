@@ -12,7 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import tree
-from archimedes.backends.registry import check_backend, resolved, runs_in_place
+from archimedes.backends.registry import (
+    check_backend,
+    default_backend,
+    resolved,
+    runs_in_place,
+)
 from archimedes.backends.work import operations
 from archimedes.errors import ShapeDtypeError, TraceError
 from archimedes.function.execution.shortcut_holder import ShortcutHolder
@@ -44,6 +49,7 @@ from archimedes.graph.program import origins
 from archimedes.symbolic import is_traced, is_tracing
 from archimedes.symbolic.core.trace import attempt
 from archimedes.symbolic.core.wide import loop_rules, wide_from
+from archimedes.symbolic.recorded.stands import Dispatch, use_native
 from archimedes.symbolic.recorded.watching import refuse_outside_sources
 from archimedes.tree.content import content_key
 
@@ -57,6 +63,13 @@ LOGGED = 200
 _MORE, _FEW = 1.02, 16
 #: Programs of more operations are long: comparing what they read takes no time beside them.
 _LONG = 200_000_000
+
+
+def _native_dispatch(base: type, needed: bool) -> Dispatch | None:
+    return default_backend().thread_dispatch(base, needed)
+
+
+use_native(_native_dispatch)
 
 
 class _UnderWay(threading.local):

@@ -5,6 +5,7 @@ Nothing of LLVM is imported before a program is built.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,16 @@ class LLVM(Backend):
     def draft(self, program: Program) -> Kernel:
         """Compile in a hurry, or read from the cache what was compiled before."""
         return NativeProgram(program, draft=True)
+
+    def thread_dispatch(self, base: type, needed: bool) -> Any:
+        """Return what makes native stands."""
+        from archimedes.backends.llvm.python_api.support import supported
+
+        if not supported() or not (needed or "llvmlite" in sys.modules):
+            return None
+        from archimedes.backends.llvm.python_api.thread_dispatch import thread_dispatch
+
+        return thread_dispatch(base)
 
     def block_factors(self) -> Any:
         """Return the native factorisation."""

@@ -67,8 +67,8 @@ from archimedes.function.identity.object_reads import (
 )
 from archimedes.function.identity.traversal import Traversal
 from archimedes.symbolic import SymbolicArray
-from archimedes.symbolic.recorded.list_arguments import Stand
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
+from archimedes.symbolic.recorded.stands import is_stand
 
 __all__ = ["Walk"]
 
@@ -103,7 +103,7 @@ _OPENERS: dict[type, Opener] = {
     operator.itemgetter: open_getter,
     **dict.fromkeys(
         (
-            *(np.ufunc, type(np.dot), Stand, MemberDescriptorType, GetSetDescriptorType),
+            *(np.ufunc, type(np.dot), MemberDescriptorType, GetSetDescriptorType),
             *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
             *(MethodWrapperType, object),
         ),
@@ -141,6 +141,8 @@ class Walk(Traversal):
         found = _OPENERS.get(type(value))
         if found is not None:
             return found
+        if is_stand(value):
+            return open_fixed
         if isinstance(value, SymbolicArray):
             return open_traced_array
         return open_class if isinstance(value, type) else open_instance

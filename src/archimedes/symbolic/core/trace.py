@@ -329,7 +329,13 @@ def range_error(value: int) -> TraceError:
 
 
 #: What libraries say that were given traced values, or arrays of them.
-_NOT_TAKEN = ("Symbolic", "object arrays are not supported", "'object' not supported", "dtype('O')")
+_NOT_TAKEN = (
+    "Symbolic",
+    "object arrays are not supported",
+    "'object' not supported",
+    "dtype('O')",
+    "dtype('V",
+)
 
 
 def _explain(error: BaseException, where: TracebackType | None, refused: TraceError | None) -> None:

@@ -2,10 +2,10 @@
 
 ``y = np.zeros(3); y[0] = x[1]`` must work in a function that is being recorded, but nothing in
 NumPy's protocols lets an array library take part in ``np.zeros(3)``. So, while at least one
-trace is active, NumPy's creation functions are replaced, in the ``numpy`` module and under the
-names that ``from numpy import zeros`` bound, by versions whose arrays can take traced values
-(``recorded_array.py``) in a thread that is tracing; in any other they call the original. When the
-last trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
+trace is active, the names of NumPy's creation functions, in the ``numpy`` module and where
+``from numpy import zeros`` bound them, lead to *stands* (``stands.py``): in a thread that is
+tracing to versions whose arrays can take traced values (``recorded_array.py``), in any other to the
+original. When the last trace ends, all is as it was. See docs/decisions/004-numpy-creation.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,27 +22,24 @@ from archimedes.symbolic.core.array import SymbolicArray
 from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import (
     current_trace,
-    is_internal,
     is_internal_module,
     is_tracing,
     trace_error,
 )
 from archimedes.symbolic.core.traced_content import holds_traced, known
 from archimedes.symbolic.recorded import bound_names, python_classes
-from archimedes.symbolic.recorded.list_arguments import stands, with_arrays
+from archimedes.symbolic.recorded.list_arguments import array_functions, take_lists, with_arrays
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 from archimedes.symbolic.recorded.recorded_results import claimed
+from archimedes.symbolic.recorded.stands import Dispatch, find_dispatch, is_called_by_user
 
 __all__ = ["install", "uninstall"]
-
-_lock = threading.Lock()
-_active = 0
 
 
 def _recording() -> bool:
     """Tell whether the caller of a replaced function is user code that is being recorded."""
-    return is_tracing() and not is_internal(sys._getframe(2))
+    return is_tracing() and is_called_by_user(sys._getframe(2))
 
 
 def _size(name: str, x: Any) -> Any:
@@ -157,21 +154,6 @@ def _made(original: Any) -> Callable[..., Any]:
     return make
 
 
-def _nditer(original: Any) -> Callable[..., Any]:
-    """For nditer, which reads memory."""
-
-    @functools.wraps(original, updated=())
-    def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_tracing() and holds_traced(op):
-            raise trace_error(
-                "np.nditer reads the memory of an array that holds traced values",
-                "Loop over x.flat, or over np.ndenumerate(x).",
-            )
-        return original(op, *args, **kwargs)
-
-    return nditer
-
-
 def _take(original: Any) -> Callable[..., Any]:
     """For take, whose protocol does not look at the indices."""
 
@@ -193,7 +175,6 @@ _NAMES: dict[Callable[[Any], Any], str] = {
     _full: "full",
     _array: "array asarray asanyarray asfortranarray ascontiguousarray asarray_chkfinite require",
     _take: "take",
-    _nditer: "nditer",
     _iterable: "iterable",
     _made: (
         "arange linspace logspace geomspace zeros_like ones_like empty_like full_like copy "
@@ -204,50 +185,82 @@ _NAMES: dict[Callable[[Any], Any], str] = {
 _originals: dict[str, Any] = {
     name: getattr(np, name) for names in _NAMES.values() for name in names.split()
 }
-_replacements: dict[str, Any] = {
-    name: make(_originals[name]) for make, names in _NAMES.items() for name in names.split()
-}
 
 
-#: Modules with the functions that are replaced there, and their replacements.
-_replaced: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
-    (np, _originals, _replacements),
-    *(
-        (
-            module,
-            {name: f for name, f in found.items() if module is not np or name not in _originals},
-            versions,
-        )
-        for module, found, versions in stands()
-    ),
-]
+def _versions() -> Iterator[tuple[Any, str, Any, Any]]:
+    """Yield modules with names of functions there, the functions, and versions for recordings."""
+    made: dict[int, Any] = {}
+    for make, names in _NAMES.items():
+        for name in names.split():
+            yield np, name, _originals[name], make(_originals[name])
+    for module in (np, np.linalg, np.fft):
+        for name, f in array_functions(module).items():
+            if module is not np or name not in _originals:
+                if id(f) not in made:
+                    made[id(f)] = take_lists(f)
+                yield module, name, f, made[id(f)]
+
+
+class _Replacements:
+    """Functions of NumPy by module and name, and what stands for each."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.names: list[tuple[dict[str, Any], str, Any, Any]] = []
+        #: Stands by the ids of functions, functions by those of stands.
+        self.stands: dict[int, Any] = {}
+        self.originals: dict[int, Any] = {}
+        for module, name, original, version in _versions():
+            if id(original) not in self.stands:
+                self.stands[id(original)] = dispatch.make(original, version)
+            self._add(module, name, original, self.stands[id(original)])
+        for name, version in python_classes.VERSIONS.items():
+            self._add(np, name, getattr(np, name), version)
+
+    def _add(self, module: Any, name: str, original: Any, stand: Any) -> None:
+        self.names.append((vars(module), name, original, stand))
+        self.stands[id(original)], self.originals[id(stand)] = stand, original
+
+    def install(self) -> None:
+        """Let the stands take their places; what someone else has put there stays."""
+        for names, name, original, stand in self.names:
+            if names.get(name) is original:
+                names[name] = stand
+        bound_names.replace(is_internal_module, self.stands)
+
+    def uninstall(self) -> None:
+        """Put the functions back."""
+        for names, name, original, stand in self.names:
+            if names.get(name) is stand:
+                names[name] = original
+        bound_names.restore(self.originals)
+
+
+_lock = threading.Lock()
+_active = 0
+_replacements: _Replacements | None = None
 
 
 def install() -> None:
-    """Take part in NumPy's functions from now on (counted)."""
-    global _active
+    """Take part in NumPy's functions from now on, in this thread (counted)."""
+    global _active, _replacements
+    dispatch = find_dispatch()  # before the lock: it may import
     with _lock:
+        if _active == 0:
+            if _replacements is None or _replacements.dispatch is not dispatch:
+                _replacements = _Replacements(dispatch)
+            _replacements.install()
         _active += 1
-        if _active == 1:
-            for module, originals, versions in _replaced:
-                names = vars(module)
-                # What someone else has put there, a test or another library, stays.
-                own = [name for name, f in originals.items() if names.get(name) is f]
-                names.update([(name, versions[name]) for name in own])
-                bound_names.register(originals, versions)
-            bound_names.replace(is_internal_module)
-            python_classes.install()
+        assert _replacements is not None
+        _replacements.dispatch.begin()
 
 
 def uninstall() -> None:
-    """Undo one ``install``; the last one restores NumPy."""
+    """Undo one ``install`` of this thread; the last one restores NumPy."""
     global _active
+    assert _replacements is not None
+    _replacements.dispatch.end()
     with _lock:
         _active -= 1
         if _active == 0:
-            for module, originals, versions in _replaced:
-                names = vars(module)
-                own = [name for name in originals if names.get(name) is versions[name]]
-                names.update([(name, originals[name]) for name in own])
-            bound_names.restore()
-            python_classes.uninstall()
+            _replacements.uninstall()

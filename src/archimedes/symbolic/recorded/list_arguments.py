@@ -1,26 +1,28 @@
 """Lists and tuples that hold traced numbers, given to NumPy's functions: ``np.max([x, 1.0])``.
 
 NumPy offers its protocols to arrays, not to the items of a list: of a list of traced numbers it
-makes an array of Python objects, and computes on those by rules of its own. So, while a recording
-is under way, each of NumPy's functions and ufuncs is replaced by a ``Stand``, which makes of such a
-list the array that ``np.array`` would make (Python's numbers become float64, int64 or bool,
-NumPy's scalars keep their dtype) and calls the original. A stand equals what it stands for, and
-has its class, name and hash. See docs/decisions/020-lists-of-traced-numbers.md.
+makes an array of Python objects, and computes on those by rules of its own. So, in a thread that
+records, a version of each function makes of such a list the array that ``np.array`` would make
+(Python's numbers become float64, int64 or bool, NumPy's scalars keep their dtype) and calls the
+original. See docs/decisions/020-lists-of-traced-numbers.md.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
-from importlib import import_module
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from archimedes.symbolic.core.dispatch import lift
-from archimedes.symbolic.core.trace import is_internal, is_tracing, stands_for_numpy
+from archimedes.symbolic.core.trace import is_tracing, stands_for_numpy
 from archimedes.symbolic.core.traced_content import holds_traced
+from archimedes.symbolic.recorded.stands import is_called_by_user
 
-__all__ = ["Stand", "stands", "with_arrays"]
+__all__ = ["array_functions", "take_lists", "with_arrays"]
 
 stands_for_numpy(__name__)
 
@@ -45,7 +47,6 @@ _SEQUENCES: dict[str, frozenset[Any]] = {
     "lexsort": frozenset({0, "keys"}),
     "multi_dot": frozenset({0, "arrays"}),
     "ravel_multi_index": frozenset({0, "multi_index"}),
-    "at": frozenset({1, "indices"}),
 }
 #: Arguments that are not arrays, though they may be tuples; for ``np.block`` the nesting counts.
 _ASIDE: dict[str, frozenset[Any]] = {"block": frozenset({0, "arrays"})}
@@ -78,68 +79,26 @@ def with_arrays(
     )
 
 
-class _Text:
-    """The text of a stand is that of its function: ``numpy.ma`` reads it when it is imported."""
+def take_lists(original: Any) -> Callable[..., Any]:
+    """Return a version of a NumPy function that takes lists of traced numbers."""
+    name = original.__name__
 
-    def __get__(self, stand: Any, owner: type) -> str:
-        own = "What stands for a NumPy function while a recording is under way."
-        return own if stand is None else stand.original.__doc__
-
-
-class Stand:  # noqa: D101  see _Text
-    __slots__ = ("_name", "original")
-
-    __class__ = property(lambda self: type(self.original))
-    __doc__ = _Text()
-
-    def __init__(self, original: Any, name: str = "") -> None:
-        self.original = original
-        self._name = name or original.__name__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
         for a in args:
             if type(a) in _LISTS:
                 break
         else:
             if not kwargs:
-                return self.original(*args)
-        if is_tracing() and not is_internal(sys._getframe(1)):
-            args, kwargs = with_arrays(self._name, args, kwargs)
-        return self.original(*args, **kwargs)
+                return original(*args)
+        if is_tracing() and is_called_by_user(sys._getframe(1)):
+            args, kwargs = with_arrays(name, args, kwargs)
+        return original(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.original, name)
-        if name in ("reduce", "accumulate", "reduceat", "outer", "at"):
-            return Stand(found, name)
-        return found
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.original == (other.original if type(other) is Stand else other))
-
-    def __hash__(self) -> int:
-        return hash(self.original)
-
-    def __repr__(self) -> str:
-        return repr(self.original)
-
-    def __reduce__(self) -> Any:
-        return _named, (getattr(self.original, "__module__", None) or "numpy", self._name)
+    return call
 
 
-def _named(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
-
-
-def stands() -> list[tuple[Any, dict[str, Any], dict[str, Any]]]:
-    """List modules with their functions and ufuncs, and what stands for each."""
-    kinds = (np.ufunc, type(np.sum))
-    made: dict[int, Stand] = {}
-    found = []
-    for module in (np, np.linalg, np.fft):
-        functions = {
-            name: f for name, f in vars(module).items() if isinstance(f, kinds) and name[0] != "_"
-        }
-        versions = {name: made.setdefault(id(f), Stand(f)) for name, f in functions.items()}
-        found.append((module, functions, versions))
-    return found
+def array_functions(module: ModuleType) -> dict[str, Any]:
+    """Return the functions of a module of NumPy that offer its protocol to arrays."""
+    kind = type(np.sum)
+    return {name: f for name, f in vars(module).items() if isinstance(f, kind) and name[0] != "_"}

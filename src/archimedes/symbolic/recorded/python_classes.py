@@ -1,7 +1,8 @@
 """Classes that NumPy writes in Python and offers no protocol for: ``np.r_``, ``np.vectorize``.
 
-While a recording is under way, their methods are replaced by ones that give them traced arrays as
-arrays of objects, which they know how to handle, and make a traced array of what they return.
+While a recording is under way, their names lead to classes derived from them, which in a thread
+that records give them traced arrays as arrays of objects, which they know how to handle, and make
+a traced array of what they return.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from archimedes.symbolic.core.trace import is_tracing
 from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
 
-__all__ = ["install", "uninstall"]
+__all__ = ["VERSIONS"]
 
 
 def _objects(x: Any) -> Any:
@@ -35,46 +36,51 @@ def _lifted(result: Any) -> Any:
     return lift(result) if holds_traced(result) else as_recorded(result)
 
 
-def _with_objects(original: Any) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+class _LikeBase(type):
+    """The class of classes that take the place of others: instances of those count as theirs."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__bases__[0])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__bases__[0])
+
+
+class _Vectorize(np.vectorize, metaclass=_LikeBase):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_tracing():
-            return original(self, *args, **kwargs)
+            return super().__call__(*args, **kwargs)
         if holds_traced(args) or holds_traced(tuple(kwargs.values())):
             args = tuple(_objects(a) for a in args)
             kwargs = {key: _objects(value) for key, value in kwargs.items()}
-        return _lifted(original(self, *args, **kwargs))
-
-    return method
+        return _lifted(super().__call__(*args, **kwargs))
 
 
-def _of_key(original: Any) -> Any:
-    def getitem(self: Any, key: Any) -> Any:
-        if not is_tracing():
-            return original(self, key)
-        if holds_traced(key):
-            key = tuple(map(_objects, key)) if isinstance(key, tuple) else _objects(key)
-        return _lifted(original(self, key))
-
-    return getitem
+class _Ndenumerate(np.ndenumerate, metaclass=_LikeBase):
+    def __init__(self, arr: Any) -> None:
+        super().__init__(_objects(arr) if is_tracing() else arr)
 
 
-_CONCATENATOR = type(np.r_).__mro__[1]
-_METHODS = {
-    (_CONCATENATOR, "__getitem__"): _of_key,
-    (np.vectorize, "__call__"): _with_objects,
-    (np.ndenumerate, "__init__"): _with_objects,
+def _taking_keys(concatenator: Any) -> Any:
+    """Return what ``np.r_`` or ``np.c_`` is, with a key that may hold traced arrays."""
+
+    class Concatenator(type(concatenator)):  # type: ignore[misc]
+        def __getitem__(self, key: Any) -> Any:
+            if not is_tracing():
+                return concatenator[key]
+            if holds_traced(key):
+                key = tuple(map(_objects, key)) if isinstance(key, tuple) else _objects(key)
+            return _lifted(concatenator[key])
+
+    return Concatenator()
+
+
+#: Names in NumPy, and what takes their place while something is recorded.
+VERSIONS: dict[str, Any] = {
+    "r_": _taking_keys(np.r_),
+    "c_": _taking_keys(np.c_),
+    "vectorize": _Vectorize,
+    "ndenumerate": _Ndenumerate,
 }
-_ORIGINALS = {place: getattr(*place) for place in _METHODS}
-_REPLACEMENTS = {place: make(_ORIGINALS[place]) for place, make in _METHODS.items()}
-
-
-def install() -> None:
-    """Have the classes take traced arrays."""
-    for (owner, name), method in _REPLACEMENTS.items():
-        setattr(owner, name, method)
-
-
-def uninstall() -> None:
-    """Undo ``install``."""
-    for (owner, name), method in _ORIGINALS.items():
-        setattr(owner, name, method)
+for _name in ("vectorize", "ndenumerate"):
+    VERSIONS[_name].__name__ = VERSIONS[_name].__qualname__ = _name

@@ -1,0 +1,155 @@
+"""Callables that lead to one function in threads that record, and to another in all others.
+
+A type of our own (``PyType_FromSpecWithBases``) whose instances are called by ``vectorcall``:
+native code asks the thread's own storage (``PyThread_tss_get``) which function is meant, and passes
+the arguments on as they are. That takes a few nanoseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from archimedes.backends.llvm.python_api.functions import address, make_builtin
+from archimedes.backends.llvm.runtime.common_code import common_code
+
+__all__ = ["ThreadDispatch", "thread_dispatch"]
+
+#: What an instance has after what every object has: its vectorcall, and the two functions.
+_HEAD, _WORD = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p)
+_VECTORCALL, _ORIGINAL, _VERSION, _SIZE = (_HEAD + k * _WORD for k in range(4))
+#: Numbers of CPython's stable interface: typeslots.h, structmember.h, object.h, methodobject.h.
+_TP_CALL, _TP_MEMBERS = 50, 72
+_T_OBJECT_EX, _T_PYSSIZET, _READONLY = 16, 19, 1
+_FLAGS = 1 << 18 | 1 << 11  # Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_VECTORCALL
+_METH_FASTCALL = 0x0080
+_TEXT = f"""
+@arc.key = external global i8
+declare ptr @PyThread_tss_get(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @Py_IncRef(ptr)
+define ptr @arc_dispatch(ptr %self, ptr %arguments, i64 %count, ptr %names) nounwind {{
+entry:
+  %mark = call ptr @PyThread_tss_get(ptr @arc.key)
+  %plain = icmp eq ptr %mark, null
+  %offset = select i1 %plain, i64 {_ORIGINAL}, i64 {_VERSION}
+  %place = getelementptr i8, ptr %self, i64 %offset
+  %function = load ptr, ptr %place, align 8
+  %result = tail call ptr @PyObject_Vectorcall(
+    ptr %function, ptr %arguments, i64 %count, ptr %names)
+  ret ptr %result
+}}
+define ptr @arc_fill(ptr %module, ptr %arguments, i64 %count) nounwind {{
+entry:
+  %self = load ptr, ptr %arguments, align 8
+  %call = getelementptr i8, ptr %self, i64 {_VECTORCALL}
+  store ptr @arc_dispatch, ptr %call, align 8
+  br label %function
+function:
+  %k = phi i64 [1, %entry], [%next, %function]
+  %from = getelementptr ptr, ptr %arguments, i64 %k
+  %given = load ptr, ptr %from, align 8
+  call void @Py_IncRef(ptr %given)
+  %words = mul i64 %k, 8
+  %place = getelementptr i8, ptr %call, i64 %words
+  store ptr %given, ptr %place, align 8
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %k, 2
+  br i1 %more, label %function, label %done
+done:
+  call void @Py_IncRef(ptr %self)
+  ret ptr %self
+}}
+"""
+
+
+class _Member(ctypes.Structure):
+    """``PyMemberDef``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("kind", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    """``PyType_Slot``."""
+
+    _fields_ = (("number", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    """``PyType_Spec``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.c_void_p),
+    )
+
+
+class ThreadDispatch:
+    """The type of such callables, what makes one, and what marks a thread."""
+
+    def __init__(self, base: type) -> None:
+        api: Any = ctypes.pythonapi
+        new, create, mark = api.PyThread_tss_alloc, api.PyThread_tss_create, api.PyThread_tss_set
+        new.restype, create.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+        mark.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        key = new()
+        if not key or create(key):
+            raise MemoryError("no storage for what belongs to a thread")
+        self._key, self._mark = key, mark
+        names = ("PyThread_tss_get", "PyObject_Vectorcall", "Py_IncRef")
+        imports = {"arc.key": key, **{name: address(name) for name in names}}
+        code = common_code(_TEXT, "arc_fill", imports)
+        self.type = _make_type(base)
+        #: ``fill(callable, original, version)`` enters the functions, and returns the callable.
+        self._fill = make_builtin(code.address, _METH_FASTCALL, (code,))
+
+    def make(self, original: Any, version: Any) -> Any:
+        """Return a callable: ``version`` in threads that record, ``original`` in others."""
+        return self._fill(self.type(), original, version)
+
+    def begin(self) -> None:
+        """Let this thread be led to the versions."""
+        self._mark(self._key, 1)
+
+    def end(self) -> None:
+        """Let this thread be led to the originals again."""
+        self._mark(self._key, None)
+
+
+def _make_type(base: type) -> Any:
+    members = (_Member * 4)(
+        _Member(b"__vectorcalloffset__", _T_PYSSIZET, _VECTORCALL, _READONLY, None),
+        _Member(b"original", _T_OBJECT_EX, _ORIGINAL, _READONLY, None),
+        _Member(b"version", _T_OBJECT_EX, _VERSION, _READONLY, None),
+    )
+    slots = (_Slot * 3)(
+        _Slot(_TP_CALL, address("PyVectorcall_Call")),
+        _Slot(_TP_MEMBERS, ctypes.addressof(members)),
+    )
+    spec = _Spec(b"archimedes.Stand", _SIZE, 0, _FLAGS, ctypes.addressof(slots))
+    make = ctypes.pythonapi.PyType_FromSpecWithBases
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object)
+    made = make(ctypes.addressof(spec), (base,))
+    made.__doc__ = vars(base)["__doc__"]  # a type without a text has None
+    _kept.append((members, slots, spec))
+    return made
+
+
+#: What a type's specification refers to.
+_kept: list[Any] = []
+
+
+@cache
+def thread_dispatch(base: type) -> ThreadDispatch:
+    """Return the one of this process whose type has the attributes of a base without data."""
+    return ThreadDispatch(base)
