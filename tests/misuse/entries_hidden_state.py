@@ -244,6 +244,30 @@ def a_counter_of_itertools(run):
     return twice(run(lambda x: next(ids) * x))
 
 
+@entry("hidden state", error=TraceError, says=["the position of the chain values", *CARRY])
+def a_chain_of_itertools(run):
+    values = itertools.chain([1.0, 2.0], [3.0, 4.0])
+    return twice(run(lambda x: next(values) * x))
+
+
+@entry("hidden state", error=TraceError, says=["the position of the islice values", *CARRY])
+def a_slice_of_itertools(run):
+    values = itertools.islice([1.0, 2.0, 3.0, 4.0], 3)
+    return twice(run(lambda x: next(values) * x))
+
+
+@entry("hidden state", error=TraceError, says=["the position of the cycle values", *CARRY])
+def a_cycle_of_itertools(run):
+    values = itertools.cycle([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    return twice(run(lambda x: next(values) * x))
+
+
+@entry("hidden state", error=TraceError, says=["the position of the accumulate values", *CARRY])
+def sums_of_itertools(run):
+    values = itertools.accumulate([1.0, 2.0, 3.0, 4.0])
+    return twice(run(lambda x: next(values) * x))
+
+
 @entry("hidden state", error=TraceError, says=["the position of the generator values", *CARRY])
 def a_generator(run):
     values = (float(k) for k in range(9))

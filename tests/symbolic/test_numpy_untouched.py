@@ -11,6 +11,9 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
+from numpy import r_ as bound_r
+from numpy import sum as bound_sum
+from numpy import zeros as bound_zeros
 from scipy.spatial.transform import Rotation
 
 import archimedes as arc
@@ -233,6 +236,15 @@ def test_another_thread_finds_the_same_classes_and_functions():
     assert isinstance(made[0], np.vectorize) and isinstance(made[1], np.ndenumerate)
     assert made[0]([-1, 2]).tolist() == [1, 2]
     assert dict(vars(type(np.r_))) == members[2]
+
+
+def test_functions_recorded_before_are_called_and_not_recorded_again():
+    f = arc.compile(lambda x: bound_sum(bound_zeros(2)) + x * len(bound_r[1, 2]))
+    assert f(1.0) == 2.0
+    with held_recording():
+        assert f(2.0) == 4.0 and f(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert f(3.0) == 6.0 and f(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert f.explain().count("\n") == 1  # one recording for a number, one for an array
 
 
 def test_a_module_that_another_thread_imports_meanwhile_gets_the_originals(tmp_path, monkeypatch):

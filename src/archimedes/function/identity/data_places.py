@@ -3,7 +3,9 @@
 # ruff: noqa: D102  (what the methods do is said once, in ``Place``)
 from __future__ import annotations
 
+import gc
 import io
+import itertools
 import operator
 import pickle
 import warnings
@@ -267,12 +269,14 @@ def _position(value: Any) -> Hashable:
     frame = getattr(value, "gi_frame", MISSING)
     if frame is not MISSING:  # a generator
         return None if frame is None else frame.f_lasti
+    if isinstance(value, (itertools.count, itertools.repeat)):
+        return repr(value)
     try:
         with warnings.catch_warnings():  # iterators of itertools warn that they will not say
             warnings.simplefilter("ignore", DeprecationWarning)
             parts = value.__reduce__()
-    except TypeError:
-        return None
+    except TypeError:  # those of itertools from Python 3.14 on
+        parts = gc.get_referents(value)
     return tuple(_parts_position(part) for part in parts)
 
 

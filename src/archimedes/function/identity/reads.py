@@ -68,7 +68,6 @@ from archimedes.function.identity.object_reads import (
 from archimedes.function.identity.traversal import Traversal
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.recorded_array import RecordedArray
-from archimedes.symbolic.recorded.stands import is_stand
 
 __all__ = ["Walk"]
 
@@ -141,8 +140,6 @@ class Walk(Traversal):
         found = _OPENERS.get(type(value))
         if found is not None:
             return found
-        if is_stand(value):
-            return open_fixed
         if isinstance(value, SymbolicArray):
             return open_traced_array
         return open_class if isinstance(value, type) else open_instance

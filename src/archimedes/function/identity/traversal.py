@@ -26,6 +26,7 @@ from archimedes.function.identity.spaces import NameSpace, Space
 from archimedes.symbolic import SymbolicArray
 from archimedes.symbolic.recorded.clocks import is_clock
 from archimedes.symbolic.recorded.randomness import is_random_source
+from archimedes.symbolic.recorded.stands import original_of
 from archimedes.tree.content import content_key
 
 __all__ = ["Same", "Traversal", "is_atom"]
@@ -173,6 +174,9 @@ class Traversal:
             return (cls, value) if cls is not float and cls is not complex else content_key(value)
         if cls is tuple:
             return (tuple, *[self.token(v, f"{path}[{k}]") for k, v in enumerate(value)])
+        found = original_of(value)
+        if found is not value:
+            return self.token(found, path)
         if self.references is not None:
             self.references[id(value)] = self.references.get(id(value), 0) + 1
         number = self.numbers.get(id(value))

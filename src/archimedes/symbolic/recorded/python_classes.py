@@ -15,6 +15,7 @@ from archimedes.symbolic.core.dispatch import lift
 from archimedes.symbolic.core.trace import is_tracing
 from archimedes.symbolic.core.traced_content import holds_traced
 from archimedes.symbolic.recorded.recorded_memory import as_recorded
+from archimedes.symbolic.recorded.stands import DERIVED
 
 __all__ = ["VERSIONS"]
 
@@ -82,5 +83,6 @@ VERSIONS: dict[str, Any] = {
     "vectorize": _Vectorize,
     "ndenumerate": _Ndenumerate,
 }
+DERIVED.update((id(version), (version, getattr(np, n))) for n, version in VERSIONS.items())
 for _name in ("vectorize", "ndenumerate"):
     VERSIONS[_name].__name__ = VERSIONS[_name].__qualname__ = _name

@@ -16,7 +16,16 @@ from typing import Any, Protocol
 
 from archimedes.symbolic.core.trace import is_internal, is_tracing, stands_for_numpy
 
-__all__ = ["Dispatch", "StandBase", "find_dispatch", "is_called_by_user", "is_stand", "use_native"]
+__all__ = [
+    "DERIVED",
+    "Dispatch",
+    "StandBase",
+    "find_dispatch",
+    "is_called_by_user",
+    "is_stand",
+    "original_of",
+    "use_native",
+]
 
 stands_for_numpy(__name__)
 
@@ -60,6 +69,20 @@ def _function_named(module: str, name: str) -> Any:
 def is_stand(value: Any) -> bool:
     """Return whether a value stands for a function of NumPy."""
     return issubclass(type(value), StandBase)
+
+
+#: Other things that stand for something of NumPy's, by id: both.
+DERIVED: dict[int, tuple[Any, Any]] = {}
+
+
+def original_of(value: Any) -> Any:
+    """Return what a value stands for, or the value itself.
+
+    A module that has bound ``np.zeros`` reads the same, whether or not another thread records.
+    """
+    if is_stand(value):
+        return value.original
+    return DERIVED.get(id(value), (value, value))[1]
 
 
 class Dispatch(Protocol):
