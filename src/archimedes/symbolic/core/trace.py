@@ -224,7 +224,7 @@ _MACHINERY = tuple(
     os.path.join(_HERE, name) + os.sep
     for name in (
         *("tree", "graph", "symbolic", "function", "backends"),
-        *("random", "special", "embedded", "simulate"),
+        *("random", "special", "embedded", "simulate", "system"),
     )
 )
 
